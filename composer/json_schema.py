@@ -28,9 +28,9 @@ from blocks.core.fields import (
 from blocks.losses.loss import Loss
 from blocks.masks.mask import Mask
 from composer.block_reference import docs_of
-from composer.language.recipe.keys import KEYS, KeyPlace
+from composer.language.recipe.keys import KEYS, KeyPlace, KeyRow
 from composer.language.recipe.losses import UNTYPED
-from composer.language.recipe.schema_fragments import EDGES, EXPRESSION, INITIALIZER, NAME, TEXT, Schema, either, ref
+from composer.language.recipe.schema_fragments import EXPRESSION, INITIALIZER, NAME, STRING_OR_LIST, TEXT, Schema, either, ref
 
 OPEN = "open_"
 """Prefix of the definitions in which a type may be a block that the recipe defines."""
@@ -42,25 +42,9 @@ def schema(library: Library) -> Schema:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A recipe of Composer",
-        "type": "object",
-        "properties": _properties("recipe") | _properties("composition"),
-        "additionalProperties": False,
-        "allOf": [
-            {  # a recipe that extends another contains only changes, and a file of blocks has no graph
-                "if": {"not": {"anyOf": [{"required": ["extends"]}, {"required": ["blocks"], "not": {"required": ["graph"]}}]}},
-                "then": {"required": [key.name for key in KEYS["recipe"].values() if key.required]},
-            },
-            {
-                "if": {"required": ["extends"]},
-                "then": {"required": ["recipe"]},
-                "else": {"properties": {"checkpoints": {"additionalProperties": ref("checkpoint")}}},
-            },
-            {
-                "if": {"anyOf": [{"required": [key]} for key in ("extends", "blocks", "uses")]},
-                "then": {"if": {"not": {"required": ["extends"]}}, "then": {"properties": {"graph": ref("open_graph")}}},
-                "else": {"properties": {"graph": ref("graph")}},
-            },
-        ],
+        "if": {"type": "object", "required": ["extends"]},
+        "then": ref("change"),
+        "else": ref("recipe"),
         "$defs": _with_open(
             {
                 "graph": {"type": "object", "propertyNames": NAME, "additionalProperties": ref("node")},
@@ -73,7 +57,9 @@ def schema(library: Library) -> Schema:
             }
         )
         | {
-            "param": {"anyOf": [EXPRESSION, _object("param") | {"additionalProperties": True}]},
+            "recipe": _recipe(),
+            "change": _change(),
+            "param": either(EXPRESSION, _object("param") | either({"required": ["default"]}, {"required": ["required"]})),
             "input": _object("input"),
             "initializer": INITIALIZER,
             "blocks": _blocks(),
@@ -108,9 +94,52 @@ def _with_open(definitions: Schema) -> Schema:
     return definitions | {OPEN + name: opened(definition) for name, definition in definitions.items()}
 
 
+def _recipe() -> Schema:
+    """Return the schema of a recipe without `extends`, or of a file of blocks, which has no graph."""
+    return {
+        "type": "object",
+        "properties": _properties("recipe") | _properties("composition"),
+        "additionalProperties": False,
+        "allOf": [
+            {
+                "if": {"required": ["blocks"], "not": {"required": ["graph"]}},
+                "else": {"required": [key.name for key in KEYS["recipe"].values() if key.required]},
+            },
+            {
+                "if": either({"required": ["blocks"]}, {"required": ["uses"]}),
+                "then": {"properties": {"graph": ref("open_graph")}},
+                "else": {"properties": {"graph": ref("graph")}},
+            },
+        ],
+    }
+
+
+def _change() -> Schema:
+    """Return the schema of a recipe with `extends`, which contains only changes: what they amount to depends on the base."""
+    keys = KEYS["recipe"].values()
+    return {
+        "type": "object",
+        "properties": {key.name: _described(key, _changed(key)) for key in keys} | _properties("composition"),
+        "additionalProperties": False,
+        "required": ["recipe"],
+    }
+
+
+def _changed(key: KeyRow) -> Schema:
+    """Return the schema of a key in a recipe with `extends`, where `null` removes what the base has there."""
+    if key.required and key.content == "text":
+        return key.schema
+    return either(key.schema, {"type": "null"} if key.content == "text" else {"type": ["object", "null"]})
+
+
 def _properties(place: KeyPlace) -> Schema:
     """Return the schema of each key of a place, with its description."""
-    return {key.name: {"description": f"{key.doc[0].upper()}{key.doc[1:]}.", **key.schema} for key in KEYS[place].values()}
+    return {key.name: _described(key, key.schema) for key in KEYS[place].values()}
+
+
+def _described(key: KeyRow, value: Schema) -> Schema:
+    """Return the schema of a key with its description."""
+    return {"description": f"{key.doc[0].upper()}{key.doc[1:]}.", **value}
 
 
 def _object(place: KeyPlace) -> Schema:
@@ -135,17 +164,18 @@ def _loss(library: Library) -> Schema:
         {"if": {"properties": {"type": {"const": name}}, "required": ["type"]}, "then": _loss_of(part)}
         for name, part in kinds.items()
     ]
-    untyped = {"if": {"not": {"required": ["type"]}}, "then": _loss_of(kinds[UNTYPED])}
+    untyped = {"if": {"not": {"required": ["type"]}}, "then": _loss_of(UNTYPED)}
     return {"type": "object", "properties": {"type": {"enum": list(kinds)}}, "allOf": [*by_type, untyped]}
 
 
 def _loss_of(part: type[Part]) -> Schema:
     docs = docs_of(part)
     own = {name: _field(field, docs.get(name, ""), {}) for name, field in fields(part).items()}
-    return {
-        "properties": {**_properties("loss"), "type": {"const": part.kind}, **dict.fromkeys(ports(part), EDGES), **own},
+    known: Schema = {
+        "properties": {**_properties("loss"), "type": {"const": part.kind}, **dict.fromkeys(ports(part), STRING_OR_LIST), **own},
         "additionalProperties": False,
     }
+    return known | either({"required": ["in"]}, {"required": ["input"]}) if "input" in ports(part) else known
 
 
 def _use(parts: Mapping[str, type[Part]], nodes: Iterable[str]) -> Schema:

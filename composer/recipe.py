@@ -19,11 +19,11 @@ from composer.language.composition.extends import compose
 from composer.language.composition.named_files import RecipeFile
 from composer.language.composition.override import Override, Overrides, read_overrides
 from composer.language.composition.overrides import with_overrides
+from composer.language.recipe.writer import data_of, write
 from composer.language.source_file import file_hint, form_of, open_source
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
-from composer.language.yaml.writer import data_of, write
 from composer.own_blocks import Blocks, library_with
 from composer.package_data import zoo
 from composer.weights.mapping import mistakes
@@ -415,7 +415,7 @@ class Recipe:
         seed: int | None = None,
         *,
         allow_large: bool = False,
-    ) -> Model:
+    ) -> Model[Recipe]:
         """Return the model: a plain torch module with initial weights.
 
         Args:

@@ -60,7 +60,7 @@ FUNCTIONS = {
     "composer.Recipe.with_config": "(self, config: StrPath | Mapping[str, Any]) -> Recipe",
     "composer.Recipe.compile": (
         "(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int | None = None, *, "
-        "allow_large: bool = False) -> Model"
+        "allow_large: bool = False) -> Model[Recipe]"
     ),
 }
 

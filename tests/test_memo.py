@@ -18,6 +18,11 @@ from tests.draw.cases import FORMS
 LARGE = {"too-many-modules", "too-many-nodes"}
 """Codes of cases with thousands of passes, each of which is worked out anew where memos are off."""
 CASES = [case for file in FILES for case in cases(file) if case.code not in LARGE]
+FEW = {"gpt2", "gemma3", "seq2seq_rnn", "clip", "unet"}
+"""Models that are no slow tests: equal layers, unequal ones, a scan, two towers, skips."""
+MODELS = [
+    source if Path(source).stem in FEW else pytest.param(source, marks=pytest.mark.slow) for source in (*zoo_names(), *FORMS)
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -27,7 +32,7 @@ def test_without_memos_a_case_gives_what_it_says(case: Case) -> None:
         assert "".join(map(shown, diagnose(case))) == case.expected.text
 
 
-@pytest.mark.parametrize("source", [*zoo_names(), *FORMS], ids=lambda source: Path(source).stem)
+@pytest.mark.parametrize("source", MODELS, ids=lambda source: Path(source).stem)
 def test_without_memos_a_model_is_the_same(source: str | Path) -> None:
     """Its types, warnings, costs, source and picture."""
     expected = artifacts(source)

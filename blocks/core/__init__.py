@@ -5,7 +5,7 @@ from blocks.core.cost import Cost
 from blocks.core.fields import AxisRef, Field, NodeRef, NonNegativeInt, PositiveFloat, PositiveInt, Probability, derived, fields
 from blocks.core.lazy import F, nn, torch
 from blocks.core.library import Library, NameClash, standard
-from blocks.core.look import BlockView, Look, LoopIcon, Mixture, Piece, SideLook
+from blocks.core.look import BlockIcon, BlockView, Look, LoopIcon, Mixture, Piece, SideLook
 from blocks.core.part import (
     Activation,
     Block,
@@ -21,6 +21,7 @@ from blocks.core.part import (
     declaration,
     declares,
     is_node,
+    look_with_icon,
     ports,
 )
 from blocks.core.pieces import activation_piece, linear_piece
@@ -34,6 +35,7 @@ __all__ = [
     "AxisRef",
     "Block",
     "BlockError",
+    "BlockIcon",
     "BlockView",
     "Builtin",
     "Call",
@@ -75,6 +77,7 @@ __all__ = [
     "is_node",
     "linear_piece",
     "load_carry",
+    "look_with_icon",
     "nn",
     "number",
     "ports",

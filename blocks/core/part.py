@@ -3,7 +3,7 @@
 # No `from __future__ import annotations`: pydantic would evaluate the annotations of `Part` again for every subclass.
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -218,15 +218,15 @@ class Part(BaseModel):
         return cls.title or spoken(cls.kind)
 
     def look(self, view: BlockView) -> Look:
-        """Return the appearance in drawings.
+        """Return the appearance in drawings, without the icon, which drawings add.
 
         Args:
             view: The block's place in a model.
         """
-        return Look(self.called(), view.settings, "embed" if view.learns else "io", self.icon())
+        return Look(self.called(), view.settings, "embed" if view.learns else "io")
 
     def icon(self) -> BlockIcon | None:
-        """Return the small picture in its box, or None for none."""
+        """Return the small picture in its box; None for that of its `look`, if any."""
         return None
 
     def inside(self, view: BlockView) -> Sequence[Piece]:
@@ -309,11 +309,17 @@ class Activation(Part):
         return plotted(self.curve)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), hue="ffn", icon=self.icon())
+        return Look(self.called(), hue="ffn")
 
 
 class Builtin(Part):
     """The default of a slot that the block implements itself, such as the output projection of attention."""
+
+
+def look_with_icon(part: Part, view: BlockView) -> Look:
+    """Return the look of a part with its icon, as drawings show it."""
+    look, icon = part.look(view), part.icon()
+    return look if icon is None else replace(look, icon=icon)
 
 
 def is_node(part: type[Part]) -> bool:

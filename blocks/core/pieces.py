@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blocks.core.look import BlockView, Hue, Look, Piece
-from blocks.core.part import Activation, Part
+from blocks.core.part import Activation, Part, look_with_icon
 from blocks.core.text import grouped, spoken
 
 
@@ -47,5 +47,5 @@ def activation_piece(view: BlockView, slot: str, part: Part, reads: str) -> Piec
     if (filled := view.slots.get(slot)) is not None:
         return Piece(slot, filled, ((reads, ""),), (slot,))
     if isinstance(part, Activation):
-        return Piece(slot, part.look(BlockView(slot)), ((reads, ""),))
+        return Piece(slot, look_with_icon(part, BlockView(slot)), ((reads, ""),))
     return Piece(slot, Look(spoken(slot), hue="ffn"), ((reads, ""),), (slot,))

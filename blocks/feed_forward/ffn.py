@@ -8,6 +8,7 @@ from typing import Any
 from blocks.activations.self_gated import Gelu
 from blocks.core import (
     Activation,
+    BlockIcon,
     BlockView,
     Expert,
     F,
@@ -62,7 +63,10 @@ class FeedForward(Expert, kind="ffn"):
         curve = (self.activation.called(),) if isinstance(self.activation, Activation) else ()
         dropout = (f"dropout {self.dropout:g}",) if self.dropout else ()
         facts = (f"{dim} → {grouped(self.hidden)} → {dim}", *curve, *dropout)
-        return Look("Feed-forward", facts, "ffn", self.activation.icon(), short=f"{''.join(curve)} FFN")
+        return Look("Feed-forward", facts, "ffn", short=f"{''.join(curve)} FFN")
+
+    def icon(self) -> BlockIcon | None:
+        return self.activation.icon()
 
     def inside(self, view: BlockView) -> Sequence[Piece]:
         pieces = [

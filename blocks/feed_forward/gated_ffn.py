@@ -8,6 +8,7 @@ from typing import Any
 from blocks.activations.self_gated import Silu
 from blocks.core import (
     Activation,
+    BlockIcon,
     BlockView,
     Expert,
     LinearWeights,
@@ -57,7 +58,10 @@ class GatedFeedForward(Expert, kind="gated_ffn"):
         curve = (gate.called(),) if gate is not None and (not name or gate.approximate) else ()
         title = f"{name} feed-forward" if name else "Gated feed-forward"
         facts = (f"{dim} → {grouped(self.hidden)} → {dim}", *curve)
-        return Look(title, facts, "ffn", self.activation.icon(), short=name or "GLU")
+        return Look(title, facts, "ffn", short=name or "GLU")
+
+    def icon(self) -> BlockIcon | None:
+        return self.activation.icon()
 
     def inside(self, view: BlockView) -> Sequence[Piece]:
         return [

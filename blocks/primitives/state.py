@@ -48,7 +48,10 @@ class State(Block, kind="state"):
 
     def look(self, view: BlockView) -> Look:
         when = () if self.update == "training" else ("renewed by every call",)
-        return Look(self.called(), (" × ".join(map(grouped, self.shape)) or "one number", *when), "rec", LoopIcon())
+        return Look(self.called(), (" × ".join(map(grouped, self.shape)) or "one number", *when), "rec")
+
+    def icon(self) -> LoopIcon:
+        return LoopIcon()
 
     def forward(self: Any) -> Any:
         return self.value.clone()  # the backward pass needs the value of this call

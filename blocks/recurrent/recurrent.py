@@ -90,7 +90,10 @@ class Recurrent(Block):
         facts += [f"{self.layers} layers"] if self.layers > 1 else []
         facts += ["both directions"] if self.bidirectional else []
         facts += [f"dropout {self.dropout:g} between"] if self.dropout else []
-        return Look(self.called(), tuple(facts), "rec", LoopIcon(), short=self.called())
+        return Look(self.called(), tuple(facts), "rec", short=self.called())
+
+    def icon(self) -> LoopIcon:
+        return LoopIcon()
 
     def directions(self: Any) -> int:
         return 2 if self.bidirectional else 1

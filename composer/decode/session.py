@@ -196,20 +196,20 @@ class Session:
         self._begin: RemovableHandle | None = None
 
     def __enter__(self) -> Self:
-        if self.model.remembers is None:
+        if self.model.cache_layout is None:
             raise writes_nothing("a session", self.model.recipe.task)
-        for keeper in self.model.remembers.keepers:
-            holder: Any = self.model.get_submodule(keeper.module)
-            for name in keeper.attribute:
+        for node in self.model.cache_layout.nodes:
+            holder: Any = self.model.get_submodule(node.module)
+            for name in node.attribute:
                 holder = holder.__dict__[name]
             if holder.__dict__.get("cache") is not None:
                 self._close()
                 raise DecodeError("this model already has an open session")
-            holder.__dict__["cache"] = cache = Cache(keeper.names, self.initial_length)
+            holder.__dict__["cache"] = cache = Cache(node.slots, self.initial_length)
             self._caches.append(cache)
             self._holders.append(holder)
         self._begin = self.model.register_forward_pre_hook(self._new_call, with_kwargs=True)
-        for fixed in self.model.remembers.fixed:
+        for fixed in self.model.cache_layout.fixed:
             module = module_at(self.model, fixed.module)
             if module is not None:
                 module.__dict__["forward"] = once = FixedModule(module.forward, fixed.batch)

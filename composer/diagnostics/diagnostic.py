@@ -20,7 +20,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One mistake or one doubt: a stable code, the narrowest place, what is wrong, and what would be right."""
+    """One error or warning: a stable code, the narrowest place, what is wrong, and how to correct it."""
 
     code: str
     message: str

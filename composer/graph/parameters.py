@@ -181,10 +181,10 @@ def _pairs(placed: _PlacedTie, table: _Table) -> Iterator[tuple[str, str]]:
         if parameter not in own:
             raise _missing(placed.at.path, parameter, own, own=True)
         if not rest:
-            raise _Mistake(f"`{other}` is a node, and a parameter is expected", f"write {other}.{parameter}")
+            raise _Mistake(f"`{other}` is a node, but a parameter is expected", f"write {other}.{parameter}")
         pairs = [(own[parameter], theirs[rest])]
     elif rest:
-        raise _Mistake(f"`{other}.{rest}` is a parameter, and a node is expected", f"write tie: {{{rest}: {other}.{rest}}}")
+        raise _Mistake(f"`{other}.{rest}` is a parameter, but a node is expected", f"write tie: {{{rest}: {other}.{rest}}}")
     else:
         common = ((name, theirs[key]) for key, name in own.items() if key in theirs)
         pairs = [(name, target) for name, target in common if table.shape(name) == table.shape(target)]

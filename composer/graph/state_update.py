@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from blocks.core import Block, BlockError, PositiveInt, Sizes
+from blocks.primitives.state import State
 
 SUFFIX = ".next"
 """Behind the name of a state, the name of its renewal."""
 
 
-class Renewal(Block, kind="state"):
+class Renewal(Block, kind=State.kind):  # so that messages say what a recipe says
     """The value that a state has in the next call. It is no block of the library: `next` of a state makes it."""
 
     shape: tuple[PositiveInt, ...]

@@ -1,4 +1,4 @@
-"""What a task wants of a model: its inputs and outputs, and the axis along which it writes."""
+"""What a task requires of a model: its inputs and outputs, and the axis along which it generates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from composer.language.tasks import TASKS
 
 
 def growing(task: str, inputs: Mapping[str, Type | tuple[Type, ...]]) -> Symbolic | None:
-    """Return the axis that grows by one with every token that a model writes; None for a task that writes nothing."""
+    """Return the axis that grows by one with every token that a model generates; None for a task that generates nothing."""
     text = inputs.get(TASKS[task].text) if task else None
     if not isinstance(text, TensorType) or len(text.axes) != 2:
         return None
@@ -22,28 +22,30 @@ def growing(task: str, inputs: Mapping[str, Type | tuple[Type, ...]]) -> Symboli
     return time if isinstance(time, Symbolic) else None
 
 
-def purpose_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagnostic]:
-    """Yield what is missing or of another type; nothing about outputs where an input is wrong already."""
+def task_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagnostic]:
+    """Yield the inputs and outputs that are missing or of another type; no outputs if an input is wrong."""
     known: dict[str, Dim] = {}
-    wanted = TASKS[task]
-    for name, text in wanted.inputs.items():
+    required = TASKS[task]
+    for name, text in required.inputs.items():
         given = root.inputs.get(name)
         if isinstance(given, Unknown):
             return
         if not isinstance(given, TensorType) or not _fits(given, text, known):
             yield Diagnostic("task", f"{task} needs an input `{name}` of type {_filled(text, known)}", span)
             return
-    if len(root.inputs) < wanted.streams:
-        yield Diagnostic("task", f"{task} needs {wanted.streams} inputs, and there is one", span)
+    if len(root.inputs) < required.streams:
+        yield Diagnostic("task", f"{task} needs {required.streams} inputs, but there is one", span)
         return
     axis = growing(task, root.inputs)
-    for name in wanted.inputs:
+    for name in required.inputs:
         given = root.inputs[name]
-        if axis is not None and name != wanted.text and isinstance(given, TensorType) and _reaches(axis, given):
-            message = f"`{axis}` is an axis of both {name}, which {task} reads as a whole, and {wanted.text}, which it generates"
+        if axis is not None and name != required.text and isinstance(given, TensorType) and _reaches(axis, given):
+            message = (
+                f"`{axis}` is an axis of both {name}, which {task} reads as a whole, and {required.text}, which it generates"
+            )
             yield Diagnostic("task", message, span, hint=f"use another axis name in {name}")
             return
-    for name, text in wanted.outputs.items():
+    for name, text in required.outputs.items():
         made, axes = root.outputs.get(name), dict(known)
         if made is None:
             yield Diagnostic("task", f"{task} needs an output `{name}`", span, hint=f"outputs: {{{name}: head}}")
@@ -59,16 +61,16 @@ def _reaches(axis: Symbolic, type_: TensorType) -> bool:
 
 
 def _fits(given: Type, text: str, known: dict[str, Dim]) -> bool:
-    """Return whether a type is as wanted, its axes equal to those of the same names; those that are new become known."""
-    wanted = pattern(text)
-    if not isinstance(given, TensorType) or given.dtype != wanted.dtype or len(given.sizes) != len(wanted.axes):
+    """Return whether a type is the required one, its axes equal to those of the same names; those that are new become known."""
+    required = pattern(text)
+    if not isinstance(given, TensorType) or given.dtype != required.dtype or len(given.sizes) != len(required.axes):
         return False
-    pairs = zip(wanted.axes, given.sizes, strict=True)
+    pairs = zip(required.axes, given.sizes, strict=True)
     return all(known.setdefault(axis.text, size) == size for axis, size in pairs if isinstance(axis, RefPath))
 
 
 def _filled(text: str, known: Mapping[str, Dim]) -> str:
-    """Return the wanted type in the model's own axes."""
-    wanted = pattern(text)
-    axes = (axis.text for axis in wanted.axes if isinstance(axis, RefPath))
-    return f"{wanted.dtype}[{', '.join(str(known.get(axis, axis)) for axis in axes)}]"
+    """Return the required type with the model's own axes."""
+    required = pattern(text)
+    axes = (axis.text for axis in required.axes if isinstance(axis, RefPath))
+    return f"{required.dtype}[{', '.join(str(known.get(axis, axis)) for axis in axes)}]"

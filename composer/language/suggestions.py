@@ -5,34 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 MAX_LETTERS = 64
-"""Letters beyond which a word is no misspelled name."""
+"""Letters of the longest word that may be a misspelled name."""
 
 
 def suggest(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
-    """Return the names that few slips away, nearest first; capitals do not count, and a word like no name gets nothing."""
+    """Return the names that are few edits away, nearest first; capitals do not count, and a word like no name gets nothing."""
     word = name.lower()
-    allowed = _allowed(len(word))
+    most = _max_edits(len(word))
     found: list[tuple[tuple[int, bool, bool], str]] = []
     for candidate in dict.fromkeys(names):
         spelling = candidate.lower()
-        if len(word) > MAX_LETTERS or abs(len(spelling) - len(word)) > allowed:
+        if len(word) > MAX_LETTERS or abs(len(spelling) - len(word)) > most:
             continue
-        slips = _slips(word, spelling)
-        if slips <= allowed:
+        edits = _edit_distance(word, spelling)
+        if edits <= most:
             # A letter is lost or swapped in one way and mistyped in 26, so of two equally near names the first kind is likelier.
             mistyped = len(spelling) <= len(word) and sorted(spelling) != sorted(word)
-            found.append(((slips, mistyped, spelling[:1] != word[:1]), candidate))
+            found.append(((edits, mistyped, spelling[:1] != word[:1]), candidate))
     return [candidate for _, candidate in sorted(found, key=lambda pair: pair[0])[:limit]]
 
 
-def _allowed(letters: int) -> int:
-    """Return how many slips are forgiven in a word: two in a short one would reach most of the alphabet's words."""
+def _max_edits(letters: int) -> int:
+    """Return how many edits are allowed in a word: two in a short one would reach most other short words."""
     if letters < 2:
         return 0
     return 1 if letters < 7 else 2
 
 
-def _slips(a: str, b: str) -> int:
+def _edit_distance(a: str, b: str) -> int:
     """Count the letters inserted, deleted, replaced or swapped with their neighbor on the way from a to
     b (optimal string alignment).
     """

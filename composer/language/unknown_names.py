@@ -26,8 +26,8 @@ def unknown_block(span: Span, name: str, known: Iterable[str], ambiguous_blocks:
         return []
     if name not in ambiguous_blocks:
         return [unknown("unknown-block", span, "block", name, known)]
-    labels = tuple(Label(place, "one of them") for place in ambiguous_blocks[name])
-    message = f"two of the files that are used here define `{name}`, each in its own way"
+    labels = tuple(Label(place, "defined here") for place in ambiguous_blocks[name])
+    message = f"two of the files that are used here define `{name}` differently"
     return [Diagnostic("ambiguous", message, span, labels=labels, hint="rename one of them")]
 
 

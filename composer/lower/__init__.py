@@ -1,4 +1,4 @@
-"""Typed graph to a plain torch module, by way of Python source that reads like a person's."""
+"""Typed graph to Python source that reads as if a person had written it, and source to a plain torch module."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from composer.lower.build import compile as compile
-    from composer.lower.emit.module_source import Module as Module
     from composer.lower.emit.module_source import lower as lower
     from composer.lower.model import Model as Model
+    from composer.lower.model import Module as Module
 
-_HOME = {"compile": "build", "Model": "model", "lower": "emit.module_source", "Module": "emit.module_source"}
+_HOME = {"compile": "build", "Model": "model", "lower": "emit.module_source", "Module": "model"}
 __all__ = ["Model", "Module", "compile", "lower"]
 
 
 def __getattr__(name: str) -> object:
-    """Loads torch only when something here is used."""
+    """Load torch only when something here is used."""
     if name not in _HOME:
         raise AttributeError(name)
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""`torch.compile` where it pays: each repeated block once, or the whole model."""
+"""`torch.compile` for each repeated block, or for the whole model."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from torch import nn
 from composer.lower.model import Model
 from composer.lower.passes.shared_weights import shared_modules
 
-SPARE = 8
-"""Compilations allowed beyond one for each variant: changing lengths, training and evaluation."""
+SPARE_COMPILATIONS = 8
+"""The least limit for one module: lengths change, and training and evaluation differ."""
 
 
 def accelerate(model: Model, *, whole: bool = False, **options: Any) -> Model:
     """Compile a model in place and return it; `options` go to `torch.compile`.
 
-    Each module of a repeat is compiled by itself, so that one program serves all passes that agree: for 32 equal layers torch
-    traces one. With `whole`, the model is one program: longer to compile, sometimes faster. The number of compilations that
-    torch allows is set to what the model needs, which is known before it runs.
+    Each module of a repeat is compiled by itself, so that equal passes share one program: of 32 equal layers torch traces one.
+    With `whole`, the model is one program, which takes longer to compile and is sometimes faster. The number of compilations
+    that torch allows is set to what the model needs, which is known before it runs.
     """
     settings = {"fullgraph": True, **options}
     if whole:
@@ -28,16 +28,16 @@ def accelerate(model: Model, *, whole: bool = False, **options: Any) -> Model:
         return model
     for modules in model.modules():
         if isinstance(modules, nn.ModuleList):
-            limit = max(SPARE, 2 * len(modules))
+            limit = max(SPARE_COMPILATIONS, 2 * len(modules))
             for module in modules:
                 module.compile(**_limited(settings, limit))
     for path in shared_modules(model.program.root):
-        model.get_submodule(path).compile(**_limited(settings, SPARE))
+        model.get_submodule(path).compile(**_limited(settings, SPARE_COMPILATIONS))
     return model
 
 
 def _limited(settings: dict[str, Any], limit: int) -> dict[str, Any]:
-    """Return the settings with a limit of recompilations, as this torch takes it."""
+    """Return the settings with a limit of recompilations, which older versions of torch have as a global setting."""
     if "recompile_limit" in inspect.signature(torch.compile).parameters:
         return {"recompile_limit": limit, **settings}
     config: Any = torch._dynamo.config

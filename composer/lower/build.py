@@ -1,4 +1,4 @@
-"""Source to a module: executed, built without memory, counted, then filled."""
+"""Source to a module: executed, built on the meta device, counted, given memory, and filled with initial values."""
 
 from __future__ import annotations
 
@@ -8,37 +8,39 @@ import linecache
 import math
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import torch
 
+from composer.cost.budget import budget
 from composer.diagnostics import RecipeError
 from composer.graph.parameters import parameters
-from composer.lower.emit.module_source import Module, lower
+from composer.lower.emit.module_source import lower
 from composer.lower.initialize import initialize
-from composer.lower.model import Model
-from composer.lower.passes.cache_layout import memory
+from composer.lower.model import CompilableRecipe, Model, Module
+from composer.lower.passes.cache_layout import cache_layout
 
-if TYPE_CHECKING:
-    from composer.recipe import Recipe
+R = TypeVar("R", bound=CompilableRecipe)
 
 
 def compile(
-    recipe: Recipe,
+    recipe: R,
     *,
     device: torch.device | str | None = None,
     dtype: torch.dtype | None = None,
     seed: int | None = None,
     allow_large: bool = False,
-) -> Model:
+) -> Model[R]:
     """Return the recipe as a module with initial weights.
 
     Raises:
         RecipeError: where the recipe has mistakes, or is larger than its budget.
     """
     meta = device is not None and torch.device(device).type == "meta"
-    model = skeleton(recipe, allow_large=allow_large or meta)
-    materialize(model, device=device, dtype=dtype)
+    model = on_meta(recipe, allow_large=allow_large or meta)
+    if dtype is not None:
+        model.to(dtype)
+    model.to_empty(device=device if device is not None else torch.get_default_device())
     table = parameters(model.program)
     where = next((p.device for p in model.parameters()), torch.device("cpu"))
     if where.type != "meta":
@@ -47,40 +49,29 @@ def compile(
     return model
 
 
-def skeleton(recipe: Recipe, *, allow_large: bool = False) -> Model:
-    """Return the module on the meta device: every shape, no memory."""
-    from composer.cost.budget import budget
-
+def on_meta(recipe: R, *, allow_large: bool = False) -> Model[R]:
+    """Return the module on the meta device, which has every shape and takes no memory."""
     typed = recipe.program
     refused = [diagnostic for diagnostic in budget(typed, allow_large=allow_large) if diagnostic.severity == "error"]
     if refused:
         raise RecipeError(refused)
     module = lower(typed)
-    namespace, filename = run(module)
+    namespace, filename = execute(module)
     kind: Any = type(module.name, (Model, namespace[module.name]), {"__module__": namespace["__name__"]})
     with torch.device("meta"):
-        model: Model = kind()
+        model: Model[R] = kind()
     table = parameters(typed)
-    model.remember(
-        recipe, typed, module, {entry.name: entry.parameter.role for entry in table if not entry.tied_to}, memory(typed)
-    )
-    model.__dict__["filename"] = filename
+    roles = {entry.name: entry.parameter.role for entry in table if not entry.tied_to}
+    model.attach(recipe, typed, module, filename, roles, cache_layout(typed))
     declared = sum(math.prod(entry.parameter.shape) for entry in table if not entry.tied_to)
     built = sum(parameter.numel() for parameter in model.parameters())
     assert declared == built, f"{declared} parameters are declared, {built} are built"
     return model
 
 
-def materialize(model: Model, *, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
-    """Give every tensor memory, with nothing in it yet."""
-    if dtype is not None:
-        model.to(dtype)
-    model.to_empty(device=device if device is not None else torch.get_default_device())
-
-
-def run(module: Module) -> tuple[dict[str, Any], str]:
-    """Execute the source. Tracebacks and debuggers find its lines, and equal sources are one module in `sys.modules`, where
-    `torch.compile` looks up the globals of what it traces.
+def execute(module: Module) -> tuple[dict[str, Any], str]:
+    """Execute the source; return its namespace and the file that tracebacks name. Tracebacks and debuggers find its lines, and
+    equal sources are one module in `sys.modules`, where `torch.compile` looks up the globals of what it traces.
     """
     digest = hashlib.sha256(module.text.encode()).hexdigest()[:12]
     name, filename = f"composer.generated.{module.name}_{digest}", f"<{module.name} {digest}>"

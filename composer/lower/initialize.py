@@ -1,4 +1,4 @@
-"""Initial values: the recipe's patterns, else each block's own; every parameter has random numbers of its own."""
+"""Initial values: those of the recipe's patterns, else of each block; every parameter has a random generator of its own."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @torch.no_grad()
 def initialize(tensors: Mapping[str, torch.Tensor], table: Sequence[NamedParameter], typed: TypedProgram, seed: int) -> None:
-    """Fill every buffer, and every tensor that the table names and that is not another's.
+    """Fill every buffer, and every parameter of the table that is not tied to another.
 
-    The numbers depend on the seed and on the parameter's name alone, so that a node more or less changes no other.
+    The numbers depend on nothing but the seed and the parameter's name, so that a further node changes no other parameter.
     """
     for name, buffer in buffers(typed).items():
         tensors[name].fill_(float(buffer.init.value))

@@ -1,22 +1,58 @@
-"""What a compiled recipe is beside its generated code: a plain module that keeps its ties and knows its recipe."""
+"""A compiled recipe: the generated source, and the module that runs it, which keeps its ties and knows its recipe."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, Self
 
 import torch
 from torch import nn
+from typing_extensions import TypeVar
 
-if TYPE_CHECKING:
-    from composer.graph.typed import TypedProgram
-    from composer.lower.emit.module_source import Module
-    from composer.lower.passes.cache_layout import CacheLayout
-    from composer.recipe import Recipe
+from composer.graph.typed import TypedProgram
+from composer.lower.passes.cache_layout import CacheLayout
 
 
-class Model(nn.Module):
+@dataclass(frozen=True, slots=True)
+class Module:
+    """Generated source."""
+
+    text: str
+    name: str
+    """The model's class."""
+    lines: Mapping[int, tuple[str, str]]
+    """Line of the text to the node that it computes and the node's place in the recipe."""
+    ties: tuple[tuple[str, str], ...]
+    """Parameter and the owner that it is, by their names in the `state_dict`."""
+    frozen: tuple[str, ...]
+    """Parameters that are not trained."""
+    outputs: tuple[tuple[str, str], ...]
+    """Field of the named tuple and the recipe's name for it."""
+
+
+class CompilableRecipe(Protocol):
+    """What a model needs of its recipe: to be built, and built again where it is unpickled."""
+
+    @property
+    def program(self) -> TypedProgram:
+        """The graph in which every value has a type."""
+
+    @property
+    def task(self) -> str | None:
+        """What the model is for."""
+
+    def compile(self, device: torch.device | str | None = None, *, seed: int | None = None) -> Model:
+        """Return a new model of the recipe."""
+
+    def _repr_svg_(self) -> str | None: ...
+
+
+RecipeT = TypeVar("RecipeT", bound=CompilableRecipe, default=CompilableRecipe, covariant=True)
+
+
+class Model(nn.Module, Generic[RecipeT]):
     """A recipe's module. Calling it takes the recipe's inputs, by order or name, and returns a named tuple: one field per
     output, and `losses`, a mapping of the recipe's own scalars that is empty where there are none.
 
@@ -24,25 +60,35 @@ class Model(nn.Module):
     pickling.
     """
 
-    recipe: Recipe
+    recipe: RecipeT
     """The recipe that it was compiled from."""
     roles: Mapping[str, str]
     """What each parameter of the `state_dict` is for: matrix, embedding, gain, bias, table …"""
     program: TypedProgram
     module: Module
-    remembers: CacheLayout | None
-    """What a session remembers; None where the task writes nothing."""
+    filename: str
+    """The file that tracebacks name for the source."""
+    cache_layout: CacheLayout | None
+    """What a session caches; None where the task generates no text."""
 
     @property
     def source(self) -> str:
         """The Python source that runs."""
         return self.module.text
 
-    def remember(
-        self, recipe: Recipe, program: TypedProgram, module: Module, roles: Mapping[str, str], remembers: CacheLayout | None
+    def attach(
+        self,
+        recipe: CompilableRecipe,
+        program: TypedProgram,
+        module: Module,
+        filename: str,
+        roles: Mapping[str, str],
+        cache_layout: CacheLayout | None,
     ) -> None:
         """Attach what the generated code does not know: where the module comes from, and how to save, load and decode it."""
-        self.__dict__.update(recipe=recipe, program=program, module=module, roles=roles, remembers=remembers)
+        self.__dict__.update(
+            recipe=recipe, program=program, module=module, filename=filename, roles=roles, cache_layout=cache_layout
+        )
         self.register_state_dict_post_hook(_drop_aliases)  # type: ignore[no-untyped-call]  # untyped in torch
         self.register_load_state_dict_pre_hook(_add_aliases)  # type: ignore[no-untyped-call]  # untyped in torch
         self.register_load_state_dict_post_hook(_retie)  # type: ignore[no-untyped-call]  # untyped in torch
@@ -83,15 +129,13 @@ class Model(nn.Module):
         try:
             return super().__call__(*args, **kwargs)
         except Exception as error:
-            from composer.lower.error_location import locate
-
-            note = locate(error, self)
+            note = _node_of(error, self)
             if note and note not in getattr(error, "__notes__", ()):
                 error.add_note(note)
             raise
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        for shared in (self.recipe, self.program, self.module, self.roles, self.remembers):
+        for shared in (self.recipe, self.program, self.module, self.roles, self.cache_layout):
             memo[id(shared)] = shared
         new = type(self).__new__(type(self))
         memo[id(self)] = new
@@ -103,16 +147,30 @@ class Model(nn.Module):
         return _rebuild, (self.recipe, self.state_dict(), self.training, frozen)
 
 
-def _rebuild(recipe: Recipe, state: Mapping[str, torch.Tensor], training: bool, frozen: list[str]) -> Model:
-    from composer.lower.build import materialize, skeleton
-
-    model = skeleton(recipe, allow_large=True)
+def _rebuild(recipe: CompilableRecipe, state: Mapping[str, torch.Tensor], training: bool, frozen: list[str]) -> Model:
+    model = recipe.compile(device="meta", seed=0)  # with a seed, torch's own generator is left alone
     first = next(iter(state.values()), None)
-    materialize(model, device=None if first is None else first.device, dtype=None)
+    model.to_empty(device=torch.get_default_device() if first is None else first.device)
     model.load_state_dict(state, assign=True)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(name not in frozen)
     return model.train(training)
+
+
+def _node_of(error: BaseException, model: Model) -> str:
+    """Return `in layers.3.attn.body (recipes/gpt2.yaml:31)`: the innermost node whose code was running; nothing if none was."""
+    found = ""
+    traceback = error.__traceback__
+    paths = {id(module): name for name, module in model.named_modules()}
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if frame.f_code.co_filename == model.filename and traceback.tb_lineno in model.module.lines:
+            node, place = model.module.lines[traceback.tb_lineno]
+            path = paths.get(id(frame.f_locals.get("self")), "")
+            if node:
+                found = f"in {path}{'.' if path else ''}{node} ({place})"
+        traceback = traceback.tb_next
+    return found
 
 
 def _holder(model: nn.Module, name: str) -> tuple[nn.Module, str]:

@@ -36,7 +36,7 @@ def of_recipe(recipe: composer.Recipe) -> Artifacts:
     model = recipe.compile(seed=0).eval()
     yield "start.json", lambda: lines({name: digest(value) for name, value in model.state_dict().items()})
     yield "outputs.json", lambda: lines(outputs(moved(model)))
-    if model.remembers is not None:
+    if model.cache_layout is not None:
         yield "written.json", lambda: lines(texts(moved(model)))
 
 

@@ -24,7 +24,7 @@ from blocks.losses.loss import Loss
 from blocks.masks.mask import Mask
 from blocks.positions.positions import Positions
 from blocks.positions.scaling import Scaling
-from composer.language.yaml.writer import write
+from composer.language.recipe.writer import write
 
 FAMILIES = (Activation, Block, Builtin, Expert, Loss, Mask, Norm, Part, Positions, Router, Scaling)
 """What a stranger imports: all else in a file is copied."""

@@ -61,6 +61,11 @@ EXPRESSIONS = (
         "valid(flags) and local(1) or causal",
     ),
 )
+FEW = {"causal", "causal and window(3)", "prefix(3)", "chunk(3) and chunk(4)", "valid(flags) and local(1) or causal"}
+"""Those that are no slow tests."""
+each_expression = pytest.mark.parametrize(
+    "expression", [mask if mask in FEW else pytest.param(mask, marks=pytest.mark.slow) for mask in EXPRESSIONS]
+)
 BARE = {
     "window": "abs(q - k) < self.width",
     "strided": "(q - k) % self.step == 0",
@@ -100,7 +105,7 @@ def owned(text: str) -> str:
 
 
 @pytest.mark.parametrize("optional", ["", "?"])
-@pytest.mark.parametrize("expression", EXPRESSIONS)
+@each_expression
 def test_a_copy_of_a_mask_is_one_to_everything(expression: str, optional: str, copies: list[type[Part]]) -> None:
     """Its warnings, cost, plan and code, picture and words, logits, and what it remembers while a text is written."""
     built_in = composer.load(RECIPE.format(mask=expression, optional=optional))

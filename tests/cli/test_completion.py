@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from composer.cli import COMMANDS
+from composer.cli import COMMANDS, main
 from composer.cli.completion import SHELLS
 from composer.recipe import zoo_names
 from tests.cli.conftest import Arco
+from tests.docs.sessions import output
 
 ROOT = Path(__file__).parents[2]
 CASES = [
@@ -42,8 +43,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the scripts, a recipe, a text and a folder of runs."""
     folder = tmp_path_factory.mktemp("shells")
     for shell in SHELLS:
-        words = [sys.executable, "-m", "composer", "completion", shell]
-        (folder / f"arco.{shell}").write_bytes(subprocess.run(words, cwd=ROOT, capture_output=True, check=True).stdout)
+        (folder / f"arco.{shell}").write_text(output(lambda shell=shell: main(["completion", shell])), encoding="utf-8")
     (folder / "mine.yaml").touch()
     (folder / "notes.txt").touch()
     (folder / "runs").mkdir()

@@ -53,7 +53,7 @@ def test_the_same_is_printed_and_written(words: tuple[str, ...], arco: Arco, tmp
 
 
 @pytest.mark.parametrize(
-    "words", [("draw", "gpt2"), ("draw", "gpt2", "--format", "png"), ("diff", "gpt2", "t5", "--format", "html")]
+    "words", [("draw", "gpt2"), ("draw", "gpt2", "--format", "png"), ("diff", "gpt2", "gpt_mini", "--format", "html")]
 )
 def test_a_terminal_is_not_filled_with_a_picture(words: tuple[str, ...], arco: Arco, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless `-o -` asks for it; DOT and Mermaid are for reading."""

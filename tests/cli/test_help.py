@@ -82,7 +82,10 @@ def test_help_fits_its_terminal(columns: int, arco: Arco, monkeypatch: pytest.Mo
         assert max(map(len, lines)) <= min(columns, 100)
 
 
-@pytest.mark.parametrize(("name", "command"), EXAMPLES, ids=[command for _, command in EXAMPLES])
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [pytest.param(*each, id=each[1], marks=pytest.mark.slow if each[0] == "demo" else ()) for each in EXAMPLES],
+)
 def test_examples_run(name: str, command: str, arco: Arco, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As they are typed; training is cut short."""
     words = shlex.split(re.sub(r" [|>] .*", "", re.sub(r'eval "\$\((.*)\)"', r"\1", command)))

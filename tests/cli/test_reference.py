@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
-
-import pytest
-import yaml
-from jsonschema import Draft202012Validator
 
 from blocks.core import fields, standard
 from composer.block_reference import docs_of
-from composer.json_schema import schema
-from composer.package_data import zoo
-from tests.cases.case import FILES, Case, cases
+from tests.cases.case import FILES, cases
 from tests.cli.conftest import Arco
-from tests.conformance.generator import generated
 
 EVERY_CASE = [case for file in FILES for case in cases(file)]
-OF_FORM = {
-    "empty-recipe", "init-form", "language-version", "missing-type", "node-form", "not-a-mapping", "unknown-field",
-    "unknown-init", "unknown-param-type", "unknown-task", "value-form",
-}  # fmt: skip
-"""Mistakes that a schema sees wherever they stand, where the text is YAML at all."""
 
 
 def test_every_code_is_explained(arco: Arco) -> None:
@@ -80,49 +67,6 @@ class Halve(Block, kind="halve"):
     assert done.code == 0 and "times: integer ≥ 0; required\n    How often." in done.out
     assert "part_halve" in json.loads(arco("schema", "--blocks", "own.py").out)["$defs"]
     assert arco("blocks", "halve").code == arco("blocks", "--blocks", "no.py").code == 2
-
-
-@pytest.fixture(scope="module")
-def validator() -> Draft202012Validator:
-    """Of the standard library."""
-    Draft202012Validator.check_schema(schema(standard()))
-    return Draft202012Validator(schema(standard()))
-
-
-def plain(text: str) -> Any:
-    """Return a recipe as an editor reads it; None where it is no YAML."""
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        return None
-
-
-@pytest.mark.slow
-def test_sound_recipes_are_valid(validator: Draft202012Validator) -> None:
-    """The zoo, and recipes that say all that can be said."""
-    texts = [file.read_text(encoding="utf-8") for file in zoo().glob("*.yaml")] + [generated(seed) for seed in range(120)]
-    for text in texts:
-        validator.validate(plain(text))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", [case for case in EVERY_CASE if case.code in OF_FORM and not case.settings], ids=str)
-def test_mistakes_of_form_are_not(case: Case, validator: Draft202012Validator) -> None:
-    """A wrong key, field, block or form of a value."""
-    read = plain(case.text)
-    assert (read is None and "empty" not in case.code) or not validator.is_valid(read)
-
-
-def test_an_unknown_field_is_named(validator: Draft202012Validator) -> None:
-    """The place that an editor marks is the node."""
-    wrong = {"recipe": "r", "inputs": {"x": "float[batch, 8]"}, "graph": {"a": {"type": "linear", "out": 3, "bais": True}}}
-    (error,) = validator.iter_errors(wrong)
-    assert list(error.absolute_path) == ["graph", "a"]
-
-
-def test_a_recipe_over_another_says_only_what_changes(validator: Draft202012Validator) -> None:
-    """Neither inputs nor types."""
-    validator.validate({"recipe": "r", "extends": "gpt2", "graph": {"layers": {"graph": {"attn": {"norm": "rmsnorm"}}}}})
 
 
 def test_reports_are_read_by_programs(arco: Arco, wrong: Path) -> None:

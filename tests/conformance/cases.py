@@ -113,4 +113,4 @@ def models(case: str) -> tuple[Model, ...]:
 
 def language_models(case: str) -> list[Model]:
     """Return the models that continue a text."""
-    return [model for model in models(case) if model.remembers is not None]
+    return [model for model in models(case) if model.cache_layout is not None]

@@ -26,7 +26,7 @@ from blocks.core.fields import (
 from blocks.masks.mask import Mask, Pair
 from composer.graph.type_patterns import pattern
 from composer.language.expressions.parser import names
-from composer.language.yaml.writer import write
+from composer.language.recipe.writer import write
 from tests.conformance.features import of_field
 
 RUNNING = ("batch", "time", "source")

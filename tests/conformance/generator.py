@@ -9,7 +9,7 @@ from typing import Any
 
 import composer
 from blocks.core import standard
-from composer.language.yaml.writer import write
+from composer.language.recipe.writer import write
 from tests.conformance.declared import INPUTS, TRIES, Declared, single
 
 COUNT = 260

@@ -123,8 +123,8 @@ def test_a_session_goes_back_and_changes_rows(case: str, device: str) -> None:
 
 def carries(model: Model) -> bool:
     """Return whether a block has a state, which a session replaces at each call."""
-    assert model.remembers is not None
-    kept = [kept for keeper in model.remembers.keepers for kept in keeper.names.values()]
+    assert model.cache_layout is not None
+    kept = [kept for node in model.cache_layout.nodes for kept in node.slots.values()]
     return any(each.axis is None and each.batch and not each.whole for each in kept)
 
 

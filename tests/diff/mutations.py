@@ -8,8 +8,8 @@ from copy import deepcopy
 from typing import Any
 
 from composer.diagnostics import Source
+from composer.language.recipe.writer import data_of, write
 from composer.language.yaml.reader import read
-from composer.language.yaml.writer import data_of, write
 
 Path = tuple[str | int, ...]
 OTHER_BLOCK = {

@@ -11,7 +11,7 @@ import composer
 from composer.graph.initial_values import start_of
 from composer.graph.parameters import parameters
 from composer.graph.visit import walk
-from composer.language.yaml.writer import write
+from composer.language.recipe.writer import write
 from tests.diff.mutations import data
 
 REFERENCES = ("in", "outputs", "tie", "mask", "positions", "next")

@@ -12,7 +12,7 @@ from composer.draw.paths import is_output, output_path, plain
 from composer.draw.scene import Scene
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref, Wire
-from composer.graph.passes.roll_layers.rolled_names import NOTHING, RolledNames
+from composer.graph.passes.roll_layers.rolled_names import UNCHANGED, RolledNames
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat, TypedScan
 
 Made = frozenset[str]
@@ -22,7 +22,7 @@ Made = frozenset[str]
 class Readers:
     """Every pair of a block that makes a value and one that reads it, repeats folded."""
 
-    def __init__(self, typed: TypedProgram, *, quiet: bool, closed: Iterable[str] = (), called: RolledNames = NOTHING) -> None:
+    def __init__(self, typed: TypedProgram, *, quiet: bool, closed: Iterable[str] = (), called: RolledNames = UNCHANGED) -> None:
         self.names = called
         """Where layers that are written one by one are drawn as one."""
         self.closed = set(closed)

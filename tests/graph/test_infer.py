@@ -6,7 +6,7 @@ import pytest
 
 import composer
 from composer.graph.passes import compile_graph
-from composer.graph.passes.expand.init_rules import starts
+from composer.graph.passes.expand.init_rules import block_rules
 from composer.graph.passes.infer.infer import infer
 from composer.graph.typed import TypedGroup, TypedProgram, TypedRepeat
 
@@ -90,7 +90,7 @@ def test_state_in_passes_of_one_set_of_weights_is_refused() -> None:
     assert (wrong.code, wrong.hint) == ("share", "move the state out of the repeat")
 
 
-# -- starts
+# -- how parameters start
 
 DEFINED = """recipe: example
 blocks:
@@ -110,7 +110,7 @@ graph:
 
 def test_patterns_of_blocks_get_the_names_that_they_have_in_the_model() -> None:
     """One for each pass, the innermost first, so that what stands around it wins."""
-    found = [(pattern, how, number) for pattern, how, number, _ in starts(composer.load(DEFINED).program.program.graph)]
+    found = [(pattern, how, number) for pattern, how, number, _ in block_rules(composer.load(DEFINED).program.program.graph)]
     assert found == [
         ("first.0.o.i.a.*", "normal", 0.5),
         ("first.0.o.*", "constant", 2.0),
@@ -121,5 +121,5 @@ def test_patterns_of_blocks_get_the_names_that_they_have_in_the_model() -> None:
 
 def test_passes_of_one_set_of_weights_start_once() -> None:
     """Their parameters have no number of a pass in their names."""
-    found = starts(composer.load(DEFINED.replace("repeat: 2,", "repeat: 2, share: true,")).program.program.graph)
+    found = block_rules(composer.load(DEFINED.replace("repeat: 2,", "repeat: 2, share: true,")).program.program.graph)
     assert [pattern for pattern, *_ in found] == ["first.o.i.a.*", "first.o.*"]

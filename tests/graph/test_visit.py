@@ -32,11 +32,11 @@ KNOWS_EACH_KIND = {
     "composer/graph/unparse/expanded_recipe.py",
     "composer/lower/emit/constructors.py",
     "composer/lower/emit/forward.py",
+    "composer/lower/emit/skeletons.py",
     "composer/lower/passes/cache_layout.py",
     "composer/lower/passes/fixed_nodes.py",
     "composer/lower/passes/hoist.py",
     "composer/lower/passes/node_queries.py",
-    "composer/lower/passes/skeletons.py",
 }
 """What a new kind of node has to be told to: the types that it has, its cost, its words, and the code that it becomes."""
 INTERPRETERS = {
@@ -45,9 +45,9 @@ INTERPRETERS = {
     "composer/graph/passes/infer/infer.py",
     "composer/graph/unparse/expanded_recipe.py",
     "composer/lower/emit/constructors.py",
+    "composer/lower/emit/skeletons.py",
     "composer/lower/passes/cache_layout.py",
     "composer/lower/passes/fixed_nodes.py",
-    "composer/lower/passes/skeletons.py",
 }
 """What runs a graph with something else than tensors: values go along the wires, and each kind hands them on in its own way."""
 RECIPE = """\
@@ -222,6 +222,7 @@ TypedNode: TypeAlias = TypedBlock | TypedGroup | TypedRepeat | TypedScan | Typed
 }
 
 
+@pytest.mark.slow
 def test_a_fifth_kind_of_node_is_reported_wherever_a_kind_must_be_known(tmp_path: Path) -> None:
     """The type checker names each of the places, and no other."""
     for package in ("composer", "blocks"):

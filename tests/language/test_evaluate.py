@@ -175,7 +175,7 @@ def test_what_has_no_value_says_so_at_its_place(text: str, expected: tuple[str, 
         ("sqr(2)", "there is no function `sqr`", "did you mean sqrt?"),
         ("mixer + 1", "`mixer` is a block, not a number", ""),
         ("true + 1", "`true` is a boolean, not a number", ""),
-        ("1 / (n_heads - 12)", "1 / 0 has no value", ""),
+        ("1 / (n_heads - 12)", "1 / 0 is undefined", ""),
     ],
 )
 def test_a_message_is_in_the_recipes_words(text: str, message: str, hint: str) -> None:

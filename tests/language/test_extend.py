@@ -131,7 +131,7 @@ TAIL = "inputs: {x: 'float[batch, 8]'}\ngraph: {a: tanh}\n"
 def test_a_circle_is_the_same_in_whichever_order_its_files_are_named(folder: Path) -> None:
     """Two files that use one another, where the recipe names both."""
     files = {"a": f"recipe: a\nuses: b.yaml\n{TAIL}", "b": f"recipe: b\nuses: a.yaml\n{TAIL}"}
-    expected = [("uses-cycle", "a.yaml is used by what it uses itself", "b.yaml", ["top.yaml"])]
+    expected = [("uses-cycle", "a.yaml uses a file that uses it", "b.yaml", ["top.yaml"])]
     for order in ("a.yaml, b.yaml", "b.yaml, a.yaml"):
         assert cycle(folder, f"recipe: top\nuses: [{order}]\n{TAIL}", **files) == expected
 
@@ -139,7 +139,7 @@ def test_a_circle_is_the_same_in_whichever_order_its_files_are_named(folder: Pat
 def test_a_circle_is_told_by_what_its_files_do(folder: Path) -> None:
     """One extends what uses it, whichever of the two the recipe names first."""
     files = {"a": f"recipe: a\nuses: b.yaml\n{TAIL}", "b": "recipe: b\nextends: a.yaml\n"}
-    expected = [("extends-cycle", "a.yaml is extended by what it uses itself", "b.yaml", ["top.yaml"])]
+    expected = [("extends-cycle", "a.yaml uses a file that extends it", "b.yaml", ["top.yaml"])]
     for order in ("a.yaml, b.yaml", "b.yaml, a.yaml"):
         assert cycle(folder, f"recipe: top\nuses: [{order}]\n{TAIL}", **files) == expected
 

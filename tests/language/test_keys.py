@@ -14,7 +14,7 @@ import composer
 from blocks.core import standard
 from composer.graph.unparse.expanded_recipe import WRITERS
 from composer.json_schema import schema
-from composer.language.recipe.keys import KEYS, TABLE, KeyContent, KeyPlace, KeyRow, KeyWriter
+from composer.language.recipe.keys import KEYS, MULTILINE, TABLE, KeyContent, KeyPlace, KeyRow, KeyWriter
 from composer.language.recipe.parser import MISSING
 from composer.language.recipe.schema_fragments import TEXT
 
@@ -41,6 +41,12 @@ def test_every_column_of_every_key_leads_somewhere(key: KeyRow) -> None:
 def test_no_key_has_two_rows_for_one_place() -> None:
     """So that a place holds all of its rows."""
     assert sum(map(len, KEYS.values())) == sum(len(key.places) for key in TABLE)
+
+
+def test_rows_of_one_name_are_written_alike() -> None:
+    """The writer sees mappings, and not where they will stand."""
+    for key in TABLE:
+        assert key.multiline == (key.name in MULTILINE)
 
 
 def test_what_is_computed_has_a_writer_and_what_is_required_a_message() -> None:
@@ -107,5 +113,5 @@ def test_a_new_key_goes_with_a_recipe_that_is_used_as_a_block(planted: None, tmp
 def test_a_new_key_is_in_the_schema(planted: None) -> None:
     """With its meaning, where it may stand."""
     whole = schema(standard())
-    for properties in (whole["properties"], whole["$defs"]["blocks"]["additionalProperties"]["properties"]):
+    for properties in (whole["$defs"]["recipe"]["properties"], whole["$defs"]["blocks"]["additionalProperties"]["properties"]):
         assert properties["license"] == {"description": "Under which terms it may be used.", **TEXT}

@@ -7,9 +7,9 @@ from composer.diagnostics import Source, full
 from composer.language.composition.merge import merge
 from composer.language.composition.override import read_override
 from composer.language.composition.overrides import with_overrides
+from composer.language.recipe.writer import YamlData, data_of, write
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
-from composer.language.yaml.writer import YamlData, data_of, write
 
 BASE = """recipe: small
 params:
@@ -224,7 +224,7 @@ def test_param_that_nothing_uses_any_more_goes_with_a_warning() -> None:
     """`wide` was used by the one `bias` alone."""
     document = with_set("stack.ffn.body.bias=false")
     (doubt,) = document.diagnostics
-    assert (doubt.severity, doubt.message, doubt.span.line) == ("warning", "nothing uses `wide` any more", 4)
+    assert (doubt.severity, doubt.message, doubt.span.line) == ("warning", "nothing uses `wide` anymore", 4)
     assert document.root is not None
     assert "wide" not in at(data_of(document.root), "params")  # type: ignore[operator]
 

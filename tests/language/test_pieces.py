@@ -17,11 +17,11 @@ from composer.language.patterns import Unbalanced, matches
 from composer.language.recipe.free_names import identifiers
 from composer.language.recipe.parser import parse
 from composer.language.recipe.type_syntax import axes_of
+from composer.language.recipe.writer import Remark, data_of, write
 from composer.language.wording import describe_value, format_value
 from composer.language.yaml.flow_style import balance
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 from composer.language.yaml.reader import read
-from composer.language.yaml.writer import Remark, data_of, write
 
 GPT2 = composer.load("gpt2")
 

@@ -1,4 +1,4 @@
-"""The steps from the typed graph to source, each by itself: names, flattening, hoisting, classes, statements, pasting."""
+"""The steps from the typed graph to source, each by itself: names, flattening, hoisting, classes, statements, copied source."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from blocks.activations.self_gated import Silu
 from blocks.norms.rmsnorm import RMSNorm
 from composer.diagnostics import Source, Span
 from composer.graph.typed import TypedBlock, TypedProgram, TypedRepeat
-from composer.lower.emit.block_source import HEADER, Pasted
+from composer.lower.emit.block_source import HEADER, CopiedSource
 from composer.lower.emit.identifiers import attribute, camel, one_line, parameter_names, safe
-from composer.lower.emit.statements import Key, Statement, StatementWriter, only_for
+from composer.lower.emit.skeletons import Classes
+from composer.lower.emit.statements import Statement, StatementWriter, only_for
 from composer.lower.passes.flatten import flatten
 from composer.lower.passes.hoist import Hoisting
-from composer.lower.passes.skeletons import Classes
+from composer.lower.passes.node_queries import Key
 
 HEAD = 'recipe: example\ninputs: {x: "float[batch, time, 8]"}\ngraph:\n'
 NOWHERE = Span(Source("r.yaml", "x"), 1, 1, 1, 2)
@@ -182,25 +183,25 @@ def test_statements_only_for_some_values_are_found() -> None:
     assert only_for([("b", 0, None)], [("c", 0, None)], [shared, alone, other]) == [alone]
 
 
-# -- paste
+# -- copied source
 
 
-def test_pasted_block_needs_nothing_but_torch() -> None:
+def test_copied_block_needs_nothing_but_torch() -> None:
     """It computes what torch's own does."""
-    pasted = Pasted()
-    name = pasted.part(Silu)
-    assert not any("blocks" in line or "composer" in line for line in pasted.imports)
+    copied = CopiedSource()
+    name = copied.part(Silu)
+    assert not any("blocks" in line or "composer" in line for line in copied.imports)
     code = "import torch\nfrom torch import nn\nfrom torch.nn import functional as F\nfrom typing import Any\n"
     space: dict[str, object] = {}
-    exec(code + "\n".join(sorted(pasted.imports)) + HEADER + "\n\n".join(pasted.pieces.values()), space)
+    exec(code + "\n".join(sorted(copied.imports)) + HEADER + "\n\n".join(copied.pieces.values()), space)
     x = torch.linspace(-3, 3, 7, dtype=torch.float64)
     torch.testing.assert_close(space[name]()(x), torch.nn.functional.silu(x))  # type: ignore[operator]  # a class
 
 
-def test_part_is_pasted_once() -> None:
+def test_part_is_copied_once() -> None:
     """Asked for again, it has its name."""
-    pasted = Pasted()
-    first = pasted.part(RMSNorm)
-    count = len(pasted.pieces)
-    assert pasted.part(RMSNorm) == first
-    assert len(pasted.pieces) == count
+    copied = CopiedSource()
+    first = copied.part(RMSNorm)
+    count = len(copied.pieces)
+    assert copied.part(RMSNorm) == first
+    assert len(copied.pieces) == count

@@ -1,6 +1,7 @@
 """Docstrings of functions tell what to do: `Return the …`, not `The …` or `Returns the …`."""
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,3 +47,21 @@ def test_docstrings_of_functions_begin_with_a_bare_verb(package: str) -> None:
         if (text := ast.get_docstring(node)) and text.split()[0].rstrip(",:") not in VERBS
     ]
     assert not other, "\n".join(other)
+
+
+def test_exceptions_that_docstrings_name_exist() -> None:
+    """A class under `Raises:` is one of ours, or of Python's."""
+    files = [file for package in ("blocks", "composer") for file in sorted((ROOT / package).rglob("*.py"))]
+    trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in files}
+    ours = {node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    known = {*ours, *dir(builtins), "yaml.YAMLError"}
+    named = [
+        (f"{file.relative_to(ROOT)}:{node.lineno}", name.strip("` "))
+        for file, tree in trees.items()
+        for node in functions(tree)
+        for section in re.findall(r"^Raises:\n((?: +.*\n?|\n)+)", ast.get_docstring(node) or "", re.M)
+        for names in re.findall(r"^    ([\w`, .]+):", section, re.M)
+        for name in re.split(r",| and | or ", names)
+    ]
+    assert len(named) > 50
+    assert [(place, name) for place, name in named if name not in known] == []

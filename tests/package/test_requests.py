@@ -145,7 +145,8 @@ def test_flops_of_a_block(own: Callable[[str], Path]) -> None:
 
 
 def test_an_icon(own: Callable[[str], Path]) -> None:
-    """What a class declares stands in its box and in the file; a second block without it has none."""
+    """What a class declares stands in its box and in the file, also in that of a norm and of a block with a look of its own; a
+    block without it has none."""
     text = (
         'class {name}(Block, kind="{kind}"):\n'
         '    """The numbers as they are."""\n\n'
@@ -156,11 +157,18 @@ def test_an_icon(own: Callable[[str], Path]) -> None:
     )
     icon = "    def icon(self) -> Curve:\n        return Curve(((0.0, 0.125), (0.5, 0.875), (1.0, 0.25)))\n\n\n"
     first, second = text.format(name="Peak", kind="peak"), text.format(name="Bare", kind="bare")
-    file = own(f"from blocks.core.look import Curve\n\n\n{first}{icon}{second}")
+    third = 'class Bell(LayerNorm, kind="bell"):\n' + icon
+    fourth = 'class Wave(Conv1d, kind="wave"):\n' + icon
+    names = {"core.look": "Curve", "norms.layernorm": "LayerNorm", "primitives.conv1d": "Conv1d"}
+    imports = "".join(f"from blocks.{module} import {name}\n" for module, name in names.items())
+    file = own(f"{imports}\n\n{first}{icon}{third}{fourth}{second}")
     recipe = 'recipe: r\ninputs: {x: "float[batch, 8]"}\ngraph: {one: KIND}\n'
     peak, bare = (composer.load(recipe.replace("KIND", kind), blocks=[file]).draw() for kind in ("peak", "bare"))
-    shown = [[placed.icon.points for placed in box.icons] for box in peak.scene.boxes if box.about.path == "one"]
-    assert shown == [[((0.0, 0.125), (0.5, 0.875), (1.0, 0.25))]]
+    for kind in ("peak", "bell", "{type: wave, kernel_size: 3, out: 8, causal: true}"):
+        text = recipe.replace("batch, 8", "batch, time, 8").replace("KIND", kind)
+        drawn = composer.load(text, blocks=[file]).draw()
+        shown = [[placed.icon.points for placed in box.icons] for box in drawn.scene.boxes if box.about.path == "one"]
+        assert shown == [[((0.0, 0.125), (0.5, 0.875), (1.0, 0.25))]], kind
     assert peak.svg().count("<path") > bare.svg().count("<path")
 
 

@@ -22,7 +22,7 @@ from composer.draw.diagram import (
     Origin,
     Row,
 )
-from composer.graph.passes.roll_layers.stacks import MOST_TOLD
+from composer.graph.passes.roll_layers.stacks import MAX_FIELD_VALUES
 
 MAX_ROWS = 3
 """Kinds of a block that are shown one by one."""
@@ -252,7 +252,7 @@ def listed(facts: Sequence[str]) -> str:
     split = [re.split(r"(\d[\d.]*)", fact) for fact in facts]
     alike = list(zip(*split, strict=True)) if len({len(parts) for parts in split}) == 1 else []
     differing = [place for place, parts in enumerate(alike) if len(set(parts)) > 1]
-    if len(facts) > MOST_TOLD or len(differing) != 1 or not differing[0] % 2:
+    if len(facts) > MAX_FIELD_VALUES or len(differing) != 1 or not differing[0] % 2:
         return f"{facts[0]} … {facts[-1]}"
     (place,) = differing
     return "".join([*split[0][:place], ", ".join(alike[place]), *split[0][place + 1 :]])

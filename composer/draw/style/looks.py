@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from blocks.core import BlockView, Look, Piece
+from blocks.core import BlockView, Look, Piece, look_with_icon
 from composer.graph.describe import edge_names, phrases
 from composer.graph.typed import TypedBlock
 from composer.graph.types import TensorType
@@ -12,7 +12,7 @@ from composer.graph.types import TensorType
 
 def look(block: TypedBlock, head: str = "") -> Look:
     """Return the look of a block; `head` is its title where it gives the model's logits."""
-    return block.part.look(block_view(block, head))
+    return look_with_icon(block.part, block_view(block, head))
 
 
 def inside(block: TypedBlock) -> Sequence[Piece]:

@@ -1,4 +1,4 @@
-"""What a model of texts cannot have, since the tokens are not all there while it writes."""
+"""What a model that generates text cannot have, since later tokens are not known while it generates."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from composer.graph.typed import TypedGraph, TypedScan
 from composer.graph.types import InputTypes, PortTypes, TensorType
 
 
-class Writing:
-    """Refuses it, as far as the axis goes along which the model writes."""
+class CausalityCheck:
+    """Reports what is not causal along the axis of the generated tokens."""
 
     def __init__(self, task: str) -> None:
         self.task = task
         self.grows: Symbolic | None = None
-        """That axis; None in what writes no token."""
+        """That axis; None where nothing depends on generated tokens."""
 
     def block(self, node: BlockNode, part: Part, outputs: PortTypes, sizes: Mapping[str, Any], here: Surroundings) -> None:
-        """Report what needs tokens that are still to come, or gives more or fewer values than there are tokens."""
+        """Report a block that needs later tokens, or returns more or fewer values than there are tokens."""
         grows = self.grows
         if grows is None or node.dropped:
             return
@@ -42,7 +42,7 @@ class Writing:
                 here.report(Diagnostic("not-causal", message, node.name_span, hint="every token needs one value"))
 
     def last_step(self, ref: Ref, around: TypedGraph, here: Surroundings, span: Span | None = None) -> None:
-        """Report the use of what the last step of a scan left, where steps are still to come."""
+        """Report the use of the result of the last step of a scan, where more steps will follow."""
         scan, grows = around.by_name.get(ref.node), self.grows
         if not isinstance(scan, TypedScan) or grows is None or scan.axis.size != grows:
             return
@@ -54,10 +54,10 @@ class Writing:
             here.report(Diagnostic("not-causal", message, span or scan.node.name_span, hint=hint))
 
     def masks(self, node: BlockNode, part: Part, given: InputTypes, sizes: Mapping[str, Any], here: Surroundings) -> None:
-        """Check what the block's masks are and read against the positions of its queries and keys.
+        """Check the block's masks, and what they read, against the positions of its queries and keys.
 
         Raises:
-            Stop: where they do not fit, which is reported.
+            StopExpansion: where they do not fit, which is reported.
         """
         for prepared in part.per_call(frozenset(given)).values():
             mask = dict(node.fields).get(prepared.slot)
@@ -79,11 +79,11 @@ class Writing:
 
     def _predicates(self, mask: PartValue, query: Any, key: Any, here: Surroundings) -> None:
         grows = self.grows
-        writing = names(grows) if grows is not None else frozenset()
+        growing = names(grows) if grows is not None else frozenset()
         for one in mask.parts():
             if not issubclass(one.part, Mask):
                 continue
-            if one.part.needs_ends and writing & (names(query) | names(key)):
+            if one.part.needs_ends and growing & (names(query) | names(key)):
                 message = f"`{one.part.kind}` needs to know which positions are last, which is unknown during generation"
                 hint = f"the axis {grows} of a {self.task} grows with each token; use `global_first` or `global_tokens`"
                 here.report(Diagnostic("unknown-end", message, one.span, hint=hint))
@@ -94,8 +94,8 @@ class Writing:
                 raise StopExpansion
 
 
-def needed(graph: Graph, others: Iterator[Ref]) -> frozenset[str]:
-    """Return the nodes that what a graph returns depends on, and `others`: what only a loss or a state reads writes no token."""
+def output_dependencies(graph: Graph, others: Iterator[Ref]) -> frozenset[str]:
+    """Return the nodes that the outputs of a graph, and `others`, depend on: no token is made of what only a loss reads."""
     waiting = [ref.node for _, ref in graph.outputs] + [ref.node for ref in others]
     reads = {node.name: {ref.node for wire in wires_of(node) for ref in wire.refs} for node in graph.nodes}
     found: set[str] = set()

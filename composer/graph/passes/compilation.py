@@ -28,15 +28,15 @@ class Compilation:
     typed: TypedProgram | None = None
     found: tuple[Diagnostic, ...] = ()
     """Mistakes, and warnings about what is written."""
-    doubts: tuple[Diagnostic, ...] = ()
-    """Warnings about the whole model, which are told where it has no mistakes."""
+    warnings: tuple[Diagnostic, ...] = ()
+    """Warnings about the whole model, which are reported if it has no mistakes."""
     stopped: bool = False
     """Whether mistakes leave nothing for the next pass."""
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """All that there is to tell."""
-        return self.found if self.typed is None else (*self.found, *self.doubts)
+        """Everything that is reported."""
+        return self.found if self.typed is None else (*self.found, *self.warnings)
 
     def stop(self, found: Iterable[Diagnostic] = ()) -> Compilation:
         """Return the same with what was found, where nothing can follow."""

@@ -28,7 +28,7 @@ from composer.graph.ir import (
 )
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.expand.builders import Bound, Extent, GraphBuilder, NodeBuilder
-from composer.graph.passes.expand.init_rules import starts, written_starts
+from composer.graph.passes.expand.init_rules import block_rules, evaluated_rules
 from composer.graph.state_update import SUFFIX
 from composer.memo import Interned, Memo
 
@@ -46,13 +46,13 @@ def freeze(state: Compilation) -> Compilation:
     recipe, expansion = state.parsed, state.expansion
     assert recipe is not None
     assert expansion is not None
-    rules = tuple(written_starts(recipe.init, expansion.scope, expansion.values))
+    rules = tuple(evaluated_rules(recipe.init, expansion.scope, expansion.values))
     try:
         graph = _Freezer(expansion.report.diagnostics).graph(expansion.root)
     except CycleError:
         return state.reported(stopped=True)
     if recipe.definitions:
-        rules = (*starts(graph), *rules)
+        rules = (*block_rules(graph), *rules)
     values = {name: binding.value for name, binding in expansion.params.items() if isinstance(binding, Bound)}
     origins = {name: binding.span for name, binding in expansion.params.items() if not isinstance(binding, Extent)}
     positions, losses, sound = tuple(expansion.positions), expansion.losses, expansion.sound

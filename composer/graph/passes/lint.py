@@ -17,9 +17,9 @@ from composer.graph.visit import Visit, every_node, every_pass, walk
 from composer.language.patterns import matches
 from composer.language.suggestions import suggest
 
-LARGE = 1000
+LARGE_VOCABULARY = 1000
 """Words of a vocabulary from which on its matrix is a large part of the work."""
-MULTIPLE, TILE = 8, 64
+VOCABULARY_MULTIPLE, VOCABULARY_TILE = 8, 64
 """What tensor cores want an axis to be a multiple of, and what they like best."""
 
 
@@ -38,7 +38,7 @@ def lint(state: Compilation) -> Compilation:
     every = _blocks(typed.root, entrances=every_pass, nodes=every_node, once=True)  # of passes that are the same, one
     blocks = [block for visit, block in every if visit.graph is not None]
     found = [*_vocabulary(typed, blocks), *_windows(typed, blocks), *_unread_inputs(typed), *_unmatched(typed)]
-    return replace(state, doubts=(*state.doubts, *{each.span: each for each in found}.values()))
+    return replace(state, warnings=(*state.warnings, *{each.span: each for each in found}.values()))
 
 
 def _vocabulary(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagnostic]:
@@ -47,10 +47,12 @@ def _vocabulary(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagn
         return
     for block in blocks:
         name = block.part.vocab_field
-        if name and (vocab := getattr(block.part, name)) > LARGE and vocab % MULTIPLE:
-            rounded = -(-vocab // TILE) * TILE
-            message = f"a vocabulary of {vocab} is not a multiple of {MULTIPLE}, which slows the output layer down on a GPU"
-            hint = f"{rounded} is the next multiple of {TILE}; the additional ids stay unused"
+        if name and (vocab := getattr(block.part, name)) > LARGE_VOCABULARY and vocab % VOCABULARY_MULTIPLE:
+            rounded = -(-vocab // VOCABULARY_TILE) * VOCABULARY_TILE
+            message = (
+                f"a vocabulary of {vocab} is not a multiple of {VOCABULARY_MULTIPLE}, which slows the output layer down on a GPU"
+            )
+            hint = f"{rounded} is the next multiple of {VOCABULARY_TILE}; the additional ids stay unused"
             yield _at(dict(block.node.fields)[name], "vocabulary", message, hint)
 
 

@@ -9,8 +9,8 @@ from blocks.core import number
 from composer.language.expressions.evaluator import as_float, evaluate
 from composer.language.expressions.parser import parse_expression
 from composer.language.recipe.keys import TABLE
+from composer.language.recipe.writer import YamlData, data_of
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode
-from composer.language.yaml.writer import YamlData, data_of
 
 SIZES = frozenset(key.name for key in TABLE if key.content == "size")
 """What is a number in a rule of `checkpoints`."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedGraph, TypedRepeat
-from composer.language.yaml.writer import Remark, YamlData, YamlValue
+from composer.language.recipe.writer import Remark, YamlData, YamlValue
 
 IMPLIED = "implied"
 EdgeNames = Mapping[str, str]

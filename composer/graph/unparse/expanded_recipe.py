@@ -16,11 +16,11 @@ from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.graph.unparse.checkpoint_rules import published
 from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference, references
-from composer.graph.unparse.fold_passes import Unlike, fold
+from composer.graph.unparse.fold_passes import PassesDiffer, fold
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
+from composer.language.recipe.writer import Remark, YamlData, write
 from composer.language.yaml.nodes import YamlScalar
-from composer.language.yaml.writer import Remark, YamlData, write
 from composer.memo import Memo
 
 INPUT = "input"
@@ -265,7 +265,7 @@ def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames) -> dict[str
     count: YamlData = str(len(passes))
     try:
         each, body = fold(passes)
-    except Unlike as place:
+    except PassesDiffer as place:
         count, each, body = Remark(str(count), f"passes differ in {place}; this is the first"), {}, passes[0]
     says = {"repeat": count, **({"each": each} if each else {}), **({} if node.node.share is None else {"share": "true"})}
     return {**says, **edges(list(head.values()), INPUT, around, names), **body}

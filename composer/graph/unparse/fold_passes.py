@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from composer.language.expressions.functions import FUNCTIONS
-from composer.language.yaml.writer import Remark, YamlData, YamlValue
+from composer.language.recipe.writer import Remark, YamlData, YamlValue
 
 MISSING = ""
 """Where a pass has nothing under a key that others have; no text of a recipe is empty."""
@@ -18,14 +18,14 @@ ABSENT = {"when": "true", "trainable": "true", "tie": "none", "share": "false"}
 REFERENCES = frozenset({"in", "outputs", "tie"})
 """Keys that hold references, which are chosen by a condition."""
 
-LONGEST = 190
+MAX_CHOICE_CHARACTERS = 190
 """Characters of a value that chooses among several."""
-LONGEST_NAME = 60
+MAX_NAME_CHARACTERS = 60
 
 TextPath: TypeAlias = tuple[str, ...]
 
 
-class Unlike(Exception):
+class PassesDiffer(Exception):
     """Passes too different for one graph."""
 
 
@@ -33,7 +33,7 @@ def fold(passes: Sequence[Mapping[str, YamlData]]) -> tuple[dict[str, YamlData],
     """Return the `each` values of a repeat, and the text of any pass in terms of them.
 
     Raises:
-        Unlike: where no values of `each` can tell the passes apart.
+        PassesDiffer: where no values of `each` can tell the passes apart.
     """
     folder = _Folder()
     body = folder.together(list(passes), ())
@@ -79,7 +79,7 @@ class _Folder:
         """Return a value of `each`, read by the field that uses it, so it cannot read names that are known only there."""
         is_list = any(isinstance(text, list) for text in texts)
         if REFERENCES & {*path} or (is_list and "each" in path) or any(_words(text) & bound for text in texts):
-            raise Unlike(".".join(path))
+            raise PassesDiffer(".".join(path))
         return self._name(["none" if text == MISSING else _as_value(text, path) for text in texts], path)
 
     def _chosen(self, texts: list[YamlValue], path: TextPath, bound: frozenset[str]) -> YamlData:
@@ -87,7 +87,7 @@ class _Folder:
         if any(isinstance(text, dict) for text in texts):
             maps = [text for text in texts if isinstance(text, dict)]
             if len(maps) < len(texts):
-                raise Unlike(".".join(path))
+                raise PassesDiffer(".".join(path))
             keys = list(dict.fromkeys(key for text in maps for key in text))
             return {key: self.together([text.get(key, MISSING) for text in maps], (*path, key), bound) for key in keys}
         if any(isinstance(text, list) for text in texts):
@@ -97,7 +97,7 @@ class _Folder:
             return [self.together([refs[place] for refs in padded], (*path, str(place)), bound) for place in range(length)]
         choice = self._choice(texts, path)
         if choice is None:
-            raise Unlike(".".join(path))
+            raise PassesDiffer(".".join(path))
         return choice
 
     def _choice(self, texts: Sequence[YamlValue], path: TextPath) -> str | None:
@@ -105,7 +105,7 @@ class _Folder:
         words = ["none" if text == MISSING else str(text) for text in texts]
         kinds = list(dict.fromkeys(words))
         shown = [f"({kind})" if " if " in kind else kind for kind in kinds]
-        if sum(map(len, shown)) + (len(shown) - 1) * (len(_wanted(path)) + len(" if _2 == 10 else ")) > LONGEST:
+        if sum(map(len, shown)) + (len(shown) - 1) * (len(_each_name(path)) + len(" if _2 == 10 else ")) > MAX_CHOICE_CHARACTERS:
             return None
         name = self._name([str(kinds.index(word)) for word in words], path)
         choice = shown[-1]
@@ -116,11 +116,11 @@ class _Folder:
     def _name(self, values: list[YamlData], path: TextPath) -> str:
         """Return the name of an `each` value that has these values, pass by pass."""
         shown: YamlData = values[: _period(values)]
-        wanted = _wanted(path)
-        name, count = wanted, 1
+        base = _each_name(path)
+        name, count = base, 1
         while name in self.each and self.each[name] != shown:
             count += 1
-            name = f"{wanted}_{count}"
+            name = f"{base}_{count}"
         self.each[name] = shown
         return name
 
@@ -130,9 +130,9 @@ def _is_expression(text: YamlValue) -> bool:
     return isinstance(text, str) and text != MISSING and any(sign in text for sign in "( ")
 
 
-def _wanted(path: TextPath) -> str:
+def _each_name(path: TextPath) -> str:
     """Return the name of an `each` value: where it is used."""
-    name = "_".join(step for step in path if step not in ("graph", "each"))[-LONGEST_NAME:].lstrip("_0123456789")
+    name = "_".join(step for step in path if step not in ("graph", "each"))[-MAX_NAME_CHARACTERS:].lstrip("_0123456789")
     return name + "_value" * (name in FUNCTIONS)
 
 
@@ -150,7 +150,7 @@ def _as_value(text: YamlValue, path: TextPath) -> YamlValue:
     if not isinstance(text, dict) or "in" not in text:
         return text
     if not isinstance(text["in"], Remark):
-        raise Unlike(".".join(path))
+        raise PassesDiffer(".".join(path))
     return {key: value for key, value in text.items() if key != "in"}
 
 
@@ -168,7 +168,7 @@ def _node_order(graphs: Sequence[Mapping[str, YamlData]], path: TextPath) -> lis
     try:
         return list(sorter.static_order())
     except CycleError:
-        raise Unlike(".".join(path)) from None
+        raise PassesDiffer(".".join(path)) from None
 
 
 def _period(values: Sequence[YamlData]) -> int:

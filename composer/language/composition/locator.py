@@ -13,6 +13,7 @@ from composer.language.expressions.ast import Number, RefPath
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.recipe.definitions import with_definitions
 from composer.language.recipe.keys import KEYS, keys_of, kind_of_node
+from composer.language.recipe.losses import UNTYPED
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
 
@@ -34,7 +35,7 @@ class Locator:
         """
         steps = list(self._top(path))
         if steps[0].text == "params" and len(steps) == 2:
-            self._hold_type(steps[1], value)
+            self._check_type(steps[1], value)
         for step in reversed(steps):
             kind = self.kinds.get(step)
             entries = (YamlEntry(YamlScalar("type", step.span), YamlScalar(kind, step.span)),) if kind else ()
@@ -91,7 +92,7 @@ class Locator:
 
     def _in_blocks(self, rest: list[YamlScalar], blocks: YamlMapping) -> Iterator[YamlScalar]:
         name, *more = rest
-        self._must_know(name, blocks, "block defined here", "unknown-path")
+        self._require(name, blocks, "block defined here", "unknown-path")
         yield name
         if more:
             yield more[0]
@@ -99,7 +100,7 @@ class Locator:
 
     def _in_params(self, rest: list[YamlScalar], params: YamlMapping) -> Iterator[YamlScalar]:
         name, *more = rest
-        self._must_know(name, params, "param", "unknown-param")
+        self._require(name, params, "param", "unknown-param")
         yield name
         if not more:
             return
@@ -116,15 +117,15 @@ class Locator:
 
     def _in_losses(self, rest: list[YamlScalar], losses: YamlMapping) -> Iterator[YamlScalar]:
         name, *more = rest
-        self._must_know(name, losses, "loss", "unknown-path")
+        self._require(name, losses, "loss", "unknown-path")
         yield name
         loss = mapping(losses.get(name.text))
-        kind = () if "type" in loss else (YamlEntry(YamlScalar("type", loss.span), YamlScalar("scalar", loss.span)),)
+        kind = () if "type" in loss else (YamlEntry(YamlScalar("type", loss.span), YamlScalar(UNTYPED.kind, loss.span)),)
         yield from self._in_node(more, YamlMapping((*kind, *loss), loss.span), None)
 
     def _in_graph(self, rest: list[YamlScalar], graph: YamlNode | None) -> Iterator[YamlScalar]:
         name, *more = rest
-        self._must_know(name, mapping(graph), "node", "unknown-node")
+        self._require(name, mapping(graph), "node", "unknown-node")
         yield name
         yield from self._in_node(more, mapping(graph).get(name.text), None)
 
@@ -173,18 +174,18 @@ class Locator:
     def _in_names(self, rest: list[YamlScalar], value: YamlNode | None, what: str) -> Iterator[YamlScalar]:
         for step in rest:
             if isinstance(value, YamlMapping) and what != "in":
-                self._must_know(step, value, f"name under `{what}`", "unknown-path")
+                self._require(step, value, f"name under `{what}`", "unknown-path")
             yield step
             value = value.get(step.text) if isinstance(value, YamlMapping) else None
 
-    def _must_know(self, name: YamlScalar, known: YamlMapping, what: str, code: str) -> None:
+    def _require(self, name: YamlScalar, known: YamlMapping, what: str, code: str) -> None:
         if name.text not in known:
             raise OverrideError(unknown(code, name.span, what, name.text, [entry.key.text for entry in known]))
 
     # -- the value
 
-    def _hold_type(self, name: YamlScalar, value: YamlNode) -> None:
-        """Keep a number a number: report a plain word in its place, which is no expression."""
+    def _check_type(self, name: YamlScalar, value: YamlNode) -> None:
+        """Check a value against the type of its param: a plain word is not a number, and a number is not a string."""
         declared = mapping(self.root.get("params")).get(name.text)
         kind = (
             _text(declared.get("type"))
@@ -205,15 +206,15 @@ class Locator:
         flag = word and value.text in ("true", "false")
         number = isinstance(expression, Number)
         if kind in ("int", "float") and word:
-            raise OverrideError(Diagnostic("not-a-number", f"{name.text} is a number, and {value.text} is not", value.span))
+            raise OverrideError(Diagnostic("not-a-number", f"{name.text} is a number, but {value.text} is not", value.span))
         if kind == "bool" and ((word and not flag) or number):
             raise OverrideError(
                 Diagnostic(
-                    "not-a-boolean", f"{name.text} is a boolean, and {value.text} is not", value.span, hint="true or false"
+                    "not-a-boolean", f"{name.text} is a boolean, but {value.text} is not", value.span, hint="true or false"
                 )
             )
         if kind == "str" and (number or flag):
-            raise OverrideError(Diagnostic("not-a-string", f"{name.text} is a string, and {value.text} is not", value.span))
+            raise OverrideError(Diagnostic("not-a-string", f"{name.text} is a string, but {value.text} is not", value.span))
 
 
 def _calls(path: RefPath) -> bool:

@@ -1,4 +1,4 @@
-"""The files that a recipe is made of: which names which, each read once, and no name followed in a circle."""
+"""The files that a recipe is made of: which names which, each read once, without cycles."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ def read_files(document: Document, opener: Opener) -> NamedFiles:
                     documents[link.target] = read(_opened(link, folder, opener))
                     waiting.append(link.target)
                 links[file][value] = link
-            except _Refused as no:
-                refused[value] = no.diagnostic
-    _cut_circles(outermost, links, refused)
-    _cut_chains(outermost, links, refused)
+            except _Refused as error:
+                refused[value] = error.diagnostic
+    _break_cycles(outermost, links, refused)
+    _refuse_long_chains(outermost, links, refused)
     return NamedFiles(outermost, documents, links, refused)
 
 
@@ -137,8 +137,8 @@ def _opened(link: NamedRecipe, folder: PurePosixPath, opener: Opener) -> Source:
 NamedRecipes: TypeAlias = dict[RecipeFile, dict[YamlScalar, NamedRecipe]]
 
 
-def _cut_circles(outermost: RecipeFile, links: NamedRecipes, refused: dict[YamlScalar, Diagnostic]) -> None:
-    """Refuse the names that lead back: of each circle, to the file in it that is nearest to the outermost one."""
+def _break_cycles(outermost: RecipeFile, links: NamedRecipes, refused: dict[YamlScalar, Diagnostic]) -> None:
+    """Refuse the names that lead back: of each cycle, to the file in it that is nearest to the outermost one."""
     distance = _distances(outermost, links)
     order = sorted(links, key=lambda file: (distance[file], file))
     while True:
@@ -148,23 +148,22 @@ def _cut_circles(outermost: RecipeFile, links: NamedRecipes, refused: dict[YamlS
         try:
             sorter.prepare()
         except CycleError as error:
-            circle: list[RecipeFile] = error.args[1][:0:-1]  # each names the next, and the last the first
-            start = circle.index(min(circle, key=lambda file: (distance[file], file)))
-            circle = [*circle[start:], *circle[:start]]
-            back = [link for link in links[circle[-1]].values() if link.target == circle[0]]
-            (onward, *_) = (link for link in links[circle[0]].values() if link.target == (circle[1:] or circle)[0])
+            cycle: list[RecipeFile] = error.args[1][:0:-1]  # each names the next, and the last the first
+            start = cycle.index(min(cycle, key=lambda file: (distance[file], file)))
+            cycle = [*cycle[start:], *cycle[:start]]
+            back = [link for link in links[cycle[-1]].values() if link.target == cycle[0]]
+            (onward, *_) = (link for link in links[cycle[0]].values() if link.target == (cycle[1:] or cycle)[0])
             for link in back:
-                refused[link.value] = _circle(link, onward, _first_link(circle[0], distance, links))
-                del links[circle[-1]][link.value]
+                refused[link.value] = _cycle(link, onward, _first_link(cycle[0], distance, links))
+                del links[cycle[-1]][link.value]
         else:
             return
 
 
-def _circle(back: NamedRecipe, onward: NamedRecipe, first: NamedRecipe | None) -> Diagnostic:
+def _cycle(back: NamedRecipe, onward: NamedRecipe, first: NamedRecipe | None) -> Diagnostic:
     """Return the diagnostic of a name that leads back to a recipe, which leads on to it."""
-    participle = "extended" if back.verb == "extend" else "used"
-    labels = (Label(first.value.span, f"{'extended' if first.verb == 'extend' else 'used'} here first"),) if first else ()
-    message = f"{back.value.text} is {participle} by what it {onward.verb}s itself"
+    labels = (Label(first.value.span, f"first {'extended' if first.verb == 'extend' else 'used'} here"),) if first else ()
+    message = f"{back.value.text} {onward.verb}s a file that {back.verb}s it"
     if back.verb == "extend":
         return Diagnostic("extends-cycle", message, back.value.span, labels=labels)
     return Diagnostic("uses-cycle", message, back.value.span, labels=labels)
@@ -187,7 +186,7 @@ def _first_link(file: RecipeFile, distance: Mapping[RecipeFile, int], links: Nam
     return next((link for other in nearer for link in links[other].values() if link.target == file), None)
 
 
-def _cut_chains(outermost: RecipeFile, links: NamedRecipes, refused: dict[YamlScalar, Diagnostic]) -> None:
+def _refuse_long_chains(outermost: RecipeFile, links: NamedRecipes, refused: dict[YamlScalar, Diagnostic]) -> None:
     """Refuse the names that make a chain of recipes over one another too long."""
     depth = defaultdict(int, {outermost: 1})
     order = TopologicalSorter({file: {link.target for link in links[file].values()} for file in links}).static_order()

@@ -37,7 +37,7 @@ def _without_unused(root: YamlMapping, before: frozenset[str], diagnostics: list
     if not idle:
         return root
     for key in idle:
-        diagnostics.append(Diagnostic("unused-param", f"nothing uses `{key.text}` any more", key.span, "warning"))
+        diagnostics.append(Diagnostic("unused-param", f"nothing uses `{key.text}` anymore", key.span, "warning"))
     kept = YamlMapping(tuple(entry for entry in params if entry.key not in idle), params.span)
     entries = (YamlEntry(entry.key, kept) if entry.key.text == "params" else entry for entry in root)
     return _without_unused(YamlMapping(tuple(entries), root.span), before, diagnostics)

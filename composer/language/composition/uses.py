@@ -1,4 +1,4 @@
-"""What a file lends to a recipe that uses it: its blocks, and, where it is a recipe, the whole of it as one block."""
+"""What a file provides to a recipe that uses it: its blocks, and, if it is a recipe, the whole of it as one block."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class UsedBlock:
 
 
 def used_blocks(file: YamlScalar, root: YamlMapping) -> tuple[list[UsedBlock], list[Diagnostic]]:
-    """Return the blocks that a file lends, and what keeps it from lending any."""
+    """Return the blocks that a file provides, and why it provides none."""
     strange = next((entry.key for entry in root if not _may_be_used(entry.key.text)), None)
     if strange is not None:
-        message = f"{file.text} has `{strange.text}`, which no block has"
+        message = f"{file.text} has `{strange.text}`, which a block cannot have"
         return [], [Diagnostic("not-used", message, file.span, labels=(Label(strange.span, "here"),))]
     params = _mapping(root.get("params"))
     found = [UsedBlock(_with_params(entry, params), file) for entry in _mapping(root.get("blocks"))]
@@ -57,8 +57,8 @@ def with_used_blocks(
     for one in used:
         name, span = one.entry.key.text, one.entry.key.span
         if name in mine:
-            labels = (Label(span, f"the one of {one.file.text}"),)
-            message = f"`{name}` is a block of {one.file.text} already"
+            labels = (Label(span, f"defined in {one.file.text}"),)
+            message = f"`{name}` is already a block of {one.file.text}"
             found = Diagnostic("name-taken", message, mine[name].key.span, labels=labels, hint="choose another name")
             wrong.append(found)
         elif name in kept and kept[name].entry.key.span != span:

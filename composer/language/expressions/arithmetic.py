@@ -16,7 +16,7 @@ from composer.language.wording import format_value
 
 MAX_BITS = 64
 """Integers, and both halves of a fraction, stay below 2 ** 64."""
-SIZE_HINT = f"integers, and both halves of a fraction, stay below 2 ** {MAX_BITS}"
+SIZE_HINT = f"integers, numerators and denominators must be below 2 ** {MAX_BITS}"
 
 OPERATORS: dict[str, Callable[[RealNumber, RealNumber], RealNumber]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
@@ -29,7 +29,7 @@ def compute(expression: Binary, left: RealNumber, right: RealNumber) -> RealNumb
     if sign == "**":
         return _power(expression, left, right)
     if sign in {"/", "//", "%"} and right == 0:
-        refuse("division-by-zero", f"{format_value(left)} {sign} 0 has no value", expression.right.span)
+        refuse("division-by-zero", f"{format_value(left)} {sign} 0 is undefined", expression.right.span)
     if sign == "/" and isinstance(left, int) and isinstance(right, int):
         return bounded(Fraction(left, right), expression.span)
     try:
@@ -41,7 +41,7 @@ def compute(expression: Binary, left: RealNumber, right: RealNumber) -> RealNumb
 def _power(expression: Binary, base: RealNumber, exponent: RealNumber) -> RealNumber:
     """Return a power, refused before it is computed where its size is already known to be too large."""
     if base == 0 and exponent < 0:
-        refuse("division-by-zero", f"0 ** {format_value(exponent)} has no value", expression.span)
+        refuse("division-by-zero", f"0 ** {format_value(exponent)} is undefined", expression.span)
     if isinstance(exponent, int) and not isinstance(base, float):
         exact = Fraction(base)
         bits = max(abs(exact.numerator), exact.denominator).bit_length() - 1

@@ -67,8 +67,8 @@ def evaluate_word(expression: Expression, scope: Mapping[str, Value], words: Seq
                 return value
             called = f"`{name}` is {format_value(value)}, which" if name in scope else f"`{name}`"
             meant = _meant(suggest(value, words)) if isinstance(value, str) else ""
-            refuse("unknown-choice", f"{called} is none of {_listed(words)}", expression.span, hint=meant)
-    refuse("unknown-choice", f"one of {_listed(words)} is wanted here", expression.span)
+            refuse("unknown-choice", f"{called} is not one of {_listed(words)}", expression.span, hint=meant)
+    refuse("unknown-choice", f"one of {_listed(words)} is expected here", expression.span)
 
 
 def as_int(value: Value, span: Span) -> int:
@@ -117,7 +117,7 @@ def _path(path: RefPath, scope: Mapping[str, Value]) -> Value:
     if step.name in FUNCTIONS:
         refuse("not-a-value", f"`{step.name}` is a function", path.span, hint=f"call it: `{USAGE[step.name]}`")
     if step.name == NONE:
-        refuse("not-a-value", "`none` leaves a port, a slot or a tie empty; it cannot be computed with", path.span)
+        refuse("not-a-value", "`none` leaves a port, a slot or a tie empty; it is not a number", path.span)
     refuse("unknown-name", f"`{step.name}` is not known here", path.span, hint=_meant(suggest(step.name, [*scope, *BOOLEANS])))
 
 

@@ -75,7 +75,7 @@ def tokenize(scalar: YamlScalar) -> list[Token]:
             kind = "sign"
         if kind == "number" and tokens and tokens[-1].kind == "name" and text.startswith("."):
             index = text[1:].split(".")[0]
-            refuse("expression-syntax", f"`{text}` after a name is neither a number nor a part of it", span,
+            refuse("expression-syntax", f"`{text}` cannot follow a name", span,
                    hint=f"a pass goes in parentheses: `{tokens[-1].text}({index})`" if index.isdecimal() else "")  # fmt: skip
         if kind != "space":
             tokens.append(Token(kind, text, *match.span(), span))

@@ -1,4 +1,4 @@
-"""The smallest readings: a scalar, an expression, a name, the keys of a mapping; what is wrong is collected."""
+"""The basic parsers: of a scalar, an expression, a name, the keys of a mapping; mistakes are collected."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ LETTERS = "use at most 64 letters, digits and underscores, beginning with a lett
 
 
 class BaseParser:
-    """Reads nodes of a document by what their place wants; what cannot be read is None."""
+    """Reads nodes of a document; what cannot be read is None."""
 
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         self.diagnostics = diagnostics
-        self.refused = [found.span for found in diagnostics]
-        """What was no YAML, so that it is not missed as well."""
+        self.unreadable = [found.span for found in diagnostics]
+        """Places that are not valid YAML, so that what they should hold is not reported as missing too."""
 
-    def scalar(self, node: YamlNode | None, wanted: str) -> YamlScalar | None:
-        """Parse one word or number; `wanted` says so in a sentence."""
+    def scalar(self, node: YamlNode | None, expectation: str) -> YamlScalar | None:
+        """Parse one word or number; `expectation` is a sentence that says what the place takes."""
         if node is None or isinstance(node, YamlScalar):
             return node
-        self.error("value-form", node.span, f"{wanted}, not a {_form(node)}")
+        self.error("value-form", node.span, f"{expectation}, not a {_form(node)}")
         return None
 
     def text(self, node: YamlNode | None) -> str:
-        """Return the words for people, on one line."""
-        scalar = self.scalar(node, "this is text")
+        """Return a description, on one line."""
+        scalar = self.scalar(node, "a string is expected here")
         return " ".join(scalar.text.split()) if scalar else ""
 
     def expression(self, node: YamlNode | None, name: str = "") -> ExpressionValue | None:
         """Return an expression, which stands under the key `name`."""
-        scalar = self.scalar(node, f"`{name}` is one value" if name else "a single value is expected here")
+        scalar = self.scalar(node, f"`{name}` takes a single value" if name else "a single value is expected here")
         if scalar is None:
             return None
         try:
@@ -91,7 +91,7 @@ class BaseParser:
                 self.unknown("unknown-key", entry.key.span, f"key of {what}", entry.key.text, offered)
 
     def declares(self, key: YamlScalar, what: str, reserved: Set[str] = WORDS) -> bool:
-        """Return whether a key can be the name of something new; what stands in its way is reported."""
+        """Return whether a key can be the name of something new; why it cannot is reported."""
         if UNREADABLE in key.text:
             return False
         if not NAME.fullmatch(key.text):
@@ -105,11 +105,11 @@ class BaseParser:
             return False
         return True
 
-    def holds_refused(self, node: YamlMapping) -> bool:
+    def holds_unreadable(self, node: YamlMapping) -> bool:
         """Return whether a key or a value of a mapping could not be read, which has been reported."""
         span = node.span
         start, end = (span.line, span.column), (span.end_line, span.end_column)
-        return any(start <= (each.line, each.column) < end for each in self.refused if each.source is span.source)
+        return any(start <= (each.line, each.column) < end for each in self.unreadable if each.source is span.source)
 
     # -- what is wrong
 

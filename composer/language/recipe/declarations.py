@@ -32,7 +32,7 @@ def params(reader: BaseParser, node: YamlNode | None, library: Library) -> Itera
                     yield param
             case YamlList(span=span):
                 hint = "values that change from pass to pass belong under `each` of a repeat"
-                reader.error("param-form", span, "a param is one value", hint=hint)
+                reader.error("param-form", span, "a param takes a single value", hint=hint)
             case value:
                 yield Param(entry.key.text, entry.key.span, None, value)
 
@@ -63,8 +63,8 @@ def _long_param(reader: BaseParser, name: YamlScalar, node: YamlMapping) -> Para
         hint = "write `default: …`, or `required: true`"
         reader.error("param-form", name.span, f"{name.text} has no default", hint=hint)
     of = node.get("of")
-    words = tuple(item.text for item in of.items if isinstance(item, YamlScalar)) if isinstance(of, YamlList) else ()
-    if type_ == "choice" and not words:
+    choices = [reader.scalar(item, "a choice is among single values") for item in of.items] if isinstance(of, YamlList) else []
+    if type_ == "choice" and not choices:
         reader.error("param-form", node.span, "a choice needs the values to choose from", hint="of: [first, second]")
     return Param(
         name.text,
@@ -74,7 +74,7 @@ def _long_param(reader: BaseParser, name: YamlScalar, node: YamlMapping) -> Para
         required=required,
         minimum=reader.expression(node.get("min")),
         maximum=reader.expression(node.get("max")),
-        of=words,
+        of=tuple(choice.text for choice in choices if choice is not None),
         doc=reader.text(node.get("doc")),
     )
 

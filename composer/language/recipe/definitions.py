@@ -82,7 +82,7 @@ def _signature(reader: BaseParser, entry: YamlEntry, library: Library, outer: ty
     if not reader.declares(entry.key, "a block", VALUE_WORDS):
         return None
     if name in library and not is_defined(library[name]):
-        reader.error("name-taken", entry.key.span, f"`{name}` is a block of the library already", hint="choose another name")
+        reader.error("name-taken", entry.key.span, f"`{name}` is already a block of the library", hint="choose another name")
         return None
     if not isinstance(root, YamlMapping):
         hint = f"{name}: {{inputs: {{x: …}}, graph: {{…}}}}, on lines of their own"

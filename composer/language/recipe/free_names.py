@@ -1,4 +1,4 @@
-"""The names that a piece of a recipe may read, over-estimated: what nothing reads is none of them."""
+"""The names that a piece of a recipe may read: all that it reads, and perhaps some more."""
 
 from __future__ import annotations
 

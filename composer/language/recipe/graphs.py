@@ -51,7 +51,7 @@ class GraphParser:
             for entry in self.reader.entries(node, "graph")
             if self.reader.declares(entry.key, "a node")
         ]
-        if isinstance(node, YamlMapping) and not node.entries and not self.reader.holds_refused(node):
+        if isinstance(node, YamlMapping) and not node.entries and not self.reader.holds_unreadable(node):
             self.reader.error("empty-graph", node.span, "a graph needs at least one node")
         return GraphBody(tuple(nodes), tuple(outputs(self.reader, returned)), node.span)
 
@@ -74,7 +74,7 @@ class GraphParser:
             case "group":
                 return self._group(node)
             case None:
-                if not self.reader.holds_refused(node):
+                if not self.reader.holds_unreadable(node):
                     self._no_type(node)
                 return None
 
@@ -99,7 +99,8 @@ class GraphParser:
         self.reader.keys(node, keys_of("repeat"), "a repeat")
         count, graph = self.reader.expression(node.get("repeat")), node.get("graph")
         if graph is None:
-            self.reader.error("missing-key", first_key(node), "a repeat needs a graph", hint="graph: with what each pass does")
+            hint = "write `graph:` with the nodes of a pass below it"
+            self.reader.error("missing-key", first_key(node), "a repeat needs a graph", hint=hint)
         if count is None or graph is None:
             return None
         index = self.reader.scalar(node.get("as"), "the index of a repeat is one name")
@@ -125,7 +126,8 @@ class GraphParser:
         self.reader.keys(node, keys_of("scan"), "a scan")
         axis, graph = self.reader.scalar(node.get("scan"), "the axis of a scan is one name"), node.get("graph")
         if graph is None:
-            self.reader.error("missing-key", first_key(node), "a scan needs a graph", hint="graph: with what each step does")
+            hint = "write `graph:` with the nodes of a step below it"
+            self.reader.error("missing-key", first_key(node), "a scan needs a graph", hint=hint)
         if axis is None or graph is None:
             return None
         body = self.body(graph, node.entry("outputs"))
@@ -161,7 +163,7 @@ class GraphParser:
         strange = [entry.key.text for entry in node if entry.key.text not in known and entry.key.text not in KEYS["node"]]
         meant = {offered[0] for name in strange if (offered := suggest(name, [*known, *OPTIONS]))}
         missing = [name for name, field in known.items() if field.required and name not in node and name not in meant]
-        if missing and not self.reader.holds_refused(node):
+        if missing and not self.reader.holds_unreadable(node):
             self.reader.diagnostics.append(missing_field(kind.span, kind.text, missing))
 
     # -- fields
@@ -175,7 +177,7 @@ class GraphParser:
         """Return what is written for the field `name`, by its form."""
         match form:
             case String() | AxisName():
-                scalar = self.reader.scalar(node, f"`{name}` is text")
+                scalar = self.reader.scalar(node, f"`{name}` takes a string")
                 return TextValue(scalar.text, scalar.span) if scalar else None
             case ListOf():
                 if not isinstance(node, YamlList):

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from blocks.core import Part, fields, ports
-from blocks.losses.loss import Loss
+from blocks.losses.loss import Loss, ScalarLoss
 from composer.language.recipe.ast import LossDecl, UseDecl
 from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.graphs import GraphParser
 from composer.language.recipe.keys import keys_of
 from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
 
-UNTYPED = "scalar"
-"""The loss that one without a type is."""
+UNTYPED: type[Loss] = ScalarLoss
+"""What a loss without a type is."""
 
 
 def losses(graphs: GraphParser, node: YamlNode | None, task: str) -> Iterator[LossDecl]:
@@ -34,7 +34,8 @@ def losses(graphs: GraphParser, node: YamlNode | None, task: str) -> Iterator[Lo
 def _loss(graphs: GraphParser, name: YamlScalar, node: YamlMapping) -> UseDecl | None:
     """Return a loss as the use of its block that it stands for."""
     reader, library = graphs.reader, graphs.library
-    kind = reader.scalar(node.get("type"), "the type of a loss is one word") if "type" in node else YamlScalar(UNTYPED, node.span)
+    default = YamlScalar(UNTYPED.kind, node.span)
+    kind = reader.scalar(node.get("type"), "the type of a loss is one word") if "type" in node else default
     if kind is None:
         return None
     known = list(library.of(Loss))
@@ -71,7 +72,7 @@ def _edges(reader: BaseParser, node: YamlMapping, part: type[Part]) -> dict[str,
         found[first] = YamlEntry(YamlScalar(first, given.key.span), given.value)
     for each in node:
         if each.key.text in found and each.key.text in ports(part):
-            reader.error("one-value", each.key.span, f"port {each.key.text} takes one value, and `in` gives it one already")
+            reader.error("one-value", each.key.span, f"port {each.key.text} takes one value, but `in` already gives it one")
         elif each.key.text in ports(part):
             found[each.key.text] = each
     return found

@@ -84,8 +84,8 @@ def _language(reader: BaseParser, node: YamlNode | None) -> None:
     if version is None or version.text == str(LANGUAGE):
         return
     newer = version.text.isdigit() and int(version.text[:9]) > LANGUAGE
-    known = "newer than this composer reads" if newer else "not a version that this composer knows"
-    hint = f"this composer reads language {LANGUAGE}"
+    known = "newer than this version of Composer supports" if newer else "not a version of the language"
+    hint = f"this version of Composer supports language {LANGUAGE}"
     reader.error("language-version", version.span, f"language {version.text[:20]} is {known}", hint=hint)
 
 

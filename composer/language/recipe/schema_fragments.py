@@ -14,16 +14,19 @@ Schema: TypeAlias = dict[str, Any]
 NAME_PATTERN = "[A-Za-z][A-Za-z0-9_]{0,63}"
 """What can be the name of a recipe, a node, a param …"""
 STRING: Schema = {"type": "string"}
-TEXT: Schema = {"type": ["string", "number"]}
+TEXT: Schema = {"type": ["string", "number", "boolean"]}
+TEXTS: Schema = {"type": "array", "items": TEXT}
+TEXT_OR_LIST: Schema = {"anyOf": [TEXT, TEXTS]}
 BOOLEAN: Schema = {"type": "boolean"}
-EXPRESSION: Schema = {"type": ["string", "number", "boolean"]}
+EXPRESSION: Schema = TEXT
 """A number, a boolean, a string or an expression."""
 PUBLISHED_VALUE: Schema = {"type": ["string", "number", "boolean", "null"]}
 """What a published `config.json` has under a key."""
 STRINGS: Schema = {"type": "array", "items": STRING}
 STRING_OR_LIST: Schema = {"anyOf": [STRING, STRINGS]}
 OBJECT: Schema = {"type": "object"}
-NAME: Schema = {**STRING, "pattern": f"^{NAME_PATTERN}$"}
+NAME: Schema = {"type": ["string", "boolean"], "pattern": f"^{NAME_PATTERN}$"}
+"""A name; an editor takes `true` for a boolean."""
 
 
 def ref(definition: str) -> Schema:

@@ -23,7 +23,7 @@ def items(nodes: Sequence[YamlNode | None], note: Note, *, flow: bool) -> Iterat
             note(cut_value(item))
         place += taken
         if is_empty(item):
-            note(Diagnostic("empty-value", "a list item is empty", item.span, hint="write `none` where nothing is meant"))
+            note(Diagnostic("empty-value", "a list item is empty", item.span, hint="write `none` for no value"))
         elif item:
             yield item
 
@@ -38,11 +38,11 @@ def entries(nodes: Sequence[YamlNode | None], note: Note, *, flow: bool) -> Iter
         if flow and is_cut(value):
             value, taken = rejoin(nodes[place - 1 : place - 1 + MAX_PIECES])
             note(cut_value(value))
-            place = _behind(nodes, place - 1 + taken)
+            place = _after(nodes, place - 1 + taken)
         elif flow and is_cut(key):
             whole, taken = rejoin(nodes[place - 2 : place - 2 + MAX_PIECES])
             note(cut_value(whole))
-            place = _behind(nodes, place - 2 + taken)
+            place = _after(nodes, place - 2 + taken)
             continue
         if key is None:
             continue
@@ -53,7 +53,7 @@ def entries(nodes: Sequence[YamlNode | None], note: Note, *, flow: bool) -> Iter
             yield YamlEntry(key, value)
 
 
-def _behind(nodes: Sequence[YamlNode | None], place: int) -> int:
+def _after(nodes: Sequence[YamlNode | None], place: int) -> int:
     """Return the next key at or behind a place that is more than a piece of the value before it."""
     place += place % 2
     while place < len(nodes) and is_empty(nodes[place + 1]) and not _has_colon(nodes[place]):

@@ -1,4 +1,4 @@
-"""Where YAML gave up: the error with the text around it, and how far the builder had come."""
+"""The context of a YAML error: the text around it, and what had been read before it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from composer.language.yaml.nodes import YamlScalar
 
 @dataclass(frozen=True, slots=True)
 class ParseStop:
-    """How far the builder had come."""
+    """What had been read when parsing stopped."""
 
     bracket: Span | None
     """The `{` or `[` that encloses the place, if one does."""

@@ -105,7 +105,7 @@ def colon(context: ErrorContext) -> Diagnostic | None:
     )
     place = context.stretch(context.indent, context.column)
     message = "this line is indented deeper than the one above it, which already has a value"
-    return context.diagnose("bad-indentation", message, "begin it where the key above begins", place=place, labels=labels)
+    return context.diagnose("bad-indentation", message, "align it with the key above", place=place, labels=labels)
 
 
 def missing_colon(context: ErrorContext) -> Diagnostic | None:
@@ -142,7 +142,9 @@ def indentation(context: ErrorContext) -> Diagnostic | None:
         place = Span(last.span.source, last.span.line, last.span.column, last.span.line, last.span.column + 1)
         return context.diagnose("unclosed-quote", f"this quote is closed only on line {last.span.end_line}", place=place)
     if context.column > context.indent:
-        return context.diagnose("trailing-text", "the value before this is complete", "quote the whole, or begin a new line")
+        return context.diagnose(
+            "trailing-text", "the value before this is complete", "quote the whole value, or start a new line"
+        )
     return context.diagnose("bad-indentation", "this line is not aligned with any key above it", "indent it like its neighbors")
 
 

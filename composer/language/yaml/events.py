@@ -23,7 +23,7 @@ PROLOGUE = re.compile(r"(?:[ \t]*+(?:[#%][^\n]*+)?+\r?\n)*+")
 """Blank lines, comments and directives, which stand before all else."""
 SEPARATING_TABS = re.compile(r"(?<=[^ \t\n])[ \t]*\t[ \t]*")
 UNREADABLE = "\ufffd"
-"""What stands in their place."""
+"""What replaces invisible characters."""
 MAX_REPORTED = 20
 """Invisible characters that are reported one by one."""
 

@@ -1,1 +1,1 @@
-"""Python source that reads like a person's."""
+"""Typed graph to Python source that reads as if a person had written it."""

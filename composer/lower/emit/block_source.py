@@ -1,4 +1,4 @@
-"""The source of blocks, with all that it uses, as one self-contained piece of Python."""
+"""The source of blocks, copied with all that it uses, so that it needs nothing but torch."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ SETUP = """    def __init__(self, **attributes):
         super().__init__(**attributes)
         self.setup()
 """
-"""The constructor of a part that has something to do before it runs."""
+"""The constructor of a part with a method `setup`."""
 _PROXIES = {IdentityKey(torch): "torch", IdentityKey(nn): "nn", IdentityKey(F): "F"}
 _SELF = re.compile(r"\bself: Any\b")
 
 
 class NoSource(ComposerError, ValueError):
-    """A block whose source cannot be read."""
+    """The source of a block cannot be read."""
 
     def __init__(self, part: Any) -> None:
         super().__init__(f"the source of {part.__qualname__} cannot be read: define it in a file or a notebook cell")
 
 
-class Pasted:
-    """Pieces of source by name, each after what it uses; two things of one name get two names."""
+class CopiedSource:
+    """Copied classes, functions and constants by name, each after what it uses; two of one name get two names."""
 
     def __init__(self) -> None:
         self.pieces: dict[str, str] = {}
@@ -71,9 +71,9 @@ class Pasted:
         self.names: dict[IdentityKey[Any], str] = {}
         self.attributes: dict[type[Part], frozenset[str]] = {}
         self.defaults: dict[str, dict[str, Any]] = {}
-        """For each class, the values of attributes that its instances need not be given."""
+        """For each class, the attributes that have a default."""
         self.plain: set[str] = set()
-        """Classes that are no modules."""
+        """Classes that are no torch modules."""
         self.taken: set[str] = {"torch", "nn", "F", "Any", "Module", "Plain", "Output", "NamedTuple", "Tensor"}
 
     def part(self, part: type[Part]) -> str:
@@ -97,7 +97,7 @@ class Pasted:
         if base == "Plain":
             self.plain.add(name)
         if curve:
-            body.append("    __call__ = forward\n")  # as cheap as a function; it has nothing that torch must know of
+            body.append("    __call__ = forward\n")  # as cheap as a function; without weights, torch need not know it
         self.pieces[name] = f"class {name}({base}):\n" + "\n".join(body)
         return name
 
@@ -106,7 +106,7 @@ class Pasted:
         return self._global(function.__name__, function)
 
     def _reached(self, methods: Iterable[Any]) -> frozenset[str]:
-        """Return the attributes that the code of a part may read, over-estimated."""
+        """Return every attribute that the code of a part may read, and perhaps more."""
         seen: set[int] = set()
         found: set[str] = set()
         stack: list[Any] = list(methods)
@@ -135,7 +135,7 @@ class Pasted:
         return name
 
     def _uses(self, functions: Iterable[Any]) -> dict[str, str]:
-        """Paste what functions use; return the names that had to change."""
+        """Copy what functions use; return the names that had to change."""
         renamed: dict[str, str] = {}
         for function in functions:
             for code in _codes(function.__code__):
@@ -165,7 +165,7 @@ class Pasted:
         if inspect.isclass(value) and home.partition(".")[0] not in ("torch", "builtins", "typing", "math"):
             given = self._claim(value, name)
             own = (f for f in vars(value).values() if isinstance(f, types.FunctionType) and f.__module__ == home)
-            renamed = self._uses(own)  # what a named tuple is given by `collections` is none of its own
+            renamed = self._uses(own)  # without the methods that `collections` gives a named tuple
             self.pieces[given] = _rename(_source(value), {**renamed, name: given})
             return given
         if isinstance(value, bool | int | float | str | tuple | frozenset | None):
@@ -180,7 +180,7 @@ class Pasted:
 
 
 def _defaults(part: type[Part]) -> Iterator[tuple[str, Any]]:
-    """Yield plain fields with a default. A slot that holds a module has none: torch finds attributes of the class first."""
+    """Yield plain fields with a default. A slot for a module has none, since Python would find it before the module."""
     names = _strings(part.weights)
     for name, field in fields(part).items():
         if name in names:
@@ -207,7 +207,7 @@ def _strings(weights: Any) -> set[str]:
 
 
 def _methods(part: type[Part]) -> Iterator[Any]:
-    """Yield the methods that run, its own before inherited ones."""
+    """Yield the methods that run in the model, its own before inherited ones."""
     seen: set[str] = set()
     for owner in part.__mro__:
         if owner is Part or not issubclass(owner, Part):
@@ -232,7 +232,7 @@ def _summary(part: type[Part]) -> str:
 
 
 def docstring(text: str) -> list[str]:
-    """Return a docstring of a class, in lines of a page's width; whatever the text holds, it stays text."""
+    """Return the wrapped docstring of a class; whatever the text contains cannot end it."""
     plain = "".join(character if character.isprintable() else "?" for character in " ".join(text.split()))
     lines = textwrap.wrap(plain.replace("\\", "\\\\").replace('"', "'"), 100)
     return (

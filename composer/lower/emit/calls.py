@@ -1,44 +1,41 @@
-"""Calls of blocks: of a module, or an expression in its place."""
+"""Calls of blocks: of their modules, or expressions in their place."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from blocks.core import ports
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedRepeat
 from composer.lower.emit.constructor_trees import Hole
 from composer.lower.emit.identifiers import attribute
-from composer.lower.emit.statements import Key, Naming, Statement
-from composer.lower.passes.node_queries import inline_fields, optional_output, takes
+from composer.lower.emit.scope import ForwardScope
+from composer.lower.emit.statements import Naming, Statement
+from composer.lower.passes.node_queries import Key, inline_fields, optional_output, takes
 
-if TYPE_CHECKING:
-    from composer.lower.emit.forward import Forward
-
-XS = re.compile(r"\{xs:([^}]*)\}")
-"""Of a template: all of a variadic port, joined."""
+VARIADIC = re.compile(r"\{xs:([^}]*)\}")
+"""In the template of an expression: all values of a variadic port, with what joins them."""
 
 
 @dataclass(frozen=True, slots=True)
-class CallArguments:
-    """One value at a port."""
+class CallArgument:
+    """One value at an input port of a block."""
 
     port: str
     mark: str
-    """`*` where the port takes several, `?` where it may be left out."""
+    """`*` for a port that takes several values, `?` for one that may be left out, else nothing."""
     key: Key
     is_list: bool
     expansion: tuple[int | None, ...]
-    """Of a block that broadcasts: which of its axes stands at each axis of the output."""
+    """For a block that broadcasts: the axis of the value at each axis of the output; None where it has none."""
 
 
-def call(forward: Forward, block: TypedBlock) -> Statement:
-    """Return the statement of one block."""
-    wires = forward.written.wires[block.name]
-    extra = forward.hoisted_for(block.name, block)
+def call(scope: ForwardScope, block: TypedBlock) -> Statement:
+    """Return the statement of a block."""
+    wires = scope.class_.wires[block.name]
+    extra = scope.hoisted_arguments(block.name)
     inline = inline_fields(block)
     taken = takes(type(block.part))
     by_name = inline is None and block.part.build(block.sizes) is None
@@ -46,50 +43,50 @@ def call(forward: Forward, block: TypedBlock) -> Statement:
         one
         for port, mark in ports(type(block.part)).items()
         if (port in taken or not by_name) and port in wires
-        for one in _at_port(forward, block, port, mark, wires[port].refs)
+        for one in _at_port(scope, block, port, mark, wires[port].refs)
     ]
-    uses = [one.key for one in given] + [forward.key(ref) for ref in extra.values()]
-    write = _module(forward, block, given, extra) if inline is None else _expression(forward, block, given, inline)
+    uses = [one.key for one in given] + [scope.key(ref) for ref in extra.values()]
+    write = _module(scope, block, given, extra) if inline is None else _expression(scope, block, given, inline)
     outputs = [name.rstrip("?") for name in (block.outputs or ("y",))]
     wanted = [
         outputs[0],
         *(name for name in outputs[1:] if name in block.node.requested_outputs or not optional_output(block, name)),
     ]
-    gives = [key if (key := (block.name, outputs.index(name), None)) in forward.read else None for name in wanted]
-    return Statement(gives, uses, write, block.node.name_span, block.name)
+    results = [key if (key := (block.name, outputs.index(name), None)) in scope.read else None for name in wanted]
+    return Statement(results, uses, write, block.node.name_span, block.name)
 
 
-def _at_port(forward: Forward, block: TypedBlock, port: str, mark: str, refs: Sequence[Ref]) -> Iterator[CallArguments]:
-    """Yield the values at one port; those of a list are counted, but named together."""
+def _at_port(scope: ForwardScope, block: TypedBlock, port: str, mark: str, refs: Sequence[Ref]) -> Iterator[CallArgument]:
+    """Yield the values at one port; a list is one of them."""
     place = 0
     for ref in refs:
-        key = forward.key(ref)
-        several = forward.graph.inputs[key[0]] if forward.is_list(key) else None
+        key = scope.key(ref)
+        several = scope.graph.inputs[key[0]] if scope.is_list(key) else None
         if isinstance(several, tuple):
-            yield CallArguments(port, mark, key, True, ())
+            yield CallArgument(port, mark, key, True, ())
             place += len(several)
         else:
-            yield CallArguments(port, mark, key, False, block.expansions[place] if block.expansions and mark == "*" else ())
+            yield CallArgument(port, mark, key, False, block.expansions[place] if block.expansions and mark == "*" else ())
             place += 1
 
 
 def _expression(
-    forward: Forward, block: TypedBlock, given: Sequence[CallArguments], inline: Sequence[str]
+    scope: ForwardScope, block: TypedBlock, given: Sequence[CallArgument], inline: Sequence[str]
 ) -> Callable[[Naming], str]:
     template = block.part.inline()
     assert template is not None
-    fields = {name: forward.written.template[f"{block.name}:{name}"] for name in inline}
+    fields = {name: scope.class_.template[f"{block.name}:{name}"] for name in inline}
     lists = any(one.is_list for one in given)
-    math = lists and (joiner := XS.search(template)) is not None and joiner[1].strip() == "*"
+    math = lists and (joiner := VARIADIC.search(template)) is not None and joiner[1].strip() == "*"
     if math:
-        forward.classes.pasted.imports.add("import math")
+        scope.classes.copied.imports.add("import math")
 
     def write(name: Naming) -> str:
         if lists:
             texts = [f"*{name(one.key)}" if one.is_list else name(one.key) for one in given]
             return f"{'math.prod' if math else 'sum'}([{', '.join(texts)}])"
         texts = [name(one.key) + _index(one.expansion) for one in given]
-        text = XS.sub(lambda match: match[1].join(texts), template)
+        text = VARIADIC.sub(lambda match: match[1].join(texts), template)
         for field, tree in fields.items():
             own = f"self._{block.name.replace('.', '_')}_{field}"
             text = text.replace(f"{{{field}}}", own if isinstance(tree, Hole) else tree.text())
@@ -99,7 +96,7 @@ def _expression(
 
 
 def _module(
-    forward: Forward, block: TypedBlock, given: Sequence[CallArguments], extra: Mapping[str, Ref]
+    scope: ForwardScope, block: TypedBlock, given: Sequence[CallArgument], extra: Mapping[str, Ref]
 ) -> Callable[[Naming], str]:
     marks = {one.mark for one in given}
 
@@ -112,19 +109,19 @@ def _module(
             texts.append(f"*{text}" if one.is_list else text if leading else f"{one.port}={text}")
         if any(None in places for places in block.expansions):
             texts = [f"*torch.broadcast_tensors({', '.join(texts)})"]
-        texts = _spread(forward, texts, [one.key for one in given])
-        texts += [f"{word}={name(forward.key(ref))}" for word, ref in extra.items()]
-        module = not forward.classes.constructors.is_plain(block)
+        texts = _spread(scope, texts, [one.key for one in given])
+        texts += [f"{word}={name(scope.key(ref))}" for word, ref in extra.items()]
+        module = not scope.classes.constructors.is_plain(block)
         return f"{attribute(block.name, module=module)}({', '.join(texts)})"
 
     return write
 
 
-def _spread(forward: Forward, texts: list[str], keys: list[Key]) -> list[str]:
-    """Return arguments, those that are what all passes of a repeat returned written as one: `*layers_y`."""
+def _spread(scope: ForwardScope, texts: list[str], keys: list[Key]) -> list[str]:
+    """Return the arguments, with outputs of all passes of a repeat, in their order, as one: `*layers_y`."""
     found: list[str] = []
     while texts:
-        node = forward.graph.by_name.get(keys[0][0]) if keys else None
+        node = scope.graph.by_name.get(keys[0][0]) if keys else None
         count = len(node.passes) if isinstance(node, TypedRepeat) else 0
         kept = texts[0].removesuffix("[0]")
         whole = count > 1 and texts[:count] == [f"{kept}[{index}]" for index in range(count)]

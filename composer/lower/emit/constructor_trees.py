@@ -1,4 +1,4 @@
-"""Constructor calls as trees: what all instances of a class share is written into it, what differs is an argument."""
+"""Constructor calls as trees: anti-unified, where instances of a class differ, and laid out as source."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any, TypeAlias
+
+WIDTH = 110
+"""Characters of a line before a constructor call is broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +35,13 @@ class New:
 
 
 def keyword(name: str, text: str) -> str:
-    """Return an argument by its name, which may be a word of Python's own."""
+    """Return a keyword argument, whose name may be a keyword of Python."""
     return f"**{{{name!r}: {text}}}" if iskeyword(name) else f"{name}={text}"
 
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """The modules of a repeat."""
+    """The modules of a repeat, one for each pass."""
 
     items: tuple[Tree, ...]
 
@@ -55,17 +58,17 @@ class Passes:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """An instance of a composite class that is not written yet."""
+    """The constructor call of a graph whose class is not complete yet."""
 
     instance: object
 
     def text(self) -> str:
-        raise AssertionError("a nested class is written before the one that holds it")
+        raise AssertionError("a nested class is complete before the one that holds it is written")
 
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """An argument of the constructor around it."""
+    """A parameter of the constructor around it, read in its body."""
 
     name: str
 
@@ -77,7 +80,7 @@ Tree: TypeAlias = Literal | New | Passes | Nested | Hole
 
 
 def literal(value: Any) -> str:
-    """Return a plain value as Python source; nothing else ever reaches the source of a model.
+    """Return a plain value as Python source; no other value gets into the source of a model.
 
     Raises:
         TypeError: for a value that is not plain.
@@ -98,7 +101,7 @@ def literal(value: Any) -> str:
 
 
 def pattern(items: Sequence[str]) -> str:
-    """Return a tuple of names, with the shortest period written once: `((a,) * 5 + (b,)) * 4`."""
+    """Return a tuple of expressions, with the shortest period written once: `((a,) * 5 + (b,)) * 4`."""
     count = len(items)
     for period in range(1, count // 2 + 1):
         if all(items[i] == items[i % period] for i in range(count)):
@@ -119,7 +122,7 @@ def _runs(items: Sequence[str]) -> str:
 
 
 def unify(trees: Sequence[Tree], path: str, fresh: Callable[[str], str], holes: list[tuple[str, list[Tree]]]) -> Tree:
-    """Return one tree for all: where they differ stands a hole, whose value in each is added to `holes`."""
+    """Return one tree for all, with holes where they differ; the values of a hole in each of the trees are added to `holes`."""
     first = trees[0]
     if all(tree == first for tree in trees):
         return first
@@ -149,7 +152,7 @@ def _shape(tree: Tree) -> Any:
 
 
 def trim(tree: Tree, defaults: Mapping[str, Mapping[str, Any]]) -> Tree:
-    """Return the tree without keywords that only say what the class says."""
+    """Return the tree without keywords that repeat a default of the class."""
     match tree:
         case New():
             known = defaults.get(tree.function, {})
@@ -162,7 +165,7 @@ def trim(tree: Tree, defaults: Mapping[str, Mapping[str, Any]]) -> Tree:
 
 
 def resolve(tree: Tree, nested: Mapping[object, Tree]) -> Tree:
-    """Return the tree with every nested class replaced by its constructor call."""
+    """Return the tree with every `Nested` replaced by its constructor call."""
     match tree:
         case Nested(instance=instance):
             return nested[instance]
@@ -176,3 +179,62 @@ def resolve(tree: Tree, nested: Mapping[object, Tree]) -> Tree:
             return Passes(tuple(resolve(item, nested) for item in tree.items))
         case _:
             return tree
+
+
+def together(modules: Mapping[str, Tree]) -> dict[str, Tree]:
+    """Return constructor calls with those of an inlined block, `attn.norm` and `attn.body`, inside of one `Module`."""
+    nested: dict[str, Tree | dict[str, Tree]] = {}
+    for path, tree in modules.items():
+        name, _, rest = path.partition(".")
+        if rest:
+            held = nested.setdefault(name, {})
+            assert isinstance(held, dict)
+            held[rest] = tree
+        else:
+            nested[name] = tree
+    return {
+        name: New("Module", (), tuple(together(held).items())) if isinstance(held, dict) else held
+        for name, held in nested.items()
+    }
+
+
+def pretty(tree: Tree, indent: int) -> list[str]:
+    """Return the lines of a constructor call: one where it fits, else one for each argument."""
+    text = tree.text()
+    if len(text) + indent <= WIDTH:
+        return [text]
+    if isinstance(tree, Passes):
+        return _pretty_passes(tree, indent)
+    if not isinstance(tree, New) or not (tree.arguments or tree.keywords):
+        return [text]
+    lines = [f"{tree.function}("]
+    for name, item in [*(("", a) for a in tree.arguments), *tree.keywords]:
+        first, *rest = pretty(item, indent + 4)
+        whole = "\n".join([first, *rest])
+        lines += (" " * (indent + 4) + (keyword(name, whole) if name else whole) + ",").split("\n")
+    return [*lines, " " * indent + ")"]
+
+
+def _pretty_passes(passes: Passes, indent: int) -> list[str]:
+    """Return the lines of the modules of a repeat: each distinct call once, and which pass has which."""
+    texts = [item.text() for item in passes.items]
+    kinds = dict(zip(texts, passes.items, strict=True))
+    inner, outer = " " * (indent + 8), " " * (indent + 4)
+    alone = len(kinds) == len(texts)
+    rows = []
+    for item in kinds.values():
+        first, *rest = pretty(item, indent + 8)
+        rows += [inner + ("" if alone else "lambda: ") + first, *rest]
+        rows[-1] += ","
+    if len(kinds) == 1:
+        return [
+            "nn.ModuleList(",
+            *(row.replace("lambda: ", "", 1).removesuffix(",") for row in rows),
+            f"{outer}for _ in range({len(texts)})",
+            " " * indent + ")",
+        ]
+    if alone:
+        return ["nn.ModuleList(", f"{outer}[", *rows, f"{outer}]", " " * indent + ")"]
+    order = list(kinds)
+    table = pattern([str(order.index(text)) for text in texts])
+    return ["nn.ModuleList(", f"{outer}(", *rows, f"{outer})[kind]()", f"{outer}for kind in {table}", " " * indent + ")"]

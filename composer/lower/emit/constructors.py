@@ -1,4 +1,4 @@
-"""A block's constructor call: a torch module where it equals one, else its own class with all that its code reads."""
+"""Constructor calls of blocks: of a torch module that equals the block, else of its own class with all that its code reads."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from composer.graph.dims import Symbolic
 from composer.graph.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.language.expressions.ast import RefPath
-from composer.lower.emit.block_source import Pasted
+from composer.lower.emit.block_source import CopiedSource
 from composer.lower.emit.constructor_trees import Literal, New, Tree
-from composer.lower.passes.hoist import Need
+from composer.lower.passes.hoist import Preparation
 from composer.lower.passes.node_queries import tensor_names
 
 
 class Constructors:
-    """Writes constructor calls, and pastes the classes that they call."""
+    """Writes constructor calls, and has the source of the classes that they call copied."""
 
-    def __init__(self, pasted: Pasted, nested: Callable[[TypedGroup], Tree]) -> None:
-        self.pasted = pasted
+    def __init__(self, copied: CopiedSource, nested: Callable[[TypedGroup], Tree]) -> None:
+        self.copied = copied
         self.nested = nested
-        """The call for a graph that fills a slot."""
+        """Returns the constructor call of a graph that fills a slot."""
 
     def is_plain(self, block: TypedBlock) -> bool:
-        """Return whether a block becomes a plain object: a curve, which has nothing that torch must know of."""
+        """Return whether a block becomes a plain object and no torch module: an activation without weights."""
         return (
-            block.part.build(block.sizes) is None and not block.copies and self.pasted.part(type(block.part)) in self.pasted.plain
+            block.part.build(block.sizes) is None and not block.copies and self.copied.part(type(block.part)) in self.copied.plain
         )
 
     def block(self, block: TypedBlock) -> Tree:
@@ -37,13 +37,17 @@ class Constructors:
         if call is not None:
             if ":" in call.function:
                 home, _, name = call.function.partition(":")
-                self.pasted.imports.add(f"from {home} import {name}")
+                self.copied.imports.add(f"from {home} import {name}")
             function = call.function.rpartition(":")[2]
             keywords = tuple((name, Literal(_argument(value, block))) for name, value in call.keywords.items())
-            return New(function, tuple(Literal(_argument(value, block)) for value in call.arguments), _short(function, keywords))
+            return New(
+                function,
+                tuple(Literal(_argument(value, block)) for value in call.arguments),
+                _without_defaults(function, keywords),
+            )
         kind = part.grouped if isinstance(part, Expert) and block.copies else type(part)
-        name = self.pasted.part(kind)
-        reached = self.pasted.attributes[kind]
+        name = self.copied.part(kind)
+        reached = self.copied.attributes[kind]
         attributes: dict[str, Tree] = {}
         own = {key: getattr(part, key) for key in type(part).model_fields if key not in block.slots}
         for key, value in {**block.sizes, **own}.items():
@@ -65,10 +69,10 @@ class Constructors:
                 continue
             attributes[key] = New("nn.Linear", (Literal(width), Literal(out)), (("bias", Literal(bias)),) if not bias else ())
         for key, slot in block.slots.items():
-            attributes[key] = self._filled(slot)
+            attributes[key] = self._slot(slot)
         return New(name, (), tuple(sorted(attributes.items(), key=lambda item: isinstance(item[1], New))))
 
-    def _filled(self, slot: TypedNode | None) -> Tree:
+    def _slot(self, slot: TypedNode | None) -> Tree:
         match slot:
             case TypedBlock():
                 return self.block(slot)
@@ -82,21 +86,20 @@ class Constructors:
     def _value(self, value: Any, extra: Sequence[tuple[str, Any]] = ()) -> Tree:
         if not isinstance(value, Part):
             return Literal(str(value) if isinstance(value, str) else value)
-        name = self.pasted.part(type(value))
-        reached = self.pasted.attributes[type(value)]
+        name = self.copied.part(type(value))
+        reached = self.copied.attributes[type(value)]
         fields = {key: getattr(value, key) for key in type(value).model_fields}
         pairs = [(key, self._value(item)) for key, item in fields.items() if key in reached]
         return New(name, (), (*pairs, *((key, Literal(item)) for key, item in extra if key in reached)))
 
-    def prepared(self, need: Need) -> Tree:
+    def hoisted(self, preparation: Preparation) -> Tree:
         """Return the constructor call of a part that is prepared once per call."""
-        tree = self._value(need.part, need.attributes)
+        tree = self._value(preparation.part, preparation.attributes)
         assert isinstance(tree, New)
-        nested = {
-            key: getattr(need.part, key) for key in type(need.part).model_fields if isinstance(getattr(need.part, key), Part)
-        }
+        values = {key: getattr(preparation.part, key) for key in type(preparation.part).model_fields}
+        nested = {key: value for key, value in values.items() if isinstance(value, Part)}
         keywords = tuple(
-            (key, self._value(nested[key], need.attributes) if key in nested else item) for key, item in tree.keywords
+            (key, self._value(nested[key], preparation.attributes) if key in nested else item) for key, item in tree.keywords
         )
         return New(tree.function, tree.arguments, keywords)
 
@@ -114,11 +117,13 @@ def _argument(value: Any, block: TypedBlock) -> Any:
     return size(expression, block.sizes)
 
 
-_DEFAULTS = {"bias": True, "elementwise_affine": True, "padding_idx": None}
+_TORCH_DEFAULTS = {"bias": True, "elementwise_affine": True, "padding_idx": None}
 
 
-def _short(function: str, keywords: tuple[tuple[str, Tree], ...]) -> tuple[tuple[str, Tree], ...]:
-    """Leave out keywords that only repeat torch's defaults."""
+def _without_defaults(function: str, keywords: tuple[tuple[str, Tree], ...]) -> tuple[tuple[str, Tree], ...]:
+    """Return the keywords of a torch module without those that repeat its defaults."""
     if not function.startswith("nn."):
         return keywords
-    return tuple((n, t) for n, t in keywords if not (isinstance(t, Literal) and n in _DEFAULTS and t.value is _DEFAULTS[n]))
+    return tuple(
+        (n, t) for n, t in keywords if not (isinstance(t, Literal) and n in _TORCH_DEFAULTS and t.value is _TORCH_DEFAULTS[n])
+    )

@@ -1,183 +1,129 @@
-"""The calls of one graph, as statements."""
+"""The statements of a graph's forward, and with them the inputs that it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import assert_never
 
-from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
 from composer.graph.state_update import SUFFIX
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
+from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 from composer.lower.emit.calls import call
-from composer.lower.emit.identifiers import attribute, parameter_names
-from composer.lower.emit.statements import Key, Naming, Statement
-from composer.lower.passes.loops import loop
-from composer.lower.passes.node_queries import key_of
-from composer.lower.passes.scan_loops import scan
+from composer.lower.emit.identifiers import attribute
+from composer.lower.emit.loops import loop
+from composer.lower.emit.scan_loops import scan
+from composer.lower.emit.scope import Argument, ForwardScope, Signature
+from composer.lower.emit.skeletons import Class, Classes
+from composer.lower.emit.statements import Naming, Statement
+from composer.lower.passes.hoist import pass_names
+from composer.lower.passes.node_queries import Key, key_of
 from composer.lower.passes.shared_weights import modules_of
 
-if TYPE_CHECKING:
-    from composer.lower.passes.skeletons import Class, Classes, Instance
+
+def signatures(classes: Classes, inner_first: Iterable[Class]) -> dict[Class, Signature]:
+    """Return what the forward of each class takes, given classes after those that they call."""
+    found: dict[Class, Signature] = {}
+    for class_ in inner_first:
+        found[class_] = _signature(ForwardScope(classes, class_, found, {}))
+    return found
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """What one parameter of a graph's class is given."""
+def _signature(scope: ForwardScope) -> Signature:
+    """Return the inputs that the statements use; the inputs of a mask, for one, are used where the mask is prepared."""
+    used = {key[0] for statement in forward(scope) for key in statement.uses}
+    used |= {key_of(scope.graph, ref)[0] for _, ref in scope.graph.graph.outputs}
+    lists = [
+        [name for name in (*(item.name for item in one.graph.graph.inputs), *one.hoisted.inputs) if name in used]
+        for one in scope.class_.instances
+    ]
+    required = tuple(name for name in lists[0] if all(name in names for names in lists))
+    anywhere = dict.fromkeys(name for names in lists for name in names)
+    return Signature(required, tuple(name for name in anywhere if name not in required))
 
-    word: str
-    """The keyword; nothing where it stands in its place."""
-    keys: Sequence[Key]
-    many: bool
-    """Whether it is a list."""
+
+def forward(scope: ForwardScope) -> list[Statement]:
+    """Return the statements of all nodes in the order of the graph, each after the preparation of what is hoisted for it."""
+    statements: list[Statement] = []
+    prepared: set[str] = set()
+    for node in scope.graph.nodes:
+        if not node.node.dropped:
+            for module in pass_names(node) if isinstance(node, TypedRepeat) else [node.name]:
+                statements += _preparations(scope, scope.hoisted_arguments(module).values(), node, prepared)
+            statements += _node(scope, node)
+    return statements
 
 
-class Forward:
-    """The statements of one graph."""
+def _preparations(scope: ForwardScope, refs: Iterable[Ref], reader: TypedNode, prepared: set[str]) -> Iterator[Statement]:
+    """Yield the calls of `prepare` for hoisted values that are not `prepared` yet, sources first."""
+    for ref in refs:
+        need = scope.hoisted.local.get(ref.node)
+        if need is None or ref.node in prepared:
+            continue
+        prepared.add(ref.node)
+        sources = [source for source in need.sources if isinstance(source, Ref)]
+        yield from _preparations(scope, sources, reader, prepared)
+        keys = [scope.key(source) for source in sources]
+        heads = [""] * len(need.arguments) + [f"{word}=" for word, _ in need.keywords]
 
-    def __init__(self, classes: Classes, written: Class, instance: Instance, names: Mapping[str, str]) -> None:
-        self.classes, self.written, self.instance, self.names = classes, written, instance, names
-        self.graph, self.hoisted = instance.graph, instance.hoisted
-        self.prepared: set[str] = set()
-        self.statements: list[Statement] = []
-        self.read = self._read()
-        """Every value of this graph that something reads."""
+        def write(name: Naming, keys: list[Key] = keys, heads: list[str] = heads, target: str = attribute(ref.node)) -> str:
+            return f"{target}.prepare({', '.join(head + name(key) for head, key in zip(heads, keys, strict=True))})"
 
-    def all(self) -> list[Statement]:
-        """Return the statements of the nodes, in the order of the graph."""
-        for node in self.graph.nodes:
-            if not node.node.dropped:
-                self.statements.extend(self._node(node))
-        return self.statements
+        note = f"{reader.name}, preparing its {need.label}"
+        yield Statement([(ref.node, 0, None)], keys, write, reader.node.name_span, note, name=ref.node)
 
-    def _node(self, node: TypedNode) -> Sequence[Statement]:
-        match node:
-            case TypedBlock() if is_renewal(node):
-                return [self._renewal(node)]
-            case TypedBlock():
-                return [call(self, node)]
-            case TypedGroup():
-                return [self._group(node)]
-            case TypedScan():
-                return [scan(self, node)]
-            case TypedRepeat():
-                return self._repeat(node)
-            case _:
-                assert_never(node)
 
-    def _read(self) -> set[Key]:
-        read = {key_of(self.graph, ref) for _, ref in self.graph.graph.outputs}
-        if self.graph is self.classes.program.root:
-            read |= {(name, 0, None) for name in self.classes.program.program.losses.values()}
-        for node in self.graph.nodes:
-            wires = self.written.wires[node.name].values() if isinstance(node, TypedBlock) else wires_of(node)
-            itself = isinstance(node, TypedRepeat)  # which pass it reads of itself is the loop's own business
-            read.update(key_of(self.graph, ref) for wire in wires for ref in wire.refs if not (itself and ref.node == node.name))
-        return read
+def _node(scope: ForwardScope, node: TypedNode) -> Sequence[Statement]:
+    match node:
+        case TypedBlock() if is_renewal(node):
+            return [_renewal(scope, node)]
+        case TypedBlock():
+            return [call(scope, node)]
+        case TypedGroup():
+            return [_group(scope, node)]
+        case TypedScan():
+            return [scan(scope, node)]
+        case TypedRepeat():
+            return _repeat(scope, node)
+        case _:
+            assert_never(node)
 
-    # -- values
 
-    def key(self, ref: Ref) -> Key:
-        """Return which value a reference is, in this graph with what is hoisted to it."""
-        if ref.node in self.hoisted.local or ref.node in self.hoisted.inputs:
-            return (ref.node, 0, None)
-        return key_of(self.graph, ref)
+def _renewal(scope: ForwardScope, block: TypedBlock) -> Statement:
+    key, state = scope.key(block.node.wires[0].refs[0]), block.name.removesuffix(SUFFIX)
+    return Statement([], [key], lambda name: f"{attribute(state)}.renew({name(key)})", block.node.name_span, state)
 
-    def is_list(self, key: Key) -> bool:
-        """Return whether a value is a list that the graph is given, such as a range of passes."""
-        return isinstance(self.graph.inputs.get(key[0]), tuple) and key[0] not in self.graph.by_name
 
-    def given_if_read(
-        self, name: str, graph: TypedGraph, index: int | None = None, own: Set[Key] = frozenset()
-    ) -> list[Key | None]:
-        """Return the values that a graph inside gives; None for one that neither this graph nor the
-        repeat itself (`own`) reads.
-        """
-        keys = [(name, output, index) for output in range(len(graph.graph.outputs))]
-        return [key if key in self.read or key in own else None for key in keys]
+def _group(scope: ForwardScope, group: TypedGroup) -> Statement:
+    given: dict[str, Sequence[Ref]] = {wire.port: wire.refs for wire in group.node.wires}
+    given |= {name: (ref,) for name, ref in scope.hoisted_arguments(group.name).items()}
+    arguments = scope.arguments(scope.instance_of(group.graph, group.name), given)
+    return _module_call(scope, group, group.name, arguments, scope.results(group.name, group.graph))
 
-    def hoisted_for(self, module: str, reader: TypedNode) -> Mapping[str, Ref]:
-        """Return the arguments of a module beside the wires of its node, prepared before its first use."""
-        extra = self.hoisted.arguments.get(module, {})
-        self._prepare(extra.values(), reader)
-        return extra
 
-    def _prepare(self, refs: Iterable[Ref], reader: TypedNode) -> None:
-        for ref in refs:
-            need = self.hoisted.local.get(ref.node)
-            if need is None or ref.node in self.prepared:
-                continue
-            self.prepared.add(ref.node)
-            sources = [source for source in need.sources if isinstance(source, Ref)]
-            self._prepare(sources, reader)
-            keys = [self.key(source) for source in sources]
-            heads = [""] * len(need.arguments) + [f"{word}=" for word, _ in need.keywords]
+def _repeat(scope: ForwardScope, repeat: TypedRepeat) -> list[Statement]:
+    """Return all passes as one loop, or else one by one."""
+    given: list[Mapping[str, Sequence[Ref]]] = []
+    inners = []
+    for name, one, graph in zip(pass_names(repeat), repeat.node.passes, repeat.passes, strict=True):
+        inners.append(scope.instance_of(graph, name))
+        hoisted = {name: (ref,) for name, ref in scope.hoisted_arguments(name).items()}
+        given.append({**{wire.port: wire.refs for wire in one.wires}, **hoisted})
+    if (together := loop(scope, repeat, inners, given)) is not None:
+        return [together]
+    own = {scope.key(ref) for one in repeat.node.passes for wire in one.wires for ref in wire.refs}
+    return [
+        _module_call(
+            scope, repeat, module, scope.arguments(inner, given[index]), scope.results(repeat.name, inner.graph, index, own)
+        )
+        for index, (module, inner) in enumerate(zip(modules_of(repeat), inners, strict=True))
+    ]
 
-            def write(name: Naming, keys: list[Key] = keys, heads: list[str] = heads, target: str = attribute(ref.node)) -> str:
-                return f"{target}.prepare({', '.join(head + name(key) for head, key in zip(heads, keys, strict=True))})"
 
-            note = f"{reader.name}, preparing its {need.label}"
-            self.statements.append(Statement([(ref.node, 0, None)], keys, write, reader.node.name_span, note, name=ref.node))
+def _module_call(
+    scope: ForwardScope, node: TypedNode, module: str, arguments: Sequence[Argument], results: Sequence[Key | None]
+) -> Statement:
+    def write(name: Naming) -> str:
+        return f"{attribute(module)}({', '.join(scope.text(argument, name) for argument in arguments)})"
 
-    # -- nodes that are one call of a module
-
-    def _renewal(self, block: TypedBlock) -> Statement:
-        key, state = self.key(block.node.wires[0].refs[0]), block.name.removesuffix(SUFFIX)
-        return Statement([], [key], lambda name: f"{attribute(state)}.renew({name(key)})", block.node.name_span, state)
-
-    def _group(self, group: TypedGroup) -> Statement:
-        given = {wire.port: wire.refs for wire in group.node.wires}
-        given |= {name: (ref,) for name, ref in self.hoisted_for(group.name, group).items()}
-        arguments = self.arguments(self.instance_of(group.graph, group.name), given)
-        gives = self.given_if_read(group.name, group.graph)
-        return self._call(group, group.name, arguments, gives)
-
-    def _repeat(self, repeat: TypedRepeat) -> list[Statement]:
-        """Return all passes as one loop, or else one by one."""
-        given, inners = [], []
-        for index, (one, graph) in enumerate(zip(repeat.node.passes, repeat.passes, strict=True)):
-            extra = self.hoisted_for(f"{repeat.name}[{index}]", repeat)
-            inners.append(self.instance_of(graph, f"{repeat.name}[{index}]"))
-            given.append({**{wire.port: wire.refs for wire in one.wires}, **{name: (ref,) for name, ref in extra.items()}})
-        if (together := loop(self, repeat, inners, given)) is not None:
-            return [together]
-        own = {self.key(ref) for one in repeat.node.passes for wire in one.wires for ref in wire.refs}
-        modules = modules_of(repeat)
-        return [
-            self._call(
-                repeat,
-                modules[index],
-                self.arguments(inner, given[index]),
-                self.given_if_read(repeat.name, inner.graph, index, own),
-            )
-            for index, inner in enumerate(inners)
-        ]
-
-    def _call(self, node: TypedNode, module: str, arguments: Sequence[Argument], gives: Sequence[Key | None]) -> Statement:
-        def write(name: Naming) -> str:
-            return f"{attribute(module)}({', '.join(self.text(argument, name) for argument in arguments)})"
-
-        uses = [key for argument in arguments for key in argument.keys]
-        return Statement(gives, uses, write, node.node.name_span, node.name)
-
-    # -- what modules are given
-
-    def instance_of(self, graph: TypedGraph, module: str) -> Instance:
-        """Return a graph inside as the module that it becomes."""
-        return self.classes.instances[graph, self.hoisted.inner[module]]
-
-    def arguments(self, inner: Instance, given: Mapping[str, Sequence[Ref]]) -> list[Argument]:
-        """Return what each parameter of the class is given; those that only some instances need go by their keyword."""
-        always, sometimes = self.classes.inputs(self.classes.by_key[inner.key])
-        many = {item.name for item in inner.graph.graph.inputs if item.many}
-        words = parameter_names([*always, *sometimes])
-        keys = {name: [self.key(ref) for ref in given.get(name, ())] for name in words}
-        found = [Argument("", keys[name], name in many) for name in always]
-        return found + [Argument(words[name], keys[name], name in many) for name in sometimes if keys[name]]
-
-    def text(self, argument: Argument, name: Naming) -> str:
-        """Return an argument, given values' names."""
-        texts = [f"*{name(key)}" if self.is_list(key) else name(key) for key in argument.keys]
-        text = f"[{', '.join(texts)}]" if argument.many else texts[0] if texts else "None"
-        return f"{argument.word}={text}" if argument.word else text
+    uses = [key for argument in arguments for key in argument.keys]
+    return Statement(results, uses, write, node.node.name_span, node.name)

@@ -1,4 +1,4 @@
-"""Names in generated code: no keyword, no builtin, nothing of torch's, none twice."""
+"""Names in generated code, which shadow no keyword, no builtin and nothing of torch's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ RESERVED = frozenset(
         "store_carry",
     }
 )
+"""Names that mean something else in every generated module."""
 STREAM = ("x", "y", "z", "u", "w")
+"""The variables of values from node to node, the first one that is free."""
 
 
 def safe(name: str, taken: Iterable[str] = ()) -> str:
@@ -39,7 +41,7 @@ def safe(name: str, taken: Iterable[str] = ()) -> str:
 
 
 def parameter_names(inputs: Sequence[str]) -> dict[str, str]:
-    """Return what the parameters of a class are called that is given these inputs."""
+    """Return the names of the parameters of a forward with these inputs."""
     names: dict[str, str] = {}
     for position, name in enumerate(inputs):
         names[name] = safe(STREAM[0] if position == 0 and name == "input" else name, names.values())
@@ -47,8 +49,8 @@ def parameter_names(inputs: Sequence[str]) -> dict[str, str]:
 
 
 def attribute(path: str, *, module: bool = True) -> str:
-    """Return a module, or what it holds, as Python reads it from the one around it: `self.attn.norm`, `self.layers[3]`. Names
-    that torch itself uses are read past them; so are those of what is no `module`, which has no place among modules.
+    """Return the expression of an attribute, such as `self.attn.norm` or `self.layers[3]`. Where torch itself uses the name, the
+    attribute is looked up among the modules, or has a prefix if it is no `module`.
     """
     text = "self"
     *above, last = path.split(".")
@@ -65,8 +67,8 @@ def _is_hidden(name: str) -> bool:
     return keyword.iskeyword(name) or name in _MODULE_NAMES
 
 
-_MODULE_NAMES = frozenset({*dir(Model), "training", "cache", "filename", *Model.__annotations__})
-"""What a node must not hide: torch's own attributes, and those of a compiled model."""
+_MODULE_NAMES = frozenset({*dir(Model), "training", "cache", *Model.__annotations__})
+"""Attributes of every module or of a compiled model, which a node of this name must not hide."""
 
 
 def camel(name: str) -> str:

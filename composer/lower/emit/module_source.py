@@ -1,81 +1,56 @@
-"""Typed graph to Python source: one class per composite, constructors like a person's, nothing but torch to import."""
+"""Typed graph to Python source: a module that imports nothing but torch, with a class for each kind of graph."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Any, TypeAlias
 
-from composer.diagnostics import Span
 from composer.graph.anatomy import wires_of
 from composer.graph.dims import Dim
 from composer.graph.parameters import parameters
 from composer.graph.typed import TypedProgram
 from composer.graph.types import TensorType
 from composer.lower.emit.block_source import HEADER, docstring
-from composer.lower.emit.constructor_trees import Hole, New, Passes, Tree, keyword, literal, pattern, trim
-from composer.lower.emit.forward import Forward
-from composer.lower.emit.identifiers import RESERVED, attribute, one_line, parameter_names, safe
-from composer.lower.emit.statements import LOSSES, LossValue, StatementWriter
+from composer.lower.emit.constructor_trees import Hole, New, literal, pretty, together, trim
+from composer.lower.emit.forward import forward, signatures
+from composer.lower.emit.identifiers import RESERVED, attribute, one_line, safe
+from composer.lower.emit.scope import ForwardScope
+from composer.lower.emit.skeletons import Class, Classes
+from composer.lower.emit.statements import LOSSES, LossValue, SourceLines, StatementWriter
+from composer.lower.model import Module
 from composer.lower.passes.flatten import flatten
 from composer.lower.passes.node_queries import is_optional, key_of
 from composer.lower.passes.shared_weights import copies
-from composer.lower.passes.skeletons import Class, Classes
-
-WIDTH = 110
-"""Characters of a line before a constructor call is broken."""
-SourceLines: TypeAlias = "list[tuple[str, Span | None, str]]"
-"""Lines of code, each with its place in the recipe and the node that it computes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Module:
-    """Generated source."""
-
-    text: str
-    name: str
-    """The model's class."""
-    lines: Mapping[int, tuple[str, str]]
-    """Line of the text to the node that it computes and the node's place in the recipe."""
-    ties: tuple[tuple[str, str], ...]
-    """Parameter and the owner that it is, by their names in the `state_dict`."""
-    frozen: tuple[str, ...]
-    """Parameters that are not trained."""
-    outputs: tuple[tuple[str, str], ...]
-    """Field of the named tuple and the recipe's name for it."""
 
 
 def lower(typed: TypedProgram) -> Module:
     """Return the source of a typed recipe's module."""
-    return _Text(typed).module()
+    return _ModuleWriter(typed).module()
 
 
-class _Text:
+class _ModuleWriter:
     def __init__(self, typed: TypedProgram) -> None:
         self.program = typed
         self.classes = Classes(flatten(typed))
+        *self.inner, self.top = self.classes.all()
+        self.signatures = signatures(self.classes, self.inner)
 
     def module(self) -> Module:
-        written = self.classes.all()
-        top = written[-1]
         table = parameters(self.program)
         owners = {entry.name: entry.owner for entry in table}
         ties = tuple((entry.name, entry.tied_to) for entry in table if entry.tied_to)
         ties += tuple((copy, owners[name]) for copy, name in copies(self.program.root))
         frozen = tuple(entry.name for entry in table if not entry.trainable and not entry.tied_to)
         fields = self._fields()
-        blocks = []
-        for one in written:
-            if one is top:
-                blocks.append(self._class(one, self._root_forward(one, fields), ties, frozen))
-            else:
-                blocks.append(self._class(one, self._forward(one), (), ()))
-        return self._text(top.name, blocks, ties, frozen, fields)
+        sources = [self._class(class_, self._forward(class_), (), ()) for class_ in self.inner]
+        sources.append(self._class(self.top, self._root_forward(self.top, fields), ties, frozen))
+        text, lines = self._text(sources, fields)
+        return Module(text, self.top.name, lines, ties, frozen, fields)
 
     def _fields(self) -> tuple[tuple[str, str], ...]:
+        """Return the fields of the named tuple, each with the name of the recipe's output."""
         taken: list[str] = []
         for name, _ in self.program.root.graph.outputs:
             given = name.replace(".", "_") or "output"
@@ -84,14 +59,17 @@ class _Text:
             taken.append(given)
         return tuple(zip(taken, (name for name, _ in self.program.root.graph.outputs), strict=True))
 
-    def _forward(self, written: Class) -> SourceLines:
-        always, sometimes = self.classes.inputs(written)
-        names = parameter_names([*always, *sometimes])
-        signature = ", ".join(["self", *(names[n] for n in always), *(f"{names[n]}=None" for n in sometimes)])
-        body = self._body(written, names, keep=False, result=lambda texts: ", ".join(texts))
-        return [(f"def forward({signature}):", None, ""), *((f"    {line}", span, node) for line, span, node in body)]
+    def _forward(self, class_: Class) -> SourceLines:
+        signature = self.signatures[class_]
+        names = signature.parameters
+        taken = [*(names[name] for name in signature.required), *(f"{names[name]}=None" for name in signature.optional)]
+        body = self._body(class_, names, keep=False, result=lambda texts: ", ".join(texts))
+        return [
+            (f"def forward({', '.join(['self', *taken])}):", None, ""),
+            *((f"    {line}", span, node) for line, span, node in body),
+        ]
 
-    def _root_forward(self, written: Class, fields: Sequence[tuple[str, str]]) -> SourceLines:
+    def _root_forward(self, class_: Class, fields: Sequence[tuple[str, str]]) -> SourceLines:
         declared = self.program.program.inputs
         names: dict[str, str] = {}
         for item in declared:
@@ -111,11 +89,11 @@ class _Text:
         def result(texts: Sequence[str]) -> str:
             return f"Output({', '.join(f'{name}={text}' for (name, _), text in zip(fields, texts, strict=True))}, losses={held})"
 
-        body = self._body(written, names, keep=True, result=result, losses=losses)
+        body = self._body(class_, names, keep=True, result=result, losses=losses)
         return [*lines, *((f"    {line}", span, node) for line, span, node in body)]
 
     def _losses(self) -> dict[str, LossValue]:
-        """Return the recipe's own losses by their nodes."""
+        """Return the recipe's own losses, by their nodes."""
         root, found = self.classes.program.root, {}
         for name, node in self.program.program.losses.items():
             wires = [wire for wire in wires_of(root.graph[node]) if not is_optional(root[node], wire.port)]
@@ -125,7 +103,7 @@ class _Text:
         return found
 
     def _defaults(self, names: Mapping[str, str]) -> list[str]:
-        """Return the inputs that are not given, made in the shape of those that always are."""
+        """Return the lines that give inputs their defaults, in the shape of inputs that are always given."""
         lines = []
         types, defaults = self.program.inputs, self.program.defaults
         given = {name: type_ for name, type_ in types.items() if not type_.optional and name not in defaults}
@@ -139,40 +117,36 @@ class _Text:
 
     def _body(
         self,
-        written: Class,
+        class_: Class,
         names: Mapping[str, str],
         *,
         keep: bool,
         result: Callable[[Sequence[str]], str],
         losses: Mapping[str, LossValue] = MappingProxyType({}),
     ) -> SourceLines:
-        instance = written.instances[0]
-        statements = Forward(self.classes, written, instance, names).all()
-        outputs = [key_of(instance.graph, ref) for _, ref in instance.graph.graph.outputs]
+        graph = class_.instances[0].graph
+        statements = forward(ForwardScope(self.classes, class_, self.signatures, names))
+        outputs = [key_of(graph, ref) for _, ref in graph.graph.outputs]
         inputs = [((name, 0, None), given) for name, given in names.items()]
         writer = StatementWriter(inputs, keep, outputs)
         return writer.write(statements, lambda name: result([name(key) for key in outputs]), losses)
 
-    # -- text
-
-    def _class(self, written: Class, forward: SourceLines, ties: Sequence[tuple[str, str]], frozen: Sequence[str]) -> SourceLines:
-        holes = [name for name, _ in written.holes]
-        signature = ", ".join(["self", *holes])
-        lines: SourceLines = [(f"class {written.name}(nn.Module):", None, "")]
-        doc = self.program.program.recipe.doc if written.instances[0].graph is self.classes.program.root else ""
-        if doc:
+    def _class(self, class_: Class, forward: SourceLines, ties: Sequence[tuple[str, str]], frozen: Sequence[str]) -> SourceLines:
+        signature = ", ".join(["self", *(name for name, _ in class_.holes)])
+        root = class_ is self.top
+        lines: SourceLines = [(f"class {class_.name}(nn.Module):", None, "")]
+        if root and (doc := self.program.program.recipe.doc):
             lines += [*((line, None, "") for line in docstring(doc)), ("", None, "")]
-        root = written.instances[0].graph is self.classes.program.root
-        if written.remembers or (root and self.program.program.losses):
+        if class_.carry_is_cached or (root and self.program.program.losses):
             lines += [("    cache = None", None, ""), ("", None, "")]
         lines += [(f"    def __init__({signature}):", None, ""), ("        super().__init__()", None, "")]
-        for name, tree in written.template.items():
+        for name, tree in class_.template.items():
             if ":" in name and isinstance(tree, Hole):
                 lines.append((f"        self._{re.sub(r'[.:]', '_', name)} = {tree.text()}", None, ""))
-        modules = {name: trim(tree, self.classes.pasted.defaults) for name, tree in written.template.items() if ":" not in name}
+        modules = {name: trim(tree, self.classes.copied.defaults) for name, tree in class_.template.items() if ":" not in name}
         for name, tree in together(modules).items():
             first, *rest = pretty(tree, 8)
-            module = not (isinstance(tree, New) and tree.function in self.classes.pasted.plain)
+            module = not (isinstance(tree, New) and tree.function in self.classes.copied.plain)
             lines.append((f"        {attribute(name, module=module)} = {first}", None, ""))
             lines += [(line, None, "") for line in rest]
         for alias, owner in ties:
@@ -182,7 +156,10 @@ class _Text:
         lines.append(("", None, ""))
         return lines + [(f"    {line}", span, node) for line, span, node in forward]
 
-    def _text(self, name: str, blocks: list[SourceLines], ties: Any, frozen: Any, fields: tuple[tuple[str, str], ...]) -> Module:
+    def _text(
+        self, sources: Sequence[SourceLines], fields: Sequence[tuple[str, str]]
+    ) -> tuple[str, Mapping[int, tuple[str, str]]]:
+        """Return the text of the module, and for each line that computes a node the node and its place in the recipe."""
         recipe = self.program.program.recipe
         head = [
             f'"""{recipe.name}: generated from a recipe; plain torch, nothing else is needed."""',
@@ -190,14 +167,14 @@ class _Text:
             "from __future__ import annotations",
             "",
         ]
-        imports = sorted({*self.classes.pasted.imports, "from typing import Any, NamedTuple"} - {"from typing import Any"})
+        imports = sorted({*self.classes.copied.imports, "from typing import Any, NamedTuple"} - {"from typing import Any"})
         head += [
             *(line for line in imports if line.startswith("import ")),
             *(line for line in imports if not line.startswith("import ")),
         ]
         head += ["", "import torch", "import torch.nn.functional as F", "from torch import Tensor, nn", ""]
         text = "\n".join(head) + HEADER
-        for piece in self.classes.pasted.pieces.values():
+        for piece in self.classes.copied.pieces.values():
             text += "\n\n" + piece.strip("\n") + "\n" if not re.match(r"[A-Z_]+ = ", piece) else "\n" + piece
         text += (
             "\n\nclass Output(NamedTuple):\n"
@@ -206,10 +183,10 @@ class _Text:
         )
         count = text.count("\n")
         lines: dict[int, tuple[str, str]] = {}
-        for block in blocks:
+        for source in sources:
             text += "\n\n"
             count += 2
-            for line, span, node in block:
+            for line, span, node in source:
                 count += 1
                 place = ""
                 if span is not None and not span.source.name.startswith("<declar"):
@@ -218,70 +195,11 @@ class _Text:
                     if not span.source.name.startswith("<"):
                         line = f"{line}  # {one_line(place)}"
                 text += line + "\n"
-        return Module(text, name, lines, ties, frozen, fields)
-
-
-def together(modules: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Return constructor calls with those of one block of graphs, `attn.norm` and `attn.body`, in one module that holds them."""
-    nested: dict[str, Tree | dict[str, Tree]] = {}
-    for path, tree in modules.items():
-        name, _, rest = path.partition(".")
-        if rest:
-            held = nested.setdefault(name, {})
-            assert isinstance(held, dict)
-            held[rest] = tree
-        else:
-            nested[name] = tree
-    return {
-        name: New("Module", (), tuple(together(held).items())) if isinstance(held, dict) else held
-        for name, held in nested.items()
-    }
-
-
-def pretty(tree: Tree, indent: int) -> list[str]:
-    """Return a constructor call, on one line where it fits, else an argument a line."""
-    text = tree.text()
-    if len(text) + indent <= WIDTH:
-        return [text]
-    if isinstance(tree, Passes):
-        return _pretty_passes(tree, indent)
-    if not isinstance(tree, New) or not (tree.arguments or tree.keywords):
-        return [text]
-    lines = [f"{tree.function}("]
-    for name, item in [*(("", a) for a in tree.arguments), *tree.keywords]:
-        first, *rest = pretty(item, indent + 4)
-        whole = "\n".join([first, *rest])
-        lines += (" " * (indent + 4) + (keyword(name, whole) if name else whole) + ",").split("\n")
-    return [*lines, " " * indent + ")"]
-
-
-def _pretty_passes(passes: Passes, indent: int) -> list[str]:
-    """Return the modules of a repeat: each distinct one once, and which pass has which."""
-    texts = [item.text() for item in passes.items]
-    kinds = dict(zip(texts, passes.items, strict=True))
-    inner, outer = " " * (indent + 8), " " * (indent + 4)
-    alone = len(kinds) == len(texts)
-    rows = []
-    for item in kinds.values():
-        first, *rest = pretty(item, indent + 8)
-        rows += [inner + ("" if alone else "lambda: ") + first, *rest]
-        rows[-1] += ","
-    if len(kinds) == 1:
-        return [
-            "nn.ModuleList(",
-            *(row.replace("lambda: ", "", 1).removesuffix(",") for row in rows),
-            f"{outer}for _ in range({len(texts)})",
-            " " * indent + ")",
-        ]
-    if alone:
-        return ["nn.ModuleList(", f"{outer}[", *rows, f"{outer}]", " " * indent + ")"]
-    order = list(kinds)
-    table = pattern([str(order.index(text)) for text in texts])
-    return ["nn.ModuleList(", f"{outer}(", *rows, f"{outer})[kind]()", f"{outer}for kind in {table}", " " * indent + ")"]
+        return text, lines
 
 
 def _length(size: Dim, given: Mapping[str, TensorType], names: Mapping[str, str]) -> str:
-    """Return the length of an axis, as an expression of what is given."""
+    """Return the length of an axis as an expression of inputs that are always given."""
     if isinstance(size, int):
         return str(size)
     name, type_ = next((name, type_) for name, type_ in given.items() if size in type_.sizes)

@@ -1,4 +1,4 @@
-"""The statements of one forward: in the order of the graph, each value freed at its last use."""
+"""The statements of one forward as lines of source: values get variables, which are deleted after their last use."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from typing import TypeAlias
 
 from composer.diagnostics import Span
 from composer.lower.emit.identifiers import STREAM, safe
+from composer.lower.passes.node_queries import Key
 
-UNLESS_WRITING = "if self.cache is None:  # not while a text is being written"
+UNLESS_GENERATING = "if self.cache is None:  # not while a text is being written"
 
-Key: TypeAlias = tuple[str, int, int | None]
-"""A value: its node or input, which of its outputs, and the pass for a repeat; an input has output 0."""
 Naming: TypeAlias = Callable[[Key], str]
-"""Tells how a value is called in the text."""
+"""Returns the expression that reads a value: most often its variable."""
 LOSSES: Key = ("", 0, None)
-"""The recipe's own losses, which `forward` collects under a name of their own."""
+"""The mapping of the recipe's own losses, a value like those of nodes."""
+SourceLines: TypeAlias = "list[tuple[str, Span | None, str]]"
+"""Lines of code, each with its place in the recipe and the node that it computes."""
 
 
 @dataclass(slots=True)
 class Statement:
-    """One call and the values that it gives."""
+    """One call and the values that it returns."""
 
-    gives: Sequence[Key | None]
-    """None for an output that nothing reads."""
+    results: Sequence[Key | None]
+    """The values that it returns; None for one that nothing reads."""
     uses: Sequence[Key]
-    """In the order of the call."""
+    """The values that it reads, in the order of the call."""
     write: Callable[[Naming], str]
     """The expression, given each value's name."""
     place: Span
@@ -35,7 +36,7 @@ class Statement:
     loop: LoopStatement | None = None
     steps: ScanStatement | None = None
     name: str = ""
-    """What to call the value; nothing for the stream's usual names."""
+    """The variable that is wanted; empty for any of `STREAM`."""
 
 
 @dataclass(slots=True)
@@ -43,19 +44,19 @@ class LoopStatement:
     """The passes of a repeat, written as a loop."""
 
     rows: Callable[[Naming], list[tuple[str, str]]]
-    """What differs from pass to pass, a tuple under a name each, given values' names."""
+    """What differs from pass to pass: for each a variable and its tuple, given the names of values."""
     header: Callable[[str], str]
-    """The `for` line, given the module's name."""
+    """The `for` line, given the variable of the module."""
     module: str
     carried: Sequence[tuple[Key, Key]]
-    """For each value that goes from pass to pass: what the first pass takes, and what the last one gives."""
+    """For each value that goes from pass to pass: the one that the first pass takes, and the one that the last returns."""
     call: Callable[[Naming, str, dict[Key, str]], str]
-    """The call, given outer values' names, the module's name, and the carried values' names."""
+    """The call, given the names of outer values, the variable of the module, and the variables of carried values."""
     outputs: int
     carried_outputs: list[int]
     """Which output each carried value is."""
     collected: list[tuple[int, str]] = field(default_factory=list)
-    """Outputs kept from every pass, each with the list that holds them."""
+    """Outputs that are needed of every pass, each with the variable of their list."""
 
 
 @dataclass(slots=True)
@@ -63,19 +64,19 @@ class ScanStatement:
     """The steps of a scan, written as a loop."""
 
     walked: Mapping[Key, str]
-    """What arrives step by step, with what to call one."""
+    """The values that are taken step by step, each with the variable wanted for one step."""
     rows: Callable[[Naming], list[str]]
-    """What each of them is taken from, given outer values' names."""
+    """What each of them is iterated over, given the names of outer values."""
     carried: Mapping[Key, tuple[str, int]]
-    """What goes from step to step: what to call it, and which output it is."""
+    """The values that go from step to step, each with the variable wanted and the position of its output."""
     start: Callable[[str, Naming], str]
-    """What it is before the first step."""
+    """The expression of a carried value before the first step, given the variable wanted and the names of outer values."""
     call: Callable[[Naming], str]
     outputs: Sequence[str]
     place: int
-    """Where the axis stands in what all steps give together."""
+    """The position of the axis along which the outputs of all steps are stacked."""
     end: Callable[[Naming], str] | None
-    """What is left to the next call, where texts are written along the axis."""
+    """The statement that caches the carry for the next call; None where no text is generated along the axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +90,29 @@ class LossValue:
 
 
 class StatementWriter:
-    """Turns statements into lines, choosing names."""
+    """Turns the statements of one forward into lines."""
 
     def __init__(self, inputs: Sequence[tuple[Key, str]], keep_inputs: bool, outputs: Sequence[Key]) -> None:
         self.names: dict[Key, str] = dict(inputs)
-        self.fixed = {name for _, name in inputs} if keep_inputs else set()
+        self.reserved = {name for _, name in inputs} if keep_inputs else set()
+        """Variables that are never assigned again."""
         self.outputs = list(outputs)
-        self.made: set[str] = set()
-        """Variables that nodes gave; what the caller holds, or what many nodes share, is not worth a `del`."""
-        self.lines: list[tuple[str, Span | None, str]] = []
+        self.deletable: set[str] = set()
+        """Variables that may be deleted; for what the caller holds, or many nodes share, a `del` frees nothing."""
+        self.lines: SourceLines = []
 
     def write(
         self,
         statements: Sequence[Statement],
         result: Callable[[Naming], str],
         losses: Mapping[str, LossValue],
-    ) -> list[tuple[str, Span | None, str]]:
-        """Return the lines of the body, each with its place in the recipe and its node. What only `losses`, by their nodes, need
-        comes last, and is left out while a text is being written.
+    ) -> SourceLines:
+        """Return the lines of the body. What only `losses` need, given by their nodes, comes last and is skipped while a text is
+        generated.
         """
-        asked = only_for([loss.key for loss in losses.values()], self.outputs, statements)
-        changing = [one for one in statements if not one.gives]  # states, when all have seen what they were
-        statements = [*(one for one in statements if one not in asked and one not in changing), *asked, *changing]
+        for_losses = only_for([loss.key for loss in losses.values()], self.outputs, statements)
+        updates = [one for one in statements if not one.results]  # of states, after all reads of their old values
+        statements = [*(one for one in statements if one not in for_losses and one not in updates), *for_losses, *updates]
         last: dict[Key, int] = {}
         for position, statement in enumerate(statements):
             for key in statement.uses:
@@ -118,71 +120,71 @@ class StatementWriter:
         for key in self.outputs:
             last[key] = len(statements)
         for position, statement in enumerate(statements):
-            if asked and statement is asked[0]:
-                self.lines += [(f"{self.names[LOSSES]} = {{}}", None, ""), (UNLESS_WRITING, None, "")]
+            if for_losses and statement is for_losses[0]:
+                self.lines += [(f"{self.names[LOSSES]} = {{}}", None, ""), (UNLESS_GENERATING, None, "")]
             before = len(self.lines)
-            dying = [key for key in dict.fromkeys(statement.uses) if last[key] == position and key in self.names]
+            dead = [key for key in dict.fromkeys(statement.uses) if last[key] == position and key in self.names]
             if (
                 position == len(statements) - 1
-                and list(statement.gives) == self.outputs
+                and list(statement.results) == self.outputs
                 and len(self.outputs) == 1
                 and statement.loop is None
                 and statement.steps is None
             ):
-                written = statement.write(self.names.__getitem__)
-                text = result(lambda _, written=written: written)  # type: ignore[misc]  # mypy cannot type a default of a lambda
+                call = statement.write(self.names.__getitem__)
+                text = result(lambda _, call=call: call)  # type: ignore[misc]  # mypy cannot type a default of a lambda
                 self.lines.append((f"return {text}", statement.place, statement.node))
                 return self.lines
-            self._one(statement, dying, last, losses)
-            if statement in asked:
+            self._call(statement, dead, last, losses)
+            if statement in for_losses:
                 self.lines[before:] = [(f"    {text}", place, node) for text, place, node in self.lines[before:]]
         self.lines.append((f"return {result(self.names.__getitem__)}", None, ""))
         return self.lines
 
-    def _one(self, statement: Statement, dying: list[Key], last: dict[Key, int], losses: Mapping[str, LossValue]) -> None:
+    def _call(self, statement: Statement, dead: list[Key], last: dict[Key, int], losses: Mapping[str, LossValue]) -> None:
         if statement.loop is not None:
-            self._loop(statement, statement.loop, dying, last)
+            self._loop(statement, statement.loop, dead, last)
             return
         if statement.steps is not None:
-            self._steps(statement, statement.steps, dying, last)
+            self._scan(statement, statement.steps, dead, last)
             return
         text = statement.write(self.names.__getitem__)
-        if (loss := losses.get(statement.node)) is not None and statement.gives == [loss.key]:
+        if (loss := losses.get(statement.node)) is not None and statement.results == [loss.key]:
             there = [f"{self.names[key]} is not None" for key in loss.optional]
             if there:
                 self.lines.append((f"if {' and '.join(there)}:", statement.place, statement.node))
             indent, held = "    " * bool(there), self.names[LOSSES]
             self.lines.append((f"{indent}{held}[{loss.name!r}] = {text}", statement.place, statement.node))
-            self._forget([self.names.pop(key) for key in dying])
+            self._delete([self.names.pop(key) for key in dead])
             return
-        free = [self.names.pop(key) for key in dying]
-        reusable = [name for name in free if name not in self.fixed and name in {*STREAM} and name not in self.names.values()]
+        free = [self.names.pop(key) for key in dead]
+        reusable = [name for name in free if name not in self.reserved and name in {*STREAM} and name not in self.names.values()]
         targets = []
-        for key in statement.gives:
+        for key in statement.results:
             if key is None or (key not in last):
                 targets.append("_")
                 continue
             name = reusable.pop(0) if reusable and not statement.name else self._new(statement)
             self.names[key] = name
             if not statement.name:
-                self.made.add(name)
+                self.deletable.add(name)
             targets.append(name)
         self.lines.append((f"{', '.join(targets)} = {text}" if targets else text, statement.place, statement.node))
-        self._forget(free)
+        self._delete(free)
 
-    def _forget(self, free: list[str]) -> None:
-        gone = [name for name in dict.fromkeys(free) if name in self.made and name not in self.names.values()]
+    def _delete(self, free: list[str]) -> None:
+        gone = [name for name in dict.fromkeys(free) if name in self.deletable and name not in self.names.values()]
         if gone:
             self.lines.append((f"del {', '.join(gone)}", None, ""))
 
-    def _loop(self, statement: Statement, loop: LoopStatement, dying: list[Key], last: dict[Key, int]) -> None:
+    def _loop(self, statement: Statement, loop: LoopStatement, dead: list[Key], last: dict[Key, int]) -> None:
         carried: dict[Key, str] = {}
         for (before, after), _ in zip(loop.carried, loop.carried_outputs, strict=True):
             current = self.names[before]
             alone = list(self.names.values()).count(current) == 1 and list(statement.uses).count(before) == 1
-            if before in dying and current not in self.fixed and alone:
+            if before in dead and current not in self.reserved and alone:
                 carried[after] = current
-                dying.remove(before)
+                dead.remove(before)
                 del self.names[before]
             else:
                 name = self._new(statement, extra=set(carried.values()))
@@ -192,9 +194,9 @@ class StatementWriter:
         for _, name in loop.collected:
             self.lines.append((f"{name} = []", statement.place, statement.node))
         for name, text in loop.rows(self.names.__getitem__):
-            self.fixed.add(name)
+            self.reserved.add(name)
             self.lines.append((f"{name} = {text}", statement.place, statement.node))
-        module = safe(loop.module, taken | self.fixed)
+        module = safe(loop.module, taken | self.reserved)
         self.lines.append((loop.header(module), statement.place, statement.node))
         kept = dict(loop.collected)
         targets = []
@@ -207,22 +209,22 @@ class StatementWriter:
         self.lines.append((f"    {', '.join(targets)} = {text}", statement.place, statement.node))
         for output, name in loop.collected:
             self.lines.append((f"    {name}.append({targets[output]})", statement.place, statement.node))
-        free = [self.names.pop(key) for key in dying if key in self.names]
+        free = [self.names.pop(key) for key in dead if key in self.names]
         for after, name in carried.items():
             self.names[after] = name
-            self.made.add(name)
+            self.deletable.add(name)
         for output, name in loop.collected:
-            self.fixed.add(name)
+            self.reserved.add(name)
             for key in last:
                 if key[0] == statement.node and key[1] == output and key not in self.names:
                     self.names[key] = f"{name}[{key[2]}]"
-        self._forget(free)
+        self._delete(free)
 
-    def _steps(self, statement: Statement, scan: ScanStatement, dying: list[Key], last: dict[Key, int]) -> None:
+    def _scan(self, statement: Statement, scan: ScanStatement, dead: list[Key], last: dict[Key, int]) -> None:
         own: list[str] = []
 
         def fresh(wanted: str) -> str:
-            own.append(safe(wanted, {*self.names.values(), *self.fixed, *own}))
+            own.append(safe(wanted, {*self.names.values(), *self.reserved, *own}))
             return own[-1]
 
         def line(text: str) -> None:
@@ -234,7 +236,7 @@ class StatementWriter:
         for key, (wanted, _) in scan.carried.items():
             line(f"{carried[key]} = {scan.start(wanted, outer)}")
         walked = {key: fresh(wanted) for key, wanted in scan.walked.items()}
-        read = [key is not None and key in last for key in statement.gives]
+        read = [key is not None and key in last for key in statement.results]
         for index, name in enumerate(scan.outputs):
             if read[index]:
                 returned.setdefault(index, "")
@@ -252,18 +254,18 @@ class StatementWriter:
             line(f"    {kept}.append({returned[0]})")
         if scan.end is not None:
             line(scan.end(inside.__getitem__))
-        free = [self.names.pop(key) for key in dying]
-        self.made.update(own)
-        for index, given in enumerate(statement.gives):
+        free = [self.names.pop(key) for key in dead]
+        self.deletable.update(own)
+        for index, given in enumerate(statement.results):
             if given is not None and read[index]:
                 self.names[given] = returned[index] if index else self._new(statement, extra=own)
-        if kept and (first := statement.gives[0]) is not None:
-            self.made.add(self.names[first])
+        if kept and (first := statement.results[0]) is not None:
+            self.deletable.add(self.names[first])
             line(f"{self.names[first]} = torch.stack({kept}, {scan.place})")
-        self._forget([*free, *own])
+        self._delete([*free, *own])
 
     def _new(self, statement: Statement, extra: Collection[str] = ()) -> str:
-        taken = {*self.names.values(), *self.fixed, *extra}
+        taken = {*self.names.values(), *self.reserved, *extra}
         if statement.name:
             return safe(statement.name, taken)
         for name in STREAM:
@@ -273,11 +275,11 @@ class StatementWriter:
 
 
 def only_for(keys: Sequence[Key], others: Sequence[Key], statements: Sequence[Statement]) -> list[Statement]:
-    """Return the statements that only these values need, and neither the others nor a state."""
-    wanted, kept = set(keys), {*others, *(key for one in statements if not one.gives for key in one.uses)}
+    """Return the statements that only `keys` need, and neither the other values nor an update of a state."""
+    wanted, kept = set(keys), {*others, *(key for one in statements if not one.results for key in one.uses)}
     found = []
     for statement in reversed(statements):
-        given = set(statement.gives)
+        given = set(statement.results)
         if given & kept:
             kept.update(statement.uses)
         elif given & wanted:

@@ -1,1 +1,1 @@
-"""Typed graph to typed graph, and what is found out about it before source is written."""
+"""What is found out about the typed graph, and how it is flattened, before source is written; nothing here knows of source."""

@@ -1,4 +1,4 @@
-"""Who remembers what while a text is being written: found in the typed graph, not in the modules."""
+"""Cache layout: which modules cache which values while a text is generated, found in the typed graph and not in the modules."""
 
 from __future__ import annotations
 
@@ -13,70 +13,70 @@ from composer.graph.task_signature import growing
 from composer.graph.type_patterns import pattern
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, along
 from composer.language.expressions.ast import RefPath
-from composer.lower.passes.fixed_nodes import Fixed, Reach, reach
+from composer.lower.passes.fixed_nodes import FixedNode, Reach, reach
 from composer.lower.passes.flatten import flatten
-from composer.lower.passes.hoist import Hoisted, Hoisting
+from composer.lower.passes.hoist import Hoisted, Hoisting, pass_names
 from composer.lower.passes.shared_weights import modules_of
 
 
 @dataclass(frozen=True, slots=True)
 class CacheSlot:
-    """One value that is kept."""
+    """One value that is cached."""
 
     axis: int | None
-    """The axis that grows, counted from the last; None where nothing grows."""
+    """The axis that grows, counted from the last, such as -2; None where none does."""
     batch: bool
     """Whether its first axis is the batch."""
     whole: bool = False
-    """Whether it is made in the first call, of what the text does not reach, and stays."""
+    """Whether it is computed in the first call, from what does not depend on the text, and stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedNode:
-    """Who keeps: a module, or a part among its attributes."""
+    """What has a cache: a module, or a part among its attributes."""
 
     module: str
     attribute: tuple[str, ...]
-    names: Mapping[str, CacheSlot]
+    slots: Mapping[str, CacheSlot]
 
 
 @dataclass(frozen=True, slots=True)
 class CacheLayout:
-    """What a model remembers while it writes a text."""
+    """What a model caches while it generates a text."""
 
-    keepers: tuple[CachedNode, ...]
-    """All that a session must give a cache to."""
-    fixed: tuple[Fixed, ...]
-    """What it computes once."""
+    nodes: tuple[CachedNode, ...]
+    """Everything that a session gives a cache."""
+    fixed: tuple[FixedNode, ...]
+    """What it computes once per session."""
 
 
-def writes_along(typed: TypedProgram) -> Dim | None:
-    """Return the axis along which a model writes; None for one that writes nothing."""
+def growing_axis(typed: TypedProgram) -> Dim | None:
+    """Return the axis along which a model generates; None for one that generates no text."""
     return growing(typed.program.recipe.task, typed.inputs)
 
 
-def memory(typed: TypedProgram) -> CacheLayout | None:
-    """Return what there is to remember; None for a model that writes nothing."""
-    axis = writes_along(typed)
+def cache_layout(typed: TypedProgram) -> CacheLayout | None:
+    """Return what a model caches; None for one that generates no text."""
+    axis = growing_axis(typed)
     if axis is None:
         return None
-    far = reach(typed, axis)
+    reached = reach(typed, axis)
     typed = flatten(typed)
     hoisting = Hoisting(typed)
-    whole = (
-        [CachedNode("", (), {})] if typed.program.losses else []
-    )  # a model that knows that a session is open computes no losses
-    return CacheLayout((*whole, *_Keepers(hoisting, axis, far).graph(typed.root, hoisting.root(), "")), far.fixed)
+    nodes = [*_CachedNodes(hoisting, axis, reached).graph(typed.root, hoisting.root(), "")]
+    if typed.program.losses:
+        nodes.insert(0, CachedNode("", (), {}))  # by its cache a model knows that a session is open, and computes no losses
+    return CacheLayout(tuple(nodes), reached.fixed)
 
 
-class _Keepers:
-    def __init__(self, hoisting: Hoisting, axis: Dim, far: Reach) -> None:
-        self.hoisting, self.axis, self.far = hoisting, axis, far
+class _CachedNodes:
+    def __init__(self, hoisting: Hoisting, axis: Dim, reached: Reach) -> None:
+        self.hoisting, self.axis, self.reached = hoisting, axis, reached
 
     def graph(self, graph: TypedGraph, hoisted: Hoisted, path: str) -> Iterator[CachedNode]:
-        for name, need in hoisted.local.items():
-            if need.axis == self.axis:
-                yield from _part(need.part, path, (name,), dict(need.attributes))
+        for name, preparation in hoisted.local.items():
+            if preparation.axis == self.axis:
+                yield from _cached_part(preparation.part, path, (name,), dict(preparation.attributes))
         for node in graph.nodes:
             if node.node.dropped:
                 continue
@@ -85,24 +85,24 @@ class _Keepers:
                 case TypedGroup():
                     yield from self.graph(node.graph, hoisted.inner[node.name], below)
                 case TypedScan():
-                    if goes_on(node, self.axis):
+                    if carry_is_cached(node, self.axis):
                         yield CachedNode(below, (), {name: CacheSlot(None, True) for name in node.carried})
                     yield from self.graph(node.graph, hoisted.inner[node.name], below)
                 case TypedRepeat():
                     modules = modules_of(node)
-                    for index, inner in enumerate(node.passes):
+                    for index, (name, inner) in enumerate(zip(pass_names(node), node.passes, strict=True)):
                         if modules.index(modules[index]) == index:
                             place = below.removesuffix(node.name) + modules[index]
-                            yield from self.graph(inner, hoisted.inner[f"{node.name}[{index}]"], place)
+                            yield from self.graph(inner, hoisted.inner[name], place)
                 case TypedBlock():
                     yield from self.block(node, below)
                 case _:
                     assert_never(node)
 
     def block(self, block: TypedBlock, path: str) -> Iterator[CachedNode]:
-        names = {name: _kept(text, block, self.axis) for name, text in type(block.part).cache_slots.items()}
-        held = {name: kept for name, kept in names.items() if kept.axis is not None}
-        whole = [name for name in names if name not in held and self._stays(block, name, path)]
+        names = {name: _slot(text, block, self.axis) for name, text in type(block.part).cache_slots.items()}
+        held = {name: slot for name, slot in names.items() if slot.axis is not None}
+        whole = [name for name in names if name not in held and self._is_fixed(block, name, path)]
         held |= {name: replace(names[name], whole=True) for name in whole}
         if along(block, self.axis) and self.axis not in block.part.mixed_axes(block.sizes):
             held |= {name: CacheSlot(None, True) for name in type(block.part).carry}
@@ -123,33 +123,33 @@ class _Keepers:
                 case _:
                     assert_never(slot)
 
-    def _stays(self, block: TypedBlock, name: str, path: str) -> bool:
-        """Return whether what a block keeps is made from a port that the text does not reach, though it reaches others."""
-        if path not in self.far.ports:
+    def _is_fixed(self, block: TypedBlock, name: str, path: str) -> bool:
+        """Return whether what a block caches comes from a port that does not depend on the text, though other ports do."""
+        if path not in self.reached.ports:
             return False
         part = type(block.part)
-        own = set(_names(part.cache_slots[name])) - {"batch", ""}
-        still = block.inputs.keys() - self.far.ports[path]
-        return any(own & set(_names(text)) for port, text in part.inputs.items() if port.rstrip("?*") in still)
+        axes = set(_axes(part.cache_slots[name])) - {"batch", ""}
+        fixed = block.inputs.keys() - self.reached.ports[path]
+        return any(axes & set(_axes(text)) for port, text in part.inputs.items() if port.rstrip("?*") in fixed)
 
 
-def goes_on(scan: TypedScan, axis: Dim | None) -> bool:
-    """Return whether what a scan carries is kept from call to call, along the axis that grows."""
+def carry_is_cached(scan: TypedScan, axis: Dim | None) -> bool:
+    """Return whether what a scan carries is cached from call to call: where its steps are along the axis that grows."""
     return bool(scan.carried) and scan.axis.size == axis
 
 
-def _kept(text: str, block: TypedBlock, axis: Dim) -> CacheSlot:
-    names = _names(text)
+def _slot(text: str, block: TypedBlock, axis: Dim) -> CacheSlot:
+    names = _axes(text)
     grows = [index - len(names) for index, name in enumerate(names) if name and block.sizes.get(name) == axis]
     return CacheSlot(grows[-1] if grows else None, names[:1] == ["batch"])
 
 
-def _names(text: str) -> list[str]:
-    """Return the axes of a declared type; nothing for one that is an expression."""
+def _axes(text: str) -> list[str]:
+    """Return the names of the axes of a declared type; an empty one for an expression."""
     return [expression.text if isinstance(expression, RefPath) else "" for expression in pattern(text).axes]
 
 
-def _part(part: Part, path: str, attribute: tuple[str, ...], attributes: Mapping[str, Any]) -> Iterator[CachedNode]:
+def _cached_part(part: Part, path: str, attribute: tuple[str, ...], attributes: Mapping[str, Any]) -> Iterator[CachedNode]:
     if isinstance(part, Plan) and attributes.get("grows"):
         names = {
             name: CacheSlot(-1, text.startswith(("int[batch", "bool[batch", "int[..."))) for name, text in kept(part).items()
@@ -161,4 +161,4 @@ def _part(part: Part, path: str, attribute: tuple[str, ...], attributes: Mapping
     for name in type(part).model_fields:
         inner = getattr(part, name)
         if isinstance(inner, Plan):
-            yield from _part(inner, path, (*attribute, name), attributes)
+            yield from _cached_part(inner, path, (*attribute, name), attributes)

@@ -1,5 +1,5 @@
-"""Blocks that are graphs, such as `residual`, written out where they stand: their parts stay under their name, their calls
-join those around them, as a person would write a layer."""
+"""Inlining: a library block that is a graph, such as `residual`, is replaced by its nodes, which keep its name before their own.
+Its calls so stand in the forward of the layer around it, as a person would write them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from composer.language.recipe.defined_block import is_defined
 
 
 def flatten(typed: TypedProgram) -> TypedProgram:
-    """Return the program with every block of graphs dissolved; the nodes of `attn` are now called `attn.norm`, `attn.body` …"""
+    """Return the program with each library block that is a graph replaced by its nodes: `attn` by `attn.norm`, `attn.body` …"""
     return replace(typed, root=Map(_flat).graph(typed.root))
 
 
 def _flat(graph: TypedGraph) -> TypedGraph:
-    """Return a graph whose groups are flat already."""
+    """Return the flat graph, given one in whose nodes all graphs are flat."""
     dissolved: dict[str, dict[str, tuple[Ref, ...]]] = {}
     nodes: list[TypedNode] = []
     for node in graph.nodes:
@@ -59,7 +59,7 @@ def _moved(moved: Mapping[str, Ref], given: Mapping[str, tuple[Ref, ...]], refs:
 
 
 def _moved_to(node: TypedNode, name: str, read: Callable[[tuple[Ref, ...]], tuple[Ref, ...]]) -> TypedNode:
-    """Return the node under another name, reading what `read` makes of its references; passes go on reading those before them."""
+    """Return the node under another name with its references mapped by `read`; passes still read the passes before them."""
 
     def rewired(wire: Wire, _: int) -> Wire:
         found: list[Ref] = []

@@ -1,5 +1,5 @@
-"""What is computed once per call for many nodes: masks, rotary tables and positions, each in the outermost graph where what
-it reads lives."""
+"""Hoisting: masks, rotary tables and positions that many nodes read are prepared once per call, in the outermost graph where
+all that they are made from is available."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from blocks.masks.plans import Plan, plan
 from blocks.positions.counted import Counted
 from composer.graph.dims import Dim, Symbolic, names
 from composer.graph.ir import Ref, Wire
+from composer.graph.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 from composer.lower.passes.node_queries import takes
@@ -27,51 +28,58 @@ class AxisPositions:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """A part to prepare, with what its `prepare` takes."""
+class Preparation:
+    """The call of a part's `prepare`: what gives a mask, a rotary table or positions."""
 
     label: str
+    """What is prepared, from which its variable gets its name."""
     part: Part
     attributes: tuple[tuple[str, Any], ...]
-    """What the part must know beside its fields."""
+    """What the part's object has beside its fields."""
     arguments: tuple[HoistedSource, ...]
     keywords: tuple[tuple[str, HoistedSource], ...] = ()
     axis: Dim | None = None
-    """Along which it reads: the positions that it counts, or a mask's keys."""
+    """The axis of the positions that it counts, or of a mask's keys."""
 
     @property
     def sources(self) -> tuple[HoistedSource, ...]:
-        """All that `prepare` takes."""
+        """All arguments of `prepare`."""
         return (*self.arguments, *(source for _, source in self.keywords))
 
 
-HoistedSource: TypeAlias = "Ref | AxisPositions | Need"
+HoistedSource: TypeAlias = "Ref | AxisPositions | Preparation"
 
 
 @dataclass(slots=True, eq=False)
 class Hoisted:
     """What hoisting adds to a graph."""
 
-    inputs: dict[str, Need] = field(default_factory=dict)
-    """Values that it is given from outside, by name."""
-    local: dict[str, Need] = field(default_factory=dict)
-    """Values that it prepares itself; the sources are references in this graph."""
+    inputs: dict[str, Preparation | AxisPositions] = field(default_factory=dict)
+    """Values that are prepared outside and become inputs of the graph, by name."""
+    local: dict[str, Preparation] = field(default_factory=dict)
+    """Values that the graph prepares itself, by name; their sources are references in this graph."""
     arguments: dict[str, dict[str, Ref]] = field(default_factory=dict)
-    """For each node, the extra arguments; for a repeat, under `name[pass]`."""
+    """For each node, and each pass by its name of `pass_names`, the arguments beside its wires."""
     inner: dict[str, Hoisted] = field(default_factory=dict)
-    """For each group, and each pass as `name[pass]`, what is added inside."""
+    """For each group, scan and pass, what is added inside."""
+
+
+def pass_names(repeat: TypedRepeat) -> list[str]:
+    """Return the name of each pass in `Hoisted`: `layers[0]`, `layers[1]` …"""
+    return [f"{repeat.name}[{index}]" for index in range(len(repeat.passes))]
 
 
 class Hoisting:
-    """One run over a typed program."""
+    """The hoisting of a program, graph by graph."""
 
     def __init__(self, typed: TypedProgram) -> None:
         self.program = typed
-        self.declared = dict(typed.program.positions)
+        self.declared_positions = dict(typed.program.positions)
+        """For each axis whose positions are an input of the model, that input."""
         self.done: Interned[tuple[TypedGraph, frozenset[str], bool], Hoisted] = Interned()
 
     def root(self) -> Hoisted:
-        """Return the steps that are prepared once for the whole model."""
+        """Return what is added to the model's own graph."""
         return self.graph(self.program.root, frozenset(), top=True)
 
     def graph(self, graph: TypedGraph, blocked: frozenset[str], *, top: bool = False) -> Hoisted:
@@ -80,61 +88,64 @@ class Hoisting:
 
     def _graph(self, graph: TypedGraph, blocked: frozenset[str], top: bool) -> Hoisted:
         hoisted = Hoisted()
-        place = _Place(self, graph, blocked, top, hoisted)
+        one = _GraphHoisting(self, graph, blocked, top, hoisted)
         for node in graph.nodes:
             if not node.node.dropped:
-                place.node(node)
+                one.node(node)
         return hoisted
 
 
-class _Place:
+class _GraphHoisting:
     def __init__(self, run: Hoisting, graph: TypedGraph, blocked: frozenset[str], top: bool, hoisted: Hoisted) -> None:
         self.run, self.graph, self.blocked, self.top, self.hoisted = run, graph, blocked, top, hoisted
         self.captured = {item.name for item in graph.graph.inputs if item.captured} - blocked
-        self.placed: dict[Any, str] = {}
+        self.names: dict[Preparation | AxisPositions, str] = {}
+        """What is prepared here or outside, with its name in this graph."""
 
     def node(self, node: TypedNode) -> None:
         match node:
             case TypedBlock():
-                self.hoisted.arguments[node.name] = {name: self.put(source) for name, source in self._needs(node).items()}
+                self.hoisted.arguments[node.name] = {
+                    name: self.reference(source) for name, source in self._preparations_of(node).items()
+                }
             case TypedGroup():
                 inner = self.run.graph(node.graph, frozenset())
                 self.hoisted.inner[node.name] = inner
-                self.hoisted.arguments[node.name] = self._given(inner, node.node.wires)
+                self.hoisted.arguments[node.name] = self._inner_arguments(inner, node.node.wires)
             case TypedScan():
                 inner = self.run.graph(node.graph, frozenset({*node.steps, *node.carried}))
                 self.hoisted.inner[node.name] = inner
-                self.hoisted.arguments[node.name] = self._given(inner, node.node.wires)
+                self.hoisted.arguments[node.name] = self._inner_arguments(inner, node.node.wires)
             case TypedRepeat():
                 wires = [{wire.port: wire.refs for wire in one.wires} for one in node.node.passes]
                 own = frozenset(port for one in wires for port, refs in one.items() if any(ref.node == node.name for ref in refs))
-                for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):
+                for name, one, graph in zip(pass_names(node), node.node.passes, node.passes, strict=True):
                     inner = self.run.graph(graph, own)
-                    self.hoisted.inner[f"{node.name}[{index}]"] = inner
-                    self.hoisted.arguments[f"{node.name}[{index}]"] = self._given(inner, one.wires)
+                    self.hoisted.inner[name] = inner
+                    self.hoisted.arguments[name] = self._inner_arguments(inner, one.wires)
             case _:
                 assert_never(node)
 
-    def _given(self, inner: Hoisted, wires: tuple[Wire, ...]) -> dict[str, Ref]:
+    def _inner_arguments(self, inner: Hoisted, wires: tuple[Wire, ...]) -> dict[str, Ref]:
         outside = {wire.port: wire.refs for wire in wires}
-        return {name: self.put(_outside(need, outside)) for name, need in inner.inputs.items()}
+        return {name: self.reference(_in_outer_graph(source, outside)) for name, source in inner.inputs.items()}
 
-    def _needs(self, block: TypedBlock) -> dict[str, HoistedSource]:
+    def _preparations_of(self, block: TypedBlock) -> dict[str, HoistedSource]:
         """Return what is prepared for the block's forward, by keyword."""
         part, wired = block.part, {wire.port: wire.refs for wire in block.node.wires}
-        needs: dict[str, HoistedSource] = {}
+        found: dict[str, HoistedSource] = {}
         for name, prepared in part.per_call(frozenset(wired)).items():
             held = getattr(part, prepared.slot)
             arguments = tuple(self._positions(block, port, wired) for port in prepared.ports)
             if isinstance(held, Mask):
-                needs[name] = self._mask(block, held, arguments, prepared.ports, wired)
+                found[name] = self._mask(block, held, arguments, prepared.ports, wired)
             else:
-                sizes = tuple((key, _plain(block.sizes, expression)) for key, expression in prepared.sizes.items())
-                needs[name] = Need(name, held, sizes, arguments)
+                sizes = tuple((key, size(declared(expression), block.sizes)) for key, expression in prepared.sizes.items())
+                found[name] = Preparation(name, held, sizes, arguments)
         for port in type(part).position_inputs:
             if port not in wired and port in takes(type(part)):
-                needs[port] = self._positions(block, port, wired)
-        return needs
+                found[port] = self._positions(block, port, wired)
+        return found
 
     def _mask(
         self,
@@ -143,7 +154,7 @@ class _Place:
         arguments: tuple[HoistedSource, ...],
         ports: tuple[str, ...],
         wired: Mapping[str, Any],
-    ) -> Need:
+    ) -> Preparation:
         axes = [block.sizes.get(type(block.part).position_inputs[port]) for port in ports]
         counted = all(self._is_counted(source) for source in arguments)
         edges = [name for name in mask.edge_types() if name in wired]
@@ -151,12 +162,12 @@ class _Place:
         chosen: Plan = plan(mask, optional)
         attributes = (("counted", counted), ("grows", axes[0] == axes[-1]))
         edges_read = tuple((name, wired[name][0]) for name in edges)
-        return Need("mask", chosen, attributes, arguments, edges_read, axis=axes[-1])
+        return Preparation("mask", chosen, attributes, arguments, edges_read, axis=axes[-1])
 
     def _is_counted(self, source: HoistedSource) -> bool:
         if isinstance(source, AxisPositions):
-            return str(source.axis) not in self.run.declared
-        return isinstance(source, Need) and isinstance(source.part, Counted)
+            return str(source.axis) not in self.run.declared_positions
+        return isinstance(source, Preparation) and isinstance(source.part, Counted)
 
     def _positions(self, block: TypedBlock, port: str, wired: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
         if port in wired:
@@ -166,51 +177,48 @@ class _Place:
             return AxisPositions(axis)
         for name, given in block.inputs.items():
             if isinstance(given, TensorType) and axis in given.sizes:
-                return Need("position_ids", Counted(axis=given.sizes.index(axis)), (), (wired[name][0],), axis=axis)
+                return Preparation("position_ids", Counted(axis=given.sizes.index(axis)), (), (wired[name][0],), axis=axis)
         raise AssertionError(f"no input of {block.name} has the axis {axis}")
 
     def _is_input_axis(self, axis: Symbolic) -> bool:
         return any(axis in given.sizes for given in self.run.program.inputs.values())
 
-    # -- placing
-
-    def put(self, source: HoistedSource) -> Ref:
-        """Return the value as a reference in this graph, made here or taken from outside."""
+    def reference(self, source: HoistedSource) -> Ref:
+        """Return a reference in this graph to a value, which is prepared here or outside."""
         if isinstance(source, Ref):
             return source
         if self.top and isinstance(source, AxisPositions):
-            source = self._root_positions(source)
+            source = self._positions_of_axis(source)
             if isinstance(source, Ref):
                 return source
-        if source not in self.placed:
-            if self.top or not self._lifts(source):
-                assert isinstance(source, Need)
-                arguments = tuple(self.put(one) for one in source.arguments)
-                keywords = tuple((name, self.put(one)) for name, one in source.keywords)
+        if source not in self.names:
+            if isinstance(source, Preparation) and (self.top or not self._is_available_outside(source)):
+                arguments = tuple(self.reference(one) for one in source.arguments)
+                keywords = tuple((name, self.reference(one)) for name, one in source.keywords)
                 name = self._fresh(source.label)
                 self.hoisted.local[name] = replace(source, arguments=arguments, keywords=keywords)
             else:
                 name = self._fresh("position_ids" if isinstance(source, AxisPositions) else source.label)
-                self.hoisted.inputs[name] = source  # type: ignore[assignment]  # positions travel like needs
-            self.placed[source] = name
-        return Ref(self.placed[source])
+                self.hoisted.inputs[name] = source
+            self.names[source] = name
+        return Ref(self.names[source])
 
-    def _lifts(self, source: HoistedSource) -> bool:
+    def _is_available_outside(self, source: HoistedSource) -> bool:
         match source:
             case AxisPositions():
                 return True
-            case Need():
-                return all(self._lifts(one) for one in source.sources)
+            case Preparation():
+                return all(self._is_available_outside(one) for one in source.sources)
             case Ref():
                 return source.node in self.captured
 
-    def _root_positions(self, source: AxisPositions) -> HoistedSource:
-        if str(source.axis) in self.run.declared:
-            return self.run.declared[str(source.axis)]
+    def _positions_of_axis(self, source: AxisPositions) -> Ref | Preparation:
+        if str(source.axis) in self.run.declared_positions:
+            return self.run.declared_positions[str(source.axis)]
         inputs = sorted(self.run.program.inputs.items(), key=lambda item: item[1].optional)
         name, given = next((name, given) for name, given in inputs if source.axis in given.sizes)
         label = "position_ids" if str(source.axis) == "time" else f"{'_'.join(sorted(names(source.axis)))}_position_ids"
-        return Need(label, Counted(axis=given.sizes.index(source.axis)), (), (Ref(name),), axis=source.axis)
+        return Preparation(label, Counted(axis=given.sizes.index(source.axis)), (), (Ref(name),), axis=source.axis)
 
     def _fresh(self, label: str) -> str:
         nodes = {name.partition(".")[0] for name in self.graph.by_name}
@@ -222,20 +230,14 @@ class _Place:
         return name
 
 
-def _outside(source: HoistedSource, wires: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
-    """Return a source in a graph's own terms, in terms of the graph around it."""
+def _in_outer_graph(source: HoistedSource, wires: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
+    """Return a source of an inner graph with its references in terms of the graph around it, given the wires between them."""
     match source:
         case Ref():
             return wires[source.node][0]
-        case Need():
-            arguments = tuple(_outside(one, wires) for one in source.arguments)
-            keywords = tuple((name, _outside(one, wires)) for name, one in source.keywords)
+        case Preparation():
+            arguments = tuple(_in_outer_graph(one, wires) for one in source.arguments)
+            keywords = tuple((name, _in_outer_graph(one, wires)) for name, one in source.keywords)
             return replace(source, arguments=arguments, keywords=keywords)
         case _:
             return source
-
-
-def _plain(sizes: Mapping[str, Any], expression: str) -> Any:
-    from composer.graph.type_patterns import declared, size
-
-    return size(declared(expression), sizes)

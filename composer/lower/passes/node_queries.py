@@ -1,21 +1,23 @@
-"""Small questions about typed nodes that lowering asks."""
+"""Values of a typed graph, and what lowering asks about single nodes."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from functools import cache
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from blocks.core import Part, Tensor, ports
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
-from composer.lower.emit.statements import Key
+
+Key: TypeAlias = tuple[str, int, int | None]
+"""A value of a graph: its node or input, which of its outputs, and the pass of a repeat; an input has output 0."""
 
 
 def key_of(graph: TypedGraph, ref: Ref) -> Key:
-    """Return which value a reference is; a dropped node is what it is given."""
+    """Return the value that a reference names; that of a dropped node is its input."""
     while (node := graph.by_name.get(ref.node)) is not None and node.node.dropped:
         ref = next(ref for wire in wires_of(node) for ref in wire.refs)
     if node is None:
@@ -34,7 +36,7 @@ def key_of(graph: TypedGraph, ref: Ref) -> Key:
 
 
 def position(graph: TypedGraph, port: str) -> int:
-    """Return which of a graph's outputs a port is."""
+    """Return the position of a port among the outputs of a graph."""
     names = [name for name, _ in graph.graph.outputs]
     return names.index(port) if port in names else 0
 
@@ -51,7 +53,7 @@ def optional_output(block: TypedBlock, name: str) -> bool:
 
 @cache
 def takes(part: type[Part]) -> frozenset[str]:
-    """Return the ports that forward takes; others are only prepared from."""
+    """Return the ports that `forward` takes; others are read by `prepare` alone."""
     return frozenset(inspect.signature(part.forward).parameters) if part.forward is not None else frozenset()
 
 
@@ -64,7 +66,7 @@ def inline_fields(block: TypedBlock) -> list[str] | None:
 
 
 def tensor_names(part: Part, block: TypedBlock) -> list[str]:
-    """Return the tensors of a node's own that the fields leave out: None on the module."""
+    """Return the tensors of a block that its fields leave out, as `bias: false` does; the module has None in their place."""
     weights = part.weights(block.sizes, frozenset(block.inputs)) if callable(part.weights) else part.weights
     present = {parameter.name for parameter in block.parameters}
     return [name for name, weight in weights.items() if isinstance(weight, Tensor) and name not in present]

@@ -1,4 +1,4 @@
-"""Repeats with one set of weights: which module serves which pass, and whose weights it has."""
+"""Repeats with one set of weights: which module computes which pass, and whose weights it has."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from composer.graph.visit import Visit, every_pass, walk
 
 
 def modules_of(repeat: TypedRepeat) -> tuple[str, ...]:
-    """Return the path of each pass's module. With one set of weights, passes that are alike are one module, which has the
-    repeat's own name; those of another kind, such as another window, are a second one beside it.
+    """Return the path of each pass's module. With one set of weights, equal passes have one module, called like the repeat;
+    passes that differ, such as in their window, have a second one beside it.
     """
     if repeat.node.share is None:
         return tuple(f"{repeat.name}.{index}" for index in range(len(repeat.passes)))
@@ -36,16 +36,14 @@ def by_module(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
 
 
 def copies(root: TypedGraph) -> Iterator[tuple[str, str]]:
-    """Yield the parameters of modules beside the first one of a repeat, each with the parameter that it
-    is in the `state_dict`.
-    """
+    """Yield the parameters of further modules of a repeat, each with the name under which the `state_dict` has it."""
     for visit in walk(root, by_module):
         if isinstance(visit.node, TypedBlock) and visit.path != (known := _in_state_dict(visit)):
             yield from ((f"{visit.path}.{each.name}", f"{known}.{each.name}") for each in visit.node.parameters)
 
 
 def _in_state_dict(visit: Visit) -> str:
-    """Return the path by which the `state_dict` knows what stands there."""
+    """Return the path of a node in the `state_dict`."""
     name = visit.path.removeprefix(visit.prefix)
     if visit.holder is None:
         return name
@@ -53,7 +51,7 @@ def _in_state_dict(visit: Visit) -> str:
 
 
 def shared_modules(root: TypedGraph) -> Iterator[str]:
-    """Yield the paths of all modules that serve several passes."""
+    """Yield the paths of all modules that compute several passes."""
     for visit in walk(root, by_module):
         if isinstance(visit.node, TypedRepeat) and visit.node.node.share is not None:
             yield from (visit.prefix + module for module in passes_of(visit.node))

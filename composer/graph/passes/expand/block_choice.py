@@ -8,7 +8,7 @@ from blocks.core import Library, Part, fields
 from composer.diagnostics import Label, Span
 from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Scope
 from composer.graph.passes.expand.error_report import StopExpansion
-from composer.graph.passes.expand.evaluation import DEPTH, Evaluator
+from composer.graph.passes.expand.evaluation import MAX_DEPTH, Evaluator
 from composer.language.expressions.ast import If, RefPath
 from composer.language.recipe.ast import BlockChoice, NodeContent, ParsedRecipe, SlotValue, UseDecl
 from composer.language.recipe.base_parser import BaseParser
@@ -31,17 +31,17 @@ class Choices:
         """
         expression = self.values.branch(what.expression, scope)
         if not isinstance(expression, RefPath) or len(expression.steps) != 1 or expression.steps[0].arguments is not None:
-            self._no_block(expression.span)
+            self._no_block(scope, expression.span)
         name = expression.steps[0].name
         match scope.values.get(name):
             case Broken():
                 raise StopExpansion
             case Deferred() as binding:
-                return self._held(binding, name, expression.span, depth)
+                return self._held(binding, name, scope, expression.span, depth)
             case Bound(value=str() as word):
                 name = word
             case Bound(value=value, span=span):
-                self._no_block(expression.span, f"`{name}` is {value}, not a block", span)
+                self._no_block(scope, expression.span, f"`{name}` is {value}, not a block", span)
         if name == "none":
             return None, scope
         library = scope.library or self.recipe.library
@@ -56,7 +56,9 @@ class Choices:
             raise StopExpansion
         return UseDecl(part, expression.span, (), what.options, what.span), scope
 
-    def _held(self, binding: Deferred, name: str, span: Span, depth: int) -> tuple[NodeContent | Part | None, Scope]:
+    def _held(
+        self, binding: Deferred, name: str, scope: Scope, span: Span, depth: int
+    ) -> tuple[NodeContent | Part | None, Scope]:
         """Return what a name holds that is no plain value."""
         held = binding.holds
         match held:
@@ -67,32 +69,28 @@ class Choices:
             case YamlScalar() | YamlMapping() | YamlList():
                 what = self._parsed(held, binding.scope.library or self.recipe.library)
             case _:
-                self._no_block(span, f"`{name}` holds a value, not a block", binding.span)
+                self._no_block(scope, span, f"`{name}` holds a value, not a block", binding.span)
         if what is None:
             raise StopExpansion
         if not isinstance(what, BlockChoice):
             return what, binding.scope
         if isinstance(what.expression, RefPath | If):
-            return self._next(what, binding.scope, span, depth)
+            if depth == MAX_DEPTH:
+                message = f"more than {MAX_DEPTH} params refer to one another here"
+                self.report.error("too-deep", scope.graph, span, message, hint="does a block contain itself?")
+                raise StopExpansion
+            return self.choose(what, binding.scope, depth + 1)
         if isinstance(held, SlotValue):  # the name is a field of a block, and this is what is written for it
-            self._no_block(what.expression.span)
-        self._no_block(span, f"`{name}` holds no block", binding.span)
-
-    def _next(self, what: BlockChoice, scope: Scope, span: Span, depth: int) -> tuple[NodeContent | Part | None, Scope]:
-        """Return what another name stands for."""
-        if depth == DEPTH:
-            message = f"more than {DEPTH} params refer to one another here"
-            self.report.error("too-deep", span, message, hint="does a block contain itself?")
-            raise StopExpansion
-        return self.choose(what, scope, depth + 1)
+            self._no_block(binding.scope, what.expression.span)
+        self._no_block(scope, span, f"`{name}` is not a block", binding.span)
 
     def _parsed(self, node: YamlNode, library: Library) -> NodeContent | None:
         return self.parsed.get((node, library), lambda: GraphParser(BaseParser(self.report.diagnostics), library).content(node))
 
-    def _no_block(self, span: Span, message: str = "", set_here: Span | None = None) -> NoReturn:
+    def _no_block(self, scope: Scope, span: Span, message: str = "", set_here: Span | None = None) -> NoReturn:
         """Raise for what is written where a block is wanted."""
         if set_here is None:
-            self.report.error("slot-form", span, "a block is expected here", hint="name one, or write {type: …}")
+            self.report.error("slot-form", scope.graph, span, "a block is expected here", hint="name one, or write {type: …}")
         else:
-            self.report.error("slot-form", span, message, labels=(Label(set_here, "set here"),))
+            self.report.error("slot-form", scope.graph, span, message, labels=(Label(set_here, "set here"),))
         raise StopExpansion

@@ -12,7 +12,7 @@ from composer.graph.passes.expand.definition_instances import Instances
 from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.field_values import Fields
-from composer.graph.passes.expand.node_options import settle
+from composer.graph.passes.expand.node_options import apply_options
 from composer.graph.state_update import SUFFIX, Renewal
 from composer.language.recipe.ast import ExpressionValue, FieldEntry, UseDecl
 from composer.language.recipe.defined_block import is_defined
@@ -29,20 +29,20 @@ class Uses:
         """Return the node of one use.
 
         Raises:
-            Stop: where it can be none, which is reported.
+            StopExpansion: where it can be none, which is reported.
         """
         part, around = what.part, site.home.holder
         if not is_node(part):
             hint = "use it in a slot of another block"
-            self.report.error("not-a-node", what.type_span, f"{part.kind} cannot be a node of a graph", hint=hint)
+            self.report.error("not-a-node", site.home, what.type_span, f"{part.kind} cannot be a node of a graph", hint=hint)
             raise StopExpansion
         node = self.expansion.new(site, what.span)
         node.part = part
-        settle(node, what.options, scope, site, self.expansion.values)
-        if part.position_inputs and site.home.shut:
+        apply_options(node, what.options, scope, site, self.expansion.values)
+        if part.position_inputs and site.home.within_sealed:
             message = f"{part.kind} needs positions, which a block in this slot is not passed"
             hint = "move it to a node of its own, before or after this block"
-            self.report.error("slot-form", what.type_span, message, hint=hint)
+            self.report.error("slot-form", site.home, what.type_span, message, hint=hint)
             raise StopExpansion
         if is_defined(part):
             node.broken = node.broken or any(entry.value is None for entry in what.fields)
@@ -65,7 +65,7 @@ class Uses:
                 continue  # of a node, the only one: what a state becomes
             found = None
             if value is not None:
-                found = self.report.attempt(partial(self.fields.field, value, known[name], what.part, scope, node))
+                found = self.report.attempt(node.home, partial(self.fields.field, value, known[name], what.part, scope, node))
             if found is None:
                 node.broken = True
             else:
@@ -83,7 +83,9 @@ class Uses:
         written = entry.value
         assert isinstance(written, ExpressionValue)
         if state.home.sealed:
-            self.report.error("slot-form", state.name_span, "a state cannot fill a slot", hint="move it to a node of its own")
+            self.report.error(
+                "slot-form", state.home, state.name_span, "a state cannot fill a slot", hint="move it to a node of its own"
+            )
             raise StopExpansion
         node = self.expansion.new(Site(state.name + SUFFIX, state.home, written.span, ""), state.span)
         node.part, node.read = Renewal, True

@@ -193,6 +193,8 @@ class GraphBuilder:
     holder: NodeBuilder | None = None
     sealed: bool = False
     """Whether it fills the slot of a block that computes by itself, so that nothing else can be passed."""
+    depth: int = 0
+    """How many graphs are around it."""
     inputs: dict[str, GraphInput] = field(default_factory=dict)
     nodes: dict[str, NodeBuilder] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
@@ -212,9 +214,9 @@ class GraphBuilder:
         return self.holder.home if self.holder else None
 
     @property
-    def shut(self) -> bool:
+    def within_sealed(self) -> bool:
         """Whether it, or a graph around it, is sealed."""
-        return self.sealed or (self.parent is not None and self.parent.shut)
+        return self.sealed or (self.parent is not None and self.parent.within_sealed)
 
     @property
     def in_used_recipe(self) -> bool:

@@ -45,7 +45,7 @@ class Composites:
             for name, field in fields(what.part).items()
         }
         if not any(isinstance(value, Broken) for value in values.values()):
-            self._reject(what, values, node)
+            self._check(what, values, node)
         self.writer.body(expansion(what.part), inner, Scope(inner, values))
 
     def _bind(self, entry: FieldEntry, field: Field, part: type[Part], scope: Scope) -> Binding:
@@ -55,20 +55,20 @@ class Composites:
             return Broken(entry.key)
         if isinstance(written, SlotValue) and isinstance(written.what, BlockChoice) and not field.nullable:
             choice = written.what
-            chosen = self.report.attempt(lambda: self.expansion.choices.choose(choice, scope))
+            chosen = self.report.attempt(scope.graph, lambda: self.expansion.choices.choose(choice, scope))
             if chosen is None:
                 return Broken(written.span)
             if chosen[0] is None:
-                self.report.error("not-optional", written.span, f"the slot `{field.name}` cannot be empty")
+                self.report.error("not-optional", scope.graph, written.span, f"the slot `{field.name}` cannot be empty")
                 return Broken(written.span)
         if isinstance(written, SlotValue | MaskValue):
             return Deferred(written, scope, written.span)
-        value = self.report.attempt(lambda: self.fields.field(written, field, part, scope, None))
+        value = self.report.attempt(scope.graph, lambda: self.fields.field(written, field, part, scope, None))
         if isinstance(value, Known):
             return Deferred(None, scope, value.span) if value.value is None else Bound(value.value, value.span)
         return Broken(written.span) if value is None else Deferred(written, scope, written.span)
 
-    def _reject(self, what: UseDecl, values: Mapping[str, Binding], node: NodeBuilder) -> None:
+    def _check(self, what: UseDecl, values: Mapping[str, Binding], node: NodeBuilder) -> None:
         plain: dict[str, Any] = {
             key: value.value if isinstance(value, Bound) else value.holds
             for key, value in values.items()
@@ -76,9 +76,11 @@ class Composites:
         }
         try:
             what.part.model_construct(**plain).check({}, frozenset(node.edges))
-        except BlockError as no:
-            at = next((entry.value for entry in what.fields if entry.name == no.field), None)
-            self.report.error(no.code or "rejected", at.span if at else what.type_span, no.message, hint=no.hint)
+        except BlockError as error:
+            at = next((entry.value for entry in what.fields if entry.name == error.field), None)
+            self.report.error(
+                error.code or "rejected", node.home, at.span if at else what.type_span, error.message, hint=error.hint
+            )
 
 
 def _default(field: Field, scope: Scope, node: NodeBuilder) -> Binding:

@@ -8,7 +8,7 @@ from blocks.core import Part
 from composer.graph.ir import GraphInput, PortType
 from composer.graph.passes.expand.builders import Binding, Bound, Broken, Extent, GraphBuilder, NodeBuilder, Scope
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
-from composer.graph.passes.expand.init_rules import written_starts
+from composer.graph.passes.expand.init_rules import evaluated_rules
 from composer.graph.passes.expand.params import Params
 from composer.language.expressions.parser import names
 from composer.language.recipe.ast import Definition, GivenValue, UseDecl
@@ -43,7 +43,7 @@ class Instances:
             for declared in definition.inputs
             if declared.name in node.edges
         )
-        node.init = tuple(written_starts(definition.init, place, self.expansion.values))
+        node.init = tuple(evaluated_rules(definition.init, place, self.expansion.values))
         self.values[inner] = values
         self.writer.body(definition.body, inner, place)
 
@@ -61,7 +61,7 @@ class Instances:
         values |= {param.name: Broken(param.span) for param in definition.params}
         written = {entry.name: entry.value for entry in what.fields}
         given = {name: (value.node, scope) for name, value in written.items() if isinstance(value, GivenValue)}
-        Params(definition.params, self.expansion.values).settle(Scope(self.expansion.root, values), values, given)
+        Params(definition.params, self.expansion.values).bind(Scope(self.expansion.root, values), values, given)
         return values
 
     def _values_around(self, part: type[Part], home: GraphBuilder | None) -> Mapping[str, Binding]:

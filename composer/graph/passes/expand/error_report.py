@@ -1,4 +1,4 @@
-"""Mistakes taken down while a recipe is worked out, each once and where its author can mend it."""
+"""The mistakes found while a recipe is expanded, each once and at a place that its author wrote."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from composer.graph.passes.expand.builders import GraphBuilder
 from composer.language.expressions.parser import ExpressionError
 
 T = TypeVar("T")
-MOST = 100
+MAX_ERRORS = 100
 """Mistakes that are reported of one recipe."""
 
 
@@ -21,45 +21,46 @@ class StopExpansion(Exception):
 
 
 class TooMuch(Exception):
-    """The recipe comes to more than can be worked out, which has been reported."""
+    """The recipe expands to more than is supported, which has been reported."""
 
 
 class ErrorReport:
-    """The mistakes of one run."""
+    """The mistakes of one run, each reported from the graph that is being written or wired."""
 
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
-        self.inside: GraphBuilder | None = None
-        """The graph that is being written or wired."""
 
-    def attempt(self, work: Callable[[], T]) -> T | None:
-        """Return what the work gives; None where it ends in a mistake, which is taken down."""
+    def attempt(self, graph: GraphBuilder, work: Callable[[], T]) -> T | None:
+        """Return what the work gives; None where it ends in a mistake, which is recorded."""
         try:
             return work()
         except (ExpressionError, StopExpansion) as error:
-            self.take(error)
+            self.take(graph, error)
             return None
 
-    def take(self, error: Exception) -> None:
+    def take(self, graph: GraphBuilder, error: Exception) -> None:
         """Record the mistake that ended something, if it has not been."""
         if isinstance(error, ExpressionError):
-            self.diagnostics.append(replace(error.diagnostic, span=self._own(error.diagnostic.span)))
+            self.diagnostics.append(replace(error.diagnostic, span=_own(graph, error.diagnostic.span)))
 
-    def error(self, code: str, span: Span, message: str, *, hint: str = "", labels: tuple[Label, ...] = ()) -> None:
+    def error(
+        self, code: str, graph: GraphBuilder, span: Span, message: str, *, hint: str = "", labels: tuple[Label, ...] = ()
+    ) -> None:
         """Record a mistake."""
-        self.diagnostics.append(Diagnostic(code, message, self._own(span), hint=hint, labels=labels))
+        self.diagnostics.append(Diagnostic(code, message, _own(graph, span), hint=hint, labels=labels))
 
-    def _own(self, span: Span) -> Span:
-        """Return a span in what the author wrote: for a mistake inside a block's own expansion, that of the block."""
-        holder = self.inside.holder if self.inside is not None else None
-        while isinstance(span.source, Declaration) and holder is not None:
-            span, holder = holder.name_span, holder.home.holder
-        return span
+
+def _own(graph: GraphBuilder, span: Span) -> Span:
+    """Return a span in what the author wrote: for a mistake inside a block's own expansion, that of the block."""
+    holder = graph.holder
+    while isinstance(span.source, Declaration) and holder is not None:
+        span, holder = holder.name_span, holder.home.holder
+    return span
 
 
 def once(diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
     """Return one diagnostic for each place: passes of a repeat make the same mistake, and a second mistake in a place
-    is the first one's doing.
+    follows from the first.
     """
     seen = set()
     for diagnostic in diagnostics:
@@ -68,7 +69,7 @@ def once(diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
         if key not in seen:
             seen.add(key)
             yield diagnostic
-        if len(seen) == MOST:
+        if len(seen) == MAX_ERRORS:
             yield Diagnostic("too-many-errors", "too many errors to continue", span)
             return
 

@@ -25,7 +25,7 @@ from composer.language.suggestions import suggest
 from composer.language.yaml.nodes import YamlScalar
 from composer.memo import Memo
 
-DEPTH = 60
+MAX_DEPTH = 60
 """Blocks, and names, that lead from one to the next."""
 
 
@@ -37,7 +37,15 @@ class Evaluator:
         self.parsed: Memo[YamlScalar, Expression | None] = Memo()
 
     def parsed_scalar(self, scalar: YamlScalar) -> Expression | None:
-        return self.parsed.get(scalar, lambda: self.report.attempt(lambda: parse_expression(scalar)))
+        """Return the tree of what a scalar says; None where it cannot be read, which is reported once."""
+        return self.parsed.get(scalar, lambda: self._parse(scalar))
+
+    def _parse(self, scalar: YamlScalar) -> Expression | None:
+        try:
+            return parse_expression(scalar)
+        except ExpressionError as error:
+            self.report.diagnostics.append(error.diagnostic)
+            return None
 
     def branch(self, expression: Expression, scope: Scope) -> Expression:
         """Return the expression with its outer conditionals decided."""
@@ -46,9 +54,9 @@ class Evaluator:
             expression = expression.then if taken else expression.otherwise
         return expression
 
-    def chase(self, expression: Expression, scope: Scope) -> tuple[Expression, Scope]:
+    def follow(self, expression: Expression, scope: Scope) -> tuple[Expression, Scope]:
         """Return the expression that a conditional or a name comes to, and the place where that is written."""
-        for _ in range(DEPTH):
+        for _ in range(MAX_DEPTH):
             expression = self.branch(expression, scope)
             if not isinstance(expression, RefPath) or len(expression.steps) != 1 or expression.steps[0].arguments is not None:
                 return expression, scope
@@ -63,7 +71,7 @@ class Evaluator:
                 return RefPath((PathStep("none", None, expression.span, expression.span),), expression.span), scope
             else:
                 return expression, scope
-        self.report.error("too-deep", expression.span, "these names refer to themselves")
+        self.report.error("too-deep", scope.graph, expression.span, "the value of this name depends on itself")
         raise StopExpansion
 
     def plain(self, expression: Expression, scope: Scope) -> tuple[dict[str, Value], Origins]:

@@ -14,10 +14,10 @@ from composer.graph.passes.expand.builders import Binding, Broken, GraphBuilder,
 from composer.graph.passes.expand.composite_blocks import Composites
 from composer.graph.passes.expand.definition_instances import Instances
 from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
-from composer.graph.passes.expand.evaluation import DEPTH
+from composer.graph.passes.expand.evaluation import MAX_DEPTH
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.field_values import Fields
-from composer.graph.passes.expand.node_options import settle
+from composer.graph.passes.expand.node_options import apply_options
 from composer.graph.passes.expand.params import Params
 from composer.graph.passes.expand.repeats import Repeats
 from composer.language.recipe.ast import (
@@ -32,7 +32,7 @@ from composer.language.recipe.ast import (
 from composer.language.recipe.defined_block import is_defined
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 
-NODES = 6_000
+MAX_NODES = 6_000
 """Nodes that are expanded one by one; a repeat whose passes agree counts once."""
 
 
@@ -66,7 +66,6 @@ class Expander:
         self.instances = Instances(expansion, self)
         self.uses = Uses(expansion, fields, self.instances, Composites(expansion, self, fields))
         self.repeats = Repeats(expansion, self)
-        self.depth = 0
 
     def recipe(self) -> None:
         """Write out the whole recipe.
@@ -77,7 +76,7 @@ class Expander:
         expansion, declared = self.expansion, self.expansion.recipe
         root, values, scope = expansion.root, expansion.params, expansion.scope
         params = Params(declared.params, self.values)
-        params.settle(scope, values)
+        params.bind(scope, values)
         params.unused(declared.root, declared.name_scalar.span.source)
         for item in declared.inputs:
             root.inputs[item.name] = GraphInput(item.name, type=item.type)
@@ -93,7 +92,7 @@ class Expander:
         found = {}
         for declared in self.expansion.recipe.losses:
             site = Site(f"{above}.{declared.name}", root, declared.span, "")
-            node = self.report.attempt(partial(self.node, declared.what, scope, site))
+            node = self.report.attempt(root, partial(self.node, declared.what, scope, site))
             if node is not None:
                 node.read = True
                 root.nodes[site.name] = node
@@ -107,12 +106,12 @@ class Expander:
         above = "input"
         for declared in body.nodes:
             if declared.name in graph.inputs or declared.name in graph.nodes:
-                message = f"`{declared.name}` is an input of this graph already"
-                self.report.error("name-taken", declared.span, message, hint="choose another name for the node")
+                message = f"`{declared.name}` is already an input of this graph"
+                self.report.error("name-taken", graph, declared.span, message, hint="choose another name for the node")
                 continue
             inner = Scope(graph, scope.values, scope.outer, declared.name, scope.library)
             site = Site(declared.name, graph, declared.span, above)
-            node = self.report.attempt(partial(self.node, declared.what, inner, site))
+            node = self.report.attempt(graph, partial(self.node, declared.what, inner, site))
             if node is not None:
                 graph.nodes[declared.name] = node
             else:
@@ -130,32 +129,29 @@ class Expander:
         """Expand one node.
 
         Raises:
-            Stop: where there is none, which is reported.
+            StopExpansion: where there is none, which is reported.
         """
-        if len(self.expansion.all_nodes) > NODES:
+        if len(self.expansion.all_nodes) > MAX_NODES:
             hint = "passes with equal values count once"
-            self.report.error("too-many-nodes", site.span, f"the model has more than {NODES:,} different nodes", hint=hint)
+            self.report.error(
+                "too-many-nodes", site.home, site.span, f"the model has more than {MAX_NODES:,} different nodes", hint=hint
+            )
             raise TooMuch
-        self.depth += 1
-        before, self.report.inside = self.report.inside, site.home
-        try:
-            if self.depth > DEPTH:
-                message = f"blocks are nested more than {DEPTH} deep"
-                self.report.error("too-deep", site.span, message, hint="does a block contain itself?")
+        if site.home.depth >= MAX_DEPTH:
+            message = f"blocks are nested more than {MAX_DEPTH} deep"
+            self.report.error("too-deep", site.home, site.span, message, hint="does a block contain itself?")
+            raise StopExpansion
+        match what:
+            case BlockChoice():
+                return self._choice(what, scope, site)
+            case UseDecl():
+                return self.uses.use(what, scope, site)
+            case GroupDecl() | ScanDecl():
+                return self._group(what, scope, site)
+            case RepeatDecl():
+                return self.repeats.repeat(what, scope, site)
+            case None:  # it could not be read
                 raise StopExpansion
-            match what:
-                case BlockChoice():
-                    return self._choice(what, scope, site)
-                case UseDecl():
-                    return self.uses.use(what, scope, site)
-                case GroupDecl() | ScanDecl():
-                    return self._group(what, scope, site)
-                case RepeatDecl():
-                    return self.repeats.repeat(what, scope, site)
-            raise StopExpansion  # it could not be read
-        finally:
-            self.depth -= 1
-            self.report.inside = before
 
     def _choice(self, what: BlockChoice, scope: Scope, site: Site) -> NodeBuilder:
         target, place = self.expansion.choices.choose(what, scope)
@@ -173,7 +169,7 @@ class Expander:
 
     def _group(self, what: GroupDecl | ScanDecl, scope: Scope, site: Site) -> NodeBuilder:
         node = self.expansion.new(site, what.span)
-        settle(node, what.options, scope, site, self.values)
+        apply_options(node, what.options, scope, site, self.values)
         if isinstance(what, ScanDecl):
             node.axis = (what.axis, what.axis_span)
         inner = self.expansion.inside(node, node.edges)

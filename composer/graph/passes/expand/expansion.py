@@ -47,7 +47,7 @@ class Expansion:
 
     def graph(self, holder: NodeBuilder | None, *, sealed: bool = False) -> GraphBuilder:
         """Return an empty graph in the node that holds it."""
-        graph = GraphBuilder(holder, sealed)
+        graph = GraphBuilder(holder, sealed, 0 if holder is None else holder.home.depth + 1)
         if sealed:
             graph.inputs["input"] = GraphInput("input")
         self.all_graphs.append(graph)

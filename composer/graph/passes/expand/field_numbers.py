@@ -43,7 +43,11 @@ def field_number(
         held = scope.values.get(strange[0])
         if isinstance(held, Deferred):
             values.report.error(
-                "not-a-number", path.span, f"`{strange[0]}` is a block, not a number", labels=(Label(held.span, "set here"),)
+                "not-a-number",
+                scope.graph,
+                path.span,
+                f"`{strange[0]}` is a block, not a number",
+                labels=(Label(held.span, "set here"),),
             )
         elif path.steps[0].arguments is not None:
             values.report.diagnostics.append(

@@ -49,7 +49,7 @@ class Fields:
         """Return a field's value in one place.
 
         Raises:
-            ExpressionError, Stop: where there is none.
+            ExpressionError, StopExpansion: where there is none.
         """
         form = field.form
         match written:
@@ -67,10 +67,10 @@ class Fields:
                 flags = ((name, self.values.boolean(flag.expression, scope, flag.span)) for name, flag in written.flags)
                 return Known(tuple(flags), written.span)
         assert isinstance(written, ExpressionValue)
-        expression, place = self.values.chase(written.expression, scope)
+        expression, place = self.values.follow(written.expression, scope)
         if isinstance(expression, RefPath) and expression.text == "none":
             if not field.nullable:
-                self.report.error("not-optional", written.span, f"`{field.name}` cannot be empty")
+                self.report.error("not-optional", scope.graph, written.span, f"`{field.name}` cannot be empty")
                 raise StopExpansion
             return Known(None, written.span)
         match form:
@@ -89,7 +89,7 @@ class Fields:
             target, place = self.expansion.choices.choose(what, scope)
         if target is None:
             if not field.nullable:
-                self.report.error("not-optional", span, f"the slot `{field.name}` cannot be empty")
+                self.report.error("not-optional", scope.graph, span, f"the slot `{field.name}` cannot be empty")
                 raise StopExpansion
             return Known(None, span)
         if isinstance(target, Part):
@@ -102,6 +102,7 @@ class Fields:
             offered = ", ".join(sorted(self.library.of(form.family))[:8])
             self.report.error(
                 "slot-family",
+                scope.graph,
                 at,
                 f"{part.kind if part else 'a graph'} does not fill the slot `{field.name}`",
                 hint=f"it takes {offered}" if offered else "",
@@ -115,7 +116,11 @@ class Fields:
         options = target.options
         if options.edges or options.when or options.tie:
             self.report.error(
-                "slot-form", target.span, f"{part.kind} takes only its own fields in a slot", hint="remove `in`, `when` and `tie`"
+                "slot-form",
+                scope.graph,
+                target.span,
+                f"{part.kind} takes only its own fields in a slot",
+                hint="remove `in`, `when` and `tie`",
             )
         values = tuple(self._part_fields(target, place, node))
         if any(value is None for _, value in values):
@@ -129,7 +134,7 @@ class Fields:
             if key in written:
                 entry = written[key]
                 value = entry.value
-                yield key, value and self.report.attempt(partial(self.field, value, field, use.part, scope, node))
+                yield key, value and self.report.attempt(scope.graph, partial(self.field, value, field, use.part, scope, node))
             elif isinstance(field.default, Part):
                 value = self.default_slot(field, node, use.span)
                 if value is not None:

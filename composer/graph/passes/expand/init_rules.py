@@ -15,19 +15,21 @@ from composer.language.expressions.evaluator import as_float
 from composer.language.patterns import below
 from composer.language.recipe.ast import ExpressionValue, InitRule
 
-Start = tuple[str, str, float, Span]
+InitPattern = tuple[str, str, float, Span]
 """A pattern over names of parameters, the initializer and its number, and where that is written."""
-WANTED = {"normal": "a standard deviation", "uniform": "the bound of a uniform distribution"}
+NONNEGATIVE = {"normal": "a standard deviation", "uniform": "the bound of a uniform distribution"}
 
 
-def written_starts(rules: Iterable[InitRule], scope: Scope, values: Evaluator) -> Iterator[Start]:
+def evaluated_rules(rules: Iterable[InitRule], scope: Scope, values: Evaluator) -> Iterator[InitPattern]:
     """Yield the rules of a recipe, or of a block in one, their numbers computed."""
     for rule in rules:
-        number = values.report.attempt(partial(_number, rule.value, scope, values))
+        number = values.report.attempt(scope.graph, partial(_number, rule.value, scope, values))
         if number is None:
             continue
-        if number < 0 and rule.how in WANTED:
-            values.report.error("out-of-range", rule.value.span, f"{WANTED[rule.how]} must be at least 0, not {number:g}")
+        if number < 0 and rule.how in NONNEGATIVE:
+            values.report.error(
+                "out-of-range", scope.graph, rule.value.span, f"{NONNEGATIVE[rule.how]} must be at least 0, not {number:g}"
+            )
         yield rule.pattern, rule.how, number, rule.span
 
 
@@ -35,23 +37,23 @@ def _number(written: ExpressionValue, scope: Scope, values: Evaluator) -> float:
     return as_float(values.evaluate(written.expression, scope), written.span)
 
 
-def starts(graph: Graph) -> list[Start]:
+def block_rules(graph: Graph) -> list[InitPattern]:
     """Return the patterns of every block below, with the names that they have in the model; the innermost first, so that those of
     what stands around it win.
     """
     return Fold(IR, _below_node, _below_graph, lambda graph: graph.nodes).graph(graph)
 
 
-def _below_node(node: Node, inside: Inside[Graph, list[Start], list[Start]]) -> list[Start]:
+def _below_node(node: Node, inside: Inside[Graph, list[InitPattern], list[InitPattern]]) -> list[InitPattern]:
     """Return those of a node and of what is in it, by the names below the node; what fills a slot may have any name there."""
     found = [start for passes, inner in inside.regions for one in passes if one.owner for start in _under(one.name, inner)]
     found += _under("*", (start for _, slot in inside.slots for start in slot))
     return [*found, *(node.init if isinstance(node, GroupNode) else ())]
 
 
-def _below_graph(graph: Graph, found: list[list[Start]]) -> list[Start]:
+def _below_graph(graph: Graph, found: list[list[InitPattern]]) -> list[InitPattern]:
     return [start for node, inner in zip(graph.nodes, found, strict=True) for start in _under(f"{node.name}.", inner)]
 
 
-def _under(prefix: str, found: Iterable[Start]) -> list[Start]:
+def _under(prefix: str, found: Iterable[InitPattern]) -> list[InitPattern]:
     return [(below(prefix, pattern), how, value, span) for pattern, how, value, span in found]

@@ -9,11 +9,12 @@ from blocks.core.fields import Field as FieldSpec
 from blocks.core.fields import NodeName, NumberOrNodeRef
 from blocks.masks.mask import Mask
 from blocks.masks.operators import And, Not, Or
+from blocks.masks.position_masks import Full
 from composer.diagnostics import Label
 from composer.graph.ir import EdgePort, FieldValue, Known, PartValue
 from composer.graph.passes.expand.builders import Bound, Broken, Deferred, NodeBuilder, PendingEdge, Scope
 from composer.graph.passes.expand.error_report import StopExpansion
-from composer.graph.passes.expand.evaluation import DEPTH, Evaluator
+from composer.graph.passes.expand.evaluation import MAX_DEPTH, Evaluator
 from composer.graph.passes.expand.field_numbers import field_number
 from composer.language.expressions.ast import Binary, Expression, RefPath, Slice, Unary
 from composer.language.expressions.functions import FUNCTIONS
@@ -23,7 +24,7 @@ from composer.language.recipe.ast import (
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlScalar
 
-PREDICATES = 1_000
+MAX_PREDICATES = 1_000
 """Of one mask, those of the masks that it names included."""
 
 
@@ -49,6 +50,7 @@ class MaskReader:
                 return self._predicate(expression, step, scope, depth)
         self.report.error(
             "mask-form",
+            scope.graph,
             expression.span,
             "a mask consists of predicates, joined by `and`, `or` and `not`",
             hint="such as causal and window(1024)",
@@ -57,14 +59,14 @@ class MaskReader:
 
     def _predicate(self, path: RefPath, step: Any, scope: Scope, depth: int) -> PartValue | Known:
         self.predicates += 1
-        if self.predicates > PREDICATES:
-            self.report.error("too-many-nodes", path.span, f"a mask has at most {PREDICATES:,} predicates")
+        if self.predicates > MAX_PREDICATES:
+            self.report.error("too-many-nodes", scope.graph, path.span, f"a mask has at most {MAX_PREDICATES:,} predicates")
             raise StopExpansion
         binding = scope.values.get(step.name)
         if isinstance(binding, Broken):
             raise StopExpansion
         if isinstance(binding, Deferred) and step.arguments is None:
-            return self._held_mask(binding, path, depth)
+            return self._held_mask(binding, path, scope, depth)
         name = step.name
         if isinstance(binding, Bound) and isinstance(binding.value, str) and step.arguments is None:
             name = binding.value
@@ -72,6 +74,7 @@ class MaskReader:
         if name == "none":
             self.report.error(
                 "not-optional",
+                scope.graph,
                 path.span,
                 f"`{self.field.name}` cannot be empty",
                 hint="use `full` to let every query see every key",
@@ -87,6 +90,7 @@ class MaskReader:
             shape = f"{name}({', '.join(f.name for f in parameters)})" if parameters else name
             self.report.error(
                 "mask-arguments",
+                scope.graph,
                 path.span,
                 f"{name} takes {len(parameters)} argument{'s' * (len(parameters) != 1)}, not {len(arguments)}",
                 hint=f"write {shape}",
@@ -95,10 +99,10 @@ class MaskReader:
         pairs = zip(parameters, arguments, strict=False)
         values = tuple((f.name, self._mask_argument(f, argument, part, scope)) for f, argument in pairs)
         if any(isinstance(value, Known) and value.value is None for _, value in values):
-            return PartValue(known["full"], (), path.span)  # what an empty edge would say is true everywhere
+            return PartValue(Full, (), path.span)  # without the input that it reads, a mask allows every pair
         return PartValue(part, values, path.span)
 
-    def _held_mask(self, binding: Deferred, path: RefPath, depth: int) -> PartValue | Known:
+    def _held_mask(self, binding: Deferred, path: RefPath, scope: Scope, depth: int) -> PartValue | Known:
         held = binding.holds
         expression = held.expression if isinstance(held, MaskValue) else None
         if isinstance(held, YamlScalar):
@@ -106,22 +110,24 @@ class MaskReader:
             if expression is None:
                 raise StopExpansion  # it cannot be read, which has been reported
         if expression is not None:
-            if depth == DEPTH:
-                message = f"more than {DEPTH} params refer to one another here"
-                self.report.error("too-deep", path.span, message, hint="does a mask contain itself?")
+            if depth == MAX_DEPTH:
+                message = f"more than {MAX_DEPTH} params refer to one another here"
+                self.report.error("too-deep", scope.graph, path.span, message, hint="does a mask contain itself?")
                 raise StopExpansion
             return self.mask(expression, binding.scope, depth + 1)
         if isinstance(held, Part) and not is_node(type(held)):
             return PartValue(
                 type(held), tuple((key, Known(getattr(held, key), path.span)) for key in type(held).model_fields), path.span
             )
-        self.report.error("mask-form", path.span, f"`{path.text}` holds no mask", labels=(Label(binding.span, "set here"),))
+        self.report.error(
+            "mask-form", scope.graph, path.span, f"`{path.text}` is not a mask", labels=(Label(binding.span, "set here"),)
+        )
         raise StopExpansion
 
     def _mask_argument(self, field: FieldSpec, argument: Any, part: type[Part], scope: Scope) -> FieldValue:
         form = field.form
         if isinstance(argument, Slice):
-            self.report.error("mask-arguments", argument.span, f"a range cannot be an argument of {part.kind}")
+            self.report.error("mask-arguments", scope.graph, argument.span, f"a range cannot be an argument of {part.kind}")
             raise StopExpansion
         expression = self.values.branch(argument, scope)
         if isinstance(form, NumberOrNodeRef):
@@ -132,15 +138,15 @@ class MaskReader:
             )
             form = form.number if is_number else NodeName()
         if not isinstance(form, NodeName):
-            found, place = self.values.chase(expression, scope)
+            found, place = self.values.follow(expression, scope)
             return field_number(self.values, found, place, form, part, field, argument.span)
         if isinstance(expression, RefPath) and (expression.text == "none" or scope.lacks(expression.steps[0].name)):
             return Known(None, argument.span)
         if not isinstance(expression, RefPath):
-            self.report.error("mask-edge", argument.span, f"{part.kind} takes a node or an input, not a number")
+            self.report.error("mask-edge", scope.graph, argument.span, f"{part.kind} takes a node or an input, not a number")
             raise StopExpansion
         if self.node is None:
-            self.report.error("mask-edge", argument.span, "a mask that names a node cannot be used here")
+            self.report.error("mask-edge", scope.graph, argument.span, "a mask that names a node cannot be used here")
             raise StopExpansion
         base = f"{part.kind}_{'_'.join(step.name for step in expression.steps)}"
         port, count = base, 1

@@ -1,4 +1,4 @@
-"""What every node may say, worked out: its edges, whether it is there, what it is tied to."""
+"""The options of every node: its edges, its condition, whether it is trained, its ties."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, Pend
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.language.recipe.ast import EdgeDecl, NodeOptions
 
-FIRST = "input"
+GRAPH_INPUT = "input"
 """The first port of a node with a graph of its own."""
 
 
-def settle(node: NodeBuilder, options: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
-    """Record in the node what is written in `scope`, and what is implied where nothing is."""
+def apply_options(node: NodeBuilder, options: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
+    """Record in the node the options that are written in `scope`, and the edges that are implied."""
     if node.part is None:
         _edges_of_graph(node, options, scope, site, values)
     else:
@@ -29,13 +29,13 @@ def settle(node: NodeBuilder, options: NodeOptions, scope: Scope, site: Site, va
 
 def _edges_of_graph(node: NodeBuilder, options: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
     for edge in options.edges:
-        port = edge.port or FIRST
-        if site.fed and port == FIRST:
-            _already_fed(edge, values)
+        port = edge.port or GRAPH_INPUT
+        if site.fed and port == GRAPH_INPUT:
+            _already_fed(edge, site, values)
         else:
             _edge(node, port, edge, scope, values, several=False)
-    if FIRST not in node.edges and (site.fed or not node.edges):
-        node.edges = {FIRST: site.implied(FIRST), **node.edges}
+    if GRAPH_INPUT not in node.edges and (site.fed or not node.edges):
+        node.edges = {GRAPH_INPUT: site.implied(GRAPH_INPUT), **node.edges}
 
 
 def _edges_of_block(node: NodeBuilder, options: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
@@ -44,10 +44,10 @@ def _edges_of_block(node: NodeBuilder, options: NodeOptions, scope: Scope, site:
     first = next(iter(known), "")
     for edge in options.edges:
         port = edge.port or first
-        if site.fed and port in (FIRST, first):
-            _already_fed(edge, values)
+        if site.fed and port in (GRAPH_INPUT, first):
+            _already_fed(edge, site, values)
         elif not port:
-            values.report.error("no-input", edge.key, f"{node.part.kind} takes no input", hint="remove this edge")
+            values.report.error("no-input", site.home, edge.key, f"{node.part.kind} takes no input", hint="remove this edge")
         else:
             _edge(node, port, edge, scope, values, several=known.get(port) == "*")
     for port, mark in known.items():
@@ -60,7 +60,7 @@ def _edges_of_block(node: NodeBuilder, options: NodeOptions, scope: Scope, site:
         if not options.misread:
             hint = f"in: {{{port}: …}}" if mark == "" else "in: [first, second]"
             message = f"port {port} of {node.part.kind} is not connected"
-            values.report.error("missing-port", node.name_span, message, hint=hint)
+            values.report.error("missing-port", site.home, node.name_span, message, hint=hint)
 
 
 def _edge(node: NodeBuilder, port: str, edge: EdgeDecl, scope: Scope, values: Evaluator, *, several: bool) -> None:
@@ -69,12 +69,12 @@ def _edge(node: NodeBuilder, port: str, edge: EdgeDecl, scope: Scope, values: Ev
     elif len(edge.references) != 1 and not several:
         message = f"port {port} takes one value, not {len(edge.references)}"
         hint = "merge them first: {type: add, in: […]} or {type: concat, in: […]}"
-        values.report.error("one-value", edge.key, message, hint=hint)
+        values.report.error("one-value", node.home, edge.key, message, hint=hint)
     else:
         node.edges[port] = PendingEdge(port, edge.references, scope, edge.key)
 
 
-def _already_fed(edge: EdgeDecl, values: Evaluator) -> None:
+def _already_fed(edge: EdgeDecl, site: Site, values: Evaluator) -> None:
     values.report.error(
-        "fed-port", edge.key, "the input of a block in a slot comes from the block around it", hint="remove this edge"
+        "fed-port", site.home, edge.key, "the input of a block in a slot comes from the block around it", hint="remove this edge"
     )

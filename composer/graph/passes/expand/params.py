@@ -28,22 +28,22 @@ class Params:
     def __init__(self, params: Sequence[Param], values: Evaluator) -> None:
         self.params, self.values, self.report = params, values, values.report
 
-    def settle(self, scope: Scope, values: dict[str, Binding], given: Mapping[str, tuple[YamlNode, Scope]] | None = None) -> None:
+    def bind(self, scope: Scope, values: dict[str, Binding], given: Mapping[str, tuple[YamlNode, Scope]] | None = None) -> None:
         """Bind each param in `values`: to what is given, read where that is written, else to its default, read in `scope`."""
         given = given or {}
-        for param in self._in_order(given.keys()):
+        for param in self._in_order(given.keys(), scope):
             try:
                 if param.name in given:
                     values[param.name] = self._given(param, *given[param.name], scope)
                 else:
                     values[param.name] = self._param(param, self._param_expression(param), scope)
             except (ExpressionError, StopExpansion) as error:
-                self.report.take(error)
+                self.report.take(scope.graph, error)
         for param in self.params:  # once all are there, since a bound may be another param
             try:
                 self._within_bounds(param, values[param.name], scope)
             except (ExpressionError, StopExpansion) as error:
-                self.report.take(error)
+                self.report.take(scope.graph, error)
                 values[param.name] = Broken(param.span)
 
     def _given(self, param: Param, node: YamlNode, place: Scope, scope: Scope) -> Binding:
@@ -59,7 +59,7 @@ class Params:
             return None
         return "bool" if isinstance(bound.value, bool) else "str" if isinstance(bound.value, str) else "float"
 
-    def _in_order(self, given: Set[str]) -> list[Param]:
+    def _in_order(self, given: Set[str], scope: Scope) -> list[Param]:
         """Return the params, each after those that its default names; without those of a cycle, which is reported."""
         declared = {param.name: param for param in self.params}
         needs = {
@@ -73,7 +73,9 @@ class Params:
                 path = error.args[1][::-1]  # each names the next
                 start = path.index(min(path[:-1], key=list(declared).index))
                 path = [*path[start:-1], *path[: start + 1]]
-                self.report.error("param-cycle", declared[path[0]].span, f"params depend on each other: {' → '.join(path)}")
+                self.report.error(
+                    "param-cycle", scope.graph, declared[path[0]].span, f"params depend on each other: {' → '.join(path)}"
+                )
                 for name in path:
                     needs.pop(name, None)
                 needs = {name: [other for other in others if other in needs] for name, others in needs.items()}
@@ -92,13 +94,16 @@ class Params:
         if param.type in ("block", "mask"):
             return Deferred(param.default, scope, param.default.span if param.default else param.span)
         if param.default is None:
-            self.report.error("missing-param", param.span, f"`{param.name}` has no value", hint=f"set it: --set {param.name}=…")
+            self.report.error(
+                "missing-param", scope.graph, param.span, f"`{param.name}` has no value", hint=f"set it: --set {param.name}=…"
+            )
             raise StopExpansion
         if not isinstance(param.default, YamlScalar):
             self.report.error(
                 "value-form",
+                scope.graph,
                 param.default.span,
-                f"`{param.name}` is one value",
+                f"`{param.name}` takes a single value",
                 hint="values that change from pass to pass belong under `each` of a repeat"
                 if isinstance(param.default, YamlList)
                 else "a block is written in the long form: {type: block, default: …}",
@@ -141,7 +146,7 @@ class Params:
             if wrong(binding.value, limit):
                 message = f"{param.name} must be {words} {limit}, not {binding.value}"
                 labels = (Label(bound.span, "declared here"),)
-                self.report.error("out-of-range", binding.span, message, labels=labels)
+                self.report.error("out-of-range", scope.graph, binding.span, message, labels=labels)
                 raise StopExpansion
 
     def unused(self, root: YamlMapping, own: Source) -> None:
@@ -151,11 +156,12 @@ class Params:
         read = names_read(root)
         for param in self.params:
             if param.name not in read and param.name != CONTEXT:
-                message = f"nothing uses `{param.name}`"
+                found = Diagnostic("unused-param", f"nothing uses `{param.name}`", param.span)
                 if param.span.source == own:
-                    self.report.error("unused-param", param.span, message, hint="remove it, or use it in the graph")
+                    found = replace(found, hint="remove it, or use it in the graph")
                 else:  # what extends its recipe has taken the place of what used it
-                    self.report.diagnostics.append(Diagnostic("unused-param", message, param.span, "warning"))
+                    found = replace(found, severity="warning")
+                self.report.diagnostics.append(found)
 
 
 def _is_its_own_word(param: Param, expression: Expression | None) -> bool:

@@ -20,7 +20,7 @@ from composer.graph.passes.expand.builders import (
 )
 from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
-from composer.graph.passes.expand.node_options import settle
+from composer.graph.passes.expand.node_options import apply_options
 from composer.language.expressions.ast import PathStep, RefPath
 from composer.language.expressions.evaluator import as_int
 from composer.language.expressions.functions import FUNCTIONS
@@ -36,11 +36,11 @@ from composer.language.recipe.free_names import identifiers
 from composer.language.yaml.nodes import YamlList, YamlNode, YamlScalar
 from composer.memo import IdentityKey, Memo
 
-PASSES = 4_000
+MAX_PASSES = 4_000
 """Passes of one repeat."""
-VALUES = 40_000
+MAX_EACH_VALUES = 40_000
 """Values of `each`, over all passes of all repeats."""
-TOTAL = 1_000_000
+MAX_TOTAL_NODES = 1_000_000
 """Nodes of the model, every pass counted."""
 
 
@@ -58,7 +58,7 @@ class Repeats:
     def repeat(self, what: RepeatDecl, scope: Scope, site: Site) -> NodeBuilder:
         """Return the node of a repeat."""
         node = self.expansion.new(site, what.span)
-        settle(node, what.options, scope, site, self.values)
+        apply_options(node, what.options, scope, site, self.values)
         if node.dropped:
             return self._dropped_repeat(node, what, scope)
         count = self._count(what, scope)
@@ -71,30 +71,30 @@ class Repeats:
             if name not in read:
                 message = f"nothing in the repeat reads `{name}`"
                 self.report.diagnostics.append(Diagnostic("unused-value", message, span, "warning"))
-        if self._size(node) > TOTAL:
-            self._too_much(what, scope, f"with {count:,} passes the model has more than {TOTAL:,} nodes")
+        if self._size(node) > MAX_TOTAL_NODES:
+            self._too_much(what, scope, f"with {count:,} passes the model has more than {MAX_TOTAL_NODES:,} nodes")
         return node
 
     def _count(self, what: RepeatDecl, scope: Scope) -> int:
         """Return the number of passes.
 
         Raises:
-            Stop, TooMuch: where there are none, or too many, which is reported.
+            StopExpansion, TooMuch: where there are none, or too many, which is reported.
         """
         count = as_int(self.values.evaluate(what.count.expression, scope), what.count.span)
-        if not 1 <= count <= PASSES:
-            message = f"a repeat has 1 to {PASSES:,} passes, not {count}"
+        if not 1 <= count <= MAX_PASSES:
+            message = f"a repeat has 1 to {MAX_PASSES:,} passes, not {count}"
             set_here = self.values.set_here(what.count.expression, scope)
-            self.report.error("passes", what.count.span, message, labels=set_here)
+            self.report.error("passes", scope.graph, what.count.span, message, labels=set_here)
             raise StopExpansion
         self.count += count * len(what.each)
-        if self.count > VALUES:
-            self._too_much(what, scope, f"the repeats have more than {VALUES:,} `each` values")
+        if self.count > MAX_EACH_VALUES:
+            self._too_much(what, scope, f"the repeats have more than {MAX_EACH_VALUES:,} `each` values")
         return count
 
     def _too_much(self, what: RepeatDecl, scope: Scope, message: str) -> NoReturn:
         set_here = self.values.set_here(what.count.expression, scope)
-        self.report.error("too-many-nodes", what.count.span, message, labels=set_here)
+        self.report.error("too-many-nodes", scope.graph, what.count.span, message, labels=set_here)
         raise TooMuch
 
     def _passes(self, node: NodeBuilder, passes: list[PassBuilder], what: RepeatDecl, scope: Scope, count: int) -> None:
@@ -144,7 +144,7 @@ class Repeats:
         """
         if isinstance(node, YamlList):
             if not node.items:
-                self.report.error("empty-list", node.span, "a list of `each` values needs at least one")
+                self.report.error("empty-list", scope.graph, node.span, "a list of `each` values needs at least one")
                 return None
             node = node.items[index % len(node.items)]
         if not isinstance(node, YamlScalar):
@@ -152,7 +152,7 @@ class Repeats:
         expression = self.values.parsed_scalar(node)
         if expression is None:
             return None
-        taken = self.report.attempt(lambda: self.values.branch(expression, scope))
+        taken = self.report.attempt(scope.graph, lambda: self.values.branch(expression, scope))
         if isinstance(taken, RefPath) and not (len(taken.steps) == 1 and taken.steps[0].name in ("true", "false")):
             name = taken.steps[0].name
             if len(taken.steps) == 1 and taken.steps[0].arguments is None:
@@ -163,7 +163,7 @@ class Repeats:
             return None
         if any(name in self.library and name not in scope.values for name in names(taken)):
             return Deferred(node, scope, node.span)  # a mask, such as `causal and window(8)`
-        value = self.report.attempt(lambda: self.values.evaluate(taken, scope))
+        value = self.report.attempt(scope.graph, lambda: self.values.evaluate(taken, scope))
         return None if value is None else Bound(value, node.span)
 
     def _key(self, values: Mapping[str, Binding], body: frozenset[str], counted: set[str], index: int) -> Any:

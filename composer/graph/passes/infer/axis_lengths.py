@@ -1,4 +1,4 @@
-"""How long the axes are that a block declares by name, from what is wired to it."""
+"""The lengths of the axes that a block declares by name, from the types of its inputs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from composer.graph.type_patterns import Mismatch, TypePattern, agree, match, pa
 from composer.graph.types import InputTypes, TensorType, Unknown, each_of
 
 
-def lengths(node: BlockNode, given: InputTypes, here: Surroundings) -> dict[str, Any]:
+def axis_lengths(node: BlockNode, given: InputTypes, here: Surroundings) -> dict[str, Any]:
     """Return the lengths by the names of the axes.
 
     Raises:
-        Stop: where what is given does not fit.
+        StopExpansion: where what is given does not fit.
     """
     part, known, fixed = node.part, dict[str, Any](), fields(node.part)
     for port, types in given.items():
@@ -37,24 +37,24 @@ def lengths(node: BlockNode, given: InputTypes, here: Surroundings) -> dict[str,
     return known
 
 
-def demand(node: BlockNode, given: InputTypes, here: Surroundings) -> None:
-    """Report optional inputs of the model at ports that cannot do without."""
+def check_optional_inputs(node: BlockNode, given: InputTypes, here: Surroundings) -> None:
+    """Report optional inputs of the model that are wired to required ports."""
     for port, types in given.items():
         if not declared_type(node, port) or port + "?" in node.part.inputs:
             continue
         for index, one in enumerate(each_of(types)):
             if isinstance(one, TensorType) and one.optional:
-                message = f"port {port} of {node.part.kind} is required, and an optional input may be absent"
+                message = f"port {port} of {node.part.kind} is required, but an optional input may be absent"
                 hint = "wire it to a mask or an optional port, or give the input a default"
                 place = index if isinstance(types, tuple) else None
                 here.at_port(node, port, "optional-edge", message, hint, index=place)
 
 
-def hold(node: BlockNode, given: InputTypes, sizes: dict[str, Any], here: Surroundings) -> None:
-    """Check what the fields say of axes against what is given.
+def check_field_axes(node: BlockNode, given: InputTypes, sizes: dict[str, Any], here: Surroundings) -> None:
+    """Check the axes that fields determine against the inputs.
 
     Raises:
-        Stop: where they differ.
+        StopExpansion: where they differ.
     """
     for port, types in given.items():
         text = declared_type(node, port)
@@ -64,12 +64,12 @@ def hold(node: BlockNode, given: InputTypes, sizes: dict[str, Any], here: Surrou
 
 
 def declared_type(node: BlockNode, port: str) -> str:
-    """Return what a port takes, as the block says it; nothing for a port of a mask's."""
+    """Return the declared type of a port; an empty string for a port that a mask reads."""
     return next((text for name, text in node.part.inputs.items() if name.rstrip("?*") == port), "")
 
 
-def extents(node: GroupNode, given: InputTypes, here: Surroundings) -> dict[str, Any] | None:
-    """Return the lengths of the axes that a block takes which a recipe defines; None where it is given something else."""
+def defined_axis_lengths(node: GroupNode, given: InputTypes, here: Surroundings) -> dict[str, Any] | None:
+    """Return the axis lengths of a block that a recipe defines; None where its inputs do not fit."""
     sizes: dict[str, Any] = {}
     fits = True
     for port in node.ports:
@@ -82,7 +82,7 @@ def extents(node: GroupNode, given: InputTypes, here: Surroundings) -> dict[str,
         wanted = TypePattern(port.type.dtype, port.type.leading, port.type.axes, port.type.text)
         try:
             if type_.optional and not port.optional:
-                raise Mismatch(f"takes {port.type.text}, and an optional input may be absent")
+                raise Mismatch(f"takes {port.type.text}, but an optional input may be absent")
             match(wanted, type_, sizes, fixed)
             agree(wanted, type_, {**fixed, **sizes})
         except (Mismatch, KeyError) as wrong:

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 from blocks.core import BlockError, Part, fields
 from composer.diagnostics import Declaration
 from composer.graph.ir import BlockNode, Program
-from composer.graph.passes.check_causality import Writing
+from composer.graph.passes.check_causality import CausalityCheck
 from composer.graph.passes.expand.error_report import StopExpansion
-from composer.graph.passes.infer.axis_lengths import demand, hold, lengths
+from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs
 from composer.graph.passes.infer.block_weights import NodeTyper, WeightTyper
 from composer.graph.passes.infer.broadcast import expand_axes
 from composer.graph.passes.infer.computed_fields import FieldComputer, Inline, plain
@@ -28,8 +28,8 @@ Expansions: TypeAlias = tuple[tuple[int | None, ...], ...]
 class BlockTyper:
     """Types blocks, one by one."""
 
-    def __init__(self, program: Program, writing: Writing, typed: NodeTyper) -> None:
-        self.program, self.writing, self.typed = program, writing, typed
+    def __init__(self, program: Program, causality: CausalityCheck, typed: NodeTyper) -> None:
+        self.program, self.causality, self.typed = program, causality, typed
 
     def block(self, node: BlockNode, given: InputTypes, here: Surroundings) -> TypedBlock:
         """Return the block in place, or one of no known types where something is wrong, which is reported."""
@@ -39,8 +39,8 @@ class BlockTyper:
             return failed
         try:
             return self._typed(node, given, here)
-        except BlockError as no:
-            here.rejected(node, no)
+        except BlockError as error:
+            here.rejected(node, error)
         except ExpressionError as error:
             found = error.diagnostic
             here.report(replace(found, span=node.name_span) if isinstance(found.span.source, Declaration) else found)
@@ -52,14 +52,14 @@ class BlockTyper:
         wired = frozenset(given)
         part, sizes = self._part(node, wired, self._lengths(node, given, here), here)
         sizes |= part.constants(given, sizes)
-        hold(node, given, sizes, here)
-        self.writing.masks(node, part, given, sizes, here)
-        for no in part.warn(sizes, wired):
-            here.rejected(node, no, "warning")
+        check_field_axes(node, given, sizes, here)
+        self.causality.masks(node, part, given, sizes, here)
+        for warning in part.warn(sizes, wired):
+            here.rejected(node, warning, "warning")
         outputs, expansions = self._outputs(node, part, given, sizes, here)
-        self.writing.block(node, part, outputs, sizes, here)
-        learned = WeightTyper(node, part, sizes, here, self.writing, self.typed)
-        held = learned.holdings(given)
+        self.causality.block(node, part, outputs, sizes, here)
+        learned = WeightTyper(node, part, sizes, here, self.causality, self.typed)
+        held = learned.contents(given)
         return TypedBlock(
             node,
             part,
@@ -75,8 +75,8 @@ class BlockTyper:
 
     def _lengths(self, node: BlockNode, given: InputTypes, here: Surroundings) -> dict[str, Any]:
         if node.name not in self.program.losses.values():
-            demand(node, given, here)
-        known = lengths(node, given, here)
+            check_optional_inputs(node, given, here)
+        known = axis_lengths(node, given, here)
         for port, axis in node.part.position_inputs.items():
             if port not in given and isinstance(named := self.positions(str(known.get(axis)), here.root), TensorType):
                 known.setdefault("...", named.axes[:-1])

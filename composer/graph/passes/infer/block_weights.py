@@ -1,4 +1,4 @@
-"""The tensors that a block learns or keeps, and what fills its slots."""
+"""The parameters and buffers of a block, and what fills its slots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from blocks.core.weights import Init
 from composer.diagnostics import Diagnostic
 from composer.graph.anatomy import TYPED, slots
 from composer.graph.ir import BlockNode, Graph, Node, SlotNode
-from composer.graph.passes.check_causality import Writing
+from composer.graph.passes.check_causality import CausalityCheck
 from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.infer.computed_fields import plain
 from composer.graph.passes.infer.type_errors import Surroundings
@@ -26,8 +26,8 @@ NodeTyper: TypeAlias = Callable[[Node, TypedGraph, Surroundings], TypedNode]
 
 
 @dataclass(slots=True)
-class Holdings:
-    """What a block holds."""
+class BlockContents:
+    """The parameters, linear modules and slots of a block."""
 
     parameters: list[TypedParameter] = field(default_factory=list)
     modules: dict[str, tuple[int, int, bool]] = field(default_factory=dict)
@@ -36,23 +36,29 @@ class Holdings:
 
 
 class WeightTyper:
-    """Works out what one block holds, from the lengths of its axes and its fields."""
+    """Computes the parameters and slots of one block from the lengths of its axes and its fields."""
 
     def __init__(
-        self, node: BlockNode, part: Part, sizes: Mapping[str, Any], here: Surroundings, writing: Writing, typed: NodeTyper
+        self,
+        node: BlockNode,
+        part: Part,
+        sizes: Mapping[str, Any],
+        here: Surroundings,
+        causality: CausalityCheck,
+        typed: NodeTyper,
     ) -> None:
         self.node, self.part, self.sizes, self.here = node, part, sizes, here
-        self.writing, self.typed = writing, typed
+        self.causality, self.typed = causality, typed
         self.filled = {name: value for name, value in node.fields if isinstance(value, SlotNode)}
 
-    def holdings(self, given: InputTypes) -> Holdings:
+    def contents(self, given: InputTypes) -> BlockContents:
         """Return its parameters and slots.
 
         Raises:
-            Stop: where a length is not known, or a slot is filled with what does not fit, which is reported.
+            StopExpansion: where a length is not known, or a slot is filled with what does not fit, which is reported.
         """
         weights = self.part.weights(self.sizes, frozenset(given)) if callable(self.part.weights) else self.part.weights
-        held = Holdings()
+        held = BlockContents()
         for name, weight in weights.items():
             match weight:
                 case Tensor(when=when):
@@ -69,7 +75,7 @@ class WeightTyper:
         return held
 
     def buffers(self) -> tuple[TypedParameter, ...]:
-        """Return what it keeps from call to call and does not learn."""
+        """Return the tensors that it keeps from call to call and does not learn."""
         kept = self.part.buffers() if callable(self.part.buffers) else self.part.buffers
         return tuple(self.tensor(name, tensor) for name, tensor in kept.items())
 
@@ -81,7 +87,7 @@ class WeightTyper:
         zero = getattr(self.part, tensor.zero_row) if tensor.zero_row else None
         return TypedParameter(name, shape, tensor.role, Init(tensor.init.how, float(number)), zero)
 
-    def _linear(self, name: str, linear: LinearWeights, held: Holdings) -> None:
+    def _linear(self, name: str, linear: LinearWeights, held: BlockContents) -> None:
         width, out = self._shape(name, (linear.inputs, linear.outputs))
         bias = bool(getattr(self.part, linear.bias)) if isinstance(linear.bias, str) else linear.bias
         start = Init("uniform", width**-0.5)
@@ -95,7 +101,9 @@ class WeightTyper:
         for item in shape:
             length = item if isinstance(item, int) else size(declared(item), self.sizes)
             if not isinstance(length, int):
-                message = f"`{name}` of {self.node.part.kind} would be `{length}` wide, which is known only when the model runs"
+                message = (
+                    f"`{name}` of {self.node.part.kind} would have the size `{length}`, which is known only when the model runs"
+                )
                 hint = "give that axis a number, in `inputs` or with a node before this one"
                 self.here.report(Diagnostic("unknown-size", message, self.node.name_span, hint=hint))
                 raise StopExpansion
@@ -106,35 +114,35 @@ class WeightTyper:
 
     def _slot(self, name: str, slot: Slot) -> TypedNode | None:
         filled = self.filled.get(slot.field)
-        given, wanted = fill(pattern(slot.given), self.sizes), fill(pattern(slot.outputs or slot.given), self.sizes)
+        given, expected = fill(pattern(slot.given), self.sizes), fill(pattern(slot.outputs or slot.given), self.sizes)
         if not slot.count:
-            return self._fill(filled, given, wanted)
-        grows, self.writing.grows = self.writing.grows, None  # visits to experts are no tokens
-        expert = self._fill(filled, given, wanted)
-        self.writing.grows = grows
+            return self._fill(filled, given, expected)
+        grows, self.causality.grows = self.causality.grows, None  # positions routed to an expert are not in the order of the text
+        expert = self._fill(filled, given, expected)
+        self.causality.grows = grows
         if isinstance(expert, TypedBlock) and (learner := next((n for n, one in slots(expert) if _learns(one)), None)):
             message = f"the block in the slot `{learner}` of an expert has parameters, which all experts would share"
             place = filled.span if filled is not None else self.node.name_span
             self.here.report(Diagnostic("rejected", message, place, hint="such as silu, which has none"))
             raise StopExpansion
-        return _copied(expert, self._shape(name, (slot.count,))[0])
+        return _replicated(expert, self._shape(name, (slot.count,))[0])
 
-    def _fill(self, filled: SlotNode | None, given: Type, wanted: Type | None) -> TypedNode | None:
+    def _fill(self, filled: SlotNode | None, given: Type, expected: Type | None) -> TypedNode | None:
         if filled is None:
             return None
         typed = self.typed(filled.node, TypedGraph(Graph((), (), ()), {"input": given}, (), {}, {}), self.here)
         out = next(iter(typed.outputs.values()), UNKNOWN)
         if isinstance(out, Unknown):
             raise StopExpansion
-        if isinstance(wanted, TensorType) and not wanted.agrees(out):
-            message = f"the block in this slot of {self.node.part.kind} returns {out} instead of {wanted}"
+        if isinstance(expected, TensorType) and not expected.agrees(out):
+            message = f"the block in this slot of {self.node.part.kind} returns {out} instead of {expected}"
             self.here.report(Diagnostic("type-mismatch", message, filled.span))
             raise StopExpansion
         return typed
 
 
-def _copied(expert: TypedNode | None, count: int) -> TypedBlock:
-    """Return an expert as so many of it: each parameter has them along a first axis."""
+def _replicated(expert: TypedNode | None, count: int) -> TypedBlock:
+    """Return several copies of an expert as one block, whose parameters have them along a first axis."""
     assert isinstance(expert, TypedBlock)
     stacked = tuple(
         replace(each, shape=(count, *each.shape), role="experts" if each.role == "matrix" else each.role)

@@ -26,7 +26,7 @@ def expand_axes(inputs: Sequence[TensorType]) -> tuple[TensorType, tuple[tuple[i
         for position, axis in zip(place, one.axes, strict=True):
             if axis.size not in (1, axes[position].size):
                 sizes = f"{axes[position].size} in one and {axis.size} in the other"
-                raise Mismatch(f"cannot join {widest} and {one}: {_called(position, len(axes))} is {sizes}", index)
+                raise Mismatch(f"cannot broadcast {widest} and {one}: {_called(position, len(axes))} is {sizes}", index)
     rank = range(len(axes))
     return TensorType(widest.dtype, tuple(axes)), tuple(tuple(p.index(i) if i in p else None for i in rank) for p in places)
 
@@ -43,7 +43,7 @@ def _places(one: TensorType, widest: TensorType, index: int) -> list[int]:
     for axis in reversed(one.axes):
         fits = [i for i in range(end) if axis.size in (1, widest.axes[i].size)]
         if not fits:
-            raise Mismatch(f"cannot join {widest} and {one}: no axis of the first is {axis.size} long", index)
+            raise Mismatch(f"cannot broadcast {widest} and {one}: the first has no axis of length {axis.size}", index)
         end = fits[-1]
         places.insert(0, end)
     return places

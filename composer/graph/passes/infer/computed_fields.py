@@ -34,7 +34,7 @@ class FieldComputer:
         """Return what is written for the fields, and the defaults of the others but for those that are derived.
 
         Raises:
-            ExpressionError, Stop: where one has no value.
+            ExpressionError, StopExpansion: where one has no value.
         """
         known, written = fields(node.part), dict(node.fields)
         return {
@@ -70,10 +70,10 @@ class FieldComputer:
         part = value.part.model_construct(**values)
         try:
             part.check(sizes, frozenset())
-        except BlockError as no:
-            at = written.get(no.field or "")
+        except BlockError as error:
+            at = written.get(error.field or "")
             span = at.span if at is not None else value.span
-            self.here.report(Diagnostic(no.code or "rejected", no.message, span, hint=no.hint))
+            self.here.report(Diagnostic(error.code or "rejected", error.message, span, hint=error.hint))
             raise StopExpansion from None
         return part
 
@@ -115,10 +115,10 @@ class FieldComputer:
         """Return the value of a field that is not written and follows from others.
 
         Raises:
-            Stop: where it does not, which is reported.
+            StopExpansion: where it does not, which is reported.
         """
         formula = declared(field.derived)
-        unless = f"`{field.name}` of {node.part.kind} is {field.derived} by default, and"
+        unless = f"`{field.name}` of {node.part.kind} is {field.derived} by default, but"
         real = isinstance(field.form, Real)
         try:
             value: Any = evaluate(formula, plain(known)) if real else size(formula, known)

@@ -10,14 +10,21 @@ from blocks.core import ports
 from composer.diagnostics import Diagnostic
 from composer.graph.dims import symbol
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, Program, RepeatNode, ScanNode, Wire
-from composer.graph.passes.check_causality import Writing, needed
+from composer.graph.passes.check_causality import CausalityCheck, output_dependencies
 from composer.graph.passes.compilation import Compilation
-from composer.graph.passes.infer.axis_lengths import extents
+from composer.graph.passes.infer.axis_lengths import defined_axis_lengths
 from composer.graph.passes.infer.block_types import BlockTyper
 from composer.graph.passes.infer.input_defaults import default_values, shape_mistakes
-from composer.graph.passes.infer.scan_types import Unfit, carried, changes, inside, outside, walked
+from composer.graph.passes.infer.scan_types import (
+    ScanMismatch,
+    carried_inputs,
+    carry_mismatches,
+    scan_outputs,
+    scanned_axis,
+    step_types,
+)
 from composer.graph.passes.infer.type_errors import Surroundings, TypeErrors
-from composer.graph.task_signature import growing, purpose_mistakes
+from composer.graph.task_signature import growing, task_mistakes
 from composer.graph.type_patterns import Mismatch, size
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import UNKNOWN, Axis, InputTypes, TensorType, Type, Types, each_given, each_of, first_of
@@ -42,7 +49,7 @@ def infer(state: Compilation) -> Compilation:
     assert program is not None
     inference = Inference(program)
     inputs = {item.name: inference.input(item) for item in program.inputs}
-    inference.writing.grows = growing(program.recipe.task, inputs)
+    inference.causality.grows = growing(program.recipe.task, inputs)
     root = inference.graph(program.graph, inputs, inference.top)
     inference.whole(root)
     defaults = inference.defaults(inputs) if program.sound else {}
@@ -51,7 +58,7 @@ def infer(state: Compilation) -> Compilation:
     if errors or not program.sound:
         return state.stop(errors)
     types = {name: type_ for name, type_ in inputs.items() if isinstance(type_, TensorType)}
-    return replace(state, typed=TypedProgram(program, root, types, defaults), doubts=tuple(found))
+    return replace(state, typed=TypedProgram(program, root, types, defaults), warnings=tuple(found))
 
 
 class Inference:
@@ -63,8 +70,8 @@ class Inference:
         self.top = Surroundings(self.errors)
         """What is around the whole model."""
         self.done: Interned[tuple[Any, ...], TypedGraph] = Interned()
-        self.writing = Writing(program.recipe.task)
-        self.blocks = BlockTyper(program, self.writing, self.node)
+        self.causality = CausalityCheck(program.recipe.task)
+        self.blocks = BlockTyper(program, self.causality, self.node)
 
     def input(self, item: InputDecl) -> Type:
         """Return the type of one of the model's inputs; an axis that no param names is a symbol of the model."""
@@ -105,7 +112,7 @@ class Inference:
                 message = f"positions of {axis} must be int[batch, {axis}] or int[{axis}], not {given}"
                 self.top.report(Diagnostic("positions", message, span))
         if recipe.task and self.program.sound:
-            for found in purpose_mistakes(root, recipe.task, recipe.task_span or recipe.name_scalar.span):
+            for found in task_mistakes(root, recipe.task, recipe.task_span or recipe.name_scalar.span):
                 self.top.report(found)
 
     def graph(self, graph: Graph, given: InputTypes, here: Surroundings) -> TypedGraph:
@@ -114,7 +121,7 @@ class Inference:
         types |= {item.name: each_of(types[item.name]) for item in graph.inputs if item.many}
         around = tuple((part, *sorted(sizes.items(), key=str)) for part, sizes in here.extents)
         positions = tuple(self.blocks.positions(axis, here.root) for axis, _ in self.program.positions)
-        key = (graph, tuple(types.values()), around, positions, self.writing.grows, here.outside)
+        key = (graph, tuple(types.values()), around, positions, self.causality.grows, here.outside)
         return self.done.get(key, lambda: self._graph(graph, types, here))
 
     def _graph(self, graph: Graph, types: InputTypes, here: Surroundings) -> TypedGraph:
@@ -122,13 +129,13 @@ class Inference:
         partial = TypedGraph(graph, types, (), {}, nodes)
         inside = here.within(partial)
         positions = (ref for _, ref in self.program.positions if graph is self.program.graph)
-        grows, writing = self.writing.grows, needed(graph, positions)
+        grows, generating = self.causality.grows, output_dependencies(graph, positions)
         for node in graph.nodes:
-            self.writing.grows = grows if node.name in writing else None
+            self.causality.grows = grows if node.name in generating else None
             nodes[node.name] = self.node(node, partial, inside)
-        self.writing.grows = grows
+        self.causality.grows = grows
         for _, ref in graph.outputs:
-            self.writing.last_step(ref, partial, inside)
+            self.causality.last_step(ref, partial, inside)
         outputs = {name: first_of(partial.type_of(ref)) for name, ref in graph.outputs}
         return TypedGraph(graph, types, tuple(nodes.values()), outputs, nodes)
 
@@ -157,7 +164,7 @@ class Inference:
         for wire in wires:
             found = [around.type_of(ref) for ref in wire.refs]
             for ref in wire.refs:
-                self.writing.last_step(ref, around, here, wire.span)
+                self.causality.last_step(ref, around, here, wire.span)
             alone = len(found) == 1 and wire.port != "xs"
             given[wire.port] = found[0] if alone else tuple(one for types in found for one in each_of(types))
         return given
@@ -182,7 +189,7 @@ class Inference:
         here = here.inside(node)
         if node.part is None or not is_defined(node.part):
             return TypedGroup(node, self.graph(node.graph, given, here))
-        sizes = extents(node, given, here)
+        sizes = defined_axis_lengths(node, given, here)
         return TypedGroup(node, self.graph(node.graph, given if sizes is not None else {}, here.sized(node.part, sizes or {})))
 
     def _repeat(self, node: RepeatNode, around: TypedGraph, here: Surroundings) -> TypedRepeat:
@@ -199,18 +206,18 @@ class Inference:
 
     def _scan(self, node: ScanNode, given: InputTypes, here: Surroundings) -> TypedScan:
         try:
-            axis, steps = walked(node, given)
-            back = carried(node, steps)
-        except Unfit as wrong:
+            axis, steps = scanned_axis(node, given)
+            back = carried_inputs(node, steps)
+        except ScanMismatch as wrong:
             if UNKNOWN not in each_given(given):
                 here.report(wrong.diagnostic)
             graph = self.graph(node.graph, {}, here)
             return TypedScan(node, graph, Axis(node.axis, 1), {}, {}, {}, dict.fromkeys(graph.outputs, UNKNOWN))
-        types, widened = inside(given, steps, back)
+        types, widened = step_types(given, steps, back)
         graph = self.graph(node.graph, types, here)
-        for found in changes(node, types, graph.outputs, back):
+        for found in carry_mismatches(node, types, graph.outputs, back):
             here.report(found)
-        outputs = outside(graph.outputs, axis, next(iter(steps.values()))) if graph.outputs else {}  # a mistake leaves none
+        outputs = scan_outputs(graph.outputs, axis, next(iter(steps.values()))) if graph.outputs else {}  # a mistake leaves none
         return TypedScan(node, graph, axis, steps, back, widened, outputs)
 
 

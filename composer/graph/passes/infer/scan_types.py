@@ -1,4 +1,4 @@
-"""Scans: along what they go, what is carried from step to step, and what types that makes inside and outside."""
+"""Scans: their axis, what is carried from step to step, and the types of a step and of the outputs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from composer.graph.ir import ScanNode
 from composer.graph.types import Axis, InputTypes, PortTypes, TensorType, Type, Types
 
 
-class Unfit(Exception):
-    """What is given is not what a scan can go along."""
+class ScanMismatch(Exception):
+    """The inputs of a scan do not fit its axis."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.message)
         self.diagnostic = diagnostic
 
 
-def walked(node: ScanNode, given: InputTypes) -> tuple[Axis, dict[str, int]]:
+def scanned_axis(node: ScanNode, given: InputTypes) -> tuple[Axis, dict[str, int]]:
     """Return the axis, and every input that has it with its place there.
 
     Raises:
-        Unfit: where no input has the axis, or one has it twice.
+        ScanMismatch: where no input has the axis, or one has it twice.
     """
     single = {name: type_ for name, type_ in given.items() if isinstance(type_, TensorType)}
     axes = [axis for type_ in single.values() for axis in type_.axes]
@@ -30,21 +30,23 @@ def walked(node: ScanNode, given: InputTypes) -> tuple[Axis, dict[str, int]]:
     if not known:
         shown = sorted({str(axis) for axis in axes if not isinstance(axis.size, int)})
         hint = f"the axes here are {', '.join(shown)}" if shown else ""
-        raise Unfit(Diagnostic("scan-axis", f"no input of `{node.name}` has an axis `{node.axis}`", node.axis_span, hint=hint))
+        raise ScanMismatch(
+            Diagnostic("scan-axis", f"no input of `{node.name}` has an axis `{node.axis}`", node.axis_span, hint=hint)
+        )
     if len(lengths := dict.fromkeys(axis.size for axis in known)) > 1:
         message = f"several axes are called `{node.axis}`: {', '.join(map(str, lengths))}"
-        raise Unfit(Diagnostic("scan-axis", message, node.axis_span, hint="name the axis by its length"))
+        raise ScanMismatch(Diagnostic("scan-axis", message, node.axis_span, hint="name the axis by its length"))
     axis = known[0]
     places = {name: [i for i, one in enumerate(type_.axes) if _is(one, axis)] for name, type_ in single.items()}
     for name, found in places.items():
         if len(found) > 1:
             message = f"`{name}` is {single[name]}, which has the axis `{node.axis}` twice"
-            raise Unfit(Diagnostic("scan-axis", message, _wire(node, name)))
+            raise ScanMismatch(Diagnostic("scan-axis", message, _wire(node, name)))
     several = [name for name, types in given.items() if isinstance(types, tuple) and any(_has(one, axis) for one in types)]
     if several:
-        message = f"a range of passes cannot be scanned, and this one has the axis `{node.axis}`"
+        message = f"a range of passes cannot be scanned, but this one has the axis `{node.axis}`"
         hint = "merge it before the scan: {type: add, in: …} or {type: concat, in: …}"
-        raise Unfit(Diagnostic("scan-axis", message, _wire(node, several[0]), hint=hint))
+        raise ScanMismatch(Diagnostic("scan-axis", message, _wire(node, several[0]), hint=hint))
     return axis, {name: found[0] for name, found in places.items() if found}
 
 
@@ -57,9 +59,9 @@ def _has(type_: Type, axis: Axis) -> bool:
     return isinstance(type_, TensorType) and any(_is(one, axis) for one in type_.axes)
 
 
-def carried(node: ScanNode, steps: Mapping[str, int]) -> dict[str, str]:
-    """Return each input that is what the step before returned, with the output that it is: that of its name, or, where no name is
-    both, the first output for the first input, if that does not arrive step by step.
+def carried_inputs(node: ScanNode, steps: Mapping[str, int]) -> dict[str, str]:
+    """Return each carried input with the output of the step before that it is: the one of its name, or, where no name is both,
+    the first output for the first input, unless that is scanned.
     """
     handed = [item.name for item in node.graph.inputs if not item.captured]
     outputs = [name for name, _ in node.graph.outputs]
@@ -68,13 +70,13 @@ def carried(node: ScanNode, steps: Mapping[str, int]) -> dict[str, str]:
         return {handed[0]: outputs[0]}
     for name in matched:
         if name in steps:
-            message = f"`{name}` has the axis `{node.axis}`, so it is scanned, and the graph also returns it"
-            raise Unfit(Diagnostic("carried", message, _wire(node, name), hint="use two different names"))
+            message = f"`{name}` has the axis `{node.axis}`, so it is scanned, but the graph also returns it"
+            raise ScanMismatch(Diagnostic("carried", message, _wire(node, name), hint="use two different names"))
     return matched
 
 
-def inside(given: InputTypes, steps: Mapping[str, int], back: Mapping[str, str]) -> tuple[dict[str, Types], dict[str, int]]:
-    """Return the types of one step, and how many axes the start of each carried value lacks.
+def step_types(given: InputTypes, steps: Mapping[str, int], back: Mapping[str, str]) -> tuple[dict[str, Types], dict[str, int]]:
+    """Return the types of the inputs of one step, and how many leading axes the start of each carried value lacks.
 
     What lacks the axes before the scan's, such as the batch, starts the same in each row.
     """
@@ -95,16 +97,16 @@ def inside(given: InputTypes, steps: Mapping[str, int], back: Mapping[str, str])
     return types, widened
 
 
-def outside(returned: PortTypes, axis: Axis, place: int) -> PortTypes:
-    """Return the types of what a scan returns: the first output of every step, and what the last step left of the others."""
+def scan_outputs(returned: PortTypes, axis: Axis, place: int) -> PortTypes:
+    """Return the types of what a scan returns: the first output of every step, and the others as of the last step."""
     (first, type_), *others = returned.items()
     if isinstance(type_, TensorType):
         type_ = replace(type_, axes=(*type_.axes[:place], axis, *type_.axes[place:]))
     return dict([(first, type_), *others])
 
 
-def changes(node: ScanNode, types: InputTypes, returned: PortTypes, back: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Yield carried values that come back as another type than they start with."""
+def carry_mismatches(node: ScanNode, types: InputTypes, returned: PortTypes, back: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """Yield the carried values that a step returns with another type than they start with."""
     for name, output in back.items():
         start, after = types.get(name), returned[output]
         if isinstance(start, TensorType) and start.optional:

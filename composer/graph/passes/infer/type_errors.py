@@ -1,4 +1,4 @@
-"""What is wrong with the types of a graph, each mistake at the place where its author can mend it."""
+"""What is wrong with the types of a graph, each mistake at a place that its author wrote."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TypeErrors:
         self.places: set[Span] = set()
 
     def add(self, diagnostic: Diagnostic) -> None:
-        """Take a diagnostic down; a second one at a place is the first one's doing."""
+        """Record a diagnostic; a second one at the same place follows from the first."""
         if diagnostic.span not in self.places:
             self.places.add(diagnostic.span)
             self.found.append(diagnostic)
@@ -34,7 +34,7 @@ class TypeErrors:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is around a node while it is typed; mistakes are reported from here, at a place that their author can mend."""
+    """What is around a node while it is typed; mistakes are reported from here, at a place that their author wrote."""
 
     errors: TypeErrors
     holders: tuple[GroupNode, ...] = ()
@@ -59,7 +59,7 @@ class Surroundings:
         return replace(self, extents=(*self.extents, (part, extents)))
 
     def report(self, diagnostic: Diagnostic) -> None:
-        """Take a diagnostic down, at a place in what the author wrote."""
+        """Record a diagnostic, at a place in what the author wrote."""
         self.errors.add(replace(diagnostic, span=self._own(diagnostic.span)))
 
     def at_port(
@@ -91,7 +91,7 @@ class Surroundings:
         """Report what does not fit a port.
 
         Raises:
-            Stop: where something does not.
+            StopExpansion: where something does not.
         """
         try:
             yield
@@ -103,13 +103,13 @@ class Surroundings:
             self.at_port(node, port, "type-mismatch", message)
             raise StopExpansion from None
 
-    def rejected(self, node: BlockNode, no: BlockError, severity: Any = "error") -> None:
-        """Report what a block says against its fields, or against what it is given."""
-        code = no.code or "rejected"
-        if no.port:
-            self.at_port(node, no.port, code, f"{self.kind(node)} {no.message}", no.hint, index=no.index)
+    def rejected(self, node: BlockNode, error: BlockError, severity: Any = "error") -> None:
+        """Report the error of a block about its fields or its inputs."""
+        code = error.code or "rejected"
+        if error.port:
+            self.at_port(node, error.port, code, f"{self.kind(node)} {error.message}", error.hint, index=error.index)
             return
-        value = written(node, no.field or "")
+        value = written(node, error.field or "")
         span, note, seconds = node.name_span, "", tuple[Label, ...]()
         if value is not None:
             span = value.span
@@ -117,7 +117,7 @@ class Surroundings:
             seconds = labels(value.origins, span)
         if isinstance(value, Known) and value.origins:
             note = str(value.value)
-        self.report(Diagnostic(code, no.message, span, severity, note, seconds, no.hint))
+        self.report(Diagnostic(code, error.message, span, severity, note, seconds, error.hint))
 
     def kind(self, node: BlockNode) -> str:
         """Return the block that a recipe names: for a node of a block's own expansion, that block."""
@@ -128,7 +128,7 @@ class Surroundings:
 
     @property
     def outside(self) -> Span | None:
-        """Where the mistakes of a graph are told that belongs to a block's own expansion; None for a graph of the author's."""
+        """Where mistakes are reported in the graph of a block's own expansion; None for a graph that the author wrote."""
         if not self.holders:
             return None
         holder = self.holders[-1]

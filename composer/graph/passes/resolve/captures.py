@@ -15,14 +15,16 @@ def fetch(
     whose input `label` names.
 
     Raises:
-        Stop: where a graph on the way is sealed, which is reported.
+        StopExpansion: where a graph on the way is sealed, which is reported.
     """
     if home is owner:
         return refs
     assert home.holder is not None, "a reference leads to a graph that is not around it"
     if home.sealed:
         hint = "move it to a node of its own to wire it freely"
-        report.error("slot-edge", span, "a block in this slot sees only the input that the block around it passes", hint=hint)
+        report.error(
+            "slot-edge", home, span, "a block in this slot sees only the input that the block around it passes", hint=hint
+        )
         raise StopExpansion
     outer = fetch(home.holder.home, owner, refs, many, label, span, report)
     key = (outer, many)

@@ -13,7 +13,7 @@ from composer.language.expressions.evaluator import as_int
 from composer.language.expressions.parser import names
 
 
-def pass_around(home: GraphBuilder, node: NodeBuilder) -> int | None:
+def enclosing_pass(home: GraphBuilder, node: NodeBuilder) -> int | None:
     """Return the pass of `node` in which a graph lies, -1 in a node without passes; None where it lies in none."""
     graph: GraphBuilder | None = home
     while graph is not None and graph.holder is not None:
@@ -28,11 +28,13 @@ def is_range(step: PathStep | None) -> bool:
     return step is not None and bool(step.arguments) and isinstance(step.arguments[0], Slice)  # type: ignore[index]  # there is one
 
 
-def chosen(node: NodeBuilder, step: PathStep | None, scope: Scope, before: int | None, values: Evaluator) -> Sequence[int]:
+def selected_passes(
+    node: NodeBuilder, step: PathStep | None, scope: Scope, before: int | None, values: Evaluator
+) -> Sequence[int]:
     """Return the passes of a repeat that a step names, the last where it names none; only those `before` the pass around it.
 
     Raises:
-        Stop: where there is none, which is reported.
+        StopExpansion: where there is none, which is reported.
     """
     assert node.passes is not None
     count = len(node.passes)
@@ -40,20 +42,20 @@ def chosen(node: NodeBuilder, step: PathStep | None, scope: Scope, before: int |
         return [count - 1]
     if len(step.arguments) != 1:
         hint = f"{node.name}(0), {node.name}(2:5) or {node.name}(:)"
-        _refuse(values, step.span, "write one pass or one range in the parentheses", hint)
+        _refuse(values, scope, step.span, "write one pass or one range in the parentheses", hint)
     argument = step.arguments[0]
     if isinstance(argument, Slice):
         bounds = [None if bound is None else _index(bound, scope, values) for bound in (argument.start, argument.stop)]
         return range(*slice(*bounds).indices(count if before is None else before))
     index = _index(argument, scope, values)
     if before is not None and not 0 <= index < before:
-        there = f"pass {before} sees the passes 0 to {before - 1}" if before else "nothing comes before the first pass"
+        there = f"pass {before} can read passes 0 to {before - 1}" if before else "nothing comes before the first pass"
         counted = sorted(names(argument) & scope.values.keys())
         hint = f"read it where it exists: … if {counted[0]} > 0 else none" if index < 0 and counted else ""
-        _refuse(values, argument.span, f"there is no earlier pass {index} of `{node.name}`: {there}", hint)
+        _refuse(values, scope, argument.span, f"there is no earlier pass {index} of `{node.name}`: {there}", hint)
     if not -count <= index < count:
         message = f"`{node.name}` has {count} passes, so there is no pass {index}"
-        _refuse(values, argument.span, message, f"0 to {count - 1}, or -1 for the last")
+        _refuse(values, scope, argument.span, message, f"0 to {count - 1}, or -1 for the last")
     return [index % count]
 
 
@@ -61,6 +63,6 @@ def _index(expression: Expression, scope: Scope, values: Evaluator) -> int:
     return as_int(values.evaluate(expression, scope), expression.span)
 
 
-def _refuse(values: Evaluator, span: Span, message: str, hint: str) -> None:
-    values.report.error("pass-index", span, message, hint=hint)
+def _refuse(values: Evaluator, scope: Scope, span: Span, message: str, hint: str) -> None:
+    values.report.error("pass-index", scope.graph, span, message, hint=hint)
     raise StopExpansion

@@ -10,12 +10,12 @@ from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, Pen
 from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.resolve.captures import fetch
-from composer.graph.passes.resolve.pass_references import chosen, is_range, pass_around
+from composer.graph.passes.resolve.pass_references import enclosing_pass, is_range, selected_passes
 from composer.language.expressions.ast import Expression, PathStep, RefPath, Slice
 from composer.language.suggestions import suggest
 from composer.language.unknown_names import unknown
 
-REFERENCES = 100_000
+MAX_EDGES = 100_000
 """Edges of the nodes that are expanded one by one."""
 
 
@@ -38,7 +38,7 @@ class References:
     def _implied(self, edge: PendingEdge, home: GraphBuilder) -> tuple[Ref, ...]:
         if edge.source == "input":
             if not home.inputs and not home.failed:
-                self.report.error("no-input", edge.span, "there is nothing above this node to read", hint="write `in: …`")
+                self.report.error("no-input", home, edge.span, "there is nothing above this node to read", hint="write `in: …`")
             if not home.inputs:
                 raise StopExpansion
             return (Ref(next(iter(home.inputs))),)
@@ -50,38 +50,38 @@ class References:
         """Return what a written reference names, as references in the graph `home`; none for `none`."""
         expression = self.values.branch(expression, scope)
         if not isinstance(expression, RefPath):
-            self.report.error("bad-reference", expression.span, "an edge must name a node or an input")
+            self.report.error("bad-reference", scope.graph, expression.span, "an edge must name a node or an input")
             raise StopExpansion
         first, *steps = expression.steps
         if expression.text == "none" or scope.lacks(first.name):
             return ()
         owner = self._owner(first, scope)
         if first.name == "input" or (first.name in owner.inputs and first.name not in owner.nodes):
-            refs: tuple[Ref, ...] = (self._input(owner, first, steps),)
+            refs: tuple[Ref, ...] = (self._input(owner, first, steps, scope),)
         else:
             target = owner.nodes[first.name]
-            earlier = pass_around(home, target)
+            earlier = enclosing_pass(home, target)
             if earlier is not None and first.arguments is None:
                 hint = f"an earlier pass is {first.name}(index), with an index below this one"
                 if target.passes is None:
                     hint = f"the input of `{first.name}` is called `input`"
-                self.report.error("inside-itself", first.span, f"`{first.name}` contains this node", hint=hint)
+                self.report.error("inside-itself", scope.graph, first.span, f"`{first.name}` contains this node", hint=hint)
                 raise StopExpansion
             refs = self.node(owner, target, steps, scope, expression.span, first=first, before=earlier)
         self.count += len(refs)
-        if self.count > REFERENCES:
-            self.report.error("too-many-nodes", expression.span, f"the model has more than {REFERENCES:,} edges")
+        if self.count > MAX_EDGES:
+            self.report.error("too-many-nodes", scope.graph, expression.span, f"the model has more than {MAX_EDGES:,} edges")
             raise TooMuch
         many = len(refs) != 1 or is_range(first)
         return fetch(home, owner, refs, many, "_".join(step.name for step in expression.steps), expression.span, self.report)
 
-    def _input(self, owner: GraphBuilder, first: PathStep, steps: Sequence[PathStep]) -> Ref:
+    def _input(self, owner: GraphBuilder, first: PathStep, steps: Sequence[PathStep], scope: Scope) -> Ref:
         name = next(iter(owner.inputs)) if first.name == "input" else first.name
         if steps:
-            self.report.error("unknown-port", steps[0].span, f"the input {name} has no ports")
+            self.report.error("unknown-port", scope.graph, steps[0].span, f"the input {name} has no ports")
             raise StopExpansion
         if first.arguments is not None:
-            self.report.error("not-a-repeat", first.span, f"{name} is an input, which has no passes")
+            self.report.error("not-a-repeat", scope.graph, first.span, f"{name} is an input, which has no passes")
             raise StopExpansion
         return Ref(name)
 
@@ -101,7 +101,9 @@ class References:
         else:
             labels = (Label(elsewhere, "it is inside another graph"),)
             hint = "name the graph first, such as `group.node`"
-            self.report.error("unknown-node", step.name_span, f"`{step.name}` is not in scope here", hint=hint, labels=labels)
+            self.report.error(
+                "unknown-node", scope.graph, step.name_span, f"`{step.name}` is not in scope here", hint=hint, labels=labels
+            )
         raise StopExpansion
 
     def _elsewhere(self, name: str) -> Span | None:
@@ -128,24 +130,32 @@ class References:
         `first` is the step that names the node, `before` the pass of it in which that is written.
         """
         if node.elided:
-            return self._through(owner, node, steps, span)
+            return self._through(owner, node, steps, scope, span)
         node.read = True
         if node.passes is not None:
             return self._passes(node, steps, scope, span, first, before)
         if first is not None and first.arguments is not None:
             self.report.error(
-                "not-a-repeat", first.span, f"`{node.name}` has no passes", hint=f"write {node.name} without an index"
+                "not-a-repeat",
+                scope.graph,
+                first.span,
+                f"`{node.name}` has no passes",
+                hint=f"write {node.name} without an index",
             )
             raise StopExpansion
         if not steps:
             return (Ref(node.name),)
-        port = self._output(node, steps) if node.graph is None else self._inner(node.graph, steps, scope, node)
+        port = self._output(node, steps, scope) if node.graph is None else self._inner(node.graph, steps, scope, node)
         return (Ref(node.name, port),)
 
-    def _through(self, owner: GraphBuilder, node: NodeBuilder, steps: Sequence[PathStep], span: Span) -> tuple[Ref, ...]:
+    def _through(
+        self, owner: GraphBuilder, node: NodeBuilder, steps: Sequence[PathStep], scope: Scope, span: Span
+    ) -> tuple[Ref, ...]:
         """Return what a node that came to nothing passes on."""
         if steps:
-            self.report.error("dropped-node", steps[0].span, f"`{node.name}` is empty here, so it has no `{steps[0].name}`")
+            self.report.error(
+                "dropped-node", scope.graph, steps[0].span, f"`{node.name}` is empty here, so it has no `{steps[0].name}`"
+            )
             raise StopExpansion
         while node.elided:
             edge = next(iter(node.edges.values()))
@@ -156,7 +166,7 @@ class References:
             node = owner.nodes[edge.source]
         return self.node(owner, node, (), Scope(owner, {}), span)
 
-    def _output(self, node: NodeBuilder, steps: Sequence[PathStep]) -> str:
+    def _output(self, node: NodeBuilder, steps: Sequence[PathStep], scope: Scope) -> str:
         """Return the output of a block that the one step names; nothing for the first."""
         assert node.part is not None
         step, known = steps[0], _outputs(node)
@@ -167,7 +177,9 @@ class References:
         if step.name == next(iter(known)):
             return ""
         if node.dropped:
-            self.report.error("dropped-node", step.span, f"`{node.name}` is left out here, so it has no `{step.name}`")
+            self.report.error(
+                "dropped-node", scope.graph, step.span, f"`{node.name}` is left out here, so it has no `{step.name}`"
+            )
             raise StopExpansion
         if known[step.name].endswith("?"):
             node.requested_outputs.add(step.name)
@@ -182,7 +194,7 @@ class References:
             written = outputs[step.name]
             if not (isinstance(written, RefPath) and written.text == step.name):
                 message = f"`{step.name}` is an output of `{holder.name}` and a node in it"
-                self.report.error("ambiguous", step.span, message, hint="rename one of them")
+                self.report.error("ambiguous", scope.graph, step.span, message, hint="rename one of them")
                 raise StopExpansion
         if step.name in outputs and (inner is None or len(steps) == 1):
             return step.name
@@ -195,7 +207,9 @@ class References:
         inside = Scope(graph, scope.values, scope)
         refs = self.node(graph, inner, steps[1:], inside, step.span, first=step if step.arguments is not None else None)
         if len(refs) != 1:
-            self.report.error("one-value", step.span, "a range of passes inside another graph cannot be read from outside")
+            self.report.error(
+                "one-value", scope.graph, step.span, "a range of passes inside another graph cannot be read from outside"
+            )
             raise StopExpansion
         name = ".".join(self._shown(one, inside) for one in steps)
         graph.outputs[name] = refs[0]
@@ -213,7 +227,7 @@ class References:
         self, node: NodeBuilder, steps: Sequence[PathStep], scope: Scope, span: Span, first: PathStep | None, before: int | None
     ) -> tuple[Ref, ...]:
         assert node.passes is not None
-        passes = chosen(node, first, scope, before, self.values)
+        passes = selected_passes(node, first, scope, before, self.values)
         if not is_range(first):
             return tuple(self._pass(node, index, steps, scope) for index in passes)
         found = tuple(
@@ -222,14 +236,16 @@ class References:
         if found or (before is not None and not (steps and passes)):
             return found
         if not steps:
-            self.report.error("empty-range", first.span if first else span, f"no pass of `{node.name}` is in this range")
+            self.report.error(
+                "empty-range", scope.graph, first.span if first else span, f"no pass of `{node.name}` is in this range"
+            )
             raise StopExpansion
         partly = next((one.graph for one in node.passes if _has(one.graph, steps[:1])), None)
         if passes and partly is not None:
             self._inner(partly, steps, scope, node)  # it says where the name ends that no pass has
         lacking = f"no pass of `{node.name}` has `{steps[0].name}`"
         message = lacking if passes else f"there is no pass of `{node.name}` in this range"
-        self.report.error("unknown-node", steps[0].span, message)
+        self.report.error("unknown-node", scope.graph, steps[0].span, message)
         raise StopExpansion
 
     def _pass(self, node: NodeBuilder, index: int, steps: Sequence[PathStep], scope: Scope) -> Ref:

@@ -52,14 +52,12 @@ class Wiring:
         """Resolve every edge, output and tie; return the nodes that give axes their positions."""
         for node in self.expansion.all_nodes:
             if not node.elided:
-                self.report.inside = node.home
                 self._node(node)
         for graph in self.expansion.all_graphs:
-            self.report.inside = graph
             self._outputs(graph)
         found = []
         for axis, span, reference in positions:
-            ref = self.report.attempt(partial(self._value, reference, self.expansion.scope, root, span))
+            ref = self.report.attempt(root, partial(self._value, reference, self.expansion.scope, root, span))
             if ref is not None:
                 found.append((axis, ref))
         self._dead()
@@ -69,13 +67,13 @@ class Wiring:
 
     def _node(self, node: NodeBuilder) -> None:
         for edge in node.edges.values():
-            wire = self.report.attempt(partial(self._wire, edge, node))
+            wire = self.report.attempt(node.home, partial(self._wire, edge, node))
             if wire is None:
                 node.broken = True
             elif wire.refs:
                 node.wires[edge.port] = wire
         for pending in node.ties_pending:
-            if (found := self.report.attempt(partial(tie, pending, node, self.expansion.values))) is not None:
+            if (found := self.report.attempt(node.home, partial(tie, pending, node, self.expansion.values))) is not None:
                 node.ties.append(found)
 
     def _wire(self, edge: PendingEdge, node: NodeBuilder) -> Wire:
@@ -88,12 +86,12 @@ class Wiring:
         if not refs and mark != "?":
             whose = node.part.kind if node.part else node.name
             span = edge.references[0].span if edge.references else edge.span
-            self.report.error("missing-port", span, f"port {edge.port} of {whose} cannot be empty")
+            self.report.error("missing-port", node.home, span, f"port {edge.port} of {whose} cannot be empty")
             raise StopExpansion
         if mark != "*" and (len(refs) > 1 or (refs and _is_list(refs[0], node.home))):
-            message = f"port {edge.port} takes one value, and this is a range of passes"
+            message = f"port {edge.port} takes one value, but this is a range of passes"
             hint = "merge them first: {type: add, in: …} or {type: concat, in: …}"
-            self.report.error("one-value", spans[0], message, hint=hint)
+            self.report.error("one-value", node.home, spans[0], message, hint=hint)
             raise StopExpansion
         return Wire(edge.port, refs, edge.span, implied=bool(edge.source), spans=spans)
 
@@ -103,7 +101,7 @@ class Wiring:
         """Connect the written outputs, before what is only read from outside."""
         returned = {}
         for name, span, reference, scope in graph.outputs_pending:
-            ref = self.report.attempt(partial(self._value, reference, scope, graph, span))
+            ref = self.report.attempt(graph, partial(self._value, reference, scope, graph, span))
             if ref is not None:
                 returned[name] = ref
         graph.outputs = {**returned, **{name: ref for name, ref in graph.outputs.items() if name not in returned}}
@@ -119,7 +117,7 @@ class Wiring:
             refs = self.references.named(reference, scope, graph)
             span = reference.span
         if len(refs) != 1:
-            self.report.error("one-value", span, f"a single value is expected here, not {len(refs)}")
+            self.report.error("one-value", graph, span, f"a single value is expected here, not {len(refs)}")
             raise StopExpansion
         return refs[0]
 
@@ -136,7 +134,7 @@ class Wiring:
         for nodes in by_place.values():
             if not any(node.read or node.elided or node.dropped for node in nodes):
                 hint = "wire it to another node, list it under `outputs`, or remove it"
-                self.report.error("dead-node", nodes[0].name_span, f"nothing reads `{nodes[0].name}`", hint=hint)
+                self.report.error("dead-node", nodes[0].home, nodes[0].name_span, f"nothing reads `{nodes[0].name}`", hint=hint)
 
 
 def _is_list(ref: Ref, home: GraphBuilder) -> bool:

@@ -8,7 +8,7 @@ from composer.graph.ir import Tie
 from composer.graph.passes.expand.builders import NodeBuilder, PendingTie, Scope
 from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.evaluation import Evaluator
-from composer.graph.passes.resolve.pass_references import chosen, is_range, pass_around
+from composer.graph.passes.resolve.pass_references import enclosing_pass, is_range, selected_passes
 from composer.language.expressions.ast import PathStep, RefPath
 from composer.language.unknown_names import unknown
 
@@ -17,7 +17,7 @@ def tie(pending: PendingTie, node: NodeBuilder, values: Evaluator) -> Tie | None
     """Return what a tie of `node` names; None for `none`.
 
     Raises:
-        Stop: where there is no such node, which is reported.
+        StopExpansion: where there is no such node, which is reported.
     """
     expression = values.branch(pending.reference, pending.scope)
     if not isinstance(expression, RefPath) or expression.text == "none":
@@ -51,12 +51,12 @@ def _path(expression: RefPath, target: NodeBuilder, node: NodeBuilder, scope: Sc
         yield step.name
         if step.arguments is not None:
             if step is not first or target.passes is None:
-                values.report.error("not-a-repeat", step.span, f"`{step.name}` has no passes")
+                values.report.error("not-a-repeat", node.home, step.span, f"`{step.name}` has no passes")
                 raise StopExpansion
-            passes = chosen(target, step, scope, pass_around(node.home, target), values)
+            passes = selected_passes(target, step, scope, enclosing_pass(node.home, target), values)
             if is_range(step):
                 message = "a tie must name one node or one parameter, not a range of passes"
-                values.report.error("one-value", step.span, message)
+                values.report.error("one-value", node.home, step.span, message)
                 raise StopExpansion
             yield from passes
         elif step is first and target.passes is not None and len(expression.steps) > 1:

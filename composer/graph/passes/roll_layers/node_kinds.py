@@ -34,7 +34,7 @@ class Kinds:
         """
         return self.numbered.node(node, node.name)
 
-    def akin(self, node: TypedNode) -> int:
+    def similar(self, node: TypedNode) -> int:
         """Return a number that is equal for blocks of one type, with one name but for the numbers in it, that
         give the same shapes.
         """

@@ -10,7 +10,7 @@ from typing import cast
 from composer.graph.anatomy import renamed
 from composer.graph.ir import Graph, GraphInput, Pass, Ref, RepeatNode, Wire
 from composer.graph.passes.roll_layers.node_kinds import Port, reads, rewired, wires
-from composer.graph.passes.roll_layers.rolled_names import NOTHING, RolledNames
+from composer.graph.passes.roll_layers.rolled_names import UNCHANGED, RolledNames
 from composer.graph.passes.roll_layers.series import LayerRun, SeriesValue
 from composer.graph.passes.roll_layers.stacks import LayerStack
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedRepeat
@@ -28,11 +28,11 @@ class StackRewriter:
         graph: TypedGraph,
         inside: Mapping[str, tuple[TypedNode, RolledNames]],
         stacks: Sequence[LayerStack],
-        again: Callable[[TypedGraph], tuple[TypedGraph, RolledNames]],
+        fold_pass: Callable[[TypedGraph], tuple[TypedGraph, RolledNames]],
     ) -> None:
         self.graph, self.inside = graph, inside
         """Each node with what is in it folded, and the names there."""
-        self.again = again
+        self.fold_pass = fold_pass
         """Folds what is in a pass."""
         moving = {graph.nodes[index].name for stack in stacks for index in range(stack.run.start, stack.run.end)}
         self.taken = {one.name for one in graph.graph.inputs} | {node.name for node in graph.nodes if node.name not in moving}
@@ -151,7 +151,7 @@ class _Layers:
         inputs = group.graph.graph.inputs
         first = min(cast(int, port) for _, (port, _) in self.stack.carried)
         ordered = (replace(inputs[first], captured=False), *inputs[:first], *inputs[first + 1 :])
-        return replace(group.graph, graph=replace(group.graph.graph, inputs=ordered)), NOTHING
+        return replace(group.graph, graph=replace(group.graph.graph, inputs=ordered)), UNCHANGED
 
     def _handed(self, number: int, model: int) -> Iterator[tuple[str, Sequence[Ref]]]:
         """Yield what a group is given, by the names in the one whose graph stands for it."""
@@ -207,7 +207,7 @@ class _Layers:
             {node.name: node for node in found},
         )
         gives = {name: cast(Type, graph.type_of(ref)) for name, ref in ordered}
-        return self.fold.again(replace(graph, outputs=gives))
+        return self.fold.fold_pass(replace(graph, outputs=gives))
 
 
 def first_free(name: str, taken: Collection[str]) -> str:

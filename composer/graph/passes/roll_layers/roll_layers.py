@@ -9,7 +9,7 @@ from composer.graph.anatomy import rebuilt, regions, with_nodes
 from composer.graph.initial_values import InitialValues
 from composer.graph.parameters import NamedParameter, parameters
 from composer.graph.passes.roll_layers.rewrite import StackRewriter
-from composer.graph.passes.roll_layers.rolled_names import NOTHING, RolledNames
+from composer.graph.passes.roll_layers.rolled_names import UNCHANGED, RolledNames
 from composer.graph.passes.roll_layers.stacks import Ownership, StackFinder
 from composer.graph.typed import TypedGraph, TypedNode, TypedProgram
 from composer.memo import Interned
@@ -25,7 +25,7 @@ class RolledProgram:
     written: tuple[NamedParameter, ...]
     """The same, by their names in the recipe."""
     starts: InitialValues
-    names: RolledNames = NOTHING
+    names: RolledNames = UNCHANGED
     """From the recipe's names to those."""
 
 
@@ -50,7 +50,7 @@ def roll_layers(typed: TypedProgram) -> tuple[TypedProgram, RolledNames]:
         The program, itself where it has no such layers, and how its nodes are called now.
     """
     root, names = _Folder(parameters(typed)).graph(typed.root, "")
-    return (typed, NOTHING) if root is typed.root else (replace(typed, root=root), names)
+    return (typed, UNCHANGED) if root is typed.root else (replace(typed, root=root), names)
 
 
 def folded(typed: TypedProgram) -> RolledProgram:
@@ -65,7 +65,7 @@ def folded(typed: TypedProgram) -> RolledProgram:
 
 
 def _model(
-    typed: TypedProgram, table: tuple[NamedParameter, ...], written: tuple[NamedParameter, ...], names: RolledNames = NOTHING
+    typed: TypedProgram, table: tuple[NamedParameter, ...], written: tuple[NamedParameter, ...], names: RolledNames = UNCHANGED
 ) -> RolledProgram:
     return RolledProgram(typed, table, written, InitialValues(typed.program, table, written), names)
 
@@ -88,7 +88,7 @@ class _Folder:
             return StackRewriter(graph, inside, stacks, lambda one: self.graph(one, "")).result()
         found = with_nodes(graph, [node for node, _ in inside.values()])
         if found is graph:
-            return graph, NOTHING
+            return graph, UNCHANGED
         names = RolledNames({}, {name: below for name, (_, below) in inside.items()})
         return found, names
 
@@ -98,7 +98,7 @@ class _Folder:
         inner = [self.graph(region.graph, f"{place}{node.name}.{region.name}") for region in graphs]
         found = rebuilt(node, [graph for graph, _ in inner])
         if found is node:
-            return node, NOTHING
+            return node, UNCHANGED
         first = inner[0][1]
         if graphs[0].number is None:
             return found, first

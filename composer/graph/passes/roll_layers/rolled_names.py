@@ -21,8 +21,8 @@ class RolledNames:
         here = self
         for step in path.split("."):
             found += here.steps.get(step, (step,))
-            here = here.below.get(step, NOTHING)
+            here = here.below.get(step, UNCHANGED)
         return ".".join(found)
 
 
-NOTHING = RolledNames()
+UNCHANGED = RolledNames()

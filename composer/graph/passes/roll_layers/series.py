@@ -12,9 +12,9 @@ from composer.graph.ir import Ref
 from composer.graph.passes.roll_layers.node_kinds import Port
 from composer.memo import lazy
 
-SAVED = 4
+MIN_SAVED_BOXES = 4
 """Boxes that a fold must save to be worth its frame."""
-PHASES = 3
+MAX_PHASES = 3
 """Beginnings of a period that are tried: those where least flows on."""
 
 SeriesValue: TypeAlias = tuple[int, str, int | None]
@@ -155,7 +155,7 @@ class Series:
                 steps |= {(one, next_) for one, next_ in pairs if one != next_}
             return self.flowing[start + period], len(steps), start
 
-        phases = sorted(range(low, min(low + period, high - 2 * period + 1)), key=rank)[:PHASES]
+        phases = sorted(range(low, min(low + period, high - 2 * period + 1)), key=rank)[:MAX_PHASES]
         found = [(number, run) for number, phase in enumerate(phases) for run in self._from(phase, high, period)]
         ranked = min(found, key=lambda one: (len(one[1].carried), -one[1].saved, one[0]), default=None)
         return ranked and ranked[1]
@@ -165,7 +165,7 @@ class Series:
         while start + 2 * period <= high:
             passes, carried = self._passes(start, high, period)
             boxes = sum(member.boxes for member in self.members[start : start + period])
-            if carried and (passes - 1) * boxes >= SAVED:
+            if carried and (passes - 1) * boxes >= MIN_SAVED_BOXES:
                 yield LayerRun(start, period, passes, carried, (passes - 1) * boxes)
             start += passes * period
 

@@ -12,10 +12,10 @@ from composer.graph.passes.roll_layers.series import LayerRun, Member, Series, S
 from composer.graph.typed import TypedGraph
 from composer.memo import Numbering
 
-MOST_KINDS = 3
-"""Kinds of layers that one frame tells apart whatever they are."""
-MOST_TOLD = 6
-"""Values of a field that are listed one by one: layers that differ in nothing else are a stack of as many kinds."""
+MAX_KINDS = 3
+"""Kinds of layers that one frame can show, however they differ."""
+MAX_FIELD_VALUES = 6
+"""Values of a field that a frame lists one by one: layers that differ in nothing else may be of as many kinds."""
 
 
 Ownership: TypeAlias = tuple[tuple[str, str | int], ...]
@@ -69,23 +69,23 @@ class StackFinder:
         outputs = [ref for _, ref in graph.graph.outputs]
         nodes = [(node, tuple(reads(node)), count) for node, count in zip(graph.nodes, boxes(graph), strict=True)]
         found: list[LayerStack] = []
-        for kind, alike in ((self.kinds.of, True), (self.kinds.akin, False)):
+        for kind, alike in ((self.kinds.of, True), (self.kinds.similar, False)):
             members = [Member(node.name, kind(node), read, count) for node, read, count in nodes]
             series = Series(members, outputs, alike)
             found += [self._stack(graph, series, run, place) for run in series.runs(0, len(nodes))]
         kept: list[LayerStack] = []
         for stack in sorted(found, key=lambda one: (-one.run.saved, len(one.run.carried), one.run.start)):
             apart = all(stack.run.end <= one.run.start or one.run.end <= stack.run.start for one in kept)
-            if apart and self._told(graph, stack):
+            if apart and self._distinguishable(graph, stack):
                 kept.append(stack)
         return sorted(kept, key=lambda one: one.run.start)
 
-    def _told(self, graph: TypedGraph, stack: LayerStack) -> bool:
-        """Return whether one frame can tell the kinds of layers apart: they are few, or differ in some fields only."""
+    def _distinguishable(self, graph: TypedGraph, stack: LayerStack) -> bool:
+        """Return whether one frame can show the kinds of layers: they are few, or differ in some fields only."""
         kinds, run = len(set(stack.kinds)), stack.run
         forms = {tuple(self.forms.of(graph.nodes[index]) for index in run.window(number)) for number in range(run.passes)}
         fields_only = len(forms) == len(set(stack.around)) == 1 and run.passes > 2
-        return kinds <= max(min(MOST_KINDS, run.passes // 2), 1, MOST_TOLD if fields_only else 0)
+        return kinds <= max(min(MAX_KINDS, run.passes // 2), 1, MAX_FIELD_VALUES if fields_only else 0)
 
     def _stack(self, graph: TypedGraph, series: Series, run: LayerRun, place: str) -> LayerStack:
         """Return a run, with what its passes are."""

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from composer.language.recipe.keys import MULTILINE
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 
 MAX_COLUMNS = 120
 """Columns of a line that holds a whole mapping or list."""
-NEVER_INLINE = frozenset({"graph", "repeat", "scan", "rules"})
-"""Keys whose mapping is never put on one line."""
 _SPECIAL = re.compile(r"^[\s,\[\]{}#&*!|>'\"%@`]|^[-?:](\s|$)|:(\s|$)|\s#|[\t\n\r]|\s$|^$|^(---|\.\.\.)")
 _IN_FLOW = re.compile(r"[,\[\]{}]|^[-?]")
 
@@ -81,7 +80,7 @@ def _structured(value: YamlData) -> bool:
     if isinstance(value, Remark):
         return _structured(value.data)
     if isinstance(value, Mapping):
-        return bool(NEVER_INLINE & value.keys()) or any(_structured(inner) for inner in value.values())
+        return bool(MULTILINE & value.keys()) or any(_structured(inner) for inner in value.values())
     return not isinstance(value, str) and any(_structured(item) for item in value)
 
 

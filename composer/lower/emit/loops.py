@@ -1,56 +1,54 @@
-"""Repeats as one loop, where every input of the passes is of a kind that a loop can hand on."""
+"""Repeats as one loop, where every input of the passes comes about in a way that a loop can express."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedRepeat
 from composer.lower.emit.constructor_trees import pattern
-from composer.lower.emit.identifiers import attribute, parameter_names, safe
-from composer.lower.emit.statements import Key, LoopStatement, Naming, Statement
-from composer.lower.passes.node_queries import key_of
+from composer.lower.emit.identifiers import attribute, safe
+from composer.lower.emit.scope import ForwardScope, Signature
+from composer.lower.emit.skeletons import Instance
+from composer.lower.emit.statements import LoopStatement, Naming, Statement
+from composer.lower.passes.node_queries import Key, key_of
 from composer.lower.passes.shared_weights import modules_of
-
-if TYPE_CHECKING:
-    from composer.lower.emit.forward import Forward
-    from composer.lower.passes.skeletons import Instance
 
 
 @dataclass(frozen=True, slots=True)
 class SameValue:
-    """What all passes are given alike."""
+    """An input that is the same for all passes."""
 
     refs: Sequence[Ref]
 
 
 @dataclass(frozen=True, slots=True)
 class Varying:
-    """One value from outside for each pass; None where a pass is given nothing."""
+    """An input with a value of its own from outside for each pass; None for a pass that has none."""
 
     refs: Sequence[Ref | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What the pass before returned, the first pass another value."""
+    """An input that is an output of the previous pass, with an initial value."""
 
     output: int
 
 
 @dataclass(frozen=True, slots=True)
 class Previous:
-    """What the pass before returned, the first pass nothing."""
+    """An input that is an output of the previous pass, and that the first pass lacks."""
 
     output: int
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What all earlier passes returned, as a list."""
+    """An input that is the list of an output of all earlier passes."""
 
     output: int
 
@@ -59,33 +57,32 @@ LoopInput: TypeAlias = SameValue | Varying | Carried | Previous | Earlier
 
 
 def loop(
-    forward: Forward, repeat: TypedRepeat, inners: Sequence[Instance], given: Sequence[Mapping[str, Sequence[Ref]]]
+    scope: ForwardScope, repeat: TypedRepeat, inners: Sequence[Instance], given: Sequence[Mapping[str, Sequence[Ref]]]
 ) -> Statement | None:
-    """Return all passes as one statement; None where they differ in more than a loop can say."""
+    """Return all passes as one statement; None where they differ in ways that a loop cannot express."""
     outputs = [[name for name, _ in inner.graph.graph.outputs] for inner in inners]
-    signatures = [forward.classes.inputs(forward.classes.by_key[inner.key]) for inner in inners]
+    signatures = [scope.signature_of(inner) for inner in inners]
     if len(inners) < 2 or any(one != outputs[0] for one in outputs) or any(one != signatures[0] for one in signatures):
         return None
     lists = [{item.name for item in inner.graph.graph.inputs if item.many} for inner in inners]
     if any(one != lists[0] for one in lists):
         return None
-    always, sometimes = signatures[0]
-    flows: dict[str, LoopInput] = {}
-    for name in (*always, *sometimes):
+    inputs: dict[str, LoopInput] = {}
+    for name in signatures[0].parameters:
         refs = [one.get(name, ()) for one in given]
-        own = [[key_of(forward.graph, ref) for ref in one if ref.node == repeat.name] for one in refs]
-        found = _earlier(refs, own) if name in lists[0] else _flow(refs, own)
+        own = [[key_of(scope.graph, ref) for ref in one if ref.node == repeat.name] for one in refs]
+        found = _earlier(refs, own) if name in lists[0] else _loop_input(refs, own)
         if found is None:
             return None
-        flows[name] = found
-    carried = [flow.output for flow in flows.values() if isinstance(flow, Carried)]
+        inputs[name] = found
+    carried = [how.output for how in inputs.values() if isinstance(how, Carried)]
     if len(set(carried)) != len(carried):
         return None
-    return _Passes(forward, repeat, flows, always, outputs[0]).statement(given[0])
+    return _Passes(scope, repeat, inputs, signatures[0], outputs[0]).statement(given[0])
 
 
 def _earlier(refs: Sequence[Sequence[Ref]], own: Sequence[Sequence[Key]]) -> Earlier | None:
-    """Return how a list comes about: in a loop it holds what all earlier passes returned, in their order."""
+    """Return how a list comes about: in a loop it holds an output of all earlier passes, in their order."""
     outputs = {output for keys in own for _, output, _ in keys}
     in_order = all([index for *_, index in keys] == list(range(count)) for count, keys in enumerate(own))
     if len(outputs) > 1 or not in_order or any(len(keys) != len(one) for keys, one in zip(own, refs, strict=True)):
@@ -93,7 +90,7 @@ def _earlier(refs: Sequence[Sequence[Ref]], own: Sequence[Sequence[Key]]) -> Ear
     return Earlier(next(iter(outputs), 0))
 
 
-def _flow(refs: Sequence[Sequence[Ref]], own: Sequence[Sequence[Key]]) -> LoopInput | None:
+def _loop_input(refs: Sequence[Sequence[Ref]], own: Sequence[Sequence[Key]]) -> LoopInput | None:
     """Return how one value comes about; `own` are those of the references that name earlier passes."""
     if not any(own):
         alike = all(one == refs[0] for one in refs)
@@ -106,35 +103,39 @@ def _flow(refs: Sequence[Sequence[Ref]], own: Sequence[Sequence[Key]]) -> LoopIn
 
 
 class _Passes:
-    """The texts of one loop, given values' names."""
+    """The source of one loop."""
 
     def __init__(
-        self, forward: Forward, repeat: TypedRepeat, flows: Mapping[str, LoopInput], always: Sequence[str], outputs: Sequence[str]
+        self,
+        scope: ForwardScope,
+        repeat: TypedRepeat,
+        inputs: Mapping[str, LoopInput],
+        signature: Signature,
+        outputs: Sequence[str],
     ) -> None:
-        self.forward, self.repeat, self.flows, self.always, self.outputs = forward, repeat, flows, always, outputs
+        self.scope, self.repeat, self.inputs, self.signature, self.outputs = scope, repeat, inputs, signature, outputs
         self.count, self.last = len(repeat.passes), repeat.name.rpartition(".")[2]
-        taken = forward.names.values()
-        varying = [name for name, flow in flows.items() if isinstance(flow, Varying)]
+        taken = scope.names.values()
+        varying = [name for name, how in inputs.items() if isinstance(how, Varying)]
         self.each = {name: safe(f"each_{name}", taken) for name in varying}
         self.rows_of = {name: safe(f"{name}s", taken) for name in varying}
-        self.words = parameter_names(list(flows))
         self.modules = modules_of(repeat)
-        self.alone = attribute(repeat.name) if len({*self.modules}) == 1 else ""
-        """The module of all passes, where there is one."""
-        self.carried = {name: flow.output for name, flow in flows.items() if isinstance(flow, Carried)}
-        self.needed = {key for key in forward.read if key[0] == repeat.name}
-        kept = {flow.output for flow in flows.values() if isinstance(flow, Previous | Earlier)}
+        self.module = attribute(repeat.name) if len({*self.modules}) == 1 else ""
+        """The module of all passes; empty where they have several."""
+        self.carried = {name: how.output for name, how in inputs.items() if isinstance(how, Carried)}
+        self.needed = {key for key in scope.read if key[0] == repeat.name}
+        kept = {how.output for how in inputs.values() if isinstance(how, Previous | Earlier)}
         kept |= {key[1] for key in self.needed if key[2] != self.count - 1 or key[1] not in self.carried.values()}
         suffixes = {output: re.sub(r"\W", "_", outputs[output]) or "passes" for output in sorted(kept)}
         self.lists = {output: safe(f"{self.last}_{suffix}", taken) for output, suffix in suffixes.items()}
-        """Outputs kept from every pass, each with its list."""
+        """Outputs that are needed of every pass, each with the variable of their list."""
 
     def statement(self, first: Mapping[str, Sequence[Ref]]) -> Statement:
-        """Return the loop, of which the first pass is given these values."""
-        key = self.forward.key
+        """Return the statement of the loop, given the inputs of the first pass."""
+        key = self.scope.key
         uses = [key(ref) for name in self.carried for ref in first[name]]
-        uses += [key(ref) for flow in self.flows.values() if isinstance(flow, SameValue) for ref in flow.refs]
-        uses += [key(ref) for flow in self.flows.values() if isinstance(flow, Varying) for ref in flow.refs if ref is not None]
+        uses += [key(ref) for how in self.inputs.values() if isinstance(how, SameValue) for ref in how.refs]
+        uses += [key(ref) for how in self.inputs.values() if isinstance(how, Varying) for ref in how.refs if ref is not None]
         pairs = [(key(first[name][0]), (self.repeat.name, output, self.count - 1)) for name, output in self.carried.items()]
         singular = self.last[:-1] if self.last.endswith("s") and len(self.last) > 2 else f"{self.last}_pass"
         written = LoopStatement(
@@ -151,17 +152,17 @@ class _Passes:
         return Statement(sorted(self.needed), uses, lambda _: "", span, name, written)
 
     def rows(self, name: Naming) -> list[tuple[str, str]]:
-        """Return what differs from pass to pass, under a name each."""
+        """Return what differs from pass to pass: for each a variable and its tuple."""
         return [
-            (self.rows_of[key], pattern(["None" if ref is None else name(self.forward.key(ref)) for ref in flow.refs]))
-            for key, flow in self.flows.items()
-            if isinstance(flow, Varying)
+            (self.rows_of[key], pattern(["None" if ref is None else name(self.scope.key(ref)) for ref in how.refs]))
+            for key, how in self.inputs.items()
+            if isinstance(how, Varying)
         ]
 
     def header(self, module: str) -> str:
-        """Return the `for` line."""
+        """Return the `for` line, given the variable of the module."""
         targets, sources = list(self.each.values()), list(self.rows_of.values())
-        if not self.alone:
+        if not self.module:
             walked = (
                 attribute(self.repeat.name) if self.repeat.node.share is None else pattern(list(map(attribute, self.modules)))
             )
@@ -172,10 +173,10 @@ class _Passes:
         return f"for {', '.join(targets)} in {together}:"
 
     def call(self, name: Naming, module: str, current: dict[Key, str]) -> str:
-        """Return the code of one pass."""
+        """Return the call of one pass, given the variables of carried values in `current`."""
         texts = []
-        for key, flow in self.flows.items():
-            match flow:
+        for key, how in self.inputs.items():
+            match how:
                 case Carried(output=output):
                     text = current[self.repeat.name, output, self.count - 1]
                 case Varying():
@@ -186,6 +187,6 @@ class _Passes:
                     kept = self.lists[output]
                     text = f"{kept}[-1] if {kept} else None"
                 case SameValue(refs=refs):
-                    text = name(self.forward.key(refs[0])) if refs else "None"
-            texts.append(text if key in self.always else f"{self.words[key]}={text}")
-        return f"{self.alone or module}({', '.join(texts)})"
+                    text = name(self.scope.key(refs[0])) if refs else "None"
+            texts.append(text if key in self.signature.required else f"{self.signature.parameters[key]}={text}")
+        return f"{self.module or module}({', '.join(texts)})"

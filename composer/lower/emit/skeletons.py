@@ -1,4 +1,5 @@
-"""One class per skeleton: graphs of the same names, blocks and wiring; what differs among them is an argument."""
+"""Skeletons: graphs of the same names, blocks and wiring become one class; what differs among them is an argument of its
+constructor."""
 
 from __future__ import annotations
 
@@ -6,89 +7,83 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from composer.diagnostics import Span
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.language.recipe.defined_block import is_defined
-from composer.lower.emit.block_source import Pasted
+from composer.lower.emit.block_source import CopiedSource
 from composer.lower.emit.constructor_trees import Literal, Nested, New, Passes, Tree, resolve, unify
 from composer.lower.emit.constructors import Constructors
-from composer.lower.emit.forward import Forward
 from composer.lower.emit.identifiers import RESERVED, camel, safe
-from composer.lower.passes.cache_layout import goes_on, writes_along
-from composer.lower.passes.hoist import Hoisted, Hoisting
-from composer.lower.passes.node_queries import inline_fields, is_optional, key_of
+from composer.lower.passes.cache_layout import carry_is_cached, growing_axis
+from composer.lower.passes.hoist import Hoisted, Hoisting, pass_names
+from composer.lower.passes.node_queries import inline_fields, is_optional
 from composer.lower.passes.shared_weights import modules_of
-from composer.memo import Numbering
 
 
 @dataclass(slots=True, eq=False)
 class Instance:
-    """A graph that becomes a module, with what hoisting adds to it."""
+    """A graph that becomes a module."""
 
     graph: TypedGraph
     hoisted: Hoisted
-    path: str
-    key: int
+    """What hoisting adds to the graph."""
+    class_: Class
     attributes: dict[str, Tree] = field(default_factory=dict)
+    """The value of each attribute."""
 
 
 @dataclass(slots=True, eq=False)
 class Class:
-    """A class with its instances."""
+    """A class of the generated module."""
 
     name: str
-    instances: list[Instance]
+    instances: list[Instance] = field(default_factory=list)
     template: dict[str, Tree] = field(default_factory=dict)
+    """The value of each attribute, with a hole for what differs among the instances."""
     holes: list[tuple[str, list[Tree]]] = field(default_factory=list)
-    lines: list[tuple[str, Span | None, str]] = field(default_factory=list)
-    used: set[str] | None = None
-    """The inputs that its forward reads; a mask's own edges stay where the mask is prepared."""
-    remembers: bool = False
-    """Whether it is a step of a scan that goes on from call to call."""
+    """The parameters of the constructor, each with its argument for every instance."""
+    carry_is_cached: bool = False
+    """Whether it is the step of a scan whose carry is cached from call to call."""
     wires: dict[str, dict[str, Wire]] = field(default_factory=dict)
-    """For each block, the wires of all instances together."""
+    """For each block, the wires that it has in any instance, by port."""
 
 
 class Classes:
-    """The classes of a model, inner ones first."""
+    """The classes of a flat program, and the graphs that are their instances."""
 
     def __init__(self, typed: TypedProgram) -> None:
         self.program = typed
         self.hoisting = Hoisting(typed)
-        self.pasted = Pasted()
+        self.copied = CopiedSource()
         self.instances: dict[tuple[TypedGraph, Hoisted], Instance] = {}
-        """Each is one object, which its class holds too."""
-        self.by_key: dict[int, Class] = {}
         self.constructors = Constructors(
-            self.pasted, lambda slot: self._nested(slot.graph, self.hoisting.graph(slot.graph, frozenset()))
+            self.copied, lambda slot: self._nested(slot.graph, self.hoisting.graph(slot.graph, frozenset()))
         )
-        self._keys: Numbering[Any] = Numbering()
-        self._resolved: dict[object, Tree] = {}
-        self._names: set[str] = set()
+        self._by_skeleton: dict[Any, Class] = {}
+        self._constructor_calls: dict[object, Tree] = {}
 
     def all(self) -> list[Class]:
-        """Return every class with its constructor; the model's own is the last."""
+        """Return every class after those that it calls; the model's own is the last."""
         self._instance(self.program.root, self.hoisting.root(), camel(self.program.name))
-        for written in self.by_key.values():
-            self._unify(written)
-        return list(self.by_key.values())
+        for class_ in self._by_skeleton.values():
+            self._unify(class_)
+        return list(self._by_skeleton.values())
 
     def _instance(self, graph: TypedGraph, hoisted: Hoisted, path: str) -> Instance:
         if (graph, hoisted) in self.instances:
             return self.instances[graph, hoisted]
         for node in graph.nodes:
             self._inner(node, hoisted, path)
-        key = self._key(graph, hoisted, path)
-        instance = Instance(graph, hoisted, path, key)
-        self.instances[graph, hoisted] = instance
-        if key not in self.by_key:
-            self.by_key[key] = Class(self._class_name(path), [])
-        self.by_key[key].instances.append(instance)
-        self._merge_wires(self.by_key[key], graph)
-        for name, need in hoisted.local.items():
-            instance.attributes[name] = self.constructors.prepared(need)
+        skeleton = self._skeleton(graph, hoisted)
+        if skeleton not in self._by_skeleton:
+            self._by_skeleton[skeleton] = Class(self._class_name(path))
+        class_ = self._by_skeleton[skeleton]
+        instance = self.instances[graph, hoisted] = Instance(graph, hoisted, class_)
+        class_.instances.append(instance)
+        self._merge_wires(class_, graph)
+        for name, preparation in hoisted.local.items():
+            instance.attributes[name] = self.constructors.hoisted(preparation)
         for node in graph.nodes:
             self._attribute(instance, node)
         return instance
@@ -101,10 +96,10 @@ class Classes:
                 self._instance(node.graph, hoisted.inner[node.name], _name(node, path))
             case TypedScan():
                 step = self._instance(node.graph, hoisted.inner[node.name], path + camel(node.name))
-                self.by_key[step.key].remembers |= goes_on(node, writes_along(self.program))
+                step.class_.carry_is_cached |= carry_is_cached(node, growing_axis(self.program))
             case TypedRepeat():
-                for index, graph in enumerate(node.passes):
-                    self._instance(graph, hoisted.inner[f"{node.name}[{index}]"], path + camel(node.name))
+                for name, graph in zip(pass_names(node), node.passes, strict=True):
+                    self._instance(graph, hoisted.inner[name], path + camel(node.name))
             case TypedBlock():
                 self._in_slots(node, path + camel(node.name))
             case _:
@@ -125,15 +120,14 @@ class Classes:
 
     def _class_name(self, path: str) -> str:
         name, count = path, 1
-        while name in self._names or name in self.pasted.taken or name in RESERVED:
+        while name in self.copied.taken or name in RESERVED:
             count += 1
             name = f"{path}{count}"
-        self._names.add(name)
-        self.pasted.taken.add(name)
+        self.copied.taken.add(name)
         return name
 
-    def _key(self, graph: TypedGraph, hoisted: Hoisted, path: str) -> int:
-        """Return the number of a skeleton: names, blocks and wiring, without values and without optional wires from outside."""
+    def _skeleton(self, graph: TypedGraph, hoisted: Hoisted) -> Any:
+        """Return names, blocks and wiring as a key: without values, and without optional wires from outside."""
         inputs = {item.name for item in graph.graph.inputs}
         optional: set[str] = set()
         nodes = []
@@ -148,7 +142,7 @@ class Classes:
                     node.name,
                     self._kind(node, hoisted),
                     tuple((w.port, w.refs) for w in wires),
-                    self._extra(node, hoisted),
+                    self._hoisted_arguments(node, hoisted),
                     node.node.dropped,
                 )
             )
@@ -157,17 +151,12 @@ class Classes:
                 if not (isinstance(node, TypedBlock) and is_optional(node, wire.port)):
                     optional -= {ref.node for ref in wire.refs}
         given = tuple(item for item in graph.graph.inputs if item.name not in optional)
-        local = tuple((name, type(need.part), need.arguments, need.keywords) for name, need in hoisted.local.items())
-        shape = (given, tuple(hoisted.inputs), local, tuple(nodes), graph.graph.outputs)
-        return self._keys.of(shape)
+        local = tuple((name, type(one.part), one.arguments, one.keywords) for name, one in hoisted.local.items())
+        return (given, tuple(hoisted.inputs), local, tuple(nodes), graph.graph.outputs)
 
-    def _extra(self, node: TypedNode, hoisted: Hoisted) -> Any:
+    def _hoisted_arguments(self, node: TypedNode, hoisted: Hoisted) -> Any:
         if isinstance(node, TypedRepeat):
-            return (
-                tuple(tuple(hoisted.arguments[f"{node.name}[{i}]"].items()) for i in range(len(node.passes)))
-                if not node.node.dropped
-                else ()
-            )
+            return () if node.node.dropped else tuple(tuple(hoisted.arguments[name].items()) for name in pass_names(node))
         return tuple(hoisted.arguments.get(node.name, {}).items())
 
     def _kind(self, node: TypedNode, hoisted: Hoisted) -> Any:
@@ -178,27 +167,26 @@ class Classes:
                 return ("block", inline or (call.function if call else type(part)), node.node.requested_outputs, node.expansions)
             case TypedGroup():
                 return (
-                    ("group", self.instances[node.graph, hoisted.inner[node.name]].key) if not node.node.dropped else ("dropped",)
+                    ("dropped",) if node.node.dropped else ("group", self.instances[node.graph, hoisted.inner[node.name]].class_)
                 )
             case TypedScan():
                 if node.node.dropped:
                     return ("dropped",)
                 ways = (tuple(node.steps.items()), tuple(node.carried.items()), tuple(node.widened.items()), node.place)
-                return ("scan", self.instances[node.graph, hoisted.inner[node.name]].key, ways)
+                return ("scan", self.instances[node.graph, hoisted.inner[node.name]].class_, ways)
             case TypedRepeat():
-                keys = [self.instances[g, hoisted.inner[f"{node.name}[{i}]"]].key for i, g in enumerate(node.passes)]
-                return ("repeat", tuple(keys), node.node.share is not None and modules_of(node))
+                inner = zip(pass_names(node), node.passes, strict=True)
+                classes = tuple(self.instances[graph, hoisted.inner[name]].class_ for name, graph in inner)
+                return ("repeat", classes, node.node.share is not None and modules_of(node))
             case _:
                 assert_never(node)
 
-    def _merge_wires(self, written: Class, graph: TypedGraph) -> None:
+    def _merge_wires(self, class_: Class, graph: TypedGraph) -> None:
         for node in graph.nodes:
             if isinstance(node, TypedBlock):
-                known = written.wires.setdefault(node.name, {})
+                known = class_.wires.setdefault(node.name, {})
                 for wire in node.node.wires:
                     known.setdefault(wire.port, wire)
-
-    # -- constructors
 
     def _attribute(self, instance: Instance, node: TypedNode) -> None:
         if node.node.dropped or is_renewal(node):
@@ -213,8 +201,8 @@ class Classes:
             case TypedGroup() | TypedScan():
                 instance.attributes[node.name] = self._nested(node.graph, instance.hoisted.inner[node.name])
             case TypedRepeat():
-                inner = instance.hoisted.inner
-                items = tuple(self._nested(g, inner[f"{node.name}[{i}]"]) for i, g in enumerate(node.passes))
+                inner = zip(pass_names(node), node.passes, strict=True)
+                items = tuple(self._nested(graph, instance.hoisted.inner[name]) for name, graph in inner)
                 if node.node.share is None:
                     instance.attributes[node.name] = Passes(items)
                 else:
@@ -225,7 +213,7 @@ class Classes:
     def _nested(self, graph: TypedGraph, hoisted: Hoisted) -> Nested:
         return Nested(self.instances[graph, hoisted])
 
-    def _unify(self, written: Class) -> None:
+    def _unify(self, class_: Class) -> None:
         taken = {"self"}
 
         def fresh(path: str) -> str:
@@ -235,36 +223,18 @@ class Classes:
             taken.add(name)
             return name
 
-        for instance in written.instances:
-            instance.attributes = {name: resolve(tree, self._resolved) for name, tree in instance.attributes.items()}
-        names = list(dict.fromkeys(name for instance in written.instances for name in instance.attributes))
+        for instance in class_.instances:
+            instance.attributes = {name: resolve(tree, self._constructor_calls) for name, tree in instance.attributes.items()}
+        names = list(dict.fromkeys(name for instance in class_.instances for name in instance.attributes))
         for name in names:
-            trees = [instance.attributes.get(name, Literal(None)) for instance in written.instances]
-            written.template[name] = unify(trees, name, fresh, written.holes)
-        for position, instance in enumerate(written.instances):
-            keywords = tuple((name, values[position]) for name, values in written.holes)
-            self._resolved[instance] = New(written.name, (), keywords)
-
-    # -- forward
-
-    def inputs(self, written: Class) -> tuple[list[str], list[str]]:
-        """Return the names that a graph is given always, and those that only some instances are given."""
-        if written.used is None:
-            body = Forward(self, written, written.instances[0], {}).all()
-            graph = written.instances[0].graph
-            written.used = {key[0] for statement in body for key in statement.uses} | {
-                key_of(graph, ref)[0] for _, ref in graph.graph.outputs
-            }
-        lists = [
-            [name for name in (*(item.name for item in i.graph.graph.inputs), *i.hoisted.inputs) if name in written.used]
-            for i in written.instances
-        ]
-        everywhere = [name for name in lists[0] if all(name in names for names in lists)]
-        some = [name for name in dict.fromkeys(name for names in lists for name in names) if name not in everywhere]
-        return everywhere, some
+            trees = [instance.attributes.get(name, Literal(None)) for instance in class_.instances]
+            class_.template[name] = unify(trees, name, fresh, class_.holes)
+        for position, instance in enumerate(class_.instances):
+            keywords = tuple((name, values[position]) for name, values in class_.holes)
+            self._constructor_calls[instance] = New(class_.name, (), keywords)
 
 
 def _name(group: TypedGroup, path: str, name: str = "") -> str:
-    """Return a group's class: called after the block that a recipe defines, else after where it stands."""
+    """Return the name of a group's class: that of the block that the recipe defines, else its path."""
     part = group.node.part
     return camel(part.kind) if part is not None and is_defined(part) else path + camel(name or group.name)
