@@ -24,10 +24,10 @@ class Xielu(Activation, kind="xielu"):
     }
 
     def curve(self, x: float) -> float:
-        return (0.8 * x * x if x > 0 else 0.8 * (math.expm1(x) - x)) + x / 2  # where its two numbers start
+        return (0.8 * x * x if x > 0 else 0.8 * (math.expm1(x) - x)) + x / 2  # initial values of both parameters
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
-        negative = x.clamp(max=0)  # where x is large, eˣ would overflow, and its gradient be NaN
+        negative = x.clamp(max=0)  # for large x, eˣ would overflow and its gradient be NaN
         right = F.softplus(self.alpha_p) * x.square()
         left = (0.5 + F.softplus(self.alpha_n)) * (torch.expm1(negative) - negative)
         return torch.where(x > 0, right, left) + 0.5 * x

@@ -211,8 +211,8 @@ class MultiHead(Block):
             q = self.positions.rotate(q, rope)
 
         if k is not None:
-            k = k.transpose(1, 2)  # another attention's, whole: [B, K, S, D]
-        elif self.cache is None or (k := cached(self, "k")) is None:  # those of a memory are made once in a session
+            k = k.transpose(1, 2)  # from another attention, for all positions: [B, K, S, D]
+        elif self.cache is None or (k := cached(self, "k")) is None:  # in a session, those of a memory are computed once
             k = torch.unflatten(self.k(source), -1, (self.kv_heads, -1)).transpose(1, 2)  # [B, K, S, D]
             if self.k_norm is not None:
                 k = self.k_norm(k)
@@ -252,12 +252,12 @@ class MultiHead(Block):
 
 
 def biased(bias: bool | dict[Projection, bool], name: Projection) -> bool:
-    """Return whether a projection adds a learned vector."""
+    """Return whether a projection has a bias."""
     return bias if isinstance(bias, bool) else bias.get(name, False)
 
 
 def head_width(block: MultiHead, sizes: Sizes) -> int | None:
-    """Return the channels of a query where that is a number by now."""
+    """Return the channels of a query, or None if they are not yet known."""
     if block.head_dim is not None:
         return block.head_dim
     return sizes["dim"] // block.heads if isinstance(sizes["dim"], int) else None
@@ -269,7 +269,8 @@ def masked_bias(bias: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tenso
 
 
 class Attention(MultiHead, kind="attention"):
-    """Multi-head attention (MHA, GQA, MQA): `y = out(concat over heads of softmax(scale · q kᵀ) v)`, with q, k, v linear in x.
+    """Multi-head, grouped-query and multi-query attention (MHA, GQA, MQA): `y = out(concat over heads of
+    softmax(scale · q kᵀ) v)`, with q, k, v linear in x.
 
     It is self-attention unless a `memory` is wired, from which keys and values are then computed (cross-attention). Wired `k`
     and `v` replace them with those of another attention, taken after its positional encoding (KV sharing across layers). `bias`

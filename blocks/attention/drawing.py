@@ -1,4 +1,4 @@
-"""How multi-head attention is drawn: what it is called, and what it consists of. `part` is the attention."""
+"""The appearance of multi-head attention in drawings: its look and its pieces. `part` is the attention."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from blocks.core import BlockView, Look, Piece, activation_piece, linear_piece, 
 
 
 def attention_look(part: Any, view: BlockView) -> Look:
-    """Return its look: the name by the number of heads of keys and values, and what is set."""
+    """Return its look: a title that depends on the number of key/value heads, and the fields that are set."""
     cross = "memory" in view.edges
     name, short = "Multi-head attention", "MHA"
     if part.heads == 1:
@@ -39,7 +39,7 @@ def attention_look(part: Any, view: BlockView) -> Look:
 
 
 def attention_pieces(part: Any, view: BlockView) -> Sequence[Piece]:
-    """Return its maps with what is done to queries and keys, the softmax, and what follows."""
+    """Return its pieces: the maps with norms and positions of queries and keys, the softmax, and what follows."""
     wired = frozenset(view.edges)
     pieces: list[Piece] = []
     ends = {name: f"${name}" for name in "qkv" if name in wired}
@@ -65,7 +65,7 @@ def attention_pieces(part: Any, view: BlockView) -> Sequence[Piece]:
 
 
 def _projected(part: Any, view: BlockView, name: str) -> list[Piece]:
-    """Return the map of queries, keys or values, their norm and their positions."""
+    """Return the pieces of queries, keys or values: their map, norm and positions."""
     memory = "$memory" if "memory" in view.edges and name != "q" else "$x"
     pieces = [linear_piece(view, name, f"Linear {name.upper()}", memory, "attn")]
     if name != "v" and part.qk_norm is not None:
@@ -81,7 +81,7 @@ def _projected(part: Any, view: BlockView, name: str) -> list[Piece]:
 
 
 def _scores(part: Any, view: BlockView, ends: dict[str, str], pieces: Sequence[Piece]) -> Piece:
-    """Return the softmax and what goes into it."""
+    """Return the piece of the softmax, with its inputs."""
     look = attention_look(part, view)
     bias = " + bias" if "bias" in view.edges else ""
     mask = "" if look.mask == "full" else " + mask"

@@ -1,4 +1,4 @@
-"""Attention by its formula, for what the fused kernels do not do: softcap, sinks, weights that something reads."""
+"""Attention by its formula, for features that fused kernels lack: softcap, sinks, and weights as an output."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def attention_scores(
 
 
 def attention_weights(scores: torch.Tensor, allowed: torch.Tensor | None, sinks: torch.Tensor | None) -> torch.Tensor:
-    """Return the softmax over the keys that a query sees, in float32 at least; zeros where it sees none. With `sinks` [H], one
-    more score per head takes part, and its share goes nowhere.
+    """Return the softmax over the keys that a query sees, in float32 at least; zeros if it sees none. With `sinks` [H], one more
+    score per head takes part, whose weight is dropped.
     """
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     if allowed is not None:
-        scores = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)  # -inf gives NaN in a row without any key
+        scores = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)  # a row of -inf alone gives NaN
     if sinks is None:
         weights = scores.softmax(dim=-1)
     else:

@@ -16,7 +16,7 @@ def join_heads(x: torch.Tensor) -> torch.Tensor:
 
 
 def nearest_divisors(whole: int, wanted: int) -> str:
-    """Return the divisors of a number that are next to what was wanted, as a hint: `8 and 12 divide 768`."""
+    """Return the divisors of a number nearest to the given one, as a hint: `8 and 12 divide 768`."""
     start = min(wanted, whole)
     below = next((n for n in range(start, max(0, start - 1000), -1) if whole % n == 0), 1)
     above = next((n for n in range(wanted + 1, min(whole, wanted + 1000) + 1) if whole % n == 0), None)
@@ -25,7 +25,7 @@ def nearest_divisors(whole: int, wanted: int) -> str:
 
 
 def check_head_counts(heads: int, kv_heads: int | None) -> None:
-    """Raise `BlockError` where query heads cannot share the key heads evenly."""
+    """Raise `BlockError` if query heads cannot share the key heads evenly."""
     if kv_heads is not None and heads % kv_heads:
         raise BlockError(
             f"{heads} query heads cannot share {kv_heads} key/value heads evenly",

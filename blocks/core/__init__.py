@@ -1,4 +1,4 @@
-"""What a block is: its declaration, and nothing of recipes, graphs or files."""
+"""The block contract: declarations of blocks and other parts, independent of recipes, graphs and files."""
 
 from blocks.core.cache import append_to_cache, cached, load_carry, store_carry
 from blocks.core.cost import Cost

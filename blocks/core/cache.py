@@ -1,4 +1,4 @@
-"""The cache of a module while a session is open: what one call leaves to the next."""
+"""Access to the cache of a module, which a session provides; `holder` is the module, `self` in `forward`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 
 def append_to_cache(holder: Any, name: str, value: Any) -> Any:
-    """Append `value` to the cache slot `name` and return all that it holds; outside a session, return `value` alone.
+    """Append `value` to the cache slot `name` and return the whole slot; outside a session, return `value`.
 
-    The holder declares the slot and its growing axis in `cache_slots`; the session sets its `cache`. A value that does not grow,
+    The block declares the slot and its growing axis in `cache_slots`; the session sets its `cache`. A value that does not grow,
     because it is computed from a memory that stays the same, is stored by the first call and returned by `cached` in later ones.
     """
     cache = holder.cache
@@ -16,7 +16,7 @@ def append_to_cache(holder: Any, name: str, value: Any) -> Any:
 
 
 def cached(holder: Any, name: str) -> Any:
-    """Return the carry that the previous call stored under `name`, or the value that does not grow; None in the first call of a
+    """Return the carry that the previous call stored under `name`, or a slot that does not grow; None in the first call of a
     session, and outside of one.
     """
     cache = holder.cache
@@ -32,7 +32,7 @@ def load_carry(holder: Any, name: str, start: Any) -> Any:
 def store_carry(holder: Any, positions: int, /, **states: Any) -> None:
     """Store the carry for the next call of the session, `positions` further on; outside a session, do nothing.
 
-    The holder declares the names in `carry`.
+    The block declares the names in `carry`.
     """
     cache = holder.cache
     if cache is not None:

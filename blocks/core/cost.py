@@ -1,4 +1,4 @@
-"""What one call of a block computes."""
+"""The cost of a block."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """FLOPs of one forward, a multiply and an add counting as two, as expressions of the block's sizes."""
+    """FLOPs of one forward pass as expressions of the block's sizes; a multiply and an add count as two.
+
+    Examples:
+        >>> from blocks.core import Cost
+        >>> Cost("2 * batch * time * dim * hidden").per_pair
+        ''
+    """
 
     dense: str
-    """What a kernel without knowledge of the mask computes."""
+    """FLOPs if no masked pairs are skipped."""
     per_pair: str = ""
-    """The part of `dense` that is spent per (query, key) pair, for one pair; the mask scales it."""
+    """The part of `dense` that is spent on each (query, key) pair, for one pair; the mask scales it."""
     pairs: str = ""
-    """How many pairs there are without a mask: `batch * time * source`."""
+    """The number of pairs without a mask: `batch * time * source`."""

@@ -1,4 +1,4 @@
-"""A part's fields as the language sees them: what may be written, between which bounds, with which default."""
+"""The fields of a part: what each accepts, its bounds and its default."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pydantic_core import PydanticUndefined
 from blocks.core.part import Builtin, Part
 
 PositiveInt = Annotated[int, annotated_types.Ge(1)]
-"""A width or a count of at least one."""
+"""An integer of at least 1, such as a width or a count."""
 NonNegativeInt = Annotated[int, annotated_types.Ge(0)]
 Probability = Annotated[float, annotated_types.Ge(0), annotated_types.Lt(1)]
 PositiveFloat = Annotated[float, annotated_types.Gt(0)]
@@ -29,20 +29,27 @@ def derived(expression: str) -> Any:
     """Return the default of a field that is computed from the block's sizes and its other fields.
 
     Args:
-        expression: Arithmetic over names of axes and fields, as in `hidden: Size = derived("4 * dim")`.
+        expression: Arithmetic over names of axes and fields.
+
+    Examples:
+        >>> from blocks.core import Block, PositiveInt, derived, fields
+        >>> class Wide(Block):
+        ...     hidden: PositiveInt = derived("4 * dim")
+        >>> fields(Wide)["hidden"].derived
+        '4 * dim'
     """
     return _field(default=None, json_schema_extra={"derived": expression})
 
 
 class NodeRef(str):
-    """The annotation of a field that names a node: the argument of `valid(m)`. Holds the port that carries it."""
+    """The annotation of a field that names a node, such as the argument of `valid(m)`; its value is the name of the port."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """A whole number."""
+    """An integer."""
 
     minimum: int | None = None
     maximum: int | None = None
@@ -72,7 +79,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class String:
-    """A string as it is written, such as a pattern."""
+    """A string that is used verbatim, such as a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,7 @@ class AxisName:
 
 
 AxisRef: TypeAlias = Annotated[str, AxisName()]
-"""The annotation of a field that names an axis."""
+"""The annotation of a field that names an axis of the first input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +98,7 @@ class NodeName:
 
 @dataclass(frozen=True, slots=True)
 class NumberOrNodeRef:
-    """A number, or a reference to a node that gives it: the argument of `prefix(n)`."""
+    """A number, or a reference to a node with the number, such as the argument of `prefix(n)`."""
 
     number: Integer | Real
 
@@ -130,16 +137,25 @@ class Field:
     form: FieldForm
     required: bool
     default: Any
-    """The value where nothing is written; meaningless where `derived` or `required`."""
+    """The default; meaningless if the field is `derived` or `required`."""
     derived: str
-    """The expression that gives the default, or nothing."""
+    """The expression of the default, or an empty string."""
     nullable: bool
-    """Whether `none` may be written."""
+    """Whether the field accepts `none`."""
 
 
 @cache
 def fields(part: type[Part]) -> Mapping[str, Field]:
-    """Return the fields of a part, in the order of their declaration."""
+    """Return the fields of a part by name, in the order of their declaration.
+
+    Args:
+        part: The class of the part.
+
+    Examples:
+        >>> from blocks.core import fields, standard
+        >>> fields(standard()["linear"])["bias"].default
+        True
+    """
     if part.declared is not None:
         return part.declared
     return {name: _describe(name, info) for name, info in part.model_fields.items()}
@@ -203,7 +219,7 @@ def _bound(metadata: list[Any], kind: type, name: str) -> Any:
 
 @cache
 def field_docs(part: type[Part]) -> Mapping[str, str]:
-    """Return the line under each field in the source of the class; read only when asked for."""
+    """Return the string below each field in the source of the class, which is parsed on first use."""
     body = ast.parse(textwrap.dedent(inspect.getsource(part))).body[0]
     assert isinstance(body, ast.ClassDef)
     docs: dict[str, str] = {}

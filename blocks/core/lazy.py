@@ -1,4 +1,4 @@
-"""`torch`, `nn` and `F`, loaded on first use: declarations must be readable where torch is not installed."""
+"""`torch`, `nn` and `F`, imported on first use, so that blocks can be declared without importing torch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 else:
 
     class _Lazy:
-        """A stand-in for a module that is not in `sys.modules`, so that nothing that inspects modules loads it."""
+        """A proxy for a module that is not in `sys.modules`, so that tools that inspect modules do not import it."""
 
         def __init__(self, name: str) -> None:
             self._name = name

@@ -1,4 +1,4 @@
-"""The parts that recipes may name: an immutable value, passed wherever names are looked up."""
+"""The library of the parts that recipes can name, an immutable value that is passed as an argument."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from blocks.errors import ComposerError
 
 
 class NameClash(ComposerError, ValueError):
-    """Two parts want one name."""
+    """Two parts have the same name."""
 
     def __init__(self, name: str, first: type[Part], second: type[Part]) -> None:
         self.name, self.first, self.second = name, first, second
@@ -22,7 +22,13 @@ class NameClash(ComposerError, ValueError):
 
 
 class Library:
-    """Parts by name."""
+    """An immutable mapping from names to parts.
+
+    Examples:
+        >>> from blocks.core import Norm, standard
+        >>> sorted(standard().of(Norm))
+        ['batchnorm', 'groupnorm', 'layernorm', 'rmsnorm']
+    """
 
     def __init__(self, parts: Mapping[str, type[Part]]) -> None:
         self._parts = dict(parts)
@@ -37,18 +43,29 @@ class Library:
         return self._parts[name]
 
     def of(self, family: type[Part]) -> dict[str, type[Part]]:
-        """Return the parts of a family by name, such as all norms."""
+        """Return the parts of a family by name, such as all norms.
+
+        Args:
+            family: A family, such as `Norm`.
+        """
         return {name: part for name, part in self._parts.items() if issubclass(part, family)}
 
     def shadowed_by(self, parts: Iterable[type[Part]]) -> Library:
-        """Return a library in which these parts replace those of the same names."""
+        """Return a library in which these parts replace those of the same name.
+
+        Args:
+            parts: The replacements.
+        """
         return Library({**self._parts, **{part.kind: part for part in parts}})
 
     def with_parts(self, parts: Iterable[type[Part]]) -> Library:
         """Return a library with these parts added.
 
+        Args:
+            parts: The parts to add.
+
         Raises:
-            NameClash: A name is taken.
+            NameClash: The name of a part is taken.
         """
         together = dict(self._parts)
         for part in parts:
@@ -60,9 +77,7 @@ class Library:
 
 @cache
 def standard() -> Library:
-    """Return every part that this package declares, and those that installed packages offer under
-    the entry point `composer.blocks`.
-    """
+    """Return the library of all parts of this package and of installed packages with the entry point `composer.blocks`."""
     import blocks
 
     parts: list[type[Part]] = []
@@ -73,7 +88,7 @@ def standard() -> Library:
 
 
 def parts_in(module: ModuleType) -> list[type[Part]]:
-    """Return the named parts that a module defines itself, in the order of its text."""
+    """Return the named parts that a module defines (rather than imports), in the order of its source."""
     return [
         value
         for value in vars(module).values()

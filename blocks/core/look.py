@@ -1,4 +1,4 @@
-"""What a part looks like in drawings: its title, the facts below it, its color and its icon, and what it consists of."""
+"""The appearance of a part in drawings: its title, facts, color and icon, and the pieces of its inside."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 Hue: TypeAlias = Literal["io", "embed", "pos", "norm", "attn", "cross", "ffn", "moe", "rec", "merge", "loss"]
-"""What a part is, as far as colors tell."""
+"""The color of a box, by the kind of part."""
 Sign: TypeAlias = Literal["+", "×", "‖"]
-"""What a merge is drawn as, in a circle."""
+"""The sign of a merge, drawn in a circle."""
 CURVE_PIECES = 24
-"""Straight pieces of a curve."""
+"""Line segments of a curve, enough to look smooth in an icon."""
 CURVE_REACH = 3.0
-"""A curve is drawn from minus to plus this."""
+"""A curve is drawn from minus this value to plus this value, where activations differ visibly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """A mask as a square of cells: a row for each query, a column for each key, true where it may look."""
+    """A mask as a square of cells: a row for each query, a column for each key, true where it may attend."""
 
     seen: tuple[tuple[bool, ...], ...]
 
@@ -32,7 +32,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class LoopIcon:
-    """An arrow that leads back: what is computed step by step."""
+    """An arrow that leads back, for step-by-step computation."""
 
 
 BlockIcon: TypeAlias = Cells | Curve | LoopIcon
@@ -40,7 +40,7 @@ BlockIcon: TypeAlias = Cells | Curve | LoopIcon
 
 
 def plotted(formula: Callable[[float], float | None]) -> Curve | None:
-    """Return the curve of a formula, scaled to the unit square; None where the formula gives no number."""
+    """Return the curve of a formula, scaled to the unit square; None if the formula is undefined somewhere."""
     places = [2 * step / CURVE_PIECES - 1 for step in range(CURVE_PIECES + 1)]
     heights = [one for place in places if (one := formula(CURVE_REACH * place)) is not None]
     if len(heights) < len(places):
@@ -51,50 +51,56 @@ def plotted(formula: Callable[[float], float | None]) -> Curve | None:
 
 @dataclass(frozen=True, slots=True)
 class SideLook:
-    """What stands beside a block and acts on it: rotary positions, a table that is added."""
+    """A note beside a block about a part that acts on it, such as rotary positions or an added table."""
 
     name: str
-    """Of the field or the parameter, below the block's path."""
+    """The name of the field or parameter, relative to the block's path."""
     title: str
     facts: tuple[str, ...] = ()
     hue: Hue = "pos"
     learned: bool = False
-    """Whether the block's parameters are here."""
+    """Whether the block's parameters belong to this part."""
 
     @property
     def words(self) -> str:
-        """The same in a few words: `RoPE θ 10 000`."""
+        """Title and facts as one text: `RoPE θ 10 000`."""
         return " ".join([self.title, *self.facts]).replace(" = ", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a block is called, and shown as."""
+    """The appearance of a block.
+
+    Examples:
+        >>> from blocks.core import Look
+        >>> Look("Feed-forward", ("768 → 3072 → 768",), "ffn").detail
+        '768 → 3072 → 768'
+    """
 
     title: str
     facts: tuple[str, ...] = ()
-    """What stands below the title, the most important first."""
+    """Lines below the title, the most important first."""
     hue: Hue = "io"
     icon: BlockIcon | None = None
     mask: str = ""
     """The mask in words."""
     known_mask: str = ""
-    """A word for a mask that its picture already tells; empty where the words are needed."""
+    """A word for a mask whose picture suffices; empty if the text is needed."""
     sides: tuple[SideLook, ...] = ()
     sign: Sign | None = None
-    """For what is drawn as a circle."""
+    """The sign of a block that is drawn as a circle."""
     double: bool = False
-    """Whether it takes a second stream, which a second border shows."""
+    """Whether it takes a second stream, shown by a second border."""
     quiet: bool = False
-    """Whether a picture of the architecture leaves it out: it does nothing but in training."""
+    """Whether drawings leave it out, since it acts only in training."""
     short: str = ""
-    """A few letters for the overview: `GQA`."""
+    """An abbreviation for the overview: `GQA`."""
     after: str = ""
-    """What happens in training to what it gives."""
+    """A note about what training does to its output, such as dropout."""
 
     @property
     def spelled(self) -> Look:
-        """The same for a box, where there is no room for a circle."""
+        """The look with its sign in the title, for a box instead of a circle."""
         if self.sign is None or self.sign == "‖":  # not every font has this one
             return self
         return replace(self, title=f"{self.sign} {self.title.lower()}")
@@ -107,57 +113,57 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class BlockView:
-    """What a look may depend on beside the part's own fields: the place that the part has in a model."""
+    """The place of a block in a model, on which its look may depend besides its fields."""
 
     name: str
-    """Of the node."""
+    """The name of the node."""
     sizes: Mapping[str, Any] = field(default_factory=dict)
-    """Axes of the ports and numeric fields by name: numbers, or expressions of the model's own axes."""
+    """Axes of the ports and numeric fields by name: numbers, or expressions of the model's axes."""
     settings: tuple[str, ...] = ()
     """The fields that are set, in words: `heads 12`, `mask causal`, `no bias`."""
     edges: Mapping[str, str] = field(default_factory=dict)
-    """What each wired port reads, by the name of the node or input."""
+    """The name of the node or input that each wired port reads."""
     optional: frozenset[str] = frozenset()
-    """Ports that read what may be left out."""
+    """Ports that read an optional input."""
     learns: bool = False
     """Whether the block has parameters of its own, outside of its slots."""
     modules: Mapping[str, tuple[int, int, bool]] = field(default_factory=dict)
     """Its linear maps: name to inputs, outputs and whether there is a bias."""
     slots: Mapping[str, Look | None] = field(default_factory=dict)
-    """The look of what fills each slot with a module, by the module's name; None for a graph."""
+    """The look of the part in each slot with a module, by the module's name; None for a graph."""
     head: str = ""
-    """What a map is called that gives the model's logits: `LM head`."""
+    """The title of a linear map that computes the model's logits: `LM head`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One of those that a block consists of."""
+    """A piece of the inside of a block."""
 
     name: str
     look: Look
     reads: tuple[tuple[str, str], ...]
-    """Names of pieces, or `$port` of the block, each with the port that it goes to; the stream has none."""
+    """Names of pieces, or `$port` of the block, each with the port that reads it, which is empty for the stream."""
     parameters: tuple[str, ...] = ()
-    """Of the block, those that are this piece's: names of maps or of slots."""
+    """The parameters of the block that belong to this piece: names of maps or slots."""
     gives: tuple[str, ...] = ()
-    """The block's outputs that it makes."""
+    """The outputs of the block that it computes."""
     stream_ports: tuple[str, ...] = ()
-    """Ports that read the stream although they are named: queries, keys and values."""
+    """Named ports that read the stream: queries, keys and values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """How a block is drawn that opens as experts side by side, with a router in front of them."""
+    """The parts of a block that is drawn as experts side by side, with a router in front of them."""
 
     experts: int
-    """How many there are."""
+    """Number of experts."""
     visits: str
-    """How many visits to experts there are in a sequence, as an expression of `time` and `experts`."""
+    """Number of visits to experts in a sequence, as an expression of `time` and `experts`."""
     facts: tuple[str, ...]
-    """How experts are chosen."""
+    """How experts are selected."""
     maps: tuple[str, ...]
     """The router's linear maps, by their names in the block."""
     expert: str = "expert"
-    """The slot of what each of them computes."""
+    """The slot of the expert."""
     shared: str = "shared"
-    """The slot of what every position visits."""
+    """The slot of the shared expert."""

@@ -1,6 +1,6 @@
-"""What a part of a model is: one class that declares its fields, ports, weights, forward, cost and look."""
+"""The base of all parts: a class that declares fields, ports, weights, forward, cost and look."""
 
-# Annotations are evaluated here, once: as text, pydantic would evaluate those of `Part` anew for each class below it.
+# No `from __future__ import annotations`: pydantic would evaluate the annotations of `Part` again for every subclass.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from blocks.core.cost import Cost
 
 Sizes: TypeAlias = Mapping[str, Any]
-"""Axis symbols and fields of a block, by name: numbers, or expressions of the model's own axes."""
+"""Axis symbols and fields of a block by name: numbers, or expressions of the model's axes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """Where a part was published."""
+    """The publication of a part."""
 
     title: str
     reference: str
@@ -30,8 +30,7 @@ class Paper:
 
 
 class BlockError(ComposerError):
-    """A mistake that a part reports: a sentence in the user's words, the field or the port that it is about, and the code of the
-    error where it has one of its own."""
+    """A mistake that a part reports: a message in the user's words, the field or port concerned, and optionally an error code."""
 
     def __init__(
         self, message: str, *, field: str | None = None, hint: str = "", code: str = "", port: str = "", index: int | None = None
@@ -39,20 +38,20 @@ class BlockError(ComposerError):
         super().__init__(message)
         self.message, self.field, self.hint, self.code, self.port = message, field, hint, code, port
         self.index = index
-        """Which of the values at a port that takes several."""
+        """Index of the value, for a port that takes several."""
 
 
 @dataclass(frozen=True, slots=True)
 class PerCall:
-    """A slot whose part is computed once per call of the model, in the outermost scope where its inputs live; `forward` receives
+    """A slot whose part is computed once per call of the model, in the outermost graph that has its inputs; `forward` receives
     the result as a keyword argument."""
 
     slot: str
-    """The field that holds the part; its `prepare` is called."""
+    """The field of the slot; the `prepare` of its part is called."""
     ports: tuple[str, ...]
-    """The holder's ports that `prepare` takes, in order; the part's own `node_refs` follow them."""
+    """The block's ports that are passed to `prepare`, in order, followed by the part's own `node_refs`."""
     sizes: Mapping[str, str] = None  # type: ignore[assignment]  # replaced below; a frozen default for a mapping
-    """What `prepare` needs to know of the holder, as attributes of the part: name to axis expression."""
+    """Sizes of the block that `prepare` needs, set as attributes of the part: name to axis expression."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", dict(self.sizes or {}))
@@ -62,72 +61,75 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def declaration(method: Method) -> Method:
-    """Mark a method of a family, and with it those that override it, as one that declares: it runs in no model, and stands in
-    no exported source. The methods of `Part` are such by themselves.
+    """Mark a method of a family, and methods that override it, as a declaration, which never runs in a model and is not exported.
+    All methods of `Part` but `forward` are declarations without this mark.
+
+    Args:
+        method: The method.
     """
     method.__declares__ = True  # type: ignore[attr-defined]  # functions take attributes
     return method
 
 
 class Part(BaseModel):
-    """A piece of a model. Its direct subclasses are the families (block, norm, activation, mask, positions …);
-    an annotation with a family is a slot that any part of the family fills.
+    """A piece of a model. Its direct subclasses are the families (block, norm, activation, mask, positions …); a field annotated
+    with a family is a slot, which any part of the family can fill.
 
-    A part with `outputs` can stand as a node of a graph. It computes by `forward`, whose `self` is the module that holds
-    fields and weights as attributes, or expands into the nodes of `graph`.
+    A part with `outputs` can be a node of a graph. It computes by `forward`, whose `self` is a module with the fields and weights
+    as attributes, or expands into the nodes of `graph`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, arbitrary_types_allowed=True)
 
     kind: ClassVar[str] = ""
-    """The name recipes use."""
+    """The name in recipes."""
     declared: ClassVar[Mapping[str, Any] | None] = None
-    """Its fields, where they are no attributes of the class: those of a block that a recipe defines."""
+    """The fields of a block that a recipe defines, which are not attributes of the class."""
     paper: ClassVar[Paper | None] = None
     inputs: ClassVar[Mapping[str, str]] = {}
     """Port to type: `{"x": "float[batch, time, dim]", "memory?": …, "xs*": …}`; `?` optional, `*` variadic."""
     outputs: ClassVar[Mapping[str, str]] = {}
-    """Port to type, the default first; one with `?` is computed only where something reads it (see `requested_outputs`)."""
+    """Port to type, the default first; one with `?` is computed only if something reads it (see `requested_outputs`)."""
     axis_defaults: ClassVar[Mapping[str, str]] = {}
-    """The axis that stands for an axis of an unwired port: `{"source": "time"}`."""
+    """The axis that replaces an axis of an unwired port: `{"source": "time"}`."""
     position_inputs: ClassVar[Mapping[str, str]] = {}
     """Optional ports that receive the positions of an axis unless something else is wired: `{"position_ids": "time"}`."""
     shape_only_inputs: ClassVar[tuple[str, ...]] = ()
-    """Inputs of which only the shape is read, never the numbers."""
+    """Inputs of which only the shape is read, never the values."""
     cache_slots: ClassVar[Mapping[str, str]] = {}
-    """What the cache holds from call to call while decoding, name to type; it grows along the axis that the model grows."""
+    """Tensors that the cache keeps from call to call while decoding, name to type; they grow along the model's growing axis."""
     carry: ClassVar[Mapping[str, str]] = {}
     """The recurrent state that each call passes to the next while decoding, name to type; its first axis is the batch. It is
     replaced at each call, so a session with a carry cannot be truncated."""
     mean_outputs: ClassVar[Mapping[str, str]] = {}
-    """Outputs that are means over something whose number differs between batches, such as positions, with that number."""
+    """Outputs that are means over a number of terms that differs between batches, such as positions, with that number."""
     batch_dependent: ClassVar[bool] = False
     """Whether the rows of a batch depend on one another in training, so that gradient accumulation is not exact."""
     node_refs: ClassVar[Mapping[str, str]] = {}
-    """Fields that name nodes (a mask's `m`), each with the type it takes over the axes `batch`, `query`, `key`."""
+    """Fields that name nodes (a mask's `m`), each with its type over the axes `batch`, `query`, `key`."""
     graph: ClassVar[str] = ""
-    """The expansion, in the language of recipes; its fields are the params, and the first input is `input`."""
+    """The nodes that the block expands into, in the recipe language; its fields are params, and its first input is `input`."""
     weights: ClassVar[Weights | Callable[..., Weights]] = {}
     """Name to weight; or a method of (sizes, wired ports) that returns the mapping."""
     buffers: ClassVar[Mapping[str, Tensor] | Callable[..., Mapping[str, Tensor]]] = {}
-    """What the block keeps from call to call without learning it, such as running means, or a method that returns it: saved with
-    the model, moved by no optimizer, started as declared whatever `init` says."""
+    """Tensors that are kept from call to call but not trained, such as running means, or a method that returns them: saved with
+    the model, ignored by the optimizer, and initialized as declared, regardless of `init`."""
     forward: ClassVar[Callable[..., Any] | None] = None
     named_by: ClassVar[str] = ""
-    """A field that lists the names of the outputs, where `outputs` is empty."""
+    """A field that lists the names of the outputs, if `outputs` is empty."""
     broadcasts: ClassVar[bool] = False
-    """Whether inputs match by the names of their axes, the missing ones expanded before `forward` sees them."""
+    """Whether inputs are aligned by the names of their axes, and missing ones expanded before `forward`."""
     renewed_by: ClassVar[str] = ""
-    """The field that names the node whose value it has in the next call, for a state: it also has a field `shape`, no inputs, and
-    a method `renew(value)`."""
+    """For a state, the field that names the node with its next value; a state also has a field `shape`, no inputs, and a method
+    `renew(value)`."""
     vocab_field: ClassVar[str] = ""
-    """The field that says how many ids there are."""
+    """The field with the number of ids."""
     length_field: ClassVar[str] = ""
-    """The field that says how many positions there are at most."""
+    """The field with the maximum number of positions."""
     title: ClassVar[str] = ""
-    """What drawings call it; without it, its kind in words."""
+    """The name in drawings; by default, the kind in words."""
     dissolved: ClassVar[bool] = False
-    """Whether drawings show the nodes of its `graph` among those around it, without a frame."""
+    """Whether drawings show the nodes of its `graph` without a frame."""
 
     def __init_subclass__(cls, kind: str = "", **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -137,66 +139,110 @@ class Part(BaseModel):
         cls.kind = kind
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
-        """Raise `BlockError` where the fields contradict each other, the sizes or the wired ports."""
+        """Raise `BlockError` if the fields contradict each other, the sizes or the wired ports.
+
+        Args:
+            sizes: The axis symbols of the ports and the numeric fields.
+            wired: The names of the wired ports.
+        """
 
     def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[BlockError]:
-        """Return warnings: what is sound and probably not meant."""
+        """Return warnings about settings that are valid but probably not intended.
+
+        Args:
+            sizes: The axis symbols of the ports and the numeric fields.
+            wired: The names of the wired ports.
+        """
         return ()
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any] | None:
-        """Return the type of each output where `outputs` cannot say it (ports that depend on fields): as text, or as the type of
-        an input with other axes."""
+        """Return the type of each output if `outputs` cannot express it: as text, or as the type of an input with other axes.
+
+        Args:
+            inputs: The types of the wired inputs.
+            sizes: The axis symbols of the ports and the numeric fields.
+        """
         return None
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
-        """Return plain values by name that `forward` and `cost` need of the input types besides `sizes`."""
+        """Return plain values by name that `forward` and `cost` need besides `sizes`, such as the index of an axis.
+
+        Args:
+            inputs: The types of the wired inputs.
+            sizes: The axis symbols of the ports and the numeric fields.
+        """
         return {}
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
-        """Return the sizes of the axes along which positions depend on each other, other than through a mask or the cache."""
+        """Return the sizes of the axes along which positions depend on each other, other than through a mask or the cache.
+
+        Args:
+            sizes: The axis symbols of the ports and the numeric fields.
+        """
         return ()
 
     def per_call(self, wired: frozenset[str]) -> Mapping[str, PerCall]:
-        """Return keyword arguments of `forward` that are computed once per call of the model, with their slots."""
+        """Return the keyword arguments of `forward` that are computed once per call of the model, with their slots.
+
+        Args:
+            wired: The names of the wired ports.
+        """
         return {}
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> "Cost | None":
-        """Return the FLOPs of one call as expressions of the sizes; None: two per weight of every matrix and position."""
+        """Return the FLOPs of one call as expressions of the sizes; None for two per weight of every matrix and position.
+
+        Args:
+            sizes: The axis symbols of the ports and the numeric fields.
+            wired: The names of the wired ports.
+        """
         return None
 
     def build(self, sizes: Sizes) -> "Call | None":
-        """Return the constructor call of a foreign module that equals this part (`nn.Linear`); None: the part's own `forward`."""
+        """Return the constructor call of a torch module that equals this part, such as `nn.Linear`; None to use `forward`.
+
+        Args:
+            sizes: The axis symbols of the ports and the numeric fields.
+        """
         return None
 
     def inline(self) -> str | None:
-        """Return the forward as one Python expression: `{x}` a port or a field, `{xs: + }` all of a variadic port
-        joined by ` + `.
+        """Return the forward as one Python expression, in which `{x}` is a port or a field, and `{xs: + }` all values of a
+        variadic port joined by ` + `; None to use `forward`.
         """
         return None
 
     @classmethod
     def called(cls) -> str:
-        """Return what drawings call it."""
+        """Return the name in drawings."""
         return cls.title or spoken(cls.kind)
 
     def look(self, view: BlockView) -> Look:
-        """Return what it looks like in drawings, from its fields and from its place in a model; drawings add its `icon`."""
+        """Return the appearance in drawings, without the icon, which drawings add.
+
+        Args:
+            view: The block's place in a model.
+        """
         return Look(self.called(), view.settings, "embed" if view.learns else "io")
 
     def icon(self) -> BlockIcon | None:
-        """Return the small picture that stands in its box; None: that of its `look`, if that has one."""
+        """Return the small picture in its box; None for that of its `look`, if any."""
         return None
 
     def inside(self, view: BlockView) -> Sequence[Piece]:
-        """Return what it consists of, in the order in which that computes; nothing for what drawings do not open."""
+        """Return the pieces for drawings of its inside, in the order of computation; none if it cannot be opened.
+
+        Args:
+            view: The block's place in a model.
+        """
         return ()
 
     def mixture(self) -> Mixture | None:
-        """Return its experts and its router, for a block that drawings open as such."""
+        """Return its experts and router, for a block that is drawn as a mixture of experts."""
         return None
 
     def drop_rate(self) -> float | None:
-        """Return the probability of a zero, for a block that does nothing else: drawings say it above what it reads."""
+        """Return the dropout rate of a block that is only a dropout, which drawings note above its input."""
         return None
 
 
@@ -205,7 +251,7 @@ class Call:
     """A constructor call of plain values: `Call("nn.Linear", ("dim", "out"), {"bias": False})`."""
 
     function: str
-    """`nn.Linear`, or `package.module:Name` for a module of one's own."""
+    """`nn.Linear`, or `package.module:Name` for a module of your own."""
     arguments: tuple[Any, ...] = ()
     keywords: Mapping[str, Any] = None  # type: ignore[assignment]  # replaced below
 
@@ -214,19 +260,19 @@ class Call:
 
 
 class Block(Part):
-    """A node of a graph that is none of the narrower families."""
+    """A block that belongs to none of the narrower families."""
 
 
 class Expert(Block):
-    """A block that can also stand in many copies, of which each computes a part of the rows."""
+    """A block that a mixture of experts can replicate; each copy computes some of the rows."""
 
     grouped: ClassVar[type[Part]]
     """Its grouped form, many copies in one module: the same fields, every parameter with the copies along a first axis, and a
-    `forward` that takes the rows sorted by copy and how many each copy has."""
+    `forward` that takes the rows sorted by copy and the number of rows of each copy."""
 
 
 class Norm(Part):
-    """Brings what it is given to a common scale; the type does not change."""
+    """Normalizes its input to a common scale; the type does not change."""
 
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., dim]"}
@@ -239,20 +285,24 @@ class Norm(Part):
 
 
 class Activation(Part):
-    """A curve applied to each number alone."""
+    """A nonlinear function applied to each element."""
 
     gated_title: ClassVar[str] = ""
-    """What a feed-forward layer is called that it gates: `SwiGLU`."""
+    """The title of a feed-forward layer that it gates: `SwiGLU`."""
     approximate: ClassVar[bool] = False
-    """Whether it stands in for the curve that `gated_title` is about, so that drawings add its own title."""
+    """Whether it approximates the activation of `gated_title`, so that drawings add its own title."""
 
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 
     @declaration
     def curve(self, x: float) -> float | None:
-        """Return what it makes of a number, without torch, which drawings do not load; None where no icon can show it. Learned
-        numbers are those that it starts with."""
+        """Return the activation of a number in plain Python, since drawings do not import torch; None to have no icon. Learned
+        parameters have their initial values.
+
+        Args:
+            x: The number.
+        """
         return None
 
     def icon(self) -> BlockIcon | None:
@@ -263,7 +313,7 @@ class Activation(Part):
 
 
 class Builtin(Part):
-    """The default of a slot that the holder implements itself, such as the output projection of attention."""
+    """The default of a slot that the block implements itself, such as the output projection of attention."""
 
 
 def look_with_icon(part: Part, view: BlockView) -> Look:
@@ -273,12 +323,31 @@ def look_with_icon(part: Part, view: BlockView) -> Look:
 
 
 def is_node(part: type[Part]) -> bool:
-    """Return whether a part can be a node of a graph: it has outputs."""
+    """Return whether a part has outputs, and so can be a node of a graph.
+
+    Args:
+        part: The class of the part.
+
+    Examples:
+        >>> from blocks.core import is_node, standard
+        >>> is_node(standard()["linear"]), is_node(standard()["causal"])
+        (True, False)
+    """
     return bool(part.outputs) or part.output_types is not Part.output_types
 
 
 def declares(part: type[Part], method: str) -> bool:
-    """Return whether a method declares rather than runs: all that `Part` has but `forward`, and what a family marks."""
+    """Return whether a method is a declaration: one of `Part` other than `forward`, or one marked with `@declaration`.
+
+    Args:
+        part: The class of the part.
+        method: The name of the method.
+
+    Examples:
+        >>> from blocks.core import declares, standard
+        >>> declares(standard()["relu"], "curve"), declares(standard()["relu"], "forward")
+        (True, False)
+    """
     if method in vars(Part):
         return method != "forward"
     return any(getattr(vars(owner).get(method), "__declares__", False) for owner in part.__mro__)
@@ -286,6 +355,9 @@ def declares(part: type[Part], method: str) -> bool:
 
 def ports(part: type[Part]) -> dict[str, str]:
     """Return the input ports of a part with their marks: `"?"` for an optional one, `"*"` for one that takes several values.
+
+    Args:
+        part: The class of the part.
 
     Examples:
         >>> from blocks.core import ports

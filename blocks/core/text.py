@@ -1,4 +1,4 @@
-"""Numbers, sizes and names as texts."""
+"""Numbers, sizes and names as text."""
 
 from __future__ import annotations
 
@@ -14,30 +14,66 @@ LETTERS = {
     "width": "W",
     "channels": "C",
 }
-"""Axes by the letters of the field."""
+"""The usual letters of axes."""
 NARROW = "\u00a0"
-"""What stands between groups of three digits."""
+"""The separator of thousands."""
 
 
 def number(value: float) -> str:
-    """Return a number as one would write it, every digit of it: `10000`, `1e-05`, `0.1`."""
+    """Return a number with all of its digits: `10000`, `1e-05`, `0.1`.
+
+    Args:
+        value: The number.
+
+    Examples:
+        >>> from blocks.core import number
+        >>> number(10000.0)
+        '10000'
+    """
     return str(int(value)) if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15) else repr(value)
 
 
 def grouped(value: float) -> str:
-    """Return a number with its thousands apart, from five digits on: `4096`, `14 336`."""
+    """Return a number with separated thousands, from five digits on: `4096`, `14 336`.
+
+    Args:
+        value: The number.
+
+    Examples:
+        >>> from blocks.core import grouped
+        >>> grouped(4096)
+        '4096'
+    """
     text = number(value)
     return f"{int(text):,}".replace(",", NARROW) if text.isdigit() and len(text) > 4 else text
 
 
 def size(dim: Any) -> str:
-    """Return the size of an axis, a number or an expression of axes: `4096`, `T + 1`."""
+    """Return the size of an axis as text: `4096`, `T + 1`.
+
+    Args:
+        dim: A number, or an expression of the model's axes.
+
+    Examples:
+        >>> from blocks.core import size
+        >>> size("time + 1")
+        'T + 1'
+    """
     if isinstance(dim, int):
         return grouped(dim)
     return re.sub(r"[A-Za-z_]\w*", lambda found: LETTERS.get(found[0], found[0]), str(dim))
 
 
 def spoken(name: str) -> str:
-    """Return a name of a recipe as a title: `cross_attention` is `Cross attention`."""
+    """Return a name of a recipe as a title.
+
+    Args:
+        name: The name.
+
+    Examples:
+        >>> from blocks.core import spoken
+        >>> spoken("cross_attention")
+        'Cross attention'
+    """
     words = re.sub(r"(?<=[a-z])(?=\d)", " ", name.replace("_", " ").strip())
     return words[:1].upper() + words[1:]

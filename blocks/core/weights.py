@@ -1,4 +1,4 @@
-"""What a block learns: names, shapes, roles and initial values."""
+"""Declarations of the parameters of a block: names, shapes, roles and initial values."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 ParameterRole = Literal["matrix", "embedding", "gain", "bias", "experts", "state", "table"]
-"""What a parameter is for; decides weight decay, precision and sharding, never its number of dimensions.
-`table` is a table of positions."""
+"""The role of a parameter, which determines weight decay; its number of dimensions does not. `table` is a table of positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +16,7 @@ class Init:
 
     how: Literal["normal", "uniform", "constant"]
     value: float | str
-    """Standard deviation, half width, or the value itself: a number, or the name of a field that holds it."""
+    """Standard deviation, half width or constant: a number, or the name of a field with the number."""
 
 
 ZEROS = Init("constant", 0.0)
@@ -34,7 +33,7 @@ class Tensor:
     when: str = ""
     """A boolean field without which there is no such parameter."""
     zero_row: str = ""
-    """A field that names a row that starts as zeros, whatever the initializer; none where the field is none."""
+    """A field with the index of a row that is initialized to zeros; ignored if the field is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +47,15 @@ class LinearWeights:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The part in one of the block's slots, as a sub-module under the name."""
+    """The part in one of the block's slots, as a submodule under the name."""
 
     field: str
     given: str
-    """The type of what the block feeds it, over the block's sizes."""
+    """The type of its input, over the block's sizes."""
     outputs: str = ""
-    """The type it must return; without it, the type it is given."""
+    """The type that it must return; by default, that of its input."""
     count: str = ""
-    """How many copies of an `Expert` there are; without it, one part by itself."""
+    """The number of copies of an `Expert`; by default, a single part."""
 
 
 Weight: TypeAlias = Tensor | LinearWeights | Slot

@@ -64,4 +64,4 @@ class Embedding(Block, kind="embedding"):
         return Look(f"{names[ids]} embedding" if ids in names else self.called(), tuple(facts), "embed")
 
     def forward(self: Any, ids: torch.Tensor) -> Any:
-        return F.embedding(ids, self.weight, self.padding_idx) * self.scale  # no gradient reaches the row of the padding
+        return F.embedding(ids, self.weight, self.padding_idx) * self.scale  # the row of the padding gets no gradient

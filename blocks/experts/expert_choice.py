@@ -26,14 +26,14 @@ class ExpertChoice(Router, kind="expert_choice_router"):
         return f"experts * ((time * {self.capacity_factor} + experts - 1) // experts)"
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
-        experts = sizes.get("experts")  # the holder asks again, with its experts
+        experts = sizes.get("experts")  # the moe block calls again, with its number of experts
         if isinstance(experts, int) and self.capacity_factor > experts:
             raise BlockError(
                 f"a position cannot be assigned to {self.capacity_factor} of {experts} experts", field="capacity_factor"
             )
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
-        return [sizes["time"]]  # an expert chooses among all positions of a sequence, the later ones too
+        return [sizes["time"]]  # an expert selects among all positions of a sequence, including later ones
 
     def facts(self) -> tuple[str, ...]:
         return ("experts choose", f"capacity {grouped(self.capacity_factor)}")

@@ -1,4 +1,4 @@
-"""Linear maps of many experts at once, each applied to its own rows: one operator for torch, since their numbers are data."""
+"""Linear maps of many experts, each applied to its own rows, as one torch operator, since the numbers of rows are data."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from blocks.core import torch
 
 def grouped_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, counts: torch.Tensor) -> torch.Tensor:
     """Multiply rows x [N, D] by the maps weight [E, O, D], bias [E, O] of their experts: the first counts[0] by the first map,
-    the next counts[1] by the second. Rows beyond belong to no expert and come out as zeros. `register_grouped_linear` has run.
+    the next counts[1] by the second. Rows after these belong to no expert and become zeros. Requires `register_grouped_linear`.
     """
     device = x.device.type
     if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
-        x = x.to(torch.get_autocast_dtype(device))  # inside the operator nothing casts by itself
+        x = x.to(torch.get_autocast_dtype(device))  # autocast does not apply inside the operator
     y: torch.Tensor = torch.ops.composer.grouped_linear(x, weight.to(x.dtype), counts)  # [N, O]
     if bias is None:
         return y
@@ -25,8 +25,8 @@ def grouped_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | N
 
 
 def register_grouped_linear() -> None:
-    """Register the operator with torch, once in a process: a loop over experts, in which no row visits an expert that is not its
-    own. A graph without breaks holds it as one call.
+    """Register the operator with torch, once per process: a loop over experts, each of which computes only its own rows. In a
+    compiled graph it is a single call.
     """
     if hasattr(torch.ops.composer, "grouped_linear"):
         return
@@ -54,7 +54,7 @@ def register_grouped_linear() -> None:
 
 
 def each_forward(x: torch.Tensor, weight: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
-    """Return y [N, O]: the rows of each expert by its map."""
+    """Return y [N, O]: the rows of each expert, multiplied by its map."""
     y, start = x.new_zeros(x.shape[0], weight.shape[1]), 0
     for matrix, count in zip(weight.unbind(), counts.tolist(), strict=True):
         if count:

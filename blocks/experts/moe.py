@@ -39,7 +39,7 @@ class MixtureOfExperts(Block, kind="moe"):
     experts: PositiveInt
     """Number of experts; `num_experts` or `num_local_experts` in transformers."""
     expert: Expert
-    """The block that each expert is, with parameters of its own."""
+    """The block that is replicated for each expert, with separate parameters."""
     router: Router = TopK(top_k=2)
     """Assigns positions to experts and weights their outputs."""
     shared: Block | None = None
@@ -86,7 +86,7 @@ class MixtureOfExperts(Block, kind="moe"):
 
     def forward(self: Any, x: torch.Tensor, correction: torch.Tensor | None = None) -> Any:
         routes = self.router.route(self, x, correction)
-        order = routes.experts.argsort(stable=True)  # [visits]; those of one expert together, those of none last
+        order = routes.experts.argsort(stable=True)  # [visits]; sorted by expert, those without one last
         rows = routes.rows[order]
         counts = (routes.experts[:, None] == torch.arange(self.experts, device=x.device)).sum(0)  # [E]
         visited = self.expert(x.flatten(0, 1)[rows], counts)  # [visits, D]

@@ -1,4 +1,4 @@
-"""Who visits which expert: what routers have in common."""
+"""The base of routers, and the routes that they return."""
 
 from __future__ import annotations
 
@@ -11,52 +11,50 @@ if TYPE_CHECKING:
 
 
 class Routes(NamedTuple):
-    """Visits of rows to experts, in any order, and what the losses of balance are made from."""
+    """The assignments of rows to experts ("visits"), in any order, and the inputs of the load-balancing losses."""
 
     rows: Tensor
-    """Which row, [visits]; a row is a position of a sequence, [B · T]."""
+    """The row of each visit, [visits]: an index of a position among [B · T]."""
     experts: Tensor
-    """Which expert it visits, [visits]; E for none."""
+    """The expert of each visit, [visits]; E for none."""
     weights: Tensor
-    """The factor of what the expert makes of it, [visits]."""
+    """The weight of the expert's output, [visits]."""
     logits: Tensor
-    """What the choice is made from, [B, T, E]."""
+    """The logits of the router, [B, T, E]."""
     shares: Tensor
-    """A positive number for each expert that sums to 1, [B, T, E]."""
+    """The probabilities of the experts at each position, [B, T, E]."""
     load: Tensor
-    """The share of rows that want each expert, before any capacity, [E]."""
+    """The share of rows that select each expert, before any capacity, [E]."""
 
 
 class Router(Part):
-    """Chooses, for each position, which experts it visits and with which weights. What it learns stands in its holder: a map
-    `gate` of the width to the number of experts, and others by name.
+    """Assigns positions to experts, with weights. Its parameters belong to the `moe` block: a linear map `gate` from the width to
+    the number of experts, and others by name.
     """
 
     maps: ClassVar[tuple[str, ...]] = ("gate",)
     corrected: ClassVar[bool] = False
-    """Whether a correction can be added to the scores by which it chooses."""
+    """Whether a correction can be added to the scores that select experts."""
 
     @declaration
     def visits(self) -> str:
-        """Return how many visits there are in a sequence, as an expression of `time` and `experts`."""
+        """Return the number of visits in a sequence, as an expression of `time` and `experts`."""
         raise NotImplementedError
 
     @declaration
     def facts(self) -> tuple[str, ...]:
-        """Return how experts are chosen, in a few words, the most important last."""
+        """Return short facts for drawings about how experts are selected, the most important last."""
         own = ((name, getattr(self, name), field.default) for name, field in fields(type(self)).items())
         settings = ", ".join(f"{name} {value}" for name, value, default in own if value != default)
         return (f"router {self.kind} ({settings})" if settings else f"router {self.kind}",)
 
     def route(self, moe: Any, x: Any, correction: Any) -> Any:
-        """Return the `Routes` of positions x [B, T, D], with a correction [E] of the scores where there is one;
-        `moe` holds the maps.
-        """
+        """Return the `Routes` of positions x [B, T, D], with an optional correction [E] of the scores; `moe` has the maps."""
         raise NotImplementedError
 
 
 def token_choice(chosen: Tensor, weights: Tensor, experts: int, logits: Tensor, shares: Tensor) -> Routes:
-    """Return the routes where every position chooses its experts: chosen [B, T, k] and the weights of the same shape."""
+    """Return the routes in which every position selects its experts: `chosen` [B, T, k] and weights of the same shape."""
     rows = torch.arange(chosen.shape[0] * chosen.shape[1], device=chosen.device).repeat_interleave(chosen.shape[2])
     load = (chosen.flatten()[:, None] == torch.arange(experts, device=chosen.device)).sum(0) / (rows.shape[0] // chosen.shape[2])
     return Routes(rows, chosen.flatten(), weights.flatten(), logits, shares, load)

@@ -41,11 +41,11 @@ class Switch(Router, kind="switch_router"):
         shares = wide.softmax(-1)
         weights, chosen = shares.max(-1, keepdim=True)  # [B, T, 1]
         wants = chosen == torch.arange(moe.experts, device=x.device)  # [B, T, E]
-        counted = wants.cumsum(1)  # with this position
+        counted = wants.cumsum(1)  # this position included
         before = cached(self, "taken")
         if before is not None:
             counted = counted + before[:, None]
         store_carry(self, x.shape[1], taken=counted[:, -1])
-        place = counted.gather(-1, chosen)  # [B, T, 1]; 1 for the first that an expert takes
+        place = counted.gather(-1, chosen)  # [B, T, 1]; 1 for the first position of an expert
         routes = token_choice(chosen, weights, moe.experts, wide, shares)
         return routes._replace(experts=torch.where(place > self.capacity, moe.experts, chosen).flatten())

@@ -93,7 +93,7 @@ class NoisyTopK(Router, kind="noisy_top_k_router"):
 
 
 def check_top_k(visited: int, sizes: Sizes) -> None:
-    """Raise `BlockError` where a position would visit more experts than there are."""
-    experts = sizes.get("experts")  # the holder asks again, with its experts
+    """Raise `BlockError` if a position would visit more experts than there are."""
+    experts = sizes.get("experts")  # the moe block calls again, with its number of experts
     if isinstance(experts, int) and visited > experts:
         raise BlockError(f"a position cannot be assigned to {visited} of {experts} experts", field="top_k")

@@ -1,4 +1,4 @@
-"""Feed-forward layers of many experts in one module, each on its own rows."""
+"""Feed-forward layers of many experts in one module, each applied to its own rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from blocks.experts.grouped_linear import grouped_linear, register_grouped_linea
 
 
 class GroupedFeedForward(Part):
-    """As many feed-forward layers as experts, each on its own rows; every map of all of them is one tensor."""
+    """The feed-forward layers of all experts, each applied to its own rows; the weights of each map are one stacked tensor."""
 
     outputs = {"y": "float[rows, dim]"}
 
@@ -24,7 +24,9 @@ class GroupedFeedForward(Part):
 
 
 class GroupedGatedFeedForward(Part):
-    """As many gated feed-forward layers as experts, each on its own rows; every map of all of them is one tensor."""
+    """The gated feed-forward layers of all experts, each applied to its own rows; the weights of each map are one stacked
+    tensor.
+    """
 
     outputs = {"y": "float[rows, dim]"}
 

@@ -27,7 +27,7 @@ class Contrastive(Loss, kind="contrastive"):
 
 
 def symmetric_cross_entropy(a: torch.Tensor, b: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    """Return the mean cross-entropy of finding b's rows from a's and a's from b's, both [B, D]."""
+    """Return the mean cross-entropy of matching rows of a with those of b, in both directions; both are [B, D]."""
     scores = scale * (a @ b.mT)  # [B, B]
     wide = scores.to(torch.promote_types(scores.dtype, torch.float32))
     own = torch.arange(len(wide), device=wide.device)

@@ -43,7 +43,7 @@ class CrossEntropy(Loss, kind="cross_entropy"):
         return int((self.asked(given["target"], given.get("valid")) != self.ignore_index).sum())
 
     def asked(self: Any, target: torch.Tensor, valid: torch.Tensor | None) -> torch.Tensor:
-        """Return the target of each position; none at padding and before it."""
+        """Return the target of each position, ignored at padding and before it."""
         if valid is not None:
             target = target.masked_fill(~valid, self.ignore_index)
         if not self.shift:
@@ -58,8 +58,10 @@ class CrossEntropy(Loss, kind="cross_entropy"):
 
 
 def mean_cross_entropy(scores: torch.Tensor, target: torch.Tensor, smoothing: float, ignore: int) -> torch.Tensor:
-    """Return the mean over the targets [...] that ask for something, of scores [..., classes]; 0 where none does."""
-    wide = scores.to(torch.promote_types(scores.dtype, torch.float32)).reshape(-1, scores.shape[-1])  # never summed in bf16
+    """Return the mean cross-entropy of scores [..., classes] over the targets [...] that are not ignored; 0 if all are."""
+    wide = scores.to(torch.promote_types(scores.dtype, torch.float32)).reshape(
+        -1, scores.shape[-1]
+    )  # bf16 is too coarse for the sum
     wanted = target.reshape(-1)
     total = F.cross_entropy(wide, wanted, ignore_index=ignore, label_smoothing=smoothing, reduction="sum")
     return total / (wanted != ignore).sum().clamp(min=1)

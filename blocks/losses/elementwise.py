@@ -10,7 +10,7 @@ from blocks.losses.loss import Loss
 
 
 class ElementwiseLoss(Loss):
-    """A loss of every number of the input against the number of the target in its place."""
+    """A loss that compares every element of the input with the element of the target at the same place."""
 
     inputs = {"input*": "float[...]", "target": "float[...]"}
 
@@ -48,5 +48,5 @@ class BinaryCrossEntropy(ElementwiseLoss, kind="binary_cross_entropy"):
 
 
 def wide(x: torch.Tensor) -> torch.Tensor:
-    """Return the tensor in float32 at least."""
+    """Return the tensor in float32 or higher precision."""
     return x.to(torch.promote_types(x.dtype, torch.float32))

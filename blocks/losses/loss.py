@@ -1,4 +1,4 @@
-"""What losses have in common."""
+"""The base of losses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from blocks.core import Block, BlockError, BlockView, Look, Sizes, declaration, 
 
 
 class Loss(Block):
-    """A scalar to minimize; with several inputs, each has its loss."""
+    """A scalar to minimize; several inputs have a loss each."""
 
     weight: float = 1.0
     """Constant factor of the loss."""
@@ -18,19 +18,19 @@ class Loss(Block):
     """How the losses of several inputs are combined."""
 
     of_means: ClassVar[bool] = False
-    """Whether it judges numbers that are means already, so that it is a mean of as many things as they are."""
+    """Whether its inputs are means already, so that the loss averages as many terms as they do."""
     outputs = {"y": "float[]"}
 
     @declaration
     def counted(self, numbers: int | None, given: Mapping[str, Any]) -> int | None:
-        """Return how many things the loss averages, so that a batch can be learned from in pieces: from how many numbers its
-        target has, and from what the ports that read the model's inputs are given. None where nobody can tell.
+        """Return the number of terms that the loss averages, for gradient accumulation, from the number of elements of its
+        target, and the values at the ports that read inputs of the model. None if they do not determine it.
         """
         return None
 
     @declaration
     def facts(self) -> Sequence[str]:
-        """Return what drawings say of its own fields."""
+        """Return short facts for drawings about its own fields."""
         return ()
 
     def look(self, view: BlockView) -> Look:
@@ -60,7 +60,7 @@ class ScalarLoss(Loss, kind="scalar"):
 
     def look(self, view: BlockView) -> Look:
         found = super().look(view)
-        return replace(found, facts=found.facts[1:])  # its kind says nothing: what it judges is a number already
+        return replace(found, facts=found.facts[1:])  # its kind says nothing in a drawing: its input is a scalar already
 
     def forward(self: Any, *input: torch.Tensor) -> Any:
         return self.together(list(input))

@@ -1,4 +1,4 @@
-"""Areas in the plane of queries and keys, and how they look in a rectangle of it."""
+"""Areas in the plane of queries and keys, and their restriction to rectangles of it."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Literal, TypeAlias
 
 
 class AreaShape(ABC):
-    """A part of the plane. Shapes that are equal look the same."""
+    """A part of the plane; equal shapes contain the same pairs."""
 
     __slots__ = ()
 
     @abstractmethod
     def placed(self, q: int, k: int, height: int, width: int) -> MaskArea:
-        """Return how it looks in the rectangle of `height` queries from q on and `width` keys from k on, counted from its corner:
-        true or false where it covers all of it or nothing.
+        """Return the shape in the rectangle of `height` queries from q on and `width` keys from k on, with coordinates from its
+        corner: True or False if it covers all or nothing of the rectangle.
         """
 
 
 MaskArea: TypeAlias = AreaShape | bool
-"""A shape, or the whole plane, or nothing."""
+"""A shape, True for the whole plane, or False for nothing."""
 
 
 def placed(area: MaskArea, q: int, k: int, height: int, width: int) -> MaskArea:
-    """Return how an area looks in a rectangle; see `Shape.placed`."""
+    """Return the restriction of an area to a rectangle; see `Shape.placed`."""
     return area if isinstance(area, bool) else area.placed(q, k, height, width)
 
 
 @dataclass(frozen=True, slots=True)
 class Band(AreaShape):
-    """`low ≤ q − k ≤ high`; None: no border on that side."""
+    """`low ≤ q − k ≤ high`; None for no bound on that side."""
 
     low: int | None
     high: int | None
@@ -48,7 +48,7 @@ class Band(AreaShape):
 
 @dataclass(frozen=True, slots=True)
 class Below(AreaShape):
-    """A position under a limit."""
+    """A position below a limit."""
 
     axis: Literal["q", "k"]
     limit: int
@@ -85,9 +85,9 @@ class BlockBand(AreaShape):
     def placed(self, q: int, k: int, height: int, width: int) -> MaskArea:
         block, radius = self.block, self.radius
         q, k = q + self.first_q, k + self.first_k
-        together = q // block * block  # only the distance between blocks counts
+        together = q // block * block  # only the distance between blocks matters
         q, k = q - together, k - together
-        first = q // block - (k + width - 1) // block  # the least and the greatest distance, with their signs
+        first = q // block - (k + width - 1) // block  # the smallest and the largest signed distance
         last = (q + height - 1) // block - k // block
         if -radius <= first and last <= radius:
             return True
@@ -96,7 +96,7 @@ class BlockBand(AreaShape):
 
 @dataclass(frozen=True, slots=True)
 class No(AreaShape):
-    """Where the area is not."""
+    """The complement of an area."""
 
     area: MaskArea
 
@@ -107,7 +107,7 @@ class No(AreaShape):
 
 @dataclass(frozen=True, slots=True)
 class All(AreaShape):
-    """Where all of them are."""
+    """The intersection of areas."""
 
     areas: tuple[MaskArea, ...]
 
@@ -118,7 +118,7 @@ class All(AreaShape):
 
 @dataclass(frozen=True, slots=True)
 class Some(AreaShape):
-    """Where at least one of them is."""
+    """The union of areas."""
 
     areas: tuple[MaskArea, ...]
 
@@ -132,17 +132,17 @@ def _joined(join: type[All] | type[Some], areas: list[MaskArea], empty: bool) ->
     return empty if not distinct else distinct[0] if len(distinct) == 1 else join(distinct)
 
 
-# -- areas of which only a predicate is known
+# -- areas given only by a predicate
 
 PairPredicate: TypeAlias = Callable[[int, int], bool]
 ASKED = 2**20
-"""Pairs up to which a predicate is asked for each; of larger planes only the rows that a count looks at are."""
+"""Most pairs for which a predicate is evaluated one by one; in larger planes, only for the rows that a count samples."""
 STRETCH = 1024
-"""Keys for which a row is asked at once, so that keys that something else hides are not."""
+"""Keys of a row that are evaluated at a time, so that keys hidden by another mask are skipped."""
 
 
 def area_of(allows: PairPredicate, queries: int, keys: int) -> MaskArea:
-    """Return the area of a predicate among so many queries and keys."""
+    """Return the area of a predicate for given numbers of queries and keys."""
     if queries * keys > ASKED:
         return UnknownPairs(allows, 0, 0)
     return KnownPairs(tuple(_row(allows, q, range(keys)) for q in range(queries)))
@@ -150,7 +150,7 @@ def area_of(allows: PairPredicate, queries: int, keys: int) -> MaskArea:
 
 @dataclass(frozen=True, slots=True)
 class KnownPairs(AreaShape):
-    """Pairs that are known one by one."""
+    """An area given by all of its pairs."""
 
     rows: tuple[int, ...]
     """For each query a number whose bit k is set where it sees key k."""
@@ -164,7 +164,7 @@ class KnownPairs(AreaShape):
 
 @dataclass(frozen=True, slots=True)
 class UnknownPairs(AreaShape):
-    """A predicate that has not been asked yet, as it looks from a corner on."""
+    """An area given by a predicate that is not evaluated yet, with coordinates from a corner."""
 
     allows: PairPredicate
     first_q: int

@@ -1,4 +1,4 @@
-"""How many pairs a mask leaves, without looking at each."""
+"""Counting the pairs that a mask allows, without visiting each."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from blocks.masks.areas import All, Below, MaskArea, placed
 from blocks.masks.mask import Mask
 
 MAX_SQUARE_KINDS = 5_000
-"""Kinds of squares of one size that are told apart. Where there are more (long texts under `random`, or under chunks of several
-lengths), the count is an estimate.
+"""Most kinds of squares of one size that are counted exactly. With more kinds (long texts under `random`, or under chunks of
+several lengths), the count is an estimate.
 """
 SAMPLED = 100
-"""Queries that an estimate looks at."""
+"""Number of queries that an estimate samples."""
 
 
 @cache
 def visible(mask: Mask, queries: int, keys: int) -> int:
     """Return the number of (query, key) pairs that a mask allows among positions 0 … queries − 1 and 0 … keys − 1.
 
-    What only data decides counts as seen. Masks too irregular for that are counted at queries drawn from all over the text.
+    Pairs that depend on data count as allowed. Masks that are too irregular are estimated from queries sampled over the text.
     """
     size = 1 << (max(queries, keys) - 1).bit_length()
     area = All((Below("q", queries), Below("k", keys), mask.area(queries, keys, True)))
@@ -34,10 +34,10 @@ def visible(mask: Mask, queries: int, keys: int) -> int:
 
 
 def _count(area: MaskArea, height: int, width: int, most: int | None = None) -> int | None:
-    """Return the pairs of an area in a rectangle, None where there are more kinds of pieces than `most`.
+    """Return the number of pairs of an area in a rectangle, or None if there are more kinds of pieces than `most`.
 
-    What is neither seen nor hidden as a whole is cut in half on each side, down to single pairs. Pieces in which the area looks
-    the same are counted together: along a diagonal there are few kinds, however long it is.
+    A piece that is neither allowed nor hidden as a whole is halved on each side, down to single pairs. Pieces with the same
+    area are counted once: along a diagonal there are few kinds, however long it is.
     """
     total, pieces = 0, Counter({area: 1})
     while pieces and (most is None or len(pieces) <= most):

@@ -87,7 +87,7 @@ class GlobalTokens(Mask, kind="global_tokens"):
 class Pairs(Mask, kind="pairs"):
     """Arbitrary mask given as data, with a flag for each pair of query and key: `pairs[q, k]`.
 
-    While decoding, each call is given the rows of its own tokens; columns of keys that are still to come are not read.
+    While decoding, each call takes the rows of its own tokens; columns of later keys are ignored.
     """
 
     pairs: NodeRef

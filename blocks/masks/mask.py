@@ -1,4 +1,4 @@
-"""A mask: one predicate of a query position and a key position."""
+"""The base of masks: a predicate of a query position and a key position."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ from blocks.core.look import Cells
 from blocks.masks.areas import All, Band, BlockBand, MaskArea, area_of
 
 CELLS = 8
-"""Positions to a side of a mask's picture."""
+"""Positions on each side of the picture of a mask."""
 
 
 class Mask(Part):
-    """Who may look.
+    """Which keys each query may attend to.
 
-    Everything else about a mask follows from `allows`: the dense matrix, the number of visible pairs, the picture. A mask that
-    can say more declares it beside its predicate: its `structure` where a fast kernel knows one, its `area` where that is
-    counted more quickly than pair by pair, and what its numbers `shrink` to in a picture.
+    Everything about a mask follows from `allows`: the dense matrix, the number of visible pairs, the picture. Optional
+    declarations make it faster or clearer: `structure` if a fast kernel supports it, `area` if its pairs can be counted in closed
+    form, and `shrinks` for small values in the picture.
     """
 
     needs_ends: ClassVar[bool] = False
-    """Whether it asks for the `ends`, which are not known while a text is written."""
+    """Whether it needs the `ends`, which are unknown during generation."""
     one_sequence: ClassVar[bool] = False
-    """Whether an edge of it is read at queries and at keys, which then are positions of one sequence."""
+    """Whether it reads an edge at both queries and keys, which must then be positions of one sequence."""
     shrinks: ClassVar[Mapping[str, int] | None] = None
-    """The most that its numbers are in a picture of few positions, so that its form is seen; what is not named stays. None: every
-    number is at most half of them."""
+    """The maximum of each number in a picture of few positions, so that its form is visible; fields that are not listed stay the
+    same. None: every number is at most half the positions."""
     spoken: ClassVar[bool] = True
-    """Whether a picture says it in words; what it reads stands beside the block in any case."""
+    """Whether a drawing names it in words; the data that it reads is shown beside the block in any case."""
     familiar: ClassVar[str] = ""
-    """A word for it where its picture is so well known that it needs none."""
+    """A word for a mask whose picture is well known, so that no other text is needed."""
     width_field: ClassVar[str] = ""
-    """The number that hides nothing where it is as large as the longest text."""
+    """The field that hides nothing if it is at least the length of the text."""
     precedence: ClassVar[int] = 3
     """How tightly its expression binds: `or` 0, `and` 1, `not` 2, a predicate 3."""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
-        """Return whether the query at position `q` sees the key at position `k`: elementwise on ints or on tensors that
-        broadcast, hence `&`, `|` and `^ True`. Each edge arrives as a `Pair`, or as None where its optional input is absent: then
-        the predicate is true. `ends` is the last position of the queries and of the keys, a `Pair` too.
+        """Return whether the query at position `q` sees the key at position `k`: elementwise, on ints or on tensors that
+        broadcast, hence `&`, `|` and `^ True`. Each edge is passed as a `Pair`, or as None if its optional input is absent, in
+        which case the predicate is true. `ends` is a `Pair` of the last positions of the queries and of the keys.
         """
         raise NotImplementedError
 
     @declaration
     def structure(self) -> Structure | None:
-        """Return what a fast kernel needs to know, where that says all of the mask; None where only the matrix will do."""
+        """Return the structure that fast kernels support, if it describes the whole mask; None if the dense matrix is needed."""
         return None
 
     @declaration
     def area(self, queries: int, keys: int, unknown: bool) -> MaskArea:
-        """Return where it lets be seen among so many queries and keys, from which the visible pairs are counted; `unknown` where
-        only data decides.
+        """Return the area of allowed pairs for given numbers of queries and keys, from which they are counted; `unknown` stands
+        for pairs that depend on data.
         """
         if self.edge_types():
             return unknown
@@ -66,7 +66,7 @@ class Mask(Part):
 
     @declaration
     def equivalent(self) -> Mask:
-        """Return the mask that this one is compared as; two ways to write one predicate are the same."""
+        """Return the normal form of this mask for comparisons: two ways to write one predicate have the same."""
         return self
 
     @property
@@ -74,7 +74,7 @@ class Mask(Part):
         """Whether every query sees every key."""
         return self.structure() == EVERYTHING
 
-    # -- what it reads
+    # -- its data
 
     @declaration
     def edge_types(self) -> Mapping[str, str]:
@@ -90,7 +90,7 @@ class Mask(Part):
 
     @declaration
     def without_edges(self) -> Mask | None:
-        """Return what it says where nothing that it reads is given, such predicates being true; None where all is seen then."""
+        """Return the mask without its data, whose predicates are then true; None if nothing is hidden then."""
         return None if self.edge_types() or self.hides_nothing else self
 
     # -- its picture
@@ -111,7 +111,7 @@ class Mask(Part):
 
     @declaration
     def sample(self, edge: str, q: int, k: int) -> Pair | None:
-        """Return what the edge of a field carries in a picture; None for what no example is known of, as if it were absent."""
+        """Return example data of an edge for the picture; None without an example, as if the edge were absent."""
         match self.node_refs[edge]:
             case "bool[batch, key]":
                 return Pair(q < CELLS - 2, k < CELLS - 2)  # such as padding at the end
@@ -126,14 +126,14 @@ class Mask(Part):
 
     @declaration
     def cells(self, absent: frozenset[str] = frozenset()) -> Cells:
-        """Return who sees whom among a few positions, by the predicate; `absent` are the edges that may be left out, which then
-        are: their predicates are true.
+        """Return which query sees which key among a few positions; `absent` are optional edges that are left out, whose
+        predicates are true.
         """
         return _cells(self, absent)
 
     @declaration
     def samples(self, q: int, k: int) -> dict[str, Pair | None]:
-        """Return what each of its edges, and of those of its parts, carries in a picture."""
+        """Return example data of its edges and those of its parts, for the picture."""
         found: dict[str, Pair | None] = {}
         for name in type(self).model_fields:
             match getattr(self, name):
@@ -155,19 +155,19 @@ class Mask(Part):
 
     @declaration
     def expression(self) -> str:
-        """Return it as text of the recipe language; an edge under the name that its field holds."""
+        """Return the mask in the recipe language, with edges under the names in its fields."""
         arguments = ", ".join(str(getattr(self, name)) for name in type(self).model_fields)
         return f"{self.kind}({arguments})" if arguments else self.kind
 
     @declaration
     def words(self) -> str:
-        """Return it as a picture says it: `window 512`."""
+        """Return the caption of the mask in drawings: `window 512`."""
         text = self.expression()
         return text.replace("(", " ").rstrip(")") if len(type(self).model_fields) == 1 and self.kind else text
 
     @declaration
     def with_edges(self, names: Mapping[str, str]) -> Mask:
-        """Return it with other names for its edges, such as what they read, in order to be shown; `none` for what is left out."""
+        """Return the mask with other names for its edges, to be displayed; `none` for edges that are left out."""
         changed: dict[str, Any] = {}
         for name, field in fields(type(self)).items():
             match getattr(self, name):
@@ -183,17 +183,17 @@ class Mask(Part):
 
     @declaration
     def operands(self) -> tuple[Mask, ...]:
-        """Return what an operator joins, its own kind among them dissolved; nothing for a predicate."""
+        """Return the operands of an operator, with nested ones of the same kind flattened; nothing for a predicate."""
         return ()
 
     @declaration
     def conjuncts(self) -> list[Mask]:
-        """Return what all must allow: `a and b and c` as a list, without what hides nothing."""
+        """Return the conjuncts of `a and b and c` as a list, without masks that hide nothing."""
         return [] if self.hides_nothing else [self]
 
     @declaration
     def holds(self, seen: Callable[[Mask], bool]) -> bool:
-        """Return whether it allows a pair, as `seen` says it of each predicate."""
+        """Return whether the mask allows a pair, given the truth of each predicate in `seen`."""
         return self.hides_nothing or seen(self)
 
 
@@ -210,19 +210,19 @@ def _cells(mask: Mask, absent: frozenset[str]) -> Cells:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What fast kernels know of a mask: a query sees what all of these allow."""
+    """The structure of a mask for fast kernels: a query sees the keys that all of these allow."""
 
     causal: bool = False
-    """Nothing after its own position."""
+    """Whether it hides keys after the query."""
     width: int | None = None
-    """Keys less than this far away."""
+    """Distance from which on keys are hidden."""
     chunk: int | None = None
-    """Its own of the chunks, each of so many positions."""
+    """Length of the chunks; a query sees only its own."""
     documents: NodeRef | None = None
-    """Its own document, by the number that this edge has for each position."""
+    """The edge with the document id of each position; a query sees only its own document."""
 
     def meet(self, other: Structure) -> Structure | None:
-        """Return what both allow; None where that is no such structure."""
+        """Return the conjunction of two structures, or None if it has no structure."""
         widths = [width for width in (self.width, other.width) if width is not None]
         chunks = {self.chunk, other.chunk} - {None}
         documents = {self.documents, other.documents} - {None}
@@ -234,7 +234,7 @@ class Structure:
 
     @property
     def area(self) -> MaskArea:
-        """Where it lets be seen, of a structure without documents."""
+        """The area of allowed pairs, for a structure without documents."""
         areas: list[MaskArea] = []
         if self.causal:
             areas.append(Band(0, None))
@@ -249,14 +249,14 @@ EVERYTHING = Structure()
 
 
 class Pair:
-    """What is known at the query and at the key, such as what an edge carries there, ready to broadcast to [B, T, S]."""
+    """A value at the query and at the key, such as those of an edge; both broadcast to [B, T, S]."""
 
     def __init__(self, query: Any, key: Any) -> None:
         self.query, self.key = query, key
 
 
 class Ends:
-    """The last position of queries [..., T, 1] and of keys [..., 1, S], looked for only where a mask asks."""
+    """The last positions of queries [..., T, 1] and of keys [..., 1, S], computed only if a mask needs them."""
 
     def __init__(self, q: Any, k: Any) -> None:
         self.q, self.k = q, k

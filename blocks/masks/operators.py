@@ -11,7 +11,7 @@ from blocks.masks.position_masks import Full
 
 
 class And(Mask):
-    """Both allow it."""
+    """`and`: the masks that must all allow a pair."""
 
     left: Mask
     right: Mask
@@ -46,7 +46,7 @@ class And(Mask):
 
 
 class Or(Mask):
-    """At least one allows it."""
+    """`or`: the masks of which at least one must allow a pair."""
 
     left: Mask
     right: Mask
@@ -74,7 +74,7 @@ class Or(Mask):
 
 
 class Not(Mask):
-    """The mask does not allow it."""
+    """`not`: the mask that must not allow a pair."""
 
     mask: Mask
 

@@ -1,4 +1,4 @@
-"""How a mask is executed: chosen from its structure, once, before anything runs."""
+"""Mask plans: how a mask is computed, chosen from its structure before anything runs."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from blocks.masks.views import CausalView, ChunkView, DenseView, DocumentsView, 
 
 
 class Plan(Part):
-    """How a mask is executed. `prepare` runs once per call and per distinct mask; every attention with the mask gets what it
-    returns, which has `attend(q, k, v, scale, dropout)` and `dense()`.
+    """How a mask is computed. `prepare` runs once per call and per distinct mask; every attention with the mask receives its
+    result, which has `attend(q, k, v, scale, dropout)` and `dense()`.
 
-    Beside its fields a plan knows, when it runs, `counted`: positions are counted from 0, and `grows`: the keys are the
-    queries' own sequence, so that in a session those of earlier calls come before them.
+    Besides its fields, a plan has two attributes at run time: `counted`, whether positions are counted from 0, and `grows`,
+    whether the keys belong to the sequence of the queries, so that in a session those of earlier calls precede them.
     """
 
     mask: Mask
-    """What is executed."""
+    """The mask."""
 
     cache_slots = {"position_ids": "int[..., key]"}
 
     def prepare(self, position_ids: Any, key_position_ids: Any, **edges: Any) -> Any:
-        """Return the view of the queries at positions `at`, [T] or [B, T], of the keys at `keys_at`, [S] or [B, S].
+        """Return the mask for queries at positions `at`, [T] or [B, T], and keys at `keys_at`, [S] or [B, S].
 
-        Each edge arrives under the name that the mask's field holds, or as None where its optional input is absent.
+        Each edge is passed under the name in the mask's field, or as None if its optional input is absent.
         """
         raise NotImplementedError
 
 
 class FullPlan(Plan):
-    """Nothing is hidden."""
+    """The plan of a mask that hides nothing."""
 
     cache_slots = {}
 
@@ -42,24 +42,24 @@ class FullPlan(Plan):
 
 
 class CausalPlan(Plan):
-    """The kernel's own causal mask where positions are counted."""
+    """The causal mask of the fused kernel, if positions are counted."""
 
     def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
         key_position_ids = with_earlier(self, "position_ids", key_position_ids)
         if self.counted and self.grows and position_ids.shape[-1] == key_position_ids.shape[-1]:
             return CausalView(self.mask, position_ids, {})
-        if self.counted and self.grows and position_ids.shape[-1] == 1:  # the latest position sees all there are
+        if self.counted and self.grows and position_ids.shape[-1] == 1:  # the latest position sees all keys
             return FullView()
         return dense_view(self.mask, position_ids, key_position_ids, {})
 
 
 class WindowPlan(Plan):
-    """Chunks of queries against the keys around them, where positions are counted and there are more than two chunks."""
+    """Chunks of queries with the keys around them, if positions are counted and there are more than two chunks."""
 
     width: PositiveInt
-    """A query sees keys less than this far away."""
+    """Distance from which on keys are hidden."""
     causal: bool
-    """Whether it sees none after its own position."""
+    """Whether keys after the query are hidden."""
 
     def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
         key_position_ids = with_earlier(self, "position_ids", key_position_ids)
@@ -74,12 +74,12 @@ class WindowPlan(Plan):
 
 
 class ChunkPlan(Plan):
-    """Each chunk by itself, where positions are counted and there is more than one."""
+    """Each chunk separately, if positions are counted and there is more than one."""
 
     length: PositiveInt
     """Positions in a chunk."""
     causal: bool
-    """Whether a query sees none after its own position."""
+    """Whether keys after the query are hidden."""
 
     def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
         key_position_ids = with_earlier(self, "position_ids", key_position_ids)
@@ -92,12 +92,12 @@ class ChunkPlan(Plan):
 
 
 class DocumentsPlan(Plan):
-    """Each packed document by itself."""
+    """Each packed document separately."""
 
     ids: NodeRef
-    """The number of the document at each position."""
+    """The edge with the document id of each position."""
     causal: bool
-    """Whether a query sees none after its own position."""
+    """Whether keys after the query are hidden."""
 
     node_refs = {"ids": "int[batch, key]"}
 
@@ -121,11 +121,11 @@ class DocumentsPlan(Plan):
 
 
 SHORT = 16
-"""Documents shorter than this on average, in tokens, are cheaper in one matrix: each has a call of its own. Measured on a CPU."""
+"""Mean length of documents, in tokens, below which one dense matrix is faster than a call for each. Measured on a CPU."""
 
 
 class DensePlan(Plan):
-    """The whole matrix: any mask."""
+    """The dense matrix, for any mask."""
 
     def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
         key_position_ids = with_earlier(self, "position_ids", key_position_ids)
@@ -134,30 +134,30 @@ class DensePlan(Plan):
 
 
 def dense_view(mask: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:
-    """Return the view by the matrix, or of all where the matrix would be true everywhere."""
+    """Return the mask as a dense matrix, or as `FullView` if it would be true everywhere."""
     allowed = matrix(mask, position_ids, key_position_ids, pairs)
     return FullView() if allowed is None else DenseView(allowed)
 
 
 def with_earlier(plan: Any, name: str, value: torch.Tensor) -> torch.Tensor:
-    """Return a value of the key side, [S] or [B, S], after those that earlier calls of the session left."""
+    """Append values of the keys, [S] or [B, S], to those of earlier calls of the session, and return all of them."""
     return append_to_cache(plan, name, value) if plan.grows else value
 
 
 def pair(plan: Any, name: str, value: torch.Tensor | None, keys: int) -> Pair | None:
-    """Return what an edge carries, [B], [B, T] or [B, T, S], at queries and at as many keys."""
+    """Return the values of an edge, [B], [B, T] or [B, T, S], at the queries and at the given number of keys."""
     if value is None:
         return None
     if value.dim() == 1:  # one number for each row
         return Pair(value[:, None, None], value[:, None, None])
     if value.dim() == 3:
-        value = value.narrow(2, 0, keys)  # a row may know of keys that are still to come, but no fewer than there are
+        value = value.narrow(2, 0, keys)  # a row may include later keys, but must include all present ones
         return Pair(value, value)
     return Pair(value[:, :, None], with_earlier(plan, name, value)[:, None, :])
 
 
 def document_lengths(ids: torch.Tensor, position_ids: torch.Tensor) -> list[int] | None:
-    """Return the lengths of the documents in [B, T], row after row; None where a document is not one run of rising positions."""
+    """Return the lengths of the documents in [B, T], row by row; None if a document is not one run of increasing positions."""
     starts = torch.ones_like(ids, dtype=torch.bool)
     starts[:, 1:] = ids[:, 1:] != ids[:, :-1]
     grouped = ids.sort(dim=1).values
@@ -170,14 +170,12 @@ def document_lengths(ids: torch.Tensor, position_ids: torch.Tensor) -> list[int]
 
 
 class OptionalPlan(Plan):
-    """One plan where something optional is given, another where nothing is: a model that may be given padding pays for it
-    only then.
-    """
+    """One plan if optional data is passed and another if not, so that support for padding costs nothing without padding."""
 
     given: Plan
-    """How the mask is executed."""
+    """The plan of the whole mask."""
     absent: Plan
-    """How what is left of it is executed."""
+    """The plan of the mask without its data."""
 
     cache_slots = {}
 
@@ -188,7 +186,7 @@ class OptionalPlan(Plan):
 
 
 def plan(mask: Mask, optional: frozenset[str] = frozenset()) -> Plan:
-    """Return how to execute a mask, some of whose edges may carry nothing."""
+    """Return the plan of a mask, some of whose edges may be absent."""
     edges = mask.edge_types()
     if edges and optional.issuperset(edges):
         return OptionalPlan(mask=mask, given=_plan(mask), absent=_plan(mask.without_edges() or Full()))
@@ -209,6 +207,6 @@ def _plan(mask: Mask) -> Plan:
 
 
 def kept(plan: Plan) -> Mapping[str, str]:
-    """Return what a plan keeps from call to call, by name: the positions of the keys and what edges carry at them."""
+    """Return the cache slots of a plan by name: the positions of the keys, and the values of edges at them."""
     grows = {name: type for name, type in plan.mask.edge_types().items() if type.endswith("[batch, key]")}
     return {**plan.cache_slots, **grows} if plan.cache_slots else {}

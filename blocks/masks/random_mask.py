@@ -18,10 +18,10 @@ class Random(Mask, kind="random"):
     `⌊k / block⌋ ∈ drawn(⌊q / block⌋)`.
 
     For block b, `count` blocks are drawn uniformly without replacement from blocks 0 … b (Floyd's algorithm on a hash of seed,
-    b and the number of the draw); where there are fewer, all of them are seen. No draw depends on later blocks: a longer
+    b and the number of the draw); if there are fewer, all of them are seen. No draw depends on later blocks, so a longer
     sequence changes none, and the mask can be used in generation.
 
-    Big Bird draws among all blocks of a sequence of fixed length, later ones too.
+    Big Bird draws among all blocks of a sequence of fixed length, including later ones.
     """
 
     count: Annotated[int, Ge(1), Le(32)]
@@ -36,7 +36,7 @@ class Random(Mask, kind="random"):
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         if not isinstance(q, int):
-            q = q.long()  # positions may come in 32 bits, the hash needs 64
+            q = q.long()  # positions may have 32 bits, but the hash needs 64
         key, seen = k // self.block, False
         for block in drawn(self.count, q // self.block, self.seed):
             seen = (key == block) | seen
@@ -47,12 +47,12 @@ class Random(Mask, kind="random"):
 
 
 def drawn(count: int, b: Any, seed: int) -> list[Any]:
-    """Return the blocks that are drawn for block b, elementwise: `count` different ones of 0 … b, or as many as there are;
-    the rest is negative.
+    """Return the blocks drawn for block b, elementwise: `count` different ones of 0 … b, or all of them if there are fewer,
+    padded with negative numbers.
     """
     found: list[Any] = []
     for number in range(count):
-        last = b + 1 - count + number  # draw among 0 … last; a block that is taken gives way to `last`, which is new
+        last = b + 1 - count + number  # draw among 0 … last; if the block is already drawn, take `last`, which is new
         block = mixed(mixed(seed + number * 0x9E3779B9) + b) % (last * (last > 0) + 1)
         taken = False
         for other in found:
@@ -62,7 +62,7 @@ def drawn(count: int, b: Any, seed: int) -> list[Any]:
 
 
 def mixed(number: Any) -> Any:
-    """Return a hash to 32 bits, elementwise; no product leaves 64 bits."""
+    """Return a 32-bit hash, elementwise; no product exceeds 64 bits."""
     number = number & 0xFFFFFFFF
     number = ((number ^ (number >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
     number = ((number ^ (number >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
@@ -92,7 +92,7 @@ class Drawn(AreaShape):
 
 
 MANY = 256
-"""Blocks of queries whose draws are not gone through: some of them see something of the rectangle."""
+"""Number of blocks of queries from which on their draws are not enumerated: some of them see a part of the rectangle."""
 
 
 @cache

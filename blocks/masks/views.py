@@ -1,4 +1,4 @@
-"""A mask made ready for one call: what attention asks for."""
+"""Masks prepared for one call, as attention uses them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def dot_product_attention(
 ) -> torch.Tensor:
     """Return softmax(scale · q kᵀ) v for q [B, H, T, D] and k, v [B, K, S, D], each key head serving H / K query heads.
 
-    A query that sees no key gives zeros. `causal` compares indices, the first query with the first key.
+    A query that sees no key yields zeros. `causal` compares indices, so the first query is aligned with the first key.
     """
     grouped = q.shape[1] != k.shape[1]
     if grouped and mask is not None and q.is_cuda:  # fused kernels on CUDA take a mask or groups, not both
@@ -33,7 +33,7 @@ def dot_product_attention(
 
 
 def matrix(mask: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:
-    """Return the mask as bools that broadcast to [B, 1, T, S], or None where all is seen, for positions [T] or [B, T]."""
+    """Return the mask as bools that broadcast to [B, 1, T, S], or None if nothing is hidden, for positions [T] or [B, T]."""
     q, k = position_ids[..., :, None], key_position_ids[..., None, :]
     allowed = mask.allows(q, k, ends=Ends(q, k), **pairs)  # [T, S] or [B, T, S]
     if isinstance(allowed, bool):
@@ -42,7 +42,7 @@ def matrix(mask: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor
 
 
 class FullView:
-    """Every query sees every key."""
+    """A mask that hides nothing."""
 
     def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
         return dot_product_attention(q, k, v, scale=scale, dropout=dropout)
@@ -52,7 +52,7 @@ class FullView:
 
 
 class DenseView:
-    """A matrix of bools says what each query sees."""
+    """A mask as a matrix of bools."""
 
     def __init__(self, allowed: torch.Tensor) -> None:
         self.allowed = allowed  # broadcasts to [B, 1, T, S]
@@ -65,7 +65,7 @@ class DenseView:
 
 
 class CausalView:
-    """Each query sees itself and what comes before it in the same sequence, whose positions count from 0."""
+    """A causal mask within one sequence whose positions count from 0."""
 
     def __init__(self, mask: Any, position_ids: torch.Tensor, pairs: dict[str, Pair | None]) -> None:
         self.mask, self.position_ids, self.pairs = mask, position_ids, pairs
@@ -79,16 +79,16 @@ class CausalView:
 
 
 class WindowView:
-    """A band along the diagonal: chunks of `width` queries, each against its own keys, those of the chunk before and, where
-    the mask looks `ahead`, those of the chunk after. The cost grows with T · width instead of T².
+    """A band along the diagonal: chunks of `width` queries, each with the keys of its own chunk, of the previous one and, if the
+    mask looks `ahead`, of the next one. The cost grows with T · width instead of T².
 
-    Every chunk that has its neighbors sees the same pattern; the first and the last ones are attended apart.
+    Chunks with all neighbors share one pattern; the first and the last ones are computed separately.
     """
 
     def __init__(self, mask: Any, position_ids: torch.Tensor, width: int, ahead: int) -> None:
         self.mask, self.position_ids, self.width, self.ahead = mask, position_ids, width, ahead
         three = torch.arange(3 * width, device=position_ids.device)
-        self.band = matrix(mask, three, three, {})  # of any three chunks in a row
+        self.band = matrix(mask, three, three, {})  # of any three consecutive chunks
 
     def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
         width, ahead = self.width, self.ahead
@@ -131,7 +131,7 @@ def neighbors(x: torch.Tensor, width: int, ahead: int) -> torch.Tensor:
 
 
 class ChunkView:
-    """Chunks of `length` positions, each attended by itself, all whole ones at once: the cost grows with T · length."""
+    """Chunks of `length` positions, each computed separately, all full ones in one batch; the cost grows with T · length."""
 
     def __init__(self, mask: Any, position_ids: torch.Tensor, length: int, causal: bool) -> None:
         self.mask, self.position_ids, self.length, self.causal = mask, position_ids, length, causal
@@ -156,9 +156,9 @@ def chunks(x: torch.Tensor, count: int) -> torch.Tensor:
 
 
 class DocumentsView:
-    """Packed documents, each attended by itself: the cost grows with the sum of their squares.
+    """Packed documents, each computed separately; the cost grows with the sum of their squared lengths.
 
-    How long they are is known only from the data, which a compiled program cannot branch on: there it is a matrix.
+    The lengths depend on data, on which a compiled program cannot branch, so there a dense matrix is used.
     """
 
     def __init__(
@@ -178,5 +178,5 @@ class DocumentsView:
 
 
 def one_row(x: torch.Tensor) -> torch.Tensor:
-    """Return [B, H, T, D] as [1, H, B · T, D]: the rows one after another."""
+    """Return [B, H, T, D] as [1, H, B · T, D]: the rows concatenated."""
     return x.transpose(0, 1).flatten(1, 2)[None]

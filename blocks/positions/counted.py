@@ -1,4 +1,4 @@
-"""Positions that are simply counted."""
+"""Positions counted from 0."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from blocks.core import NonNegativeInt, Part, torch
 
 
 class Counted(Part):
-    """Positions 0, 1, 2 … along an axis of what the model is given; while decoding, on from where the last call ended."""
+    """Positions 0, 1, 2 … along an axis of an input; while decoding, continued from the previous call."""
 
     axis: NonNegativeInt
-    """Which axis of the input."""
+    """Index of the axis of the input."""
 
     cache_slots = {"length": "int[]"}
 

@@ -1,4 +1,4 @@
-"""Positions inside attention: what turns queries and keys."""
+"""The base of positional encodings inside attention."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from blocks.core import BlockError, Part, SideLook, Sizes, declaration
 
 
 class Positions(Part):
-    """Turns queries and keys by their positions. Beside its fields it knows, when it runs, the `head_dim` of its holder."""
+    """A positional encoding that is applied to queries and keys. At run time it also has the `head_dim` of the attention."""
 
     @declaration
     def look_beside(self) -> SideLook:
-        """Return what it looks like beside the attention that it is a field of."""
+        """Return its look beside the attention that contains it."""
         return SideLook("positions", self.called())
 
     def prepare(self, position_ids: Any) -> Any:
-        """Return what depends on the positions alone, [T] or [B, T]: computed once per call, for all layers
-        with the same settings.
+        """Return the values that depend only on positions, [T] or [B, T]; they are computed once per call, for all layers with
+        the same settings.
         """
         raise NotImplementedError
 
     def rotate(self, x: Any, table: Any) -> Any:
-        """Return queries or keys [B, heads, T, head_dim] rotated by the table that `prepare` made of their positions."""
+        """Return queries or keys [B, heads, T, head_dim], encoded with the result of `prepare` for their positions."""
         raise NotImplementedError
 
 
 def check_leading_axes(sizes: Sizes) -> None:
-    """Raise `BlockError` where positions, or a bias of scores, stand before anything but the batch: `int[time]` and
+    """Raise `BlockError` if positions, or a bias of scores, have a leading axis other than the batch: `int[time]` and
     `int[batch, time]` are positions.
     """
     leading = [axis.size for axis in sizes.get("...", ())]

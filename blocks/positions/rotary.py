@@ -34,7 +34,7 @@ class Rotary(Positions, kind="rotary"):
     paper = Paper("RoFormer: Enhanced Transformer with Rotary Position Embedding", "arXiv:2104.09864")
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
-        if "head_dim" not in sizes:  # the holder asks again once it knows
+        if "head_dim" not in sizes:  # the attention calls again once it is known
             return
         turned = int(sizes["head_dim"] * self.partial_rotary_factor)
         if turned % 2 or turned == 0:

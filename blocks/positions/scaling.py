@@ -13,11 +13,11 @@ class Scaling(Part):
 
     @declaration
     def fact(self) -> str:
-        """Return what drawings say of it."""
+        """Return short facts for drawings."""
         return "scaled"
 
     def scale(self, frequencies: Any) -> Any:
-        """Return each frequency [head_dim / 2] slowed, or left."""
+        """Return the scaled frequencies [head_dim / 2]."""
         raise NotImplementedError
 
 

@@ -52,12 +52,12 @@ class ScoreBias(Block):
 
     @declaration
     def bias_facts(self, view: BlockView) -> Sequence[str]:
-        """Return what drawings say of it beside the number of heads."""
+        """Return short facts for drawings besides the number of heads."""
         return [setting for setting in view.settings if not setting.startswith("heads")]
 
 
 def reject_positions(sizes: Sizes, wired: frozenset[str]) -> None:
-    """Raise `BlockError` where queries and keys are the same tokens and only the queries are told where they stand."""
+    """Raise `BlockError` if queries and keys are the same tokens, but only the queries have wired positions."""
     check_leading_axes(sizes)
     if "position_ids" in wired and "memory_position_ids" not in wired and sizes["source"] == sizes["time"]:
         raise BlockError(
@@ -70,9 +70,8 @@ class Alibi(ScoreBias, kind="alibi"):
     `y = -slope · |position_ids - memory_position_ids|`, with a slope for each head.
 
     Wire the output to the port `bias` of attention; one node can serve all layers. The slopes of n heads are `2^(-8i / n)` for
-    i = 1 … n. Where n is no power of two they are those of the power of two below it, followed by every other one of those of
-    twice as many heads, as in the paper's code. The paper is about causal attention; here keys after the query are penalized
-    too.
+    i = 1 … n. If n is not a power of two, they are those of the next lower power of two, followed by every other one of those of
+    twice as many heads, as in the paper's code. The paper uses causal attention; here, keys after the query are penalized too.
     """
 
     title = "ALiBi"

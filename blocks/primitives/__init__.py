@@ -1,1 +1,1 @@
-"""Primitive operations, to compose what has no block of its own."""
+"""Primitive operations, from which other blocks can be composed."""

@@ -1,4 +1,4 @@
-"""Axes of what flows in, found by their names."""
+"""Axes of inputs, found by name."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from blocks.core import BlockError
 
 
 def axis_index(axes: Sequence[Any], axis: str) -> int:
-    """Return which axis is meant, counted from the last.
+    """Return the index of an axis by its name, counted from the last.
 
     Raises:
-        BlockError: where there is none of the name, or several.
+        BlockError: No axis has this name, or several have it.
     """
     count = len(axes)
     named = [i - count for i, one in enumerate(axes) if axis in (one.name, str(one.size))] if axis != "last" else [-1]

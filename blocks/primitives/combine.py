@@ -110,7 +110,7 @@ class Concat(Block, kind="concat"):
 
 
 def difference(first: Any, other: Any, dim: int) -> str:
-    """Return in which of the axes besides `dim` two types differ; nothing where they agree."""
+    """Return the axes other than `dim` in which two types differ; empty if they agree."""
     if len(other.axes) != len(first.axes):
         return f"one has {len(first.axes)} axes and the other {len(other.axes)}"
     pairs = enumerate(zip(first.sizes, other.sizes, strict=True))
@@ -119,5 +119,5 @@ def difference(first: Any, other: Any, dim: int) -> str:
 
 
 def place_of(dim: int, type_: Any) -> str:
-    """Return an axis by its place, since its name may come from the block that made it."""
+    """Return an axis by its index, since its name may come from another block."""
     return "the last axis" if dim == len(type_.axes) - 1 else f"axis {dim + 1}"

@@ -53,7 +53,7 @@ class Conv1d(Block, kind="conv1d"):
     inputs = {"x": "float[batch, time, dim]"}
     outputs = {"y": "float[batch, (time + stride - 1) // stride, out]"}
     cache_slots = {"seen": "float[batch, time, dim]"}
-    # torch's own start, as for a linear map of all that a number is computed from.
+    # torch's own initial values: those of a linear map with the same number of inputs.
     weights = {
         "weight": Tensor(
             ("out", "dim // groups", "kernel_size"), "matrix", Init("uniform", "1 / sqrt(dim // groups * kernel_size)")

@@ -57,7 +57,7 @@ class Einsum(Block, kind="einsum"):
         return [size for name, size in lengths.items() if name not in out or every.count(size) > 1]
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
-        """Return a product of matrices, unless nothing is summed that both inputs have."""
+        """Return the cost of a matrix product, or None if no axis of both inputs is summed."""
         terms, out = operands(self.pattern)
         shared = set(terms[0]).intersection(*terms[1:])
         if len(terms) < 2 or shared <= set(out):
@@ -75,7 +75,7 @@ def operands(pattern: str) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     """Return the names of each input's axes, and of the output's.
 
     Raises:
-        BlockError: where it is not written so.
+        BlockError: The pattern is malformed.
     """
     left, arrow, right = pattern.partition("->")
     terms, out = [tuple(term.split()) for term in left.split(",")], tuple(right.split())

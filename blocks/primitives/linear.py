@@ -15,7 +15,7 @@ class Linear(Block, kind="linear"):
 
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., out]"}
-    # torch's own start: uniform, with the variance of the output a third of the input's.
+    # torch's own initial values: uniform, which makes the variance of the output a third of the input's.
     weights = {
         "weight": Tensor(("out", "dim"), "matrix", Init("uniform", "1 / sqrt(dim)")),
         "bias": Tensor(("out",), "bias", Init("uniform", "1 / sqrt(dim)"), when="bias"),

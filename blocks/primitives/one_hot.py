@@ -8,14 +8,14 @@ from blocks.core import ONES, Block, PositiveInt, Tensor, torch
 
 
 class OneHot(Block, kind="one_hot"):
-    """One-hot encoding of ids: `yᵢ = [i = id]`; all zeros where the id is no class."""
+    """One-hot encoding of ids: `yᵢ = [i = id]`; all zeros if the id is not a class."""
 
     classes: PositiveInt
     """Number of classes, which is the width of the output."""
 
     inputs = {"ids": "int[...]"}
     outputs = {"y": "float[..., classes]"}
-    buffers = {"one": Tensor((), "table", ONES)}  # ids have no precision to take; this is of the model's own
+    buffers = {"one": Tensor((), "table", ONES)}  # ids have no floating-point dtype; this buffer has that of the model
 
     def forward(self: Any, ids: torch.Tensor) -> Any:
         return (ids[..., None] == torch.arange(self.classes, device=ids.device)) * self.one

@@ -38,7 +38,7 @@ class Parameter(Block, kind="parameter"):
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         start = {"normal": Init("normal", self.std), "zeros": ZEROS, "ones": ONES}[self.init]
-        # Vectors that enter the stream as they are, like those of an embedding.
+        # Vectors that enter the stream directly, like those of an embedding.
         return {"weight": Tensor(self.shape, "embedding", start)}
 
     def look(self, view: BlockView) -> Look:

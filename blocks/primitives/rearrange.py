@@ -54,7 +54,7 @@ class Rearrange(Block, kind="rearrange"):
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         left, right = sides(self.pattern)
         names = [name for group in left for name in group]
-        # From the last, so that the places of those before stay: what torch unflattens and flattens by.
+        # From the last axis on, so that the indices of earlier axes stay valid for `unflatten` and `flatten`.
         apart = [(index, (*new, -1)) for index, new in enumerate(new_axes(left, self.sizes)) if new]
         order = [names.index(name) for group in right for name in group]
         together = [(index, index + len(group) - 1) for index, group in enumerate(right) if len(group) > 1]
@@ -86,16 +86,16 @@ class Rearrange(Block, kind="rearrange"):
 
 
 def new_axes(left: list[tuple[str, ...]], sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Return, for each axis of the input, the sizes of the axes that it is taken apart into, but for the last."""
+    """Return, for each axis of the input, the sizes of the axes that it is split into, except for the last."""
     rest = list(sizes)
     return [tuple(rest.pop(0) for _ in group[1:]) for group in left]
 
 
 def sides(pattern: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    """Return the names of the axes before and after the arrow; what stands in one bracket together.
+    """Return the names of the axes before and after the arrow, grouped by parentheses.
 
     Raises:
-        BlockError: where it is not written so.
+        BlockError: The pattern is malformed.
     """
     pieces = pattern.split("->")
     if len(pieces) != 2 or not all(re.fullmatch(r"(\s*(\([\w\s]*\w[\w\s]*\)|\w+\b))+\s*", piece) for piece in pieces):

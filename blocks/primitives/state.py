@@ -54,7 +54,7 @@ class State(Block, kind="state"):
         return LoopIcon()
 
     def forward(self: Any) -> Any:
-        return self.value.clone()  # what gradients need of it must not change under them
+        return self.value.clone()  # the backward pass needs the value of this call
 
     def renew(self: Any, value: torch.Tensor) -> None:
         if self.cache is None and (self.training or self.update == "always"):

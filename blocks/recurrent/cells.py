@@ -22,8 +22,8 @@ from blocks.core import (
 
 
 class Cell(Block):
-    """Everything of a cell but its gates. Parameters are named as in torch's cells: `weight_ih` maps the input, `weight_hh` the
-    state.
+    """The base of recurrent cells, without gates. Parameters are named as in torch's cells: `weight_ih` maps the input,
+    `weight_hh` the state.
     """
 
     hidden: PositiveInt
@@ -32,7 +32,7 @@ class Cell(Block):
     """`two`: a bias for the input map and one for the state map, as in torch; `one`: only the first."""
 
     gates: ClassVar[int] = 1
-    """How many maps of the hidden width it has."""
+    """Number of stacked maps of the hidden width."""
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         start, rows = Init("uniform", "1 / sqrt(hidden)"), f"{self.gates} * hidden"
@@ -50,7 +50,7 @@ class Cell(Block):
         return Look(self.called(), facts, "rec", short=self.called())
 
     def maps(self: Any, x: torch.Tensor, h: torch.Tensor | None) -> Any:
-        """Return the maps of the input and of the state before, which is zero where there is none."""
+        """Return the maps of the input and of the previous state, which is zero if not wired."""
         h = x.new_zeros(*x.shape[:-1], self.hidden) if h is None else h
         second = self.bias_hh if self.biases == "two" else None
         return F.linear(x, self.weight_ih, self.bias_ih), F.linear(h, self.weight_hh, second), h

@@ -1,4 +1,4 @@
-"""What all recurrent layers have in common: stacked layers, two directions, and states that are carried from call to call."""
+"""The base of recurrent layers: stacked layers, two directions, and a carry from call to call."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from blocks.core import (
 
 
 class Recurrent(Block):
-    """Everything of a recurrent layer but its cell.
+    """The base of recurrent layers, without the cell.
 
     Parameters are named as in torch's layers: `weight_ih_l0` maps the input of the first layer, `weight_hh_l0` its state, and
     `_reverse` marks the backward direction.
@@ -45,7 +45,7 @@ class Recurrent(Block):
     """Dropout probability of the output of each layer but the last, in training."""
 
     gates: ClassVar[int] = 1
-    """How many maps of the hidden width a cell has."""
+    """Number of stacked maps of the hidden width in a cell."""
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         start = Init("uniform", "1 / sqrt(hidden)")
@@ -83,7 +83,7 @@ class Recurrent(Block):
         return ()
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
-        return [sizes["time"]] if self.bidirectional else []  # the direction from the end shows what follows
+        return [sizes["time"]] if self.bidirectional else []  # the backward direction depends on later positions
 
     def look(self, view: BlockView) -> Look:
         facts = [f"{size(view.sizes['dim'])} → {grouped(self.hidden)}"]
@@ -99,8 +99,8 @@ class Recurrent(Block):
         return 2 if self.bidirectional else 1
 
     def before(self: Any, name: str, given: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor:
-        """Return the states before the first position, [layers · directions, B, hidden]: those that the call before left, else
-        what is wired, else zeros.
+        """Return the states before the first position, [layers · directions, B, hidden]: those of the previous call, else the
+        wired ones, else zeros.
         """
         left = cached(self, name)
         states = given if left is None else left
@@ -109,8 +109,8 @@ class Recurrent(Block):
         return states.to(x.dtype).transpose(0, 1).contiguous()
 
     def parameters_in_order(self: Any) -> list[torch.Tensor]:
-        """Return the weights as torch's kernels take them: for each layer and direction two maps and two biases, the second of
-        them zero where there is one.
+        """Return the weights for torch's kernels: for each layer and direction, two maps and two biases, the second of which is
+        zero with `biases: one`.
         """
         found = []
         for layer in range(self.layers):

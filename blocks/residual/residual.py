@@ -1,4 +1,4 @@
-"""The residual connection, with a place for every norm."""
+"""The residual connection, with norms at all usual places."""
 
 from __future__ import annotations
 

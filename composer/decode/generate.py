@@ -84,6 +84,15 @@ def uncached(model: nn.Module, encoder_inputs: EncoderInputs, max_length: int) -
         model: A compiled recipe.
         encoder_inputs: The inputs of the model besides its text.
         max_length: Unused; the protocol `Reading` requires it.
+
+    Examples:
+        >>> import composer, torch
+        >>> from composer.decode import uncached
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> model = composer.load("gpt2", tiny).compile(seed=0).eval()
+        >>> with uncached(model, {}, 8) as step:
+        ...     step(torch.tensor([[1, 2, 3]])).shape
+        torch.Size([1, 3, 61])
     """
     yield Again(model, encoder_inputs)
 

@@ -139,6 +139,15 @@ def mapping(
 
     Raises:
         RecipeError: The rules have errors, or cover a parameter twice or not at all.
+
+    Examples:
+        >>> import composer
+        >>> from composer.weights import mapping
+        >>> recipe = composer.load("gpt2", {"n_layers": 1})
+        >>> shapes = {name: tuple(tensor.shape) for name, tensor in recipe.compile("meta").state_dict().items()}
+        >>> found = mapping(recipe.checkpoints, "gpt2", shapes)
+        >>> found.published["h.0.attn.c_attn.weight"]
+        (768, 2304)
     """
     reader = RuleReader(params)
     rules = reader.rules(entry_of(checkpoints, model_type))

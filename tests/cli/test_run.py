@@ -89,7 +89,10 @@ def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) ->
     assert "5 steps in " in resumed.out
     assert json.loads(RunFolder(run).settings.read_text(encoding="utf-8"))["steps"] == 5
     again = arco("train", "--resume", run, "--steps", 5)
-    assert (again.code, again.err) == (2, f"arco: {run} has already completed its 5 steps\n  = set more steps to continue\n")
+    assert (again.code, again.err) == (
+        2,
+        f"arco: {run} has already completed its 5 steps\n  = increase the number of steps to continue\n",
+    )
     assert arco(*words, "--checkpoint", "step-000003").out == written.out
 
 

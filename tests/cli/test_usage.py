@@ -72,8 +72,16 @@ def test_missing_files_are_named(arco: Arco) -> None:
     """Texts, recipes and runs that are not there."""
     assert arco("train", "gpt2", "--data", "no.txt") == (2, "", "arco: cannot read no.txt: no such file or directory\n")
     assert arco("check", "no.yaml") == (2, "", "arco: no.yaml: there is no such file\n")
-    assert arco("generate", "no_run") == (2, "", "arco: no_run is not a run folder: there is no recipe.yaml\n")
-    assert arco("train", "--resume", "no_run") == (2, "", "arco: no_run is not a run folder: there is no recipe.yaml\n")
+    assert arco("generate", "no_run") == (
+        2,
+        "",
+        "arco: no_run is not a run folder: there is no recipe.yaml\n  = `arco train` writes run folders\n",
+    )
+    assert arco("train", "--resume", "no_run") == (
+        2,
+        "",
+        "arco: no_run is not a run folder: there is no recipe.yaml\n  = `arco train` writes run folders\n",
+    )
 
 
 def test_a_file_beside_is_offered(arco: Arco, tmp_path: Path) -> None:

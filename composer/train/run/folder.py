@@ -117,6 +117,20 @@ def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | Non
 
     Raises:
         TrainingError: The folder is not a run folder, or the checkpoint is missing or damaged.
+
+    Examples:
+        >>> import composer
+        >>> from composer.train import TrainSettings, characters_of, open_run, tokenize, train
+        >>> text = "to be or not to be\\n" * 20
+        >>> tokenizer = characters_of(text)
+        >>> recipe = composer.load("gpt_mini", {"vocab": tokenizer.size, "d_model": 16, "n_layers": 1})
+        >>> settings = TrainSettings(steps=1, batch_size=2, seq_len=8, log_every=100)
+        >>> data = tokenize(text, tokenizer, path="hamlet.txt")
+        >>> result = train(recipe.compile(seed=0), tokenizer, data, settings, "runs/hamlet", recipe=recipe.text)
+        step 1/1  loss …
+        validation at step 1: …
+        >>> open_run("runs/hamlet").tokenizer.decode([0, 1])
+        '\\n '
     """
     run = open_folder(Path(path))
     saved = checkpoints.load(folder_of(run, checkpoint))
