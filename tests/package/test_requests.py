@@ -279,6 +279,6 @@ def test_residual_connections_on_the_left(monkeypatch: pytest.MonkeyPatch) -> No
     """One argument of a page says at which side of a column its lanes are."""
     recipe = composer.load("gpt_mini")
     assert residual_sides(recipe.draw().scene) == {"right"}
-    usual = page.Shown
-    monkeypatch.setattr(page, "Shown", lambda *words, **options: usual(*words, **{**options, "side": -1}))
+    usual = page.LayoutOptions
+    monkeypatch.setattr(page, "LayoutOptions", lambda *words, **options: usual(*words, **{**options, "side": -1}))
     assert residual_sides(recipe.draw().scene) == {"left"}
