@@ -15,10 +15,10 @@ from composer.diagnostics import Diagnostic, RecipeError, Source, Span
 from composer.diagnostics.render import in_order
 from composer.graph.passes import compile_graph
 from composer.graph.typed import TypedProgram
+from composer.language.composition.apply_overrides import with_overrides
 from composer.language.composition.extends import compose
 from composer.language.composition.named_files import RecipeFile
 from composer.language.composition.override import Override, Overrides, read_overrides
-from composer.language.composition.overrides import with_overrides
 from composer.language.recipe.writer import data_of, write
 from composer.language.source_file import file_hint, form_of, open_source
 from composer.language.unknown_names import unknown
@@ -373,7 +373,7 @@ class Recipe:
                 [Diagnostic("checkpoints-unknown-type", "this recipe maps to no published model", Span(self.source, 1, 1, 1, 1))]
             )
         return self._with(
-            published.overrides(self.checkpoints, config_of(config), lambda found: self._with(found).program.program.params)
+            published.overrides(self.checkpoints, config_of(config), lambda found: self._with(found).program.untyped.params)
         )
 
     def with_overrides(self, overrides: Overrides) -> Recipe:

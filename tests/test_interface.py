@@ -131,7 +131,7 @@ def test_a_recipe_has_these_properties() -> None:
     assert {name for name in properties if not hasattr(recipe, name)} == set()
     assert (recipe.name, recipe.task) == ("gpt2", "causal_lm")
     assert [str(each) for each in recipe.overrides[:2]] == ["n_layers=2", "d_model=32"]
-    assert composer.load(recipe.text).program.program.params["d_model"] == 32
+    assert composer.load(recipe.text).program.untyped.params["d_model"] == 32
     for name in ("text", "name", "doc", "task", "program", "library", "document"):
         assert inspect.getdoc(inspect.getattr_static(composer.Recipe, name))
 

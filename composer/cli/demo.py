@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from composer.cli import compare
+from composer.cli import demo_models
 from composer.cli.arguments import Parser, Problem, StoreOnce, integer
 from composer.cli.generate import write
 from composer.cli.output import add_output
@@ -34,7 +34,7 @@ def declare(parser: Parser, name: str) -> None:
         "--steps",
         metavar="N",
         type=integer,
-        help=f"Number of optimizer steps (default: {SETTINGS['steps']}; with --compare, {compare.SETTINGS['steps']} for each "
+        help=f"Number of optimizer steps (default: {SETTINGS['steps']}; with --compare, {demo_models.SETTINGS['steps']} for each "
         "model)",
     )
     parser.add_argument("--seed", metavar="N", type=integer, default=0, help="Random seed")
@@ -52,7 +52,7 @@ def declare(parser: Parser, name: str) -> None:
         "--compare", action="store_true", help="Train six small models on the same plays instead, in about 15 minutes"
     )
     several.add_argument(
-        "--only", metavar="RECIPE", choices=tuple(compare.MODELS), action="append", default=[], help="Train only this model"
+        "--only", metavar="RECIPE", choices=tuple(demo_models.MODELS), action="append", default=[], help="Train only this model"
     )
     add_output(several, "Also write the table to this file, as a Markdown page")
     parser.examples = [
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     from composer.recipe import load
 
     if arguments.compare:
-        return compare.run(arguments)
+        return demo_models.run(arguments)
     for name in ("only", "output"):
         if getattr(arguments, name):
             raise Problem(f"arco demo: --{name} only works with --compare", "add --compare, or `arco demo -h` lists the options")
@@ -121,7 +121,7 @@ def beside_ngrams(result: Result) -> None:
 
     print(f"\n{result.step} steps in {result.seconds:.0f} s. Validation loss in nats per character (lower is better):\n")
     kept, held_out = split(read_text(plays()))
-    for name, nats in zip(compare.NGRAMS, witten_bell(kept, held_out), strict=True):
+    for name, nats in zip(demo_models.NGRAMS, witten_bell(kept, held_out), strict=True):
         print(f"  {name:<10}{nats:.2f}")
     print(f"  {RECIPE:<10}{result.validation.per_character:.2f}")
 

@@ -174,7 +174,7 @@ def resumed(arguments: argparse.Namespace) -> Result:
 
 def sized(recipe: Recipe, tokenizer: Tokenizer) -> Recipe:
     """Return the recipe with its param `vocab` set to the tokenizer's size, unless it was overridden."""
-    params = recipe.program.program.params
+    params = recipe.program.untyped.params
     if recipe.overridden("vocab") or "vocab" not in params or params["vocab"] == tokenizer.size:
         return recipe
     print(f"vocab is set to {tokenizer.size}, the size of the tokenizer")
@@ -183,7 +183,7 @@ def sized(recipe: Recipe, tokenizer: Tokenizer) -> Recipe:
 
 def context_of(recipe: Recipe, usual: int) -> int:
     """Return the default length of a window: the param `context` if the recipe has one, else `usual`."""
-    context = recipe.program.program.params.get("context")
+    context = recipe.program.untyped.params.get("context")
     return context if isinstance(context, int) else usual
 
 

@@ -19,7 +19,7 @@ MAX_BYTES = 64 * 2**30
 
 def budget(typed: TypedProgram, *, allow_large: bool = False) -> tuple[Diagnostic, ...]:
     """Return the errors of a model that is too large to build; `allow_large` permits any size of weights."""
-    name = typed.program.recipe.name_scalar
+    name = typed.untyped.recipe.name_scalar
     found = []
     if (count := modules(typed.root)) > MAX_MODULES:
         message = f"{name.text} would have {count:,} modules; at most {MAX_MODULES:,} are built"

@@ -67,7 +67,7 @@ def costs(typed: TypedProgram, given: Mapping[str, int] | None = None) -> Costs:
     lengths = lengths_of(typed, given or {})
     table = [entry for entry in parameters(typed) if not entry.tied_to]
     flops = FlopCounter(lengths).graph(typed.root)
-    axis = growing(typed.program.recipe.task, typed.inputs)
+    axis = growing(typed.untyped.recipe.task, typed.inputs)
     positions = None if axis is None else substitute(axis, lengths) * lengths.get("batch", 1)
     return Costs(
         parameters=sum(map(numbers, table)),

@@ -19,6 +19,6 @@ def axes(typed: TypedProgram) -> tuple[str, ...]:
 
 def lengths_of(typed: TypedProgram, given: Mapping[str, int]) -> dict[str, int]:
     """Return a length for every axis: the given one, else 1 for `batch`, else the param `context`, else `USUAL`."""
-    context = typed.program.params.get("context")
+    context = typed.untyped.params.get("context")
     usual = context if isinstance(context, int) and not isinstance(context, bool) else USUAL
     return {name: given.get(name, 1 if name == "batch" else usual) for name in axes(typed)}

@@ -20,7 +20,7 @@ from composer.graph.visit import Fold, Inside, every_pass, walk
 
 def summarize(typed: TypedProgram, lengths: Mapping[str, int] | None = None) -> Summary:
     """Return the summary of a model at given lengths of its axes."""
-    recipe = typed.program.recipe
+    recipe = typed.untyped.recipe
     model = folded(typed)  # layers written one by one are one row, as in a drawing
     written = {visit.node.node for visit in walk(typed.root, every_pass, once=True) if isinstance(visit.node, TypedRepeat)}
     rows = _Rows(model.parameters, written).graph(model.program.root)

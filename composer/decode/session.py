@@ -182,7 +182,7 @@ class Session:
         self.model = model
         self.initial_length = initial_length
         self._inputs = tuple(inspect.signature(model.forward).parameters)
-        self._optional = tuple(item.name for item in model.program.program.inputs if item.optional)
+        self._optional = tuple(item.name for item in model.program.untyped.inputs if item.optional)
         self._text = TASKS[model.recipe.task].text if model.recipe.task else ""
         self._rows: int | None = None
         """Number of rows of the batch, known after the first call."""

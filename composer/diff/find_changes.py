@@ -55,8 +55,8 @@ def _best(ours: FlatModel, theirs: FlatModel, names: NamesOfBoth) -> tuple[Pairi
 
 
 def _params(before: TypedProgram, after: TypedProgram) -> Iterator[FieldChange]:
-    for name, value in before.program.params.items():
-        other = after.program.params.get(name, value)
+    for name, value in before.untyped.params.items():
+        other = after.untyped.params.get(name, value)
         if other != value:
             yield FieldChange(name, shown(value), shown(other))
 

@@ -48,7 +48,7 @@ def flatten(typed: TypedProgram) -> FlatModel:
     """
     if (count := size(typed.root)) > MAX_BLOCKS:
         message = f"{typed.name} has {count:,} blocks; models of at most {MAX_BLOCKS:,} are compared"
-        raise RecipeError([Diagnostic("too-many-nodes", message, typed.program.recipe.name_scalar.span)])
+        raise RecipeError([Diagnostic("too-many-nodes", message, typed.untyped.recipe.name_scalar.span)])
     return _Flattener(typed).model()
 
 
@@ -93,14 +93,14 @@ class _Flattener:
     def model(self) -> FlatModel:
         self._parameters()
         given: dict[str, tuple[FlatSource, ...]] = {}
-        spans = {item.name: item.span for item in self.program.program.inputs}
+        spans = {item.name: item.span for item in self.program.untyped.inputs}
         for name in self.program.inputs:
             given[name] = (FlatSource(len(self.nodes), 0),)
             self.places[name] = Place(INPUT, spans[name], len(self.nodes), len(self.nodes) + 1)
             self.nodes.append(FlatNode(name, INPUT, {}, (), {}, (), None))
         count = len(self.nodes)
         outputs = self.graph(self.program.root, given, Location("", "", None))
-        losses = {name: self.resolved(Ref(node), given, self.top) for name, node in self.program.program.losses.items()}
+        losses = {name: self.resolved(Ref(node), given, self.top) for name, node in self.program.untyped.losses.items()}
         return FlatModel(self.program, tuple(self.nodes), tuple(range(count)), outputs, losses, self.places, readers(self.nodes))
 
     def _parameters(self) -> None:
@@ -109,7 +109,7 @@ class _Flattener:
         starts: dict[str, tuple[Init, bool]] = {}
         for entry in table:
             if not entry.tied_to:
-                rule = start_of(self.program.program, entry.name)
+                rule = start_of(self.program.untyped, entry.name)
                 starts[entry.name] = rule or entry.parameter.init, rule is not None
         for entry in table:
             start, set_by_recipe = starts[entry.owner]
@@ -130,7 +130,7 @@ class _Flattener:
         return {name: self.resolved(ref, given, inside) for name, ref in graph.graph.outputs}
 
     def _positions(self, given: FlatValues) -> None:
-        for axis, ref in self.program.program.positions:
+        for axis, ref in self.program.untyped.positions:
             if axis not in self.positions and (ref.node in given or ref.node in self.top):
                 (self.positions[axis],) = self.resolved(ref, given, self.top)
 

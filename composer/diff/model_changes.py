@@ -17,7 +17,7 @@ Same = Callable[[FlatSource, FlatSource], bool]
 
 def stated(pairing: Pairing, same: Same, names: NamesOfBoth) -> Iterator[Change]:
     """Yield the changes of the task, the outputs and the losses; `same` decides whether two values are the same."""
-    ours, theirs = (model.program.program.recipe for model in (pairing.before, pairing.after))
+    ours, theirs = (model.program.untyped.recipe for model in (pairing.before, pairing.after))
     if ours.task != theirs.task:
         yield Stated("task", ours.task or "none", theirs.task or "none")
     before, after = pairing.before, pairing.after
@@ -72,8 +72,8 @@ def inputs(pairing: Pairing) -> Iterator[tuple[tuple[FieldChange, ...], str, str
 
 def _declared(model: FlatModel, index: int) -> Mapping[str, str]:
     name = model.nodes[index].path
-    item = next(one for one in model.program.program.inputs if one.name == name)
-    default = "none" if item.default is None else str(evaluate(item.default.expression, model.program.program.params))
+    item = next(one for one in model.program.untyped.inputs if one.name == name)
+    default = "none" if item.default is None else str(evaluate(item.default.expression, model.program.untyped.params))
     return {"name": name, "type": f"{model.program.inputs[name]}{'?' if item.optional else ''}", "default": default}
 
 

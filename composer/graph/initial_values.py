@@ -19,8 +19,8 @@ def start_of(program: Program, name: str) -> Init | None:
     return None
 
 
-class InitialValues:
-    """The initial values that a recipe sets, by node; computed once, since each rule is matched with each name."""
+class InitDescriptions:
+    """The initial values that a recipe sets, in the words of drawings, by node; computed once for all rules and names."""
 
     def __init__(self, program: Program, table: Sequence[NamedParameter], written: Sequence[NamedParameter]) -> None:
         self.ruled: dict[str, dict[str, str]] = {}

@@ -31,7 +31,7 @@ def view(typed: TypedProgram) -> nx.MultiDiGraph[str]:
     """
     import networkx as nx
 
-    return _View(typed, nx.MultiDiGraph(name=typed.name, task=typed.program.recipe.task)).whole()
+    return _View(typed, nx.MultiDiGraph(name=typed.name, task=typed.untyped.recipe.task)).whole()
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +71,7 @@ class _View:
                 above = ".".join(steps[:end])
                 self.owned[above] = self.owned.get(above, 0) + prod(entry.parameter.shape)
         given: dict[str, _Value] = {}
-        for item in self.program.program.inputs:
+        for item in self.program.untyped.inputs:
             self.graph.add_node(item.name, type="input", path=item.name, parameters=0, copies=1, line=item.span.line)
             given[item.name] = _Value([(item.name, item.name)])
         outputs = self._graph(self.program.root, given, "", ("",))

@@ -160,7 +160,7 @@ class TypedGraph:
 class TypedProgram:
     """A whole recipe, typed."""
 
-    program: Program
+    untyped: Program
     root: TypedGraph
     inputs: Mapping[str, TensorType]
     defaults: Mapping[str, Value]
@@ -169,7 +169,7 @@ class TypedProgram:
     @property
     def name(self) -> str:
         """The recipe's name."""
-        return self.program.recipe.name
+        return self.untyped.recipe.name
 
 
 def output(outputs: PortTypes, port: str) -> Type:

@@ -40,7 +40,7 @@ def shares(model: nn.Module, batches: Sequence[Batch], counts: Sequence[int], ta
         several = len(batches) > 1
         if several:
             _refuse_memory(model.program)
-        for name, node in model.program.program.losses.items():
+        for name, node in model.program.untyped.losses.items():
             found[name] = [_count(model.program, name, node, batch) for batch in batches] if several else [1]
     wholes = {name: max(sum(each), 1) for name, each in found.items()}
     return [{name: each[index] / wholes[name] for name, each in found.items()} for index in range(len(batches))]

@@ -84,7 +84,7 @@ def _fill(model: Model, tensors: Mapping[str, Tensor], model_type: str | None) -
 
 
 def _map(model: Model, model_type: str | None) -> WeightMap:
-    recipe = model.program.program.recipe
+    recipe = model.program.untyped.recipe
     if recipe.checkpoints is None:
         raise RecipeError(
             [
@@ -93,4 +93,4 @@ def _map(model: Model, model_type: str | None) -> WeightMap:
                 )
             ]
         )
-    return mapping(recipe.checkpoints, model_type, shapes_of(model.state_dict()), model.program.program.params)
+    return mapping(recipe.checkpoints, model_type, shapes_of(model.state_dict()), model.program.untyped.params)

@@ -106,7 +106,7 @@ def diagnose(case: Case) -> list[Diagnostic]:
         except RecipeError as error:
             found.extend(error.diagnostics)
     if "checkpoints" in case.recipe.words and not found:
-        rules = recipe.program.program.recipe.checkpoints
+        rules = recipe.program.untyped.recipe.checkpoints
         assert rules is not None
         try:
             mapping(rules, None, {one.name: one.parameter.shape for one in parameters(recipe.program) if not one.tied_to})

@@ -72,7 +72,7 @@ def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) ->
     assert f"generate text: arco generate {run} --prompt TEXT" in done.out
 
     kept = composer.load(RunFolder(run).recipe)
-    assert (kept.program.program.params["vocab"], kept.program.program.params["d_model"]) == (vocab, 16)
+    assert (kept.program.untyped.params["vocab"], kept.program.untyped.params["d_model"]) == (vocab, 16)
     count = sum(parameter.numel() for parameter in kept.compile(device="meta").parameters())
     assert f"training gpt_mini, {count:,} parameters, on {text}; run folder {run}" in done.out
 
@@ -113,7 +113,7 @@ def test_a_vocabulary_that_is_set_by_hand_stays(arco: Arco, text: Path) -> None:
     done = arco(*words, "--set", "vocab=99")
     assert done.code == 0
     assert "vocab is set" not in done.out
-    assert composer.load(RunFolder(Path("runs") / "gpt_mini").recipe).program.program.params["vocab"] == 99
+    assert composer.load(RunFolder(Path("runs") / "gpt_mini").recipe).program.untyped.params["vocab"] == 99
     done = arco(*words, "--set", "vocab=5")
     assert done.code == 2
     assert f"the model has a vocabulary of 5 tokens, the tokenizer one of {len(set(TEXT))}" in done.err

@@ -85,7 +85,7 @@ def of_field(kind: str, name: str, field: Field) -> Iterator[str]:
 
 def features(written: composer.Recipe) -> set[str]:
     """Return all that a sound recipe makes use of."""
-    program = written.program.program
+    program = written.program.untyped
     text = written.source.text
     found = {*_of_text(program.recipe), *_of_graph(program), *_of_program(program), *_of_scans(written.program)}
     return {*found, *["uses"] * ("\nuses:" in text)}

@@ -46,7 +46,7 @@ class Interpreter:
     """
 
     def __init__(self, model: Model, *, dense: bool) -> None:
-        self.model, self.program, self.dense = model, model.program.program, dense
+        self.model, self.program, self.dense = model, model.program.untyped, dense
         self.seen: dict[str, tuple[TypedNode, dict[str, Any]]] = {}
         """Every node by its path, with what it gave in the last call."""
 

@@ -90,7 +90,7 @@ def test_only_language_models_have_a_cache_and_a_price_per_token() -> None:
     recipe = 'recipe: features\ninputs: {x: "float[batch, time, 24]"}\ngraph: {a: {type: attention, heads: 3, mask: causal}}\n'
     typed = composer.load(recipe).program
     found = costs(typed)
-    assert growing(typed.program.recipe.task, typed.inputs) is None
+    assert growing(typed.untyped.recipe.task, typed.inputs) is None
     assert (found.cached_per_token, found.flops_per_token) == (0, None)
     assert found.flops.dense > 0
 

@@ -192,7 +192,7 @@ def _with_starts(
         names[visit.path] = f"{above}{visit.region.name if visit.region else ''}{called}"
     starts = {}
     for entry in parameters(typed):
-        rule = start_of(typed.program, entry.name)
+        rule = start_of(typed.untyped, entry.name)
         if rule and not entry.tied_to:
             home = entry.name.removesuffix(f".{entry.parameter.name}")
             starts[path([*names[home].split("."), entry.parameter.name])] = {rule.how: repr(rule.value)}

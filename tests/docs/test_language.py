@@ -58,7 +58,7 @@ def run(text: str) -> None:
     for came, type_ in zip(found, typed.root.outputs.values(), strict=False):
         assert list(came.shape) == lengths(type_)
     for entry in recipe.checkpoints or ():
-        published = mapping(recipe.checkpoints, entry.key.text, shapes_of(model.state_dict()), typed.program.params)
+        published = mapping(recipe.checkpoints, entry.key.text, shapes_of(model.state_dict()), typed.untyped.params)
         assert set(published.load(published.save(model.state_dict()))) == set(model.state_dict())
 
 

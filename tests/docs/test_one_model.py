@@ -28,7 +28,7 @@ def drawn(picture: str) -> dict[str, list[str]]:
 
 def test_the_picture_has_the_nodes_and_the_edges_of_the_recipe() -> None:
     """In the order of the file, which begins with the input."""
-    graph = RECIPE.program.program.graph
+    graph = RECIPE.program.untyped.graph
     wired = {node.name: [str(ref.node) for wire in node.wires for ref in wire.refs] for node in graph.nodes}
     assert drawn(PICTURE) == wired
     assert list(drawn(PICTURE)) == [node.name for node in RECIPE.program.root.nodes]

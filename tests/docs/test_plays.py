@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import composer
-from composer.cli.compare import MODELS, NGRAMS, SETTINGS, page
+from composer.cli.demo_models import MODELS, NGRAMS, SETTINGS, page
 from composer.evaluate.ngrams import witten_bell
 from composer.package_data import plays
 from composer.train import TrainSettings, characters_of, read_text, split

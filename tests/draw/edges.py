@@ -32,7 +32,7 @@ class Readers:
         self.pairs: set[tuple[str, str, str]] = set()
         """Maker, reader, and the reader's port."""
         self.blocks: set[str] = set()
-        given = {one.name: {"": frozenset([one.name])} for one in typed.program.inputs}
+        given = {one.name: {"": frozenset([one.name])} for one in typed.untyped.inputs}
         made = self.graph(typed.root, given, "")
         for name, value in made.items():
             self.pairs |= {(one, output_path(name), "") for one in value}

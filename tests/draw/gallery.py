@@ -28,7 +28,7 @@ def entries() -> Iterator[str]:
     """Yield a heading, a sentence, its source and a picture for each recipe."""
     for name in zoo_names():
         recipe = composer.load(name)
-        source = recipe.program.program.recipe.paper
+        source = recipe.program.untyped.recipe.paper
         yield f"## {name}\n\n{recipe.doc}{f' From {source}.' if source else ''}\n\n![{name}](gallery/{name}.svg)\n"
 
 

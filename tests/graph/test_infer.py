@@ -110,7 +110,7 @@ graph:
 
 def test_patterns_of_blocks_get_the_names_that_they_have_in_the_model() -> None:
     """One for each pass, the innermost first, so that what stands around it wins."""
-    found = [(pattern, how, number) for pattern, how, number, _ in block_rules(composer.load(DEFINED).program.program.graph)]
+    found = [(pattern, how, number) for pattern, how, number, _ in block_rules(composer.load(DEFINED).program.untyped.graph)]
     assert found == [
         ("first.0.o.i.a.*", "normal", 0.5),
         ("first.0.o.*", "constant", 2.0),
@@ -121,5 +121,5 @@ def test_patterns_of_blocks_get_the_names_that_they_have_in_the_model() -> None:
 
 def test_passes_of_one_set_of_weights_start_once() -> None:
     """Their parameters have no number of a pass in their names."""
-    found = block_rules(composer.load(DEFINED.replace("repeat: 2,", "repeat: 2, share: true,")).program.program.graph)
+    found = block_rules(composer.load(DEFINED.replace("repeat: 2,", "repeat: 2, share: true,")).program.untyped.graph)
     assert [pattern for pattern, *_ in found] == ["first.o.i.a.*", "first.o.*"]

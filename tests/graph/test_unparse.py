@@ -214,7 +214,7 @@ def test_params_are_replaced_by_their_values_and_the_rest_is_kept() -> None:
     assert "params:" not in text
     assert (read.name, read.doc, read.task) == (recipe.name, recipe.doc, recipe.task)
     assert "normal: 0.02" in text and "repeat: 7" in text
-    assert read.program.program.recipe.checkpoints is not None
+    assert read.program.untyped.recipe.checkpoints is not None
 
 
 def test_sizes_in_rules_of_weights_are_replaced_too() -> None:

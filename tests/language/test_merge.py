@@ -4,9 +4,9 @@ import pytest
 
 from blocks.core import standard
 from composer.diagnostics import Source, full
+from composer.language.composition.apply_overrides import with_overrides
 from composer.language.composition.merge import merge
 from composer.language.composition.override import read_override
-from composer.language.composition.overrides import with_overrides
 from composer.language.recipe.writer import YamlData, data_of, write
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read

@@ -63,10 +63,10 @@ def test_weights_come_back_bit_for_bit() -> None:
     theirs = published(reference())
     model = composer.load("captioner", overrides=OURS).compile(seed=0)
     load_published(model, theirs)
-    rules = model.program.program.recipe.checkpoints
+    rules = model.program.untyped.recipe.checkpoints
     assert rules is not None
     ours = model.state_dict()
-    saved = mapping(rules, "vision-encoder-decoder", shapes_of(ours), model.program.program.params).save(ours)
+    saved = mapping(rules, "vision-encoder-decoder", shapes_of(ours), model.program.untyped.params).save(ours)
     assert theirs.keys() - saved.keys() == {"encoder.pooler.dense.weight", "encoder.pooler.dense.bias", "decoder.lm_head.weight"}
     assert all(torch.equal(theirs[name], tensor) for name, tensor in saved.items())
 

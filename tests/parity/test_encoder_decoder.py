@@ -96,7 +96,7 @@ def test_the_loss_is_that_of_transformers() -> None:
 def test_weights_come_back_bit_for_bit(name: str) -> None:
     """Saved again, what was loaded is the `state_dict` of transformers, but for names that repeat another."""
     model, reference = pair(name)
-    rules = model.program.program.recipe.checkpoints
+    rules = model.program.untyped.recipe.checkpoints
     ours = model.state_dict()
     saved = mapping(rules, reference.config.model_type, {key: tuple(value.shape) for key, value in ours.items()}).save(ours)
     theirs = published(reference)

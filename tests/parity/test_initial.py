@@ -32,10 +32,10 @@ def test_initial_weights_spread_as_in_transformers(name: str) -> None:
     model = composer.load(name, overrides=SIZES[name]).compile(seed=0)
     torch.manual_seed(0)
     reference = REFERENCE[name](SIZES[name])
-    rules = model.program.program.recipe.checkpoints
+    rules = model.program.untyped.recipe.checkpoints
     assert rules is not None
     ours = model.state_dict()
-    made = mapping(rules, reference.config.model_type, shapes_of(ours), model.program.program.params)
+    made = mapping(rules, reference.config.model_type, shapes_of(ours), model.program.untyped.params)
     theirs = published(reference)
     found = made.found(theirs)
     for key, mine in made.save(ours).items():

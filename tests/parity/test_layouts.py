@@ -184,7 +184,7 @@ def test_a_model_with_this_layout_loads_and_comes_back(name: str) -> None:
     torch.testing.assert_close(model(tokens).logits, expected, rtol=0, atol=1e-5 * expected.abs().max().item())
 
     assert recipe.checkpoints is not None
-    made = mapping(recipe.checkpoints, None, shapes_of(model.state_dict()), recipe.program.program.params)
+    made = mapping(recipe.checkpoints, None, shapes_of(model.state_dict()), recipe.program.untyped.params)
     saved, found = made.save(model.state_dict()), made.found(theirs)
     assert found.keys() - saved.keys() <= {copy for copy, _, _ in made.rules.copies} and saved.keys() <= found.keys()
     for key, tensor in saved.items():

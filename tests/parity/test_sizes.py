@@ -35,7 +35,7 @@ def test_default_sizes_are_the_published_ones(name: str, count: int) -> None:
         theirs = REFERENCE[name]({})
     assert sum(math.prod(shape) for shape in ours.values()) == count
     assert sum(parameter.numel() for parameter in theirs.parameters()) == count
-    rules = typed.program.recipe.checkpoints
+    rules = typed.untyped.recipe.checkpoints
     assert rules is not None
     shapes = {key: tuple(tensor.shape) for key, tensor in published(theirs).items()}
-    assert mapping(rules, theirs.config.model_type, ours, typed.program.params).check(shapes) == []
+    assert mapping(rules, theirs.config.model_type, ours, typed.untyped.params).check(shapes) == []

@@ -133,7 +133,7 @@ def test_weights_come_back_bit_for_bit(name: str) -> None:
     reference = perturbed(REFERENCE[name](TINY[name]))
     model = composer.load(name, overrides=TINY[name]).compile(seed=0)
     load_published(model, published(reference), reference.config.model_type)
-    rules = model.program.program.recipe.checkpoints
+    rules = model.program.untyped.recipe.checkpoints
     assert rules is not None
     ours, theirs = model.state_dict(), published(reference)
     made = mapping(rules, reference.config.model_type, shapes_of(ours))

@@ -40,9 +40,9 @@ def test_weights_come_back_bit_for_bit() -> None:
     reference = perturbed(REFERENCE["vit"](TINY))
     model = composer.load("vit", overrides=TINY).compile(seed=0)
     load_published(model, published(reference))
-    rules = model.program.program.recipe.checkpoints
+    rules = model.program.untyped.recipe.checkpoints
     assert rules is not None
     ours, theirs = model.state_dict(), published(reference)
-    saved = mapping(rules, "vit", shapes_of(ours), model.program.program.params).save(ours)
+    saved = mapping(rules, "vit", shapes_of(ours), model.program.untyped.params).save(ours)
     assert {f"vit.{name}" if not name.startswith("classifier") else name for name in saved} == theirs.keys()
     assert all(torch.equal(theirs.get(name, theirs.get(f"vit.{name}")), tensor) for name, tensor in saved.items())

@@ -122,7 +122,7 @@ def test_the_published_model_sets_what_the_recipe_has_by_default(name: str) -> N
         reference = REFERENCE[name]({})
     recipe = composer.load(name)
     found = with_config(name, reference.config)
-    assert found.program.program.params == recipe.program.program.params
+    assert found.program.untyped.params == recipe.program.untyped.params
     assert shapes(found) == shapes(recipe)
 
 
@@ -159,7 +159,7 @@ def test_bert_base_uncased_is_the_recipe_as_it_stands() -> None:
         "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 0, "position_embedding_type": "absolute",
         "transformers_version": "4.6.0.dev0", "type_vocab_size": 2, "use_cache": True, "vocab_size": 30522,
     }  # fmt: skip
-    assert with_config("bert", first).program.program.params == composer.load("bert").program.program.params
+    assert with_config("bert", first).program.untyped.params == composer.load("bert").program.untyped.params
 
 
 def test_files_of_older_versions_are_read_too() -> None:
@@ -178,7 +178,7 @@ def test_files_of_older_versions_are_read_too() -> None:
     assert set_in("llama3", old)["scaling.factor"] == "32.0"
     without = {key: value for key, value in old.items() if key not in ("rope_scaling", "rope_theta", "num_key_value_heads")}
     found = with_config("llama3", without)
-    assert (found.program.program.params["theta"], found.program.program.params["n_kv_heads"]) == (10000, 32)
+    assert (found.program.untyped.params["theta"], found.program.untyped.params["n_kv_heads"]) == (10000, 32)
     assert set_in("llama3", {**old, "rope_scaling": None})["scaling"] == "none"
 
 

@@ -160,7 +160,7 @@ def changed(difference: DifferenceData, page: MarkedDrawings) -> dict[File, set[
             for lines in filter(None, map(written.get, map(path_of, one.spots[number] or ()))):
                 found.setdefault(lines[0], set()).update(range(lines[1], lines[2] + 1))
         names = {param.name for param in difference.params}
-        for param in model.program.program.recipe.params:
+        for param in model.program.untyped.recipe.params:
             if param.name in names:
                 found.setdefault(file_of(param.span), set()).add(param.span.line)
     return found

@@ -53,7 +53,7 @@ class Captions:
     def __init__(self, model: RolledProgram, depth: Depth) -> None:
         self.program, self.depth, self.starts = model.program, depth, model.starts
         self.counts = ParameterCounts(model.parameters, visible=depth.params)
-        self.source = self.program.program.recipe.name_scalar.span.source
+        self.source = self.program.untyped.recipe.name_scalar.span.source
 
     @lazy
     def titles(self) -> dict[tuple[str, str], str]:
@@ -106,5 +106,5 @@ class Captions:
         outputs = dict(self.program.root.graph.outputs)
         if str(outputs.get("logits")) != path:
             return ""
-        task = self.program.program.recipe.task
+        task = self.program.untyped.recipe.task
         return "Classifier" if task and TASKS[task].classifies else "LM head"

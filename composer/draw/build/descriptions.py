@@ -18,7 +18,7 @@ from composer.language.expressions.evaluator import evaluate
 
 def described(typed: TypedProgram) -> str:
     """Return what there is to say of a whole model beside its nodes."""
-    program = typed.program
+    program = typed.untyped
     said = [f"task {program.recipe.task}"] if program.recipe.task else []
     for one in program.inputs:
         default = f" = {evaluate(one.default.expression, program.params)}" if one.default else "?" if one.optional else ""

@@ -64,7 +64,7 @@ class DiagramBuilder:
             one.name: single_output(
                 (DiagramSource(ModelInput(one.name), shape(self.program.inputs[one.name]), self.captions.input_suffix(one)),)
             )
-            for one in self.program.program.inputs
+            for one in self.program.untyped.inputs
         }
         out = FlowBuilder()
         self.graph(root, values, NodePlace(), out)

@@ -28,7 +28,7 @@ LineRange: TypeAlias = tuple[File, int, int]
 
 def source(typed: TypedProgram) -> File:
     """Return the recipe's own file."""
-    return file_of(typed.program.recipe.name_scalar.span)
+    return file_of(typed.untyped.recipe.name_scalar.span)
 
 
 def file_of(span: Span) -> File:

@@ -26,10 +26,10 @@ BF16_BYTES = 2
 def titles(model: RolledProgram, flow: Flow, title: str = "") -> Titles:
     """Return the head of a drawing."""
     typed = model.program
-    recipe = typed.program.recipe
+    recipe = typed.untyped.recipe
     first = recipe.doc.split(",")[0].strip()
     named = first if first[:1].isupper() and len(first.split()) <= MAX_NAME_WORDS else spoken(recipe.name)
-    inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.program.inputs}
+    inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.untyped.inputs}
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
     return Titles(printable(title or named), facts(model, flow), inputs, outputs, described(typed))
 
@@ -43,7 +43,7 @@ def input_title(name: str, dtype: str) -> str:
 def facts(model: RolledProgram, flow: Flow) -> tuple[str, ...]:
     """Return the parameters, layers and widths, and what a token leaves behind."""
     typed = model.program
-    params = typed.program.params
+    params = typed.untyped.params
     counts = ParameterCounts(model.parameters)
     total = counts.owned.get("", 0)
     said = [f"{counted(total)} parameters"] if total else []
@@ -71,5 +71,5 @@ def passes(graph: TypedGraph) -> list[int]:
 
 def cached(typed: TypedProgram) -> int:
     """Return how many numbers are cached for each token while a text is written."""
-    axis = growing(typed.program.recipe.task, typed.inputs)
+    axis = growing(typed.untyped.recipe.task, typed.inputs)
     return 0 if axis is None else CacheCounter(axis, lengths_of(typed, {})).graph(typed.root)

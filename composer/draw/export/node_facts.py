@@ -61,7 +61,7 @@ class _FactCounter:
     def __init__(self, model: RolledProgram) -> None:
         typed = model.program
         lengths = lengths_of(typed, {})
-        axis = growing(typed.program.recipe.task, typed.inputs)
+        axis = growing(typed.untyped.recipe.task, typed.inputs)
         self.positions = None if axis is None else substitute(axis, lengths) * lengths.get("batch", 1)
         self.counts, self.flops = ParameterCounts(model.parameters), FlopCounter(lengths)
 

@@ -43,7 +43,7 @@ def lint(state: Compilation) -> Compilation:
 
 def _vocabulary(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagnostic]:
     """Yield a warning for a vocabulary that should be rounded up for GPUs; that of a published model is fixed."""
-    if typed.program.recipe.checkpoints is not None:
+    if typed.untyped.recipe.checkpoints is not None:
         return
     for block in blocks:
         name = block.part.vocab_field
@@ -59,7 +59,7 @@ def _vocabulary(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagn
 def _windows(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagnostic]:
     """Yield a warning for a window that is never left."""
     lengths = [getattr(block.part, name) for block in blocks if (name := block.part.length_field)]
-    declared = typed.program.params.get("context")
+    declared = typed.untyped.params.get("context")
     context = declared if isinstance(declared, int) and not isinstance(declared, bool) else min(lengths, default=None)
     if context is None:
         return
@@ -80,17 +80,17 @@ def _widths(values: Iterator[FieldValue]) -> Iterator[FieldValue]:
 
 def _unread_inputs(typed: TypedProgram) -> Iterator[Diagnostic]:
     """Yield a warning for each input of the model that nothing reads."""
-    graph = typed.program.graph
+    graph = typed.untyped.graph
     read = {ref.node for node in graph.nodes for wire in wires_of(node) for ref in wire.refs}
-    read |= {ref.node for _, ref in (*graph.outputs, *typed.program.positions)}
-    for declared in typed.program.inputs:
+    read |= {ref.node for _, ref in (*graph.outputs, *typed.untyped.positions)}
+    for declared in typed.untyped.inputs:
         if declared.name not in read:
             yield Diagnostic("unused-input", f"nothing reads the input `{declared.name}`", declared.span, "warning")
 
 
 def _unmatched(typed: TypedProgram) -> Iterator[Diagnostic]:
     """Yield a warning for each pattern of `init` that no parameter's name matches."""
-    for pattern, _, _, span in typed.program.init:
+    for pattern, _, _, span in typed.untyped.init:
         if not any(matches(pattern, name) for name in _names(typed)):
             offered = suggest(pattern, _names(typed))
             hint = f"did you mean {' or '.join(offered)}?" if offered else ""

@@ -36,7 +36,7 @@ def _written(key: KeyRow, typed: TypedProgram) -> YamlData | None:
     """Return what is written under a key of the recipe; None where the key is left out."""
     match key.writer:
         case "verbatim":
-            said = typed.program.recipe.root.get(key.name)
+            said = typed.untyped.recipe.root.get(key.name)
             return " ".join(said.text.split()) or None if isinstance(said, YamlScalar) else None
         case "computed":
             return WRITERS[key.name](typed)
@@ -45,7 +45,7 @@ def _written(key: KeyRow, typed: TypedProgram) -> YamlData | None:
 
 
 def _graph(typed: TypedProgram) -> YamlData:
-    losses = typed.program.losses.values()
+    losses = typed.untyped.losses.values()
     return {name: node for name, node in _nodes(typed.root, _names(typed)).items() if name not in losses}
 
 
@@ -58,21 +58,21 @@ def _references(refs: Iterable[tuple[str, Ref]], typed: TypedProgram) -> dict[st
 
 
 def _checkpoints(typed: TypedProgram) -> YamlData | None:
-    found = typed.program.recipe.checkpoints
-    return None if found is None else {entry.key.text: published(entry.value, typed.program.params) for entry in found}
+    found = typed.untyped.recipe.checkpoints
+    return None if found is None else {entry.key.text: published(entry.value, typed.untyped.params) for entry in found}
 
 
 WRITERS: Mapping[str, Callable[[TypedProgram], YamlData | None]] = {
     "language": lambda typed: str(LANGUAGE),
     "params": lambda typed: {name: number(length) for name, length in _lengths(typed).items()} or None,
-    "inputs": lambda typed: {item.name: _input(item, typed) for item in typed.program.inputs},
+    "inputs": lambda typed: {item.name: _input(item, typed) for item in typed.untyped.inputs},
     "graph": _graph,
     "outputs": lambda typed: _references(typed.root.graph.outputs, typed),
-    "positions": lambda typed: _references(typed.program.positions, typed) or None,
+    "positions": lambda typed: _references(typed.untyped.positions, typed) or None,
     "losses": lambda typed: (
-        {name: _node(typed.root[node], typed.root, _names(typed)) for name, node in typed.program.losses.items()} or None
+        {name: _node(typed.root[node], typed.root, _names(typed)) for name, node in typed.untyped.losses.items()} or None
     ),
-    "init": lambda typed: {pattern: {how: number(value)} for pattern, how, value, _ in typed.program.init} or None,
+    "init": lambda typed: {pattern: {how: number(value)} for pattern, how, value, _ in typed.untyped.init} or None,
     "checkpoints": _checkpoints,
 }
 """What is written under each key of a recipe whose value is computed."""
@@ -81,7 +81,7 @@ WRITERS: Mapping[str, Callable[[TypedProgram], YamlData | None]] = {
 def _lengths(typed: TypedProgram) -> dict[str, int]:
     """Return the params that are the lengths of inputs' axes, which have their names from them: blocks and scans name axes."""
     axes = (axis for type_ in typed.inputs.values() for axis in type_.axes)
-    return {axis.name: axis.size for axis in axes if axis.name in typed.program.params and isinstance(axis.size, int)}
+    return {axis.name: axis.size for axis in axes if axis.name in typed.untyped.params and isinstance(axis.size, int)}
 
 
 def _input(item: InputDecl, typed: TypedProgram) -> YamlData:

@@ -70,7 +70,7 @@ class _ModuleWriter:
         ]
 
     def _root_forward(self, class_: Class, fields: Sequence[tuple[str, str]]) -> SourceLines:
-        declared = self.program.program.inputs
+        declared = self.program.untyped.inputs
         names: dict[str, str] = {}
         for item in declared:
             names[item.name] = safe(item.name, names.values())
@@ -95,7 +95,7 @@ class _ModuleWriter:
     def _losses(self) -> dict[str, LossValue]:
         """Return the recipe's own losses, by their nodes."""
         root, found = self.classes.program.root, {}
-        for name, node in self.program.program.losses.items():
+        for name, node in self.program.untyped.losses.items():
             wires = [wire for wire in wires_of(root.graph[node]) if not is_optional(root[node], wire.port)]
             read = [ref.node for wire in wires for ref in wire.refs]
             optional = [one for one in dict.fromkeys(read) if one in self.program.inputs and self.program.inputs[one].optional]
@@ -135,9 +135,9 @@ class _ModuleWriter:
         signature = ", ".join(["self", *(name for name, _ in class_.holes)])
         root = class_ is self.top
         lines: SourceLines = [(f"class {class_.name}(nn.Module):", None, "")]
-        if root and (doc := self.program.program.recipe.doc):
+        if root and (doc := self.program.untyped.recipe.doc):
             lines += [*((line, None, "") for line in docstring(doc)), ("", None, "")]
-        if class_.carry_is_cached or (root and self.program.program.losses):
+        if class_.carry_is_cached or (root and self.program.untyped.losses):
             lines += [("    cache = None", None, ""), ("", None, "")]
         lines += [(f"    def __init__({signature}):", None, ""), ("        super().__init__()", None, "")]
         for name, tree in class_.template.items():
@@ -160,7 +160,7 @@ class _ModuleWriter:
         self, sources: Sequence[SourceLines], fields: Sequence[tuple[str, str]]
     ) -> tuple[str, Mapping[int, tuple[str, str]]]:
         """Return the text of the module, and for each line that computes a node the node and its place in the recipe."""
-        recipe = self.program.program.recipe
+        recipe = self.program.untyped.recipe
         head = [
             f'"""{recipe.name}: generated from a recipe; plain torch, nothing else is needed."""',
             "",

@@ -51,7 +51,7 @@ class ForwardScope:
     def _read(self) -> set[Key]:
         read = {key_of(self.graph, ref) for _, ref in self.graph.graph.outputs}
         if self.graph is self.classes.program.root:
-            read |= {(name, 0, None) for name in self.classes.program.program.losses.values()}
+            read |= {(name, 0, None) for name in self.classes.program.untyped.losses.values()}
         for node in self.graph.nodes:
             wires = self.class_.wires[node.name].values() if isinstance(node, TypedBlock) else wires_of(node)
             itself = isinstance(node, TypedRepeat)  # what a pass reads of the repeat itself is the loop's own business

@@ -52,7 +52,7 @@ class CacheLayout:
 
 def growing_axis(typed: TypedProgram) -> Dim | None:
     """Return the axis along which a model generates; None for one that generates no text."""
-    return growing(typed.program.recipe.task, typed.inputs)
+    return growing(typed.untyped.recipe.task, typed.inputs)
 
 
 def cache_layout(typed: TypedProgram) -> CacheLayout | None:
@@ -64,7 +64,7 @@ def cache_layout(typed: TypedProgram) -> CacheLayout | None:
     typed = flatten(typed)
     hoisting = Hoisting(typed)
     nodes = [*_CachedNodes(hoisting, axis, reached).graph(typed.root, hoisting.root(), "")]
-    if typed.program.losses:
+    if typed.untyped.losses:
         nodes.insert(0, CachedNode("", (), {}))  # by its cache a model knows that a session is open, and computes no losses
     return CacheLayout(tuple(nodes), reached.fixed)
 

@@ -74,7 +74,7 @@ class Hoisting:
 
     def __init__(self, typed: TypedProgram) -> None:
         self.program = typed
-        self.declared_positions = dict(typed.program.positions)
+        self.declared_positions = dict(typed.untyped.positions)
         """For each axis whose positions are an input of the model, that input."""
         self.done: Interned[tuple[TypedGraph, frozenset[str], bool], Hoisted] = Interned()
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from composer.graph.anatomy import rebuilt, regions, with_nodes
-from composer.graph.initial_values import InitialValues
+from composer.graph.initial_values import InitDescriptions
 from composer.graph.parameters import NamedParameter, parameters
 from composer.graph.passes.roll_layers.rewrite import StackRewriter
 from composer.graph.passes.roll_layers.rolled_names import UNCHANGED, RolledNames
@@ -24,7 +24,7 @@ class RolledProgram:
     """By their names in that graph."""
     written: tuple[NamedParameter, ...]
     """The same, by their names in the recipe."""
-    starts: InitialValues
+    starts: InitDescriptions
     names: RolledNames = UNCHANGED
     """From the recipe's names to those."""
 
@@ -67,7 +67,7 @@ def folded(typed: TypedProgram) -> RolledProgram:
 def _model(
     typed: TypedProgram, table: tuple[NamedParameter, ...], written: tuple[NamedParameter, ...], names: RolledNames = UNCHANGED
 ) -> RolledProgram:
-    return RolledProgram(typed, table, written, InitialValues(typed.program, table, written), names)
+    return RolledProgram(typed, table, written, InitDescriptions(typed.untyped, table, written), names)
 
 
 class _Folder:
