@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import composer
-from composer.cli import compare, demo
+from composer.cli import demo, demo_models
 from composer.train import RunFolder, split
 from tests.cli.conftest import Arco
 
@@ -183,8 +183,8 @@ ROWS = ["unigrams", "bigrams", "trigrams", "4-grams", "5-grams"]
 
 def test_compare_keeps_the_rows_that_are_done(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second call trains only what is missing, and writes the same numbers; one that was cut short goes on."""
-    monkeypatch.setattr(compare, "plays", lambda: text)
-    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "seq_len": 16, "save_every": 1})
+    monkeypatch.setattr(demo_models, "plays", lambda: text)
+    monkeypatch.setattr(demo_models, "SETTINGS", {**demo_models.SETTINGS, "seq_len": 16, "save_every": 1})
     words = ["demo", "--compare", "--only", "rnn_lm", "--device", "cpu", "--steps"]
     first = arco(*words, 4)
     assert (first.code, first.err) == (0, "") and "training rnn_lm" in first.out
@@ -209,10 +209,10 @@ def test_compare_keeps_the_rows_that_are_done(arco: Arco, text: Path, monkeypatc
 
 def test_compare_with_other_settings_wants_another_folder(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of one table are of one schedule; more steps go on, as everywhere."""
-    monkeypatch.setattr(compare, "plays", lambda: text)
+    monkeypatch.setattr(demo_models, "plays", lambda: text)
     words = ["demo", "--compare", "--only", "rnn_lm", "--device", "cpu", "--steps", 2]
-    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "seq_len": 16})
+    monkeypatch.setattr(demo_models, "SETTINGS", {**demo_models.SETTINGS, "seq_len": 16})
     assert arco(*words).code == 0
-    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "batch_size": 8})
+    monkeypatch.setattr(demo_models, "SETTINGS", {**demo_models.SETTINGS, "batch_size": 8})
     done = arco(*words)
     assert done.code == 2 and "batch_size: 16 → 8" in done.err
