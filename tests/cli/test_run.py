@@ -105,6 +105,7 @@ def test_a_second_run_takes_another_folder(arco: Arco, text: Path) -> None:
     done = arco(*words, "--run", first)
     assert done.code == 2
     assert done.err.startswith(f"arco: {first} is a run folder already\n  = continue it with `arco train --resume ")
+    assert done.out == "", "it is refused before anything is read or compiled"
 
 
 def test_a_vocabulary_that_is_set_by_hand_stays(arco: Arco, text: Path) -> None:
@@ -166,6 +167,8 @@ def test_demo_runs_from_the_check_to_the_text(arco: Arco, text: Path, monkeypatc
     assert written.startswith("HAMLET") and len(written) == len("HAMLET") + 500 + 1
     assert RunFolder(Path("small")).recipe.exists()
     assert Path("small/gpt_mini.svg").read_text(encoding="utf-8").startswith("<svg")
+    again = arco("demo", "--run", "small")
+    assert (again.code, again.out) == (2, "") and again.err.startswith("arco: small is a run folder already\n")
 
 
 def surprise(seen: str, held_out: str) -> float:
