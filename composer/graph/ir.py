@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from blocks.core import Part
 from composer.diagnostics import Span
 from composer.language.expressions.ast import Expression, Value
+from composer.language.expressions.parser import names
 from composer.language.recipe.ast import InputDecl, ParsedRecipe, TypeDecl
 
 Origins: TypeAlias = tuple[tuple[str, Span], ...]
@@ -279,3 +280,7 @@ class Program:
     """The recipe's own losses, each with its node in the graph."""
     sound: bool = True
     """Whether the recipe has no mistakes, so that nothing is left out."""
+
+    def origins_of(self, expression: Expression) -> Origins:
+        """Return where the params that an expression reads were set."""
+        return tuple((name, self.origins[name]) for name in sorted(names(expression)) if name in self.origins)

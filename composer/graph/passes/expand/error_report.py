@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -72,6 +73,16 @@ def once(diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
         if len(seen) == MAX_ERRORS:
             yield Diagnostic("too-many-errors", "too many errors to continue", span)
             return
+
+
+@contextmanager
+def labeled(origins: Origins) -> Iterator[None]:
+    """Label the diagnostic of an expression without a value with where the values that it reads were set."""
+    try:
+        yield
+    except ExpressionError as error:
+        found = error.diagnostic
+        raise ExpressionError(replace(found, labels=labels(origins, found.span))) from None
 
 
 def labels(origins: Origins, used: Span) -> tuple[Label, ...]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from blocks.core import Part
 from blocks.core.fields import Boolean, Integer, Real
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import AxisOf, Origins, Pending
 from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Extent, Scope
-from composer.graph.passes.expand.error_report import ErrorReport, StopExpansion, labels
+from composer.graph.passes.expand.error_report import ErrorReport, StopExpansion, labeled, labels
 from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary, Value
-from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate
+from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate, evaluate_word
 from composer.language.expressions.parser import ExpressionError, names, parse_expression
 from composer.language.recipe.ast import (
     ExpressionValue,
@@ -25,6 +25,7 @@ from composer.language.suggestions import suggest
 from composer.language.yaml.nodes import YamlScalar
 from composer.memo import Memo
 
+T = TypeVar("T")
 MAX_DEPTH = 60
 """Blocks, and names, that lead from one to the next."""
 
@@ -134,7 +135,7 @@ class Evaluator:
         Raises:
             ExpressionError: where it has none.
         """
-        values, _ = self.plain(expression, scope)
+        values, origins = self.plain(expression, scope)
         for name in names(expression):
             binding = scope.values.get(name)
             if self._is_size(binding):
@@ -143,7 +144,28 @@ class Evaluator:
                 raise ExpressionError(Diagnostic("not-a-value", message, expression.span, hint=hint))
             if name not in values and isinstance(binding, Deferred):
                 values[name] = "none" if binding.holds is None else binding  # type: ignore[assignment]  # reported by evaluate: it is no number
-        return evaluate(expression, values)
+        with labeled(origins):
+            return evaluate(expression, values)
+
+    def evaluate_as(self, form: Callable[[Value, Span], T], expression: Expression, scope: Scope, span: Span) -> T:
+        """Return the value of an expression in one form, such as `as_int`; `span` is where it is written.
+
+        Raises:
+            ExpressionError: where it has none.
+        """
+        value = self.evaluate(expression, scope)
+        with labeled(self.plain(expression, scope)[1]):
+            return form(value, span)
+
+    def word(self, expression: Expression, scope: Scope, words: Sequence[str]) -> str:
+        """Return the one of the words that an expression names.
+
+        Raises:
+            ExpressionError: where it names none.
+        """
+        values, origins = self.plain(expression, scope)
+        with labeled(origins):
+            return evaluate_word(expression, values, words)
 
     def boolean(self, expression: Expression, scope: Scope, span: Span) -> bool:
         """Return a boolean; of a word like `yes` it is said what is meant.
@@ -162,7 +184,7 @@ class Evaluator:
                 )
                 hint = f"did you mean {meant}?" if meant else "booleans are `true`, `false` and comparisons"
                 raise ExpressionError(Diagnostic("not-a-boolean", f"`{name}` is a string, not a boolean", span, hint=hint))
-        return as_bool(self.evaluate(expression, scope), span)
+        return self.evaluate_as(as_bool, expression, scope, span)
 
     def set_here(self, expression: Expression, scope: Scope) -> tuple[Label, ...]:
         """Return the labels at the params that an expression reads."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from blocks.core import Part, fields
@@ -10,12 +9,12 @@ from blocks.core.fields import Field as FieldSpec
 from composer.diagnostics import Label, Span
 from composer.graph.ir import FieldValue, Known, Pending
 from composer.graph.passes.expand.builders import Deferred, Scope
-from composer.graph.passes.expand.error_report import StopExpansion, labels
+from composer.graph.passes.expand.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.evaluation import Evaluator, axis_names, convert, paths
 from composer.language.expressions.ast import Expression
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.functions import FUNCTIONS
-from composer.language.expressions.parser import ExpressionError, names
+from composer.language.expressions.parser import names
 from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.unknown_names import unknown
 
@@ -32,10 +31,8 @@ def field_number(
     sizes = values.sizes(expression, scope)
     missing = names(expression) - known.keys() - VALUE_WORDS
     if not missing:
-        try:
+        with labeled(origins):
             return Known(convert(evaluate(expression, known), form, field.name, span, expression), span, origins)
-        except ExpressionError as error:
-            raise ExpressionError(replace(error.diagnostic, labels=labels(origins, span))) from None
     symbols = axis_names(part)
     strange = sorted(missing - symbols - sizes.keys())
     if strange:

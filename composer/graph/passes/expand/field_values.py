@@ -17,7 +17,6 @@ from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.field_numbers import field_number
 from composer.graph.passes.expand.mask_expressions import MaskReader
 from composer.language.expressions.ast import RefPath
-from composer.language.expressions.evaluator import evaluate_word
 from composer.language.recipe.ast import (
     BlockChoice,
     BoolsValue,
@@ -75,7 +74,7 @@ class Fields:
             return Known(None, written.span)
         match form:
             case OneOf(of=words):
-                return Known(evaluate_word(expression, self.values.plain(expression, place)[0], words), written.span)
+                return Known(self.values.word(expression, place, words), written.span)
             case Boolean() | BooleanMap():
                 return Known(self.values.boolean(expression, place, written.span), written.span)
             case _:

@@ -27,14 +27,14 @@ def evaluated_rules(rules: Iterable[InitRule], scope: Scope, values: Evaluator) 
         if number is None:
             continue
         if number < 0 and rule.how in NONNEGATIVE:
-            values.report.error(
-                "out-of-range", scope.graph, rule.value.span, f"{NONNEGATIVE[rule.how]} must be at least 0, not {number:g}"
-            )
+            message = f"{NONNEGATIVE[rule.how]} must be at least 0, not {number:g}"
+            set_here = values.set_here(rule.value.expression, scope)
+            values.report.error("out-of-range", scope.graph, rule.value.span, message, labels=set_here)
         yield rule.pattern, rule.how, number, rule.span
 
 
 def _number(written: ExpressionValue, scope: Scope, values: Evaluator) -> float:
-    return as_float(values.evaluate(written.expression, scope), written.span)
+    return values.evaluate_as(as_float, written.expression, scope, written.span)
 
 
 def block_rules(graph: Graph) -> list[InitPattern]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from operator import gt, lt
 
@@ -115,9 +116,7 @@ class Params:
         if itself and _is_its_own_word(param, expression):
             return Bound(evaluate_word(expression, {}, param.of or (param.name,)), span)
         if param.type in ("str", "choice"):
-            return Bound(
-                evaluate_word(expression, self.values.plain(expression, scope)[0], param.of or (param.default.text,)), span
-            )
+            return Bound(self.values.word(expression, scope, param.of or (param.default.text,)), span)
         if (
             param.type is None
             and isinstance(expression, RefPath)
@@ -134,7 +133,7 @@ class Params:
             return Bound(self.values.boolean(expression, scope, span), span)
         if self.values.is_sized(expression, scope):  # known once sizes are
             return Deferred(ExpressionValue(expression, span), scope, span)
-        return Bound(_typed(self.values.evaluate(expression, scope), param, span), span)
+        return Bound(self.values.evaluate_as(partial(_typed, param), expression, scope, span), span)
 
     def _within_bounds(self, param: Param, binding: Binding, scope: Scope) -> None:
         if not isinstance(binding, Bound) or isinstance(binding.value, bool | str):
@@ -142,7 +141,7 @@ class Params:
         for bound, wrong, words in ((param.minimum, lt, "at least"), (param.maximum, gt, "at most")):
             if bound is None:
                 continue
-            limit = as_real(self.values.evaluate(bound.expression, scope), bound.span)
+            limit = self.values.evaluate_as(as_real, bound.expression, scope, bound.span)
             if wrong(binding.value, limit):
                 message = f"{param.name} must be {words} {limit}, not {binding.value}"
                 labels = (Label(bound.span, "declared here"),)
@@ -169,7 +168,7 @@ def _is_its_own_word(param: Param, expression: Expression | None) -> bool:
     return param.type in (None, "str", "choice") and isinstance(expression, RefPath) and expression.text == param.name
 
 
-def _typed(value: Value, param: Param, span: Span) -> Value:
+def _typed(param: Param, value: Value, span: Span) -> Value:
     """Return the value as the param's type wants it."""
     match param.type:
         case "int":

@@ -81,7 +81,7 @@ class Repeats:
         Raises:
             StopExpansion, TooMuch: where there are none, or too many, which is reported.
         """
-        count = as_int(self.values.evaluate(what.count.expression, scope), what.count.span)
+        count = self.values.evaluate_as(as_int, what.count.expression, scope, what.count.span)
         if not 1 <= count <= MAX_PASSES:
             message = f"a repeat has 1 to {MAX_PASSES:,} passes, not {count}"
             set_here = self.values.set_here(what.count.expression, scope)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from blocks.core import Block, BlockError, NodeRef, Part, fields
@@ -11,7 +11,7 @@ from blocks.core.fields import BooleanMap, Field, Real
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
 from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, Items, Known, Node, PartValue, Pending, SlotNode
-from composer.graph.passes.expand.error_report import StopExpansion, labels
+from composer.graph.passes.expand.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.evaluation import convert
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import Mismatch, declared, size
@@ -89,10 +89,8 @@ class FieldComputer:
                 length = f"`{name}`" if str(sizes[name]) == name else f"`{name}` is {sizes[name]}, which"
                 message = f"{length} is known only when the model runs"
                 raise ExpressionError(Diagnostic("not-a-number", message, expression.span, hint="use a number or a param"))
-        try:
+        with labeled(pending.origins):
             return convert(evaluate(expression, {**numbers, **bound}), field.form, field.name, pending.span, expression)
-        except ExpressionError as error:
-            raise ExpressionError(replace(error.diagnostic, labels=labels(pending.origins, pending.span))) from None
 
     def _bound(self, bindings: Iterable[tuple[str, Any]], span: Span) -> dict[str, Value]:
         """Return what the names in a number come to, lengths of axes of the blocks around it included."""

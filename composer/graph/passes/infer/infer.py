@@ -12,6 +12,7 @@ from composer.graph.dims import symbol
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, Program, RepeatNode, ScanNode, Wire
 from composer.graph.passes.check_causality import CausalityCheck, output_dependencies
 from composer.graph.passes.compilation import Compilation
+from composer.graph.passes.expand.error_report import labels
 from composer.graph.passes.infer.axis_lengths import defined_axis_lengths
 from composer.graph.passes.infer.block_types import BlockTyper
 from composer.graph.passes.infer.input_defaults import default_values, shape_mistakes
@@ -79,14 +80,15 @@ class Inference:
         for expression in item.type.axes:
             free = names(expression) - self.program.params.keys()
             known: dict[str, Any] = {**self.program.params, **{name: symbol(name) for name in free}}
+            set_here = labels(self.program.origins_of(expression), expression.span)
             try:
                 length = size(expression, known)
             except (ExpressionError, Mismatch, KeyError) as error:
-                self.top.report(Diagnostic("bad-type", str(error), expression.span))
+                self.top.report(Diagnostic("bad-type", str(error), expression.span, labels=set_here))
                 continue
             if isinstance(length, int) and length < 1:
                 message = f"an axis must have a length of at least 1, not {length}"
-                self.top.report(Diagnostic("bad-type", message, expression.span))
+                self.top.report(Diagnostic("bad-type", message, expression.span, labels=set_here))
                 continue
             axes.append(Axis(expression.text if isinstance(expression, RefPath) else "axis", length))
         return TensorType(item.type.dtype, tuple(axes), item.optional) if len(axes) == len(item.type.axes) else UNKNOWN
@@ -94,7 +96,7 @@ class Inference:
     def defaults(self, types: Mapping[str, Type]) -> dict[str, Value]:
         """Return the defaults of the inputs that are not given."""
         inputs = {item.name: item for item in self.program.inputs}
-        values, wrong = default_values(inputs, self.program.params)
+        values, wrong = default_values(inputs, self.program)
         for found in (*wrong, *shape_mistakes(inputs, types)):
             self.top.report(found)
         return values

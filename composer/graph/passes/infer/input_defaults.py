@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from composer.diagnostics import Diagnostic
+from composer.graph.ir import Program
+from composer.graph.passes.expand.error_report import labeled
 from composer.graph.types import TensorType, Type
 from composer.language.expressions.ast import Value
 from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate
@@ -14,14 +16,15 @@ from composer.language.recipe.ast import ExpressionValue, InputDecl
 AS = {"int": as_int, "float": as_float, "bool": as_bool}
 
 
-def default_values(inputs: Mapping[str, InputDecl], params: Mapping[str, Value]) -> tuple[dict[str, Value], list[Diagnostic]]:
+def default_values(inputs: Mapping[str, InputDecl], program: Program) -> tuple[dict[str, Value], list[Diagnostic]]:
     """Return what each input is where it is not given, and what is wrong with that."""
     values: dict[str, Value] = {}
     wrong: list[Diagnostic] = []
     for name, item in inputs.items():
         if item.default is not None:
             try:
-                values[name] = AS[item.type.dtype](evaluate(item.default.expression, params), item.default.span)
+                with labeled(program.origins_of(item.default.expression)):
+                    values[name] = AS[item.type.dtype](evaluate(item.default.expression, program.params), item.default.span)
             except ExpressionError as error:
                 wrong.append(error.diagnostic)
     return values, wrong

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from composer.diagnostics import Span
+from composer.diagnostics import Label, Span
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, Scope
 from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.evaluation import Evaluator
@@ -55,14 +55,15 @@ def selected_passes(
         _refuse(values, scope, argument.span, f"there is no earlier pass {index} of `{node.name}`: {there}", hint)
     if not -count <= index < count:
         message = f"`{node.name}` has {count} passes, so there is no pass {index}"
-        _refuse(values, scope, argument.span, message, f"0 to {count - 1}, or -1 for the last")
+        set_here = values.set_here(argument, scope)
+        _refuse(values, scope, argument.span, message, f"0 to {count - 1}, or -1 for the last", labels=set_here)
     return [index % count]
 
 
 def _index(expression: Expression, scope: Scope, values: Evaluator) -> int:
-    return as_int(values.evaluate(expression, scope), expression.span)
+    return values.evaluate_as(as_int, expression, scope, expression.span)
 
 
-def _refuse(values: Evaluator, scope: Scope, span: Span, message: str, hint: str) -> None:
-    values.report.error("pass-index", scope.graph, span, message, hint=hint)
+def _refuse(values: Evaluator, scope: Scope, span: Span, message: str, hint: str, *, labels: tuple[Label, ...] = ()) -> None:
+    values.report.error("pass-index", scope.graph, span, message, hint=hint, labels=labels)
     raise StopExpansion
