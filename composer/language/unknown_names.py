@@ -10,10 +10,12 @@ from composer.language.yaml.events import UNREADABLE
 from composer.language.yaml.nodes import AmbiguousBlocks
 
 
-def unknown(code: str, span: Span, what: str, name: str, known: Iterable[str]) -> Diagnostic:
-    """Diagnose an unknown name, with the nearest known ones; if none is near and few are known, with all of them."""
+def unknown(code: str, span: Span, what: str, name: str, known: Iterable[str], *, meant: Sequence[str] = ()) -> Diagnostic:
+    """Diagnose an unknown name, with what is `meant`, or else the nearest known ones; if none is near and few are known, with all
+    of them.
+    """
     names = list(known)
-    if offered := suggest(name, names):
+    if offered := meant or suggest(name, names):
         hint = f"did you mean {' or '.join(offered)}?"
     else:
         hint = f"known here: {', '.join(names)}" if 0 < len(names) <= 12 else ""

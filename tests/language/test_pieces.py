@@ -22,8 +22,10 @@ from composer.language.wording import describe_value, format_value
 from composer.language.yaml.flow_style import balance
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 from composer.language.yaml.reader import read
+from composer.package_data import zoo
 
 GPT2 = composer.load("gpt2")
+RECIPES = sorted(file.stem for file in zoo().glob("*.yaml"))
 
 
 def root_of(text: str) -> YamlMapping:
@@ -132,6 +134,45 @@ def test_setting_is_found_in_the_recipe(setting: str, change: dict[str, object])
     override = read_override(setting)
     assert override.value is not None and GPT2.document.root is not None
     assert data_of(Locator(GPT2.document.root, GPT2.library).change(override.path, override.value)) == change
+
+
+@pytest.mark.parametrize(
+    ("setting", "hint"),
+    [
+        ("heads=4", "did you mean layers.attn.body.heads?"),
+        ("attn.body.heads=4", "did you mean layers.attn.body.heads?"),
+        ("eps=1e-3", "did you mean layers.attn.norm.eps or layers.ffn.norm.eps or norm.eps?"),
+        ("n_layer=3", "did you mean n_layers?"),
+    ],
+)
+def test_setting_that_is_a_part_of_a_path_offers_the_whole(setting: str, hint: str) -> None:
+    """At most three; a name that ends no path offers what is spelled alike."""
+    (found,) = composer.load("gpt2", overrides=[setting]).check()
+    assert (found.code, found.hint) == ("unknown-path", hint)
+
+
+LOSSES = """recipe: example
+blocks:
+  two:
+    params: {wide: 16}
+    inputs: {x: "float[..., dim]"}
+    graph: {up: {type: linear, out: wide}, down: {type: linear, out: dim}}
+inputs: {x: "float[batch, time, 8]", y: "float[batch, time, 8]"}
+graph: {block: {type: residual, body: two}, last: {type: residual, norm: {type: rmsnorm}, body: {graph: {a: relu}}}}
+losses: {main: {type: mse, in: {input: last, target: y}}}
+"""
+
+
+@pytest.mark.parametrize("name", [*RECIPES, LOSSES], ids=[*RECIPES, "losses"])
+def test_every_path_that_may_be_offered_leads_somewhere(name: str) -> None:
+    """To a node or a field, so that a value is set there; but for a name that a param has too."""
+    root, library = (recipe := composer.load(name).program.untyped.recipe).root, recipe.library
+    params = data_of(root).get("params", {})
+    place = Span(Source("--set", "x"), 1, 1, 1, 2)
+    for path in Locator(root, library).paths():
+        steps = tuple(YamlScalar(step, place) for step in path)
+        if len(path) > 1 or path[0] not in params:
+            Locator(root, library).change(steps, YamlScalar("1", place))
 
 
 # -- parsing

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from blocks.core import Library, Part, fields
-from blocks.core.fields import SlotOf
+from blocks.core.fields import Field, SlotOf
 from composer.diagnostics import Diagnostic, Source, Span
 from composer.language.composition.merge import Merger, is_deleted
 from composer.language.composition.override import OverrideError
@@ -16,6 +17,9 @@ from composer.language.recipe.keys import KEYS, keys_of, kind_of_node
 from composer.language.recipe.losses import UNTYPED
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
+
+MAX_OFFERED = 3
+"""Paths that are offered for one that leads nowhere."""
 
 
 class Locator:
@@ -60,7 +64,8 @@ class Locator:
             )
         if not meanings:
             known = [*(entry.key.text for entry in (*params, *graph)), *keys_of("recipe")]
-            raise OverrideError(unknown("unknown-path", first.span, "param or node", first.text, known))
+            meant = list(islice(self._ending_with(path), MAX_OFFERED))
+            raise OverrideError(unknown("unknown-path", first.span, "param or node", first.text, known, meant=meant))
         yield YamlScalar(meanings[-1], first.span)
         yield from self._under(YamlScalar(meanings[-1], first.span), list(path))
 
@@ -119,9 +124,7 @@ class Locator:
         name, *more = rest
         self._require(name, losses, "loss", "unknown-path")
         yield name
-        loss = mapping(losses.get(name.text))
-        kind = () if "type" in loss else (YamlEntry(YamlScalar("type", loss.span), YamlScalar(UNTYPED.kind, loss.span)),)
-        yield from self._in_node(more, YamlMapping((*kind, *loss), loss.span), None)
+        yield from self._in_node(more, _typed_loss(mapping(losses.get(name.text))), None)
 
     def _in_graph(self, rest: list[YamlScalar], graph: YamlNode | None) -> Iterator[YamlScalar]:
         name, *more = rest
@@ -134,17 +137,9 @@ class Locator:
         if not rest:
             return
         key, *more = rest
+        part, inside = self._held(node, default)
         if node is None and default is not None:
-            part: type[Part] | None = type(default)
             self.kinds[key] = default.kind
-        else:
-            node = (
-                YamlMapping((YamlEntry(YamlScalar("type", node.span), node),), node.span)
-                if isinstance(node, YamlScalar)
-                else node
-            )
-            part = self.merger.part(node) if isinstance(node, YamlMapping) else None
-        inside = mapping(node)
         if key.text == "graph" and "graph" in inside:
             yield key
             yield from self._in_graph(more, inside.get("graph")) if more else ()
@@ -152,8 +147,7 @@ class Locator:
             yield key
             field = fields(part)[key.text]
             if isinstance(field.form, SlotOf) and more:
-                held = field.default if isinstance(field.default, Part) else None
-                yield from self._in_node(more, inside.get(key.text), held)
+                yield from self._in_node(more, inside.get(key.text), _default_part(field))
             else:
                 yield from more
         elif key.text in KEYS[kind_of_node(inside) or "group"]:
@@ -164,6 +158,14 @@ class Locator:
             yield from self._in_graph(rest, inside.get("graph"))
         else:
             raise OverrideError(self._unknown_in_node(key, inside, part))
+
+    def _held(self, node: YamlNode | None, default: Part | None) -> tuple[type[Part] | None, YamlMapping]:
+        """Return the part that a node or a slot holds, if it holds one, and what is written in it."""
+        if node is None and default is not None:
+            return type(default), mapping(None)
+        if isinstance(node, YamlScalar):
+            node = YamlMapping((YamlEntry(YamlScalar("type", node.span), node),), node.span)
+        return self.merger.part(node) if isinstance(node, YamlMapping) else None, mapping(node)
 
     def _unknown_in_node(self, key: YamlScalar, node: YamlMapping, part: type[Part] | None) -> Diagnostic:
         if part is not None:
@@ -181,6 +183,37 @@ class Locator:
     def _require(self, name: YamlScalar, known: YamlMapping, what: str, code: str) -> None:
         if name.text not in known:
             raise OverrideError(unknown(code, name.span, what, name.text, [entry.key.text for entry in known]))
+
+    # -- the paths that a shorter one may mean
+
+    def _ending_with(self, path: tuple[YamlScalar, ...]) -> Iterator[str]:
+        """Yield the paths of nodes and fields that end with a path."""
+        wanted = tuple(step.text for step in path)
+        for found in self.paths():
+            if found[-len(wanted) :] == wanted:
+                yield ".".join(found)
+
+    def paths(self) -> Iterator[tuple[str, ...]]:
+        """Yield the paths of all nodes and fields, in the order of the recipe."""
+        yield from self._paths_in_graph((), self.root.get("graph"))
+        for entry in mapping(self.root.get("losses")):
+            yield from self._paths_in_node(("losses", entry.key.text), _typed_loss(mapping(entry.value)), None)
+        for entry in mapping(self.root.get("blocks")):
+            yield from self._paths_in_graph(("blocks", entry.key.text, "graph"), mapping(entry.value).get("graph"))
+
+    def _paths_in_graph(self, above: tuple[str, ...], graph: YamlNode | None) -> Iterator[tuple[str, ...]]:
+        for entry in mapping(graph):
+            yield from self._paths_in_node((*above, entry.key.text), entry.value, None)
+
+    def _paths_in_node(self, above: tuple[str, ...], node: YamlNode | None, default: Part | None) -> Iterator[tuple[str, ...]]:
+        yield above
+        part, inside = self._held(node, default)
+        for name, field in fields(part).items() if part is not None else ():
+            if isinstance(field.form, SlotOf):
+                yield from self._paths_in_node((*above, name), inside.get(name), _default_part(field))
+            else:
+                yield (*above, name)
+        yield from self._paths_in_graph(above, inside.get("graph"))
 
     # -- the value
 
@@ -215,6 +248,16 @@ class Locator:
             )
         if kind == "str" and (number or flag):
             raise OverrideError(Diagnostic("not-a-string", f"{name.text} is a string, but {value.text} is not", value.span))
+
+
+def _typed_loss(loss: YamlMapping) -> YamlMapping:
+    """Return a loss with its type, which may be left out."""
+    kind = () if "type" in loss else (YamlEntry(YamlScalar("type", loss.span), YamlScalar(UNTYPED.kind, loss.span)),)
+    return YamlMapping((*kind, *loss), loss.span)
+
+
+def _default_part(field: Field) -> Part | None:
+    return field.default if isinstance(field.default, Part) else None
 
 
 def _calls(path: RefPath) -> bool:
