@@ -8,6 +8,7 @@ from importlib import import_module
 
 import composer
 from composer.cli.arguments import Parser, Problem, misspelled, not_taken, tell
+from composer.errors import ComposerError
 
 GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Start": {
@@ -49,8 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(list(sys.argv[1:] if argv is None else argv))
     except Problem as problem:
-        tell(problem)
-        return problem.code
+        return tell(problem)
+    except ComposerError as error:  # one that no command expects, such as two installed blocks of one name
+        return tell(Problem(f"arco: {error}"))
 
 
 def declare(parser: Parser, name: str) -> Parser:

@@ -36,11 +36,12 @@ class Problem(Exception):
         return self.shown(plain)
 
 
-def tell(problem: Problem) -> None:
-    """Print a problem to standard error."""
+def tell(problem: Problem) -> int:
+    """Print a problem to standard error and return its exit code."""
     from composer.cli.color import painter
 
     print(problem.shown(painter(sys.stderr)), file=sys.stderr)
+    return problem.code
 
 
 class Parser(argparse.ArgumentParser):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
 
+import composer
+from blocks.core import library, standard
+from blocks.primitives.linear import Linear
 from tests.cli.conftest import Arco
 
 BLOCK = """from blocks.core import Block
@@ -85,3 +89,15 @@ def test_what_is_no_python_file_is_refused(arco: Arco, tmp_path: Path) -> None:
     assert arco("check", "gpt2", "--blocks", "bytes.py").err == "arco: bytes.py: this file is not UTF-8 text\n"
     done = arco("check", "gpt2", "--blocks", "own.txt")
     assert (done.code, done.err) == (2, "own.txt:1:1: error[block-file]: a file of blocks ends in .py\n")
+
+
+def test_two_installed_blocks_of_one_name_are_told_in_every_command(arco: Arco, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With both files, as for blocks of one's own, and without a traceback; in Python it is an exception of Composer."""
+    monkeypatch.setattr(library, "_plugins", lambda: [type("Again", (Linear,), {"__module__": __name__}, kind="linear")])
+    standard.cache_clear()
+    for words in (["check", "gpt2"], ["summary", "gpt2"], ["blocks"], ["schema"], ["mask", "causal"]):
+        done = arco(*words)
+        assert (done.code, done.out) == (2, ""), words
+        assert done.err == f"arco: two parts are called linear: one in {inspect.getsourcefile(Linear)}, one in {__file__}\n"
+    with pytest.raises(composer.ComposerError, match="two parts are called linear"):
+        composer.load("gpt2")
