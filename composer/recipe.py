@@ -241,7 +241,7 @@ class Recipe:
                 recipe's param `context`, or 1024 without one.
 
         Raises:
-            RecipeError: The recipe has errors.
+            RecipeError: The recipe has errors, or no axis of its inputs has one of these names.
 
         Examples:
             >>> import composer

@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Iterable, Mapping
 
-from composer.cli.arguments import Parser, Problem, add_changes, add_recipe, misspelled, sound_recipe
+from composer.cli.arguments import Parser, Problem, add_changes, add_recipe, sound_recipe
 
 
 def declare(parser: Parser, name: str) -> None:
@@ -41,12 +41,14 @@ def summary(arguments: argparse.Namespace) -> int:
 
 def lengths(written: Iterable[str], known: tuple[str, ...]) -> Mapping[str, int]:
     """Return the lengths by axis of texts such as `time=512`."""
+    from composer.cost.lengths import unknown_axis
+
     found = {}
     for each in written:
         axis, _, length = each.partition("=")
         if axis not in known:
-            there = f"the axes are {', '.join(known)}" if known else "every axis of this model has a fixed length"
-            raise Problem(f"arco summary: --at {each}: there is no axis called `{axis}`", misspelled(axis, known) or there)
+            wrong = unknown_axis(axis, known)
+            raise Problem(f"arco summary: --at {each}: {wrong.message}", wrong.hint)
         if not (length.isascii() and length.isdigit() and int(length[:18]) > 0 and len(length) < 16):
             raise Problem(f"arco summary: --at {each}: a length is an integer of at least 1", f"for example, --at {axis}=512")
         found[axis] = int(length)

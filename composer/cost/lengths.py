@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from composer.diagnostics import Diagnostic, Source, Span
 from composer.graph.dims import names
 from composer.graph.typed import TypedProgram
+from composer.language.unknown_names import unknown
 
 USUAL = 1024
 """Length of an axis if the recipe has no param `context`."""
@@ -15,6 +18,12 @@ def axes(typed: TypedProgram) -> tuple[str, ...]:
     """Return the axes of the inputs whose lengths are known only at run time, in order."""
     found = (name for type_ in typed.inputs.values() for size in type_.sizes for name in sorted(names(size)))
     return tuple(dict.fromkeys(found))
+
+
+def unknown_axis(name: str, known: Sequence[str]) -> Diagnostic:
+    """Diagnose a length that is given for an axis that the model does not have."""
+    wrong = unknown("unknown-axis", Span(Source(name, ""), 1, 1, 1, 1), "axis", name, known)
+    return wrong if known else replace(wrong, hint="every axis of this model has a fixed length")
 
 
 def lengths_of(typed: TypedProgram, given: Mapping[str, int]) -> dict[str, int]:

@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import assert_never
 
 from composer.cost.costs import costs, numbers
+from composer.cost.lengths import axes, unknown_axis
 from composer.cost.summary import Rows, Summary, SummaryRow
 from composer.cost.units import ranges
+from composer.diagnostics import RecipeError
 from composer.graph.anatomy import TYPED
 from composer.graph.describe import kind_of, phrases
 from composer.graph.ir import RepeatNode
@@ -19,7 +21,14 @@ from composer.graph.visit import Fold, Inside, every_pass, walk
 
 
 def summarize(typed: TypedProgram, lengths: Mapping[str, int] | None = None) -> Summary:
-    """Return the summary of a model at given lengths of its axes."""
+    """Return the summary of a model at given lengths of its axes.
+
+    Raises:
+        RecipeError: The model has no axis of one of these names.
+    """
+    known = axes(typed)
+    if strange := [name for name in lengths or () if name not in known]:
+        raise RecipeError([unknown_axis(name, known) for name in strange])
     recipe = typed.untyped.recipe
     model = folded(typed)  # layers written one by one are one row, as in a drawing
     written = {visit.node.node for visit in walk(typed.root, every_pass, once=True) if isinstance(visit.node, TypedRepeat)}

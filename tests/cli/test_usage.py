@@ -23,7 +23,7 @@ MISTAKES = [
     ("check gpt", "arco: gpt: there is no recipe called `gpt`", "did you mean gpt2?"),
     ("show nothing", "arco: nothing: there is no recipe called `nothing`", "`arco list` lists all recipes"),
     ("summary gpt2 --at tim=5", "arco summary: --at tim=5: there is no axis called `tim`", "did you mean time?"),
-    ("summary gpt2 --at size=5", "arco summary: --at size=5: there is no axis called `size`", "the axes are batch, time"),
+    ("summary gpt2 --at size=5", "arco summary: --at size=5: there is no axis called `size`", "known here: batch, time"),
     ("summary gpt2 --at time", "arco summary: --at time: a length is an integer of at least 1", "for example, --at time=512"),
     ("summary gpt2 --at time=0", "arco summary: --at time=0: a length is an integer of at least 1", "for example, --at time=512"),
     ("summary gpt2 --at time=²", "arco summary: --at time=²: a length is an integer of at least 1", "for example, --at time=512"),

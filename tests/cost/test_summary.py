@@ -65,6 +65,16 @@ def test_json_is_plain_and_has_the_figures_of_the_text() -> None:
 
 
 @pytest.mark.parametrize(
+    ("lengths", "hint"), [({"tim": 5}, "did you mean time?"), ({"time": 4, "size": 5}, "known here: batch, time")]
+)
+def test_length_of_an_axis_that_is_not_there_is_refused(lengths: dict[str, int], hint: str) -> None:
+    """As the command refuses it, instead of measuring at another length."""
+    with pytest.raises(composer.RecipeError, match=f"there is no axis called `{list(lengths)[-1]}`") as error:
+        composer.load("gpt2").summary(lengths)
+    assert [(one.code, one.hint) for one in error.value.diagnostics] == [("unknown-axis", hint)]
+
+
+@pytest.mark.parametrize(
     ("indices", "shown"),
     [([0], "0"), ([0, 1], "0-1"), ([0, 2, 3, 4, 9], "0, 2-4, 9"), ([0, 2, 4, 6, 8, 10, 12], "0, 2, 4, …, 12")],
 )
