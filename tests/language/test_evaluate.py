@@ -171,8 +171,8 @@ def test_what_has_no_value_says_so_at_its_place(text: str, expected: tuple[str, 
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("2 * d_modle", "`d_modle` is not known here", "did you mean d_model?"),
-        ("sqr(2)", "there is no function `sqr`", "did you mean sqrt?"),
+        ("2 * d_modle", "there is no name called `d_modle`", "did you mean d_model?"),
+        ("sqr(2)", "there is no function called `sqr`", "did you mean sqrt?"),
         ("mixer + 1", "`mixer` is a block, not a number", ""),
         ("true + 1", "`true` is a boolean, not a number", ""),
         ("1 / (n_heads - 12)", "1 / 0 is undefined", ""),

@@ -10,9 +10,10 @@ from typing import TypeGuard
 from composer.diagnostics import Span
 from composer.language.expressions.arithmetic import bounded, compute, refuse_large
 from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary, Value
-from composer.language.expressions.errors import refuse
+from composer.language.expressions.errors import ExpressionError, refuse
 from composer.language.expressions.functions import ARGUMENTS, DOMAINS, FUNCTIONS, USAGE, RealNumber
 from composer.language.suggestions import suggest
+from composer.language.unknown_names import unknown
 from composer.language.wording import BOOLEANS, describe_operand, describe_value, format_value
 
 NONE = "none"
@@ -118,7 +119,9 @@ def _path(path: RefPath, scope: Mapping[str, Value]) -> Value:
         refuse("not-a-value", f"`{step.name}` is a function", path.span, hint=f"call it: `{USAGE[step.name]}`")
     if step.name == NONE:
         refuse("not-a-value", "`none` leaves a port, a slot or a tie empty; it is not a number", path.span)
-    refuse("unknown-name", f"`{step.name}` is not known here", path.span, hint=_meant(suggest(step.name, [*scope, *BOOLEANS])))
+    raise ExpressionError(
+        unknown("unknown-name", path.span, "name", step.name, scope, meant=suggest(step.name, [*scope, *BOOLEANS]))
+    )
 
 
 def _taken(choice: If, scope: Mapping[str, Value]) -> Expression:
@@ -174,8 +177,7 @@ def _call(step: PathStep, span: Span, scope: Mapping[str, Value]) -> RealNumber:
     if function is None:
         if step.name in scope:
             refuse("not-a-value", f"`{step.name}` is a value, not a function", step.name_span)
-        refuse("unknown-name", f"there is no function `{step.name}`", step.name_span,
-               hint=_meant(suggest(step.name, FUNCTIONS)) or f"there are {_listed(list(FUNCTIONS))}")  # fmt: skip
+        raise ExpressionError(unknown("unknown-name", step.name_span, "function", step.name, FUNCTIONS))
     arguments = step.arguments or ()
     least, most = ARGUMENTS[step.name]
     if not least <= len(arguments) <= most:

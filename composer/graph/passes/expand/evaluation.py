@@ -144,8 +144,9 @@ class Evaluator:
                 raise ExpressionError(Diagnostic("not-a-value", message, expression.span, hint=hint))
             if name not in values and isinstance(binding, Deferred):
                 values[name] = "none" if binding.holds is None else binding  # type: ignore[assignment]  # reported by evaluate: it is no number
+        offered = {name: binding.value for name, binding in scope.values.items() if isinstance(binding, Bound)}
         with labeled(origins):
-            return evaluate(expression, values)
+            return evaluate(expression, {**offered, **values})
 
     def evaluate_as(self, form: Callable[[Value, Span], T], expression: Expression, scope: Scope, span: Span) -> T:
         """Return the value of an expression in one form, such as `as_int`; `span` is where it is written.
