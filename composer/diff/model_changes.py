@@ -11,6 +11,7 @@ from composer.diff.fold_passes import NamesOfBoth, NodeNames
 from composer.diff.pairing import Pairing
 from composer.graph.dims import Dim, Symbolic, symbol
 from composer.language.expressions.evaluator import evaluate
+from composer.language.wording import boolean
 
 Same = Callable[[FlatSource, FlatSource], bool]
 
@@ -108,7 +109,7 @@ def numbered(size: Dim, known: dict[str, Symbolic]) -> Dim:
 def learned(pairing: Pairing, names: NodeNames) -> Iterator[Change]:
     """Yield the changes of parameters that both models have: how they start, whether they are trained, what they are tied to."""
     pairs = list(_parameters(pairing))
-    for what, text in (("starts", _start), ("trained", lambda one: "true" if one.trainable else "false")):
+    for what, text in (("starts", _start), ("trained", lambda one: boolean(one.trainable))):
         found: dict[tuple[str, str], list[tuple[str, FlatParameter]]] = {}
         for path, one, other in pairs:
             if _unlike(what, one, other):

@@ -14,6 +14,7 @@ from composer.diff.mask_normal_forms import MaskForm
 from composer.graph.describe import phrase
 from composer.graph.ir import SlotNode
 from composer.graph.typed import TypedBlock
+from composer.language.wording import boolean
 
 Plain: TypeAlias = "bool | int | float | str | tuple[Any, ...] | None"
 
@@ -130,7 +131,7 @@ def shown(value: Any) -> str:
         case None:
             return "none"
         case bool():
-            return "true" if value else "false"
+            return boolean(value)
         case int() | float():
             return number(value)
         case tuple():

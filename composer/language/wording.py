@@ -7,6 +7,12 @@ from fractions import Fraction
 from composer.language.expressions.ast import Expression, RefPath
 
 BOOLEANS = {"true": True, "false": False}
+"""What a recipe writes for them."""
+
+
+def boolean(value: bool) -> str:
+    """Return a boolean as a recipe writes it."""
+    return next(word for word, meant in BOOLEANS.items() if meant == value)
 
 
 def describe_operand(expression: Expression, value: object) -> str:
@@ -36,7 +42,7 @@ def format_value(value: object) -> str:
     """Return a value as a recipe would write it."""
     match value:
         case bool():
-            return f"`{str(value).lower()}`"
+            return f"`{boolean(value)}`"
         case str():
             return f"`{value}`"
         case Fraction():

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from composer.diagnostics import Diagnostic, Span
 from composer.language.unknown_names import unknown
+from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 
@@ -24,9 +25,9 @@ class Forms:
 
     def boolean(self, node: YamlNode | None, what: str) -> bool:
         """Return whether a node is `true`; False without a node."""
-        if node is not None and not (isinstance(node, YamlScalar) and node.text in ("true", "false")):
+        if node is not None and not (isinstance(node, YamlScalar) and node.text in BOOLEANS):
             self.error("checkpoints-form", node.span, f"{what} is true or false")
-        return isinstance(node, YamlScalar) and node.text == "true"
+        return isinstance(node, YamlScalar) and BOOLEANS.get(node.text, False)
 
     def entries(self, node: YamlNode | None, what: str) -> Iterator[YamlEntry]:
         """Yield the entries of a mapping; report any other node."""

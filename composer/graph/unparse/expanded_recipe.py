@@ -20,6 +20,7 @@ from composer.graph.unparse.fold_passes import PassesDiffer, fold
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
 from composer.language.recipe.writer import Remark, YamlData, write
+from composer.language.wording import boolean
 from composer.language.yaml.nodes import YamlScalar
 from composer.memo import Memo
 
@@ -180,7 +181,7 @@ def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None
         case None | Builtin():
             return "none"
         case bool():
-            return "true" if value else "false"
+            return boolean(value)
         case int() | float():
             return number(value)
         case Mask():

@@ -16,6 +16,7 @@ from composer.language.recipe.definitions import with_definitions
 from composer.language.recipe.keys import KEYS, keys_of, kind_of_node
 from composer.language.recipe.losses import UNTYPED
 from composer.language.unknown_names import unknown
+from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
 
 MAX_OFFERED = 3
@@ -236,7 +237,7 @@ class Locator:
                 raise OverrideError(error.diagnostic) from None
             return
         word = isinstance(expression, RefPath) and expression.text not in self.merger.params and not _calls(expression)
-        flag = word and value.text in ("true", "false")
+        flag = word and value.text in BOOLEANS
         number = isinstance(expression, Number)
         if kind in ("int", "float") and word:
             raise OverrideError(Diagnostic("not-a-number", f"{name.text} is a number, but {value.text} is not", value.span))

@@ -8,18 +8,15 @@ from typing import TypeAlias, assert_never, get_args
 from blocks.core import Library, Part, fields, ports
 from blocks.core.fields import BooleanMap, FieldForm, SlotOf
 from composer.diagnostics import Diagnostic
-from composer.language.expressions.ast import Binary, If, RefPath, Unary
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.recipe.ast import ParamType
 from composer.language.recipe.definitions import with_definitions
 from composer.language.recipe.keys import KEYS, NODE_KINDS, KeyContent, KeyPlace, kind_of_node
+from composer.language.recipe.param_types import type_of_default
 from composer.language.suggestions import suggest
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 DELETED = "null"
-BOOLEANS = ("true", "false")
-COMPARED = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or"})
-"""Operators that give a boolean."""
 
 MergeStep: TypeAlias = Callable[[YamlNode, YamlNode], YamlNode]
 """How the value under a key is merged: from the base's and the change's, the result."""
@@ -132,22 +129,10 @@ class Merger:
         """Return the type of a short param: that of its default; nothing where another param decides it."""
         if not isinstance(default, YamlScalar):
             return ""
-        if default.text in BOOLEANS:
-            return "bool"
         try:
-            expression = parse_expression(default)
+            return type_of_default(parse_expression(default), self.params) or ""
         except ExpressionError:
             return ""
-        match expression:
-            case RefPath(steps=(step,)) if step.arguments is None:
-                return "" if step.name in self.params else "str"
-            case Binary(operator=operator) if operator in COMPARED:
-                return "bool"
-            case Unary(operator="not"):
-                return "bool"
-            case If():
-                return ""
-        return "float"
 
     def block(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Merge two definitions of one block, which are recipes but for their names."""

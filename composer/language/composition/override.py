@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from composer.diagnostics import Diagnostic, Source, Span
+from composer.language.wording import boolean
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.language.yaml.reader import read
 
@@ -111,7 +112,7 @@ def to_text(value: Any) -> str:
         case None:
             return "null"
         case bool():
-            return "true" if value else "false"
+            return boolean(value)
         case TypingMapping():
             return "{" + ", ".join(f"{key}: {_inside(item)}" for key, item in value.items()) + "}"
         case list() | tuple():

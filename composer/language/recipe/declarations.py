@@ -12,6 +12,7 @@ from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.keys import VALUE_WORDS, keys_of
 from composer.language.recipe.type_syntax import type_of
 from composer.language.unknown_names import quoted
+from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 TYPES = get_args(ParamType)
@@ -53,8 +54,8 @@ def _long_param(reader: BaseParser, name: YamlScalar, node: YamlMapping) -> Para
         else:
             reader.unknown("unknown-param-type", kind.span, "type of param", kind.text, TYPES)
     default, flag = node.get("default"), reader.scalar(node.get("required"), "`required` is a boolean")
-    required = flag is not None and flag.text == "true"
-    if flag is not None and flag.text not in ("true", "false"):
+    required = flag is not None and BOOLEANS.get(flag.text, False)
+    if flag is not None and flag.text not in BOOLEANS:
         hint = "`required: true`, or leave it out"
         reader.error("not-a-boolean", flag.span, f"{quoted(flag.text)} is not a boolean", hint=hint)
         if default is None:

@@ -14,7 +14,7 @@ from composer.graph.ir import AxisOf, Origins, Pending
 from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Extent, Scope
 from composer.graph.passes.expand.error_report import ErrorReport, StopExpansion, labeled, labels
 from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary, Value
-from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate, evaluate_word
+from composer.language.expressions.evaluator import BOOLEAN_HINT, NONE, as_bool, as_float, as_int, evaluate, evaluate_word
 from composer.language.expressions.parser import ExpressionError, names, parse_expression
 from composer.language.recipe.ast import (
     ExpressionValue,
@@ -22,6 +22,7 @@ from composer.language.recipe.ast import (
 from composer.language.recipe.free_names import IDENTIFIER
 from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.suggestions import suggest
+from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import YamlScalar
 from composer.memo import Memo
 
@@ -176,14 +177,13 @@ class Evaluator:
         """
         match expression:
             case RefPath(steps=(PathStep(name=name, arguments=None),)) if name not in scope.values and name not in (
-                "true",
-                "false",
-                "none",
+                *BOOLEANS,
+                NONE,
             ):
                 meant = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(name.lower()) or next(
-                    iter(suggest(name, [*scope.values, "true", "false"])), ""
+                    iter(suggest(name, [*scope.values, *BOOLEANS])), ""
                 )
-                hint = f"did you mean {meant}?" if meant else "booleans are `true`, `false` and comparisons"
+                hint = f"did you mean {meant}?" if meant else BOOLEAN_HINT
                 raise ExpressionError(Diagnostic("not-a-boolean", f"`{name}` is a string, not a boolean", span, hint=hint))
         return self.evaluate_as(as_bool, expression, scope, span)
 

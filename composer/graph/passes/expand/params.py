@@ -17,6 +17,8 @@ from composer.language.expressions.evaluator import as_int, as_real, evaluate_wo
 from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import ExpressionValue, Param, ParamType
 from composer.language.recipe.free_names import names_read
+from composer.language.recipe.param_types import type_of_default, type_of_value
+from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 
 CONTEXT = "context"
@@ -55,10 +57,12 @@ class Params:
 
     def _type_of_default(self, param: Param, scope: Scope) -> ParamType | None:
         expression = self._param_expression(param)
-        bound = self._param(param, expression, scope) if expression is not None else None
-        if not isinstance(bound, Bound):
+        if expression is None:
             return None
-        return "bool" if isinstance(bound.value, bool) else "str" if isinstance(bound.value, str) else "float"
+        if kind := type_of_default(expression, scope.values):
+            return kind
+        bound = self._param(param, expression, scope)
+        return type_of_value(bound.value) if isinstance(bound, Bound) else None
 
     def _in_order(self, given: Set[str], scope: Scope) -> list[Param]:
         """Return the params, each after those that its default names; without those of a cycle, which is reported."""
@@ -124,8 +128,8 @@ class Params:
             and expression.steps[0].arguments is None
         ):
             name = expression.steps[0].name
-            if name in ("true", "false"):
-                return Bound(name == "true", span)
+            if name in BOOLEANS:
+                return Bound(BOOLEANS[name], span)
             if name in scope.values:
                 return scope.values[name]
             return Bound(name, span)

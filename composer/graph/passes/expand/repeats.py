@@ -33,6 +33,7 @@ from composer.language.recipe.ast import (
     RepeatDecl,
 )
 from composer.language.recipe.free_names import identifiers
+from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import YamlList, YamlNode, YamlScalar
 from composer.memo import IdentityKey, Memo
 
@@ -153,7 +154,7 @@ class Repeats:
         if expression is None:
             return None
         taken = self.report.attempt(scope.graph, lambda: self.values.branch(expression, scope))
-        if isinstance(taken, RefPath) and not (len(taken.steps) == 1 and taken.steps[0].name in ("true", "false")):
+        if isinstance(taken, RefPath) and not (len(taken.steps) == 1 and taken.steps[0].name in BOOLEANS):
             name = taken.steps[0].name
             if len(taken.steps) == 1 and taken.steps[0].arguments is None:
                 return scope.values.get(name) or Deferred(node, scope, node.span)
