@@ -11,7 +11,7 @@ from composer.diagnostics import Diagnostic, Span
 from composer.graph.anatomy import wires_of
 from composer.graph.dims import Symbolic, names
 from composer.graph.ir import BlockNode, Graph, PartValue, Ref
-from composer.graph.passes.expand.error_report import StopExpansion
+from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import Mismatch, match, pattern
 from composer.graph.typed import TypedGraph, TypedScan

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from blocks.core import Library
 from composer.diagnostics import Diagnostic
 from composer.graph.ir import Program
-from composer.graph.passes.expand.error_report import once
+from composer.graph.passes.error_report import once
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.typed import TypedProgram
 from composer.language.recipe.ast import ParsedRecipe

@@ -11,7 +11,7 @@ from composer.diagnostics import Diagnostic
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import FieldValue, Known, PartValue, Pending
 from composer.graph.passes.compilation import Compilation
-from composer.graph.passes.expand.error_report import labels
+from composer.graph.passes.error_report import labels
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram
 from composer.graph.visit import Visit, every_node, every_pass, walk
 from composer.language.patterns import matches

@@ -6,8 +6,8 @@ from typing import NoReturn
 
 from blocks.core import Library, Part, fields
 from composer.diagnostics import Label, Span
+from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Scope
-from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.evaluation import MAX_DEPTH, Evaluator
 from composer.language.expressions.ast import If, RefPath
 from composer.language.recipe.ast import BlockChoice, NodeContent, ParsedRecipe, SlotValue, UseDecl

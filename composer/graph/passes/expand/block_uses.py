@@ -6,10 +6,10 @@ from functools import partial
 
 from blocks.core import Part, fields, is_node
 from blocks.core.fields import NodeName
+from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, Scope, Site
 from composer.graph.passes.expand.composite_blocks import Composites
 from composer.graph.passes.expand.definition_instances import Instances
-from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.field_values import Fields
 from composer.graph.passes.expand.node_options import apply_options

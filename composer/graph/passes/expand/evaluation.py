@@ -11,8 +11,8 @@ from blocks.core import Part
 from blocks.core.fields import Boolean, Integer, Real
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import AxisOf, Origins, Pending
+from composer.graph.passes.error_report import ErrorReport, StopExpansion, labeled, labels
 from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Extent, Scope
-from composer.graph.passes.expand.error_report import ErrorReport, StopExpansion, labeled, labels
 from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary, Value
 from composer.language.expressions.evaluator import BOOLEAN_HINT, NONE, as_bool, as_float, as_int, evaluate, evaluate_word
 from composer.language.expressions.parser import ExpressionError, names, parse_expression

@@ -9,11 +9,11 @@ from functools import partial
 from blocks.core import Part
 from composer.graph.ir import GraphInput
 from composer.graph.passes.compilation import Compilation
+from composer.graph.passes.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.block_uses import Uses
 from composer.graph.passes.expand.builders import Binding, Broken, GraphBuilder, NodeBuilder, Scope, Site
 from composer.graph.passes.expand.composite_blocks import Composites
 from composer.graph.passes.expand.definition_instances import Instances
-from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.evaluation import MAX_DEPTH
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.field_values import Fields

@@ -8,9 +8,9 @@ from typing import Protocol
 from blocks.core import Library, Part, ports
 from composer.diagnostics import Span
 from composer.graph.ir import GraphInput, Known, Ref
+from composer.graph.passes.error_report import ErrorReport
 from composer.graph.passes.expand.block_choice import Choices
 from composer.graph.passes.expand.builders import Binding, GraphBuilder, NodeBuilder, Scope, Site
-from composer.graph.passes.expand.error_report import ErrorReport
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.language.recipe.ast import GraphBody, NodeContent, ParsedRecipe
 

@@ -8,8 +8,8 @@ from blocks.core import Part, fields
 from blocks.core.fields import Field as FieldSpec
 from composer.diagnostics import Label, Span
 from composer.graph.ir import FieldValue, Known, Pending
+from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.builders import Deferred, Scope
-from composer.graph.passes.expand.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.evaluation import Evaluator, axis_names, convert, paths
 from composer.language.expressions.ast import Expression
 from composer.language.expressions.evaluator import evaluate

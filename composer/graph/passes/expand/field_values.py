@@ -11,8 +11,8 @@ from blocks.core.fields import Boolean, BooleanMap, ListOf, OneOf, SlotOf
 from blocks.core.fields import Field as FieldSpec
 from composer.diagnostics import Span
 from composer.graph.ir import Items, Known, PartValue
+from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import NodeBuilder, Scope, Site
-from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.field_numbers import field_number
 from composer.graph.passes.expand.mask_expressions import MaskReader

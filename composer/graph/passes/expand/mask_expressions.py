@@ -12,8 +12,8 @@ from blocks.masks.operators import And, Not, Or
 from blocks.masks.position_masks import Full
 from composer.diagnostics import Label
 from composer.graph.ir import EdgePort, FieldValue, Known, PartValue
+from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import Bound, Broken, Deferred, NodeBuilder, PendingEdge, Scope
-from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.evaluation import MAX_DEPTH, Evaluator
 from composer.graph.passes.expand.field_numbers import field_number
 from composer.language.expressions.ast import Binary, Expression, RefPath, Slice, Unary

@@ -9,8 +9,8 @@ from graphlib import CycleError, TopologicalSorter
 from operator import gt, lt
 
 from composer.diagnostics import Diagnostic, Label, Source, Span
+from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, Scope
-from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.language.expressions.ast import Expression, RefPath, Value
 from composer.language.expressions.evaluator import as_int, as_real, evaluate_word

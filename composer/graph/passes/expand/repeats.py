@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.ir import GraphInput
+from composer.graph.passes.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.builders import (
     Binding,
     Bound,
@@ -18,7 +19,6 @@ from composer.graph.passes.expand.builders import (
     Scope,
     Site,
 )
-from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.node_options import apply_options
 from composer.language.expressions.ast import PathStep, RefPath

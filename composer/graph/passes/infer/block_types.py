@@ -10,7 +10,7 @@ from blocks.core import BlockError, Part, fields
 from composer.diagnostics import Declaration
 from composer.graph.ir import BlockNode, Program
 from composer.graph.passes.check_causality import CausalityCheck
-from composer.graph.passes.expand.error_report import StopExpansion
+from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs
 from composer.graph.passes.infer.block_weights import NodeTyper, WeightTyper
 from composer.graph.passes.infer.broadcast import expand_axes

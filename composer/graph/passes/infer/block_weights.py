@@ -12,7 +12,7 @@ from composer.diagnostics import Diagnostic
 from composer.graph.anatomy import TYPED, slots
 from composer.graph.ir import BlockNode, Graph, Node, SlotNode
 from composer.graph.passes.check_causality import CausalityCheck
-from composer.graph.passes.expand.error_report import StopExpansion
+from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.computed_fields import plain
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import declared, fill, pattern, size

@@ -11,7 +11,7 @@ from blocks.core.fields import BooleanMap, Field, Real
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
 from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, Items, Known, Node, PartValue, Pending, SlotNode
-from composer.graph.passes.expand.error_report import StopExpansion, labeled
+from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.evaluation import convert
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import Mismatch, declared, size

@@ -12,7 +12,7 @@ from composer.graph.dims import symbol
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, Program, RepeatNode, ScanNode, Wire
 from composer.graph.passes.check_causality import CausalityCheck, output_dependencies
 from composer.graph.passes.compilation import Compilation
-from composer.graph.passes.expand.error_report import labels
+from composer.graph.passes.error_report import labels
 from composer.graph.passes.infer.axis_lengths import defined_axis_lengths
 from composer.graph.passes.infer.block_types import BlockTyper
 from composer.graph.passes.infer.input_defaults import default_values, shape_mistakes

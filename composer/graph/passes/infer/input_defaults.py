@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from composer.diagnostics import Diagnostic
 from composer.graph.ir import Program
-from composer.graph.passes.expand.error_report import labeled
+from composer.graph.passes.error_report import labeled
 from composer.graph.types import TensorType, Type
 from composer.language.expressions.ast import Value
 from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate

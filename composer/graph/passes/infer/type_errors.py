@@ -10,7 +10,7 @@ from typing import Any
 from blocks.core import BlockError, Part, fields
 from composer.diagnostics import Declaration, Diagnostic, Label, Span
 from composer.graph.ir import BlockNode, FieldValue, GroupNode, Known, PartValue, Pending, Ref, Wire
-from composer.graph.passes.expand.error_report import StopExpansion, labels
+from composer.graph.passes.error_report import StopExpansion, labels
 from composer.graph.type_patterns import Mismatch, declared
 from composer.graph.typed import TypedBlock, TypedGraph
 from composer.graph.types import TensorType

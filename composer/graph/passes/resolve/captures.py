@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from composer.diagnostics import Span
 from composer.graph.ir import GraphInput, Ref, Wire
+from composer.graph.passes.error_report import ErrorReport, StopExpansion
 from composer.graph.passes.expand.builders import GraphBuilder
-from composer.graph.passes.expand.error_report import ErrorReport, StopExpansion
 
 
 def fetch(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from composer.diagnostics import Label, Span
+from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, Scope
-from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.language.expressions.ast import Expression, PathStep, Slice
 from composer.language.expressions.evaluator import as_int

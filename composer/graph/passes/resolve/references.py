@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from composer.diagnostics import Declaration, Label, Span
 from composer.graph.ir import Items, Known, Ref
+from composer.graph.passes.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge, Scope
-from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.resolve.captures import fetch
 from composer.graph.passes.resolve.pass_references import enclosing_pass, is_range, selected_passes

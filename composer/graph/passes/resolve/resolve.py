@@ -10,8 +10,8 @@ from blocks.core import ports
 from composer.diagnostics import Span
 from composer.graph.ir import Ref, Wire
 from composer.graph.passes.compilation import Compilation
+from composer.graph.passes.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge, Scope
-from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.resolve.references import References
 from composer.graph.passes.resolve.ties import tie

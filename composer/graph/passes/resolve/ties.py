@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from composer.graph.ir import Tie
+from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import NodeBuilder, PendingTie, Scope
-from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.graph.passes.resolve.pass_references import enclosing_pass, is_range, selected_passes
 from composer.language.expressions.ast import PathStep, RefPath
