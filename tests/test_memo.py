@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -190,3 +191,25 @@ def test_things_are_alike_where_they_hold_the_same_in_the_same_places() -> None:
     assert not alike(Thing((one, one)), Thing((one, other)))
     assert not alike(Thing((one, other)), Thing((one, one)))
     assert not alike([one], (one,))
+
+
+VALUES = {"str", "int", "float", "Role", "Mask", "frozenset[str]", "type[Part]"}
+"""Types of what a bare cache may depend on: classes, and values that never change and are equal where they are alike."""
+
+
+def test_only_functions_of_classes_and_values_have_a_cache_of_their_own() -> None:
+    """Whatever depends on more, such as a graph or what is around it, is kept in a table of `composer.memo`."""
+    root = Path(composer.__file__).parents[1]
+    found = {}
+    for file in (file for package in ("blocks", "composer") for file in (root / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and {"cache", "lru_cache"} & {*map(decorator, node.decorator_list)}:
+                given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
+                read = {ast.unparse(each.annotation) if each.annotation else "" for each in given if each is not None}
+                found[f"{file.relative_to(root)}:{node.name}"] = read - VALUES
+    assert found and {place: more for place, more in found.items() if more} == {}
+
+
+def decorator(node: ast.expr) -> str:
+    """Return the name of a decorator, without its module and arguments."""
+    return ast.unparse(node).partition("(")[0].rpartition(".")[2]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor
 
 from composer.atomic_files import StrPath
-from composer.memo import IdentityKey
+from composer.memo import IdentityKey, Memo
 from composer.train.data import text as texts
 from composer.train.data.corruption import gaps, hidden, with_gaps
 from composer.train.data.text import HELD_OUT, Ids, TextData, tokenize
@@ -168,6 +167,8 @@ class Translation:
 
     windows: ClassVar[bool] = False
     tokenizer: MarkedTokenizer
+    split: Memo[IdentityKey[Ids], Sequence[tuple[Ids, Ids]]] = field(default_factory=Memo, init=False, repr=False, compare=False)
+    """The pairs of each stream."""
 
     def tokenize(self, text: str, *, path: StrPath) -> TextData:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
@@ -225,7 +226,8 @@ class Translation:
 
     def pairs(self, stream: Ids) -> Sequence[tuple[Ids, Ids]]:
         """Return each source with an end token, and each target with start and end tokens."""
-        return _pairs(IdentityKey(stream), self.tokenizer.mark(START), self.tokenizer.mark(END))
+        start, end = self.tokenizer.mark(START), self.tokenizer.mark(END)
+        return self.split.get(IdentityKey(stream), lambda: _pairs(stream, start, end))
 
     def _batch(self, pairs: Sequence[tuple[Ids, Ids]]) -> Batch:
         end = self.tokenizer.mark(END)
@@ -238,9 +240,7 @@ class Translation:
         }
 
 
-@lru_cache(maxsize=4)
-def _pairs(stream: IdentityKey[Ids], start: int, end: int) -> Sequence[tuple[Ids, Ids]]:
-    ids = stream.thing
+def _pairs(ids: Ids, start: int, end: int) -> Sequence[tuple[Ids, Ids]]:
     middles, ends = np.flatnonzero(ids == start), np.flatnonzero(ids == end)
     begins = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
     closed = np.array([end], dtype=ids.dtype)
