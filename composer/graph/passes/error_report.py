@@ -77,7 +77,7 @@ def once(diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
 
 @contextmanager
 def labeled(origins: Origins) -> Iterator[None]:
-    """Label the diagnostic of an expression without a value with where the values that it reads were set."""
+    """Add labels to the diagnostic of an expression without a value: where the values that it reads were set."""
     try:
         yield
     except ExpressionError as error:
