@@ -70,13 +70,15 @@ def declare(parser: Parser, name: str) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check, measure, train, compare with n-grams, draw and generate; with `--compare`, compare six models."""
     from composer.recipe import load
+    from composer.train.run.folder import new_folder
 
     if arguments.compare:
         return demo_models.run(arguments)
     for name in ("only", "output"):
         if getattr(arguments, name):
             raise Problem(f"arco demo: --{name} only works with --compare", "add --compare, or `arco demo -h` lists the options")
-    folder = arguments.folder or free_folder("demo")
+    with refusals():
+        folder = free_folder("demo") if arguments.folder is None else new_folder(arguments.folder).path
     print(f"run folder: {folder}")
     recipe = load(RECIPE)
     heading(f"arco check {RECIPE}")

@@ -114,9 +114,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def started(arguments: argparse.Namespace) -> Result:
-    """Train a recipe in a new run folder."""
+    """Train a recipe in a new run folder; one that contains a run is refused before anything is read."""
     from composer.train import TrainSettings, learnable, marked, objective_of, read_text
+    from composer.train.run.folder import new_folder
 
+    if arguments.folder is not None:
+        new_folder(arguments.folder)
     recipe, text = sound_recipe(arguments.recipe, arguments), read_text(arguments.data)
     task = learnable(recipe.task)
     tokenizer = marked(tokenizer_of(text, arguments), task)

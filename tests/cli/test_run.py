@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import composer
-from composer.cli import compare, demo
+from composer.cli import demo, demo_models
 from composer.train import RunFolder, split
 from tests.cli.conftest import Arco
 
@@ -105,6 +105,7 @@ def test_a_second_run_takes_another_folder(arco: Arco, text: Path) -> None:
     done = arco(*words, "--run", first)
     assert done.code == 2
     assert done.err.startswith(f"arco: {first} is a run folder already\n  = continue it with `arco train --resume ")
+    assert done.out == "", "it is refused before anything is read or compiled"
 
 
 def test_a_vocabulary_that_is_set_by_hand_stays(arco: Arco, text: Path) -> None:
@@ -166,6 +167,8 @@ def test_demo_runs_from_the_check_to_the_text(arco: Arco, text: Path, monkeypatc
     assert written.startswith("HAMLET") and len(written) == len("HAMLET") + 500 + 1
     assert RunFolder(Path("small")).recipe.exists()
     assert Path("small/gpt_mini.svg").read_text(encoding="utf-8").startswith("<svg")
+    again = arco("demo", "--run", "small")
+    assert (again.code, again.out) == (2, "") and again.err.startswith("arco: small is a run folder already\n")
 
 
 def surprise(seen: str, held_out: str) -> float:
@@ -183,8 +186,8 @@ ROWS = ["unigrams", "bigrams", "trigrams", "4-grams", "5-grams"]
 
 def test_compare_keeps_the_rows_that_are_done(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second call trains only what is missing, and writes the same numbers; one that was cut short goes on."""
-    monkeypatch.setattr(compare, "plays", lambda: text)
-    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "seq_len": 16, "save_every": 1})
+    monkeypatch.setattr(demo_models, "plays", lambda: text)
+    monkeypatch.setattr(demo_models, "SETTINGS", {**demo_models.SETTINGS, "seq_len": 16, "save_every": 1})
     words = ["demo", "--compare", "--only", "rnn_lm", "--device", "cpu", "--steps"]
     first = arco(*words, 4)
     assert (first.code, first.err) == (0, "") and "training rnn_lm" in first.out
@@ -209,10 +212,10 @@ def test_compare_keeps_the_rows_that_are_done(arco: Arco, text: Path, monkeypatc
 
 def test_compare_with_other_settings_wants_another_folder(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of one table are of one schedule; more steps go on, as everywhere."""
-    monkeypatch.setattr(compare, "plays", lambda: text)
+    monkeypatch.setattr(demo_models, "plays", lambda: text)
     words = ["demo", "--compare", "--only", "rnn_lm", "--device", "cpu", "--steps", 2]
-    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "seq_len": 16})
+    monkeypatch.setattr(demo_models, "SETTINGS", {**demo_models.SETTINGS, "seq_len": 16})
     assert arco(*words).code == 0
-    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "batch_size": 8})
+    monkeypatch.setattr(demo_models, "SETTINGS", {**demo_models.SETTINGS, "batch_size": 8})
     done = arco(*words)
     assert done.code == 2 and "batch_size: 16 → 8" in done.err

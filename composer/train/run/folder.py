@@ -82,13 +82,19 @@ class Trained:
     step: int
 
 
-def create(path: Path, *, recipe: str, settings: TrainSettings, tokenizer: Tokenizer, data: TextData) -> RunFolder:
-    """Write everything of a run but its metrics and checkpoints; raise `TrainingError` if the folder contains a run."""
+def new_folder(path: Path) -> RunFolder:
+    """Return the run folder to write at a path; raise `TrainingError` if it contains a run."""
     run = RunFolder(path)
     if run.settings.exists():
         raise TrainingError(
             f"{path} is a run folder already", hint=f"continue it with `{run.resume_command}`, or choose another folder"
         )
+    return run
+
+
+def create(path: Path, *, recipe: str, settings: TrainSettings, tokenizer: Tokenizer, data: TextData) -> RunFolder:
+    """Write everything of a run but its metrics and checkpoints; raise `TrainingError` if the folder contains a run."""
+    run = new_folder(path)
     path.mkdir(parents=True, exist_ok=True)
     run.recipe.write_text(recipe, encoding="utf-8")
     save_tokenizer(tokenizer, run.tokenizer)
