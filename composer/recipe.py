@@ -133,6 +133,10 @@ class Recipe:
     def __post_init__(self) -> None:
         _ = self.library  # unusable blocks are not a mistake in the recipe: raise now
 
+    def __repr__(self) -> str:
+        overrides = ", ".join(repr(str(each)) for each in self.overrides)
+        return f"Recipe({self.source.name!r}{f', [{overrides}]' if overrides else ''})"
+
     def __reduce__(self) -> tuple[Any, ...]:
         if self._composed:  # the files that it extends or uses may be missing where it is unpickled
             return Recipe, (Source(self.source.name, self.text), (), self.blocks)

@@ -86,9 +86,9 @@ def test_signatures_stay_as_they_are(path: str) -> None:
 
 def test_options_of_drawings_stay_as_they_are() -> None:
     """Their names, and what holds where they are left out."""
-    from composer.draw.figure import USUAL, Options
+    from composer.draw.figure import DEFAULTS, Options
 
-    assert {**USUAL} == {
+    assert {**DEFAULTS} == {
         "theme": "light",
         "expand": (),
         "unroll": False,
@@ -253,3 +253,22 @@ def test_models_of_a_seed_are_equal_and_leave_torchs_generator_alone() -> None:
     assert torch.equal(torch.get_rng_state(), before)
     assert all(torch.equal(a, b) and a.dtype == torch.float64 for a, b in zip(one.parameters(), two.parameters(), strict=True))
     assert {parameter.device.type for parameter in recipe.compile(device="meta").parameters()} == {"meta"}
+
+
+def test_results_are_their_text_in_notebooks() -> None:
+    """IPython asks for `_repr_pretty_`; what it prints is what `print` prints, and what is large has a short name."""
+
+    class Printer:
+        shown = ""
+
+        def text(self, text: str) -> None:
+            self.shown += text
+
+    recipe = composer.load("gpt_mini", TINY)
+    other = composer.load("gpt_mini", {**TINY, "n_layers": 3})
+    for result in (recipe.summary(), recipe.diff(other)):
+        printer = Printer()
+        result._repr_pretty_(printer, False)
+        assert printer.shown == str(result) and "\n" in printer.shown
+    assert repr(composer.load("gpt_mini", {"n_layers": 2})) == "Recipe('gpt_mini.yaml', ['n_layers=2'])"
+    assert repr(recipe.program) == "TypedProgram('gpt_mini')"

@@ -25,7 +25,7 @@ MaskArea: TypeAlias = AreaShape | bool
 
 
 def placed(area: MaskArea, q: int, k: int, height: int, width: int) -> MaskArea:
-    """Return the restriction of an area to a rectangle; see `Shape.placed`."""
+    """Return the restriction of an area to a rectangle; see `AreaShape.placed`."""
     return area if isinstance(area, bool) else area.placed(q, k, height, width)
 
 

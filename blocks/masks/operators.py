@@ -9,6 +9,9 @@ from blocks.masks.areas import All, MaskArea, No, Some
 from blocks.masks.mask import Mask, Structure
 from blocks.masks.position_masks import Full
 
+NEUTRAL: type[Mask] = Full
+"""The mask that hides nothing: `and` with it changes nothing, and a mask becomes it when its optional input is absent."""
+
 
 class And(Mask):
     """`and`: the masks that must all allow a pair."""

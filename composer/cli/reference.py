@@ -120,7 +120,7 @@ def _package(part: type[Part]) -> str:
 
 def _sentence(part: type[Part]) -> str:
     """Return the first sentence of a part's docstring, without its formula."""
-    return " ".join(inspect.cleandoc(part.__doc__ or "").split("\n\n")[0].split()).partition(": `")[0]
+    return " ".join(inspect.cleandoc(part.__doc__ or "").split("\n\n")[0].split()).partition(": `")[0].removesuffix(".")
 
 
 def _entry(part: type[Part], paint: Painter) -> Iterator[str]:

@@ -220,5 +220,4 @@ def free_folder(name: str) -> Path:
 
 def ending(result: Result) -> str:
     """Return the final message: the validation loss, and the command that generates text."""
-    ended = f"{result.step} steps in {result.seconds:.0f} s: validation {result.validation}"
-    return f"{ended}\ngenerate text: arco generate {result.run} --prompt TEXT" if TASKS[result.task].text else ended
+    return f"{result}\ngenerate text: arco generate {result.run} --prompt TEXT" if TASKS[result.task].text else str(result)

@@ -57,6 +57,9 @@ class Summary:
     def __str__(self) -> str:
         return render(self)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
     def to_json(self) -> dict[str, Any]:
         """Return the summary as dicts, lists, strings and numbers, with every figure of the text.
 

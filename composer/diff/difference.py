@@ -23,6 +23,9 @@ class Difference(DifferenceData):
     def __str__(self) -> str:
         return render(self)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
     def draw(self, level: Level = "block", *, theme: ThemeName = "light", width: str = "") -> Comparison:
         """Return both models side by side, with every change marked in the drawings and described between them.
 

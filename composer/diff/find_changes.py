@@ -10,7 +10,7 @@ from composer.diff import model_changes
 from composer.diff.changes import Added, Altered, Change, FieldChange, PortChange, Removed, Replaced, Rewired
 from composer.diff.flat_graph import INPUT, FlatModel, FlatNode
 from composer.diff.flatten import flatten
-from composer.diff.fold_passes import Group, NamesOfBoth, NodeNames, folded, paths_of
+from composer.diff.fold_passes import ChangeGroup, NamesOfBoth, NodeNames, folded, paths_of
 from composer.diff.input_changes import Reads
 from composer.diff.matching import by_structure, pairings
 from composer.diff.normal_forms import NormalForm, NormalValue, PartForm, shown
@@ -114,7 +114,7 @@ def _found(pairing: Pairing, reads: Reads, names: NamesOfBoth) -> Iterator[tuple
         yield _Finding(Added, (pairing.after.places[path].kind, names[1].detail(path))), "", path
 
 
-def _ports(group: Group[_Finding], names: NamesOfBoth) -> tuple[PortChange, ...]:
+def _ports(group: ChangeGroup[_Finding], names: NamesOfBoth) -> tuple[PortChange, ...]:
     """Return the change of a port for a group of findings; what the nodes read is folded as their names are."""
     changes = [(finding.port, ours, theirs) for finding, ours, theirs in group if finding.port is not None]
     if not changes:

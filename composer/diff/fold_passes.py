@@ -151,13 +151,13 @@ class NodeNames:
 
 
 NamesOfBoth: TypeAlias = tuple[NodeNames, NodeNames]
-Group: TypeAlias = list[tuple[T, str, str]]
+ChangeGroup: TypeAlias = list[tuple[T, str, str]]
 """Equal findings, each with its path in either model."""
 
 
-def folded(found: Iterable[tuple[T, str, str]], names: NamesOfBoth) -> list[Group[T]]:
+def folded(found: Iterable[tuple[T, str, str]], names: NamesOfBoth) -> list[ChangeGroup[T]]:
     """Group equal findings at the same node of several passes or layers."""
-    together: dict[Hashable, Group[T]] = {}
+    together: dict[Hashable, ChangeGroup[T]] = {}
     for what, ours, theirs in found:
         patterns = names[0].rolled[ours][0], names[1].rolled[theirs][0]
         starred = [pattern for pattern in patterns if EVERY in pattern.split(".")]
@@ -166,7 +166,7 @@ def folded(found: Iterable[tuple[T, str, str]], names: NamesOfBoth) -> list[Grou
     return list(together.values())
 
 
-def paths_of(group: Group[T]) -> tuple[list[str], list[str]]:
+def paths_of(group: ChangeGroup[T]) -> tuple[list[str], list[str]]:
     """Return the paths of a group in either model, each once."""
     ours, theirs = (dict.fromkeys(paths) for paths in zip(*((one, other) for _, one, other in group), strict=True))
     return [*filter(None, ours)], [*filter(None, theirs)]

@@ -166,6 +166,9 @@ class TypedProgram:
     defaults: Mapping[str, Value]
     """The values of the inputs that may be left out and have a default."""
 
+    def __repr__(self) -> str:
+        return f"TypedProgram({self.name!r})"
+
     @property
     def name(self) -> str:
         """The recipe's name."""

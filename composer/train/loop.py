@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -88,6 +89,12 @@ class Result:
     validation: Validation
     seconds: float
     """Time spent in training steps, before and after interruptions."""
+
+    def __str__(self) -> str:
+        return f"{self.step} steps in {self.seconds:.0f} s: validation {self.validation}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
 
 def fit(

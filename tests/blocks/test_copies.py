@@ -181,7 +181,7 @@ EXCEPTIONS = {
     ("graph/passes/expand/mask_expressions.py", "And"): "the operator `and` of the language",
     ("graph/passes/expand/mask_expressions.py", "Or"): "the operator `or` of the language",
     ("graph/passes/expand/mask_expressions.py", "Not"): "the operator `not` of the language",
-    ("graph/passes/expand/mask_expressions.py", "Full"): "what a mask allows whose optional input is not given",
+    ("graph/passes/expand/mask_expressions.py", "NEUTRAL"): "what a mask allows whose optional input is not given",
     ("graph/state_update.py", "State"): "what is called like the node that renews it",
     ("language/recipe/losses.py", "ScalarLoss"): "what a loss without a type is",
     ("lower/passes/hoist.py", "Counted"): "made by the compiler where nothing gives positions; no recipe can name it",

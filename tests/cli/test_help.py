@@ -115,7 +115,7 @@ def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: 
     for page, file in ((ROOT / "README.md", "small.yaml"), (ROOT / "docs" / "getting-started.md", "config.json")):
         text = next(example.text for example in examples(page) if example.option("file") == file)
         (folder / file).write_text(text, encoding="utf-8")
-    for module in ("demo", "compare"):
+    for module in ("demo", "demo_models"):
         monkeypatch.setattr(f"composer.cli.{module}.plays", lambda: folder / "input.txt")
     run = next((word for word in words if word.startswith("runs/")), None)
     if run and (name == "generate" or "--resume" in words):

@@ -8,6 +8,7 @@ from importlib import import_module
 import pytest
 
 from blocks.core import Part, standard
+from composer.graph.passes import PASSES
 from tests.docs.pages import ROOT
 from tests.docs.test_glossary import CELLS, declarations, packages
 from tests.language import test_keys
@@ -85,3 +86,9 @@ def test_each_request_is_tested_and_touches_few_files() -> None:
         assert named or files.startswith(("a file of your own", "the block's file")), request
         texts = "".join((ROOT / file).read_text(encoding="utf-8") for file in named)
         assert [name for name in re.findall(r"`([A-Z]+_?[A-Z]+)`", what) if f"\n{name}: " not in texts] == [], request
+
+
+def test_the_passes_of_the_page_are_those_that_run_in_their_order() -> None:
+    """One table names them, and `check_causality` where it is called from."""
+    table = TEXT.partition("| pass | what it does |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [each.__name__ for each in PASSES]

@@ -283,7 +283,7 @@ def test_command_draws_what_the_name_asks_for(
     assert capsys.readouterr().out == "wrote both.svg\nwrote one.svg\n"
     assert (tmp_path / "both.svg").read_text(encoding="utf-8") == draw(difference(PAIRS.index(("gpt2", "llama3")))).svg()
     assert main(["diff", "gpt2", "llama3", "-o", "both.dot"]) == 2
-    assert "let it end in .svg, .html, .png, .pdf" in capsys.readouterr().err
+    assert "use one of .svg, .html, .png, .pdf" in capsys.readouterr().err
     with pytest.raises(NotDrawn):
         draw(difference(0)).save(tmp_path / "both.dot")
 

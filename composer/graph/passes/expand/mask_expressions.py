@@ -8,8 +8,7 @@ from blocks.core import Library, Part, fields, is_node
 from blocks.core.fields import Field as FieldSpec
 from blocks.core.fields import NodeName, NumberOrNodeRef
 from blocks.masks.mask import Mask
-from blocks.masks.operators import And, Not, Or
-from blocks.masks.position_masks import Full
+from blocks.masks.operators import NEUTRAL, And, Not, Or
 from composer.diagnostics import Label
 from composer.graph.ir import EdgePort, FieldValue, Known, PartValue
 from composer.graph.passes.error_report import StopExpansion
@@ -99,7 +98,7 @@ class MaskReader:
         pairs = zip(parameters, arguments, strict=False)
         values = tuple((f.name, self._mask_argument(f, argument, part, scope)) for f, argument in pairs)
         if any(isinstance(value, Known) and value.value is None for _, value in values):
-            return PartValue(Full, (), path.span)  # without the input that it reads, a mask allows every pair
+            return PartValue(NEUTRAL, (), path.span)  # without the input that it reads, a mask allows every pair
         return PartValue(part, values, path.span)
 
     def _held_mask(self, binding: Deferred, path: RefPath, scope: Scope, depth: int) -> PartValue | Known:
