@@ -44,7 +44,8 @@ def add_block(
     for port, read_there in given.items():
         measured = port in node.part.shape_only_inputs
         main = not measured and (variadic or port == first)
-        out.edges += [DiagramEdge(source, path, port, main, shape_only=measured) for source in read_there]
+        second = port in node.part.second_stream_inputs
+        out.edges += [DiagramEdge(source, path, port, main, shape_only=measured, second_stream=second) for source in read_there]
     return of_block(node, path)
 
 
