@@ -14,12 +14,12 @@ from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.titles import titles
 from composer.draw.diagram import Flow, Group, Titles
-from composer.draw.export.formats import FORMATS, NotDrawn, ThemeName, points, write
+from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
 from composer.draw.layout.page import narrow_page, page
 from composer.draw.paths import plain
 from composer.draw.scene import Scene
-from composer.draw.style.themes import THEMES
+from composer.draw.style.themes import THEMES, ThemeName
 from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram, as_written, folded
 from composer.graph.typed import TypedProgram

@@ -14,32 +14,31 @@ from composer.draw.geometry import Point, Text
 from composer.draw.graphviz_programs import INCH, quoted
 from composer.draw.links import Cluster, Link, LinkGraph, LinkNode
 from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, MergeCircle, Scene, Strip
-from composer.draw.style.palette import DARK, LIGHT, Palette
-from composer.draw.style.themes import THEMES, WIDTHS, wire_color
+from composer.draw.style.themes import THEMES, WIDTHS, Theme, ThemeName, wire_color
 from composer.draw.style.typography import Typography
 
 FONT = "Arial"
 """Not Helvetica, which Graphviz takes to be narrower than it draws it."""
 
 
-def dot(scene: Scene, theme: str = "light") -> str:
+def dot(scene: Scene, theme: ThemeName = "light") -> str:
     """Return the text of a `.dot` file. Beside the nodes of the graph, dots, pills and free texts are nodes
     of the class `mark`.
     """
-    return _Writer(scene, DARK if theme == "dark" else LIGHT, theme).text()
+    return _Writer(scene, THEMES[theme]).text()
 
 
 class _Writer:
-    def __init__(self, scene: Scene, palette: Palette, theme: str) -> None:
-        self.scene, self.palette = scene, palette
+    def __init__(self, scene: Scene, theme: Theme) -> None:
+        self.scene, self.palette = scene, theme.palette
         self.graph = LinkGraph(scene)
-        self.stroke = THEMES[theme].stroke
+        self.stroke = theme.stroke
         self.out = graphviz.Digraph(
             "model",
             engine="neato",
             graph_attr={
                 "bb": f"0,0,{n(scene.width)},{n(scene.height)}",
-                "bgcolor": palette.paper if THEMES[theme].paper else "transparent",
+                "bgcolor": theme.palette.paper if theme.paper else "transparent",
                 "fontname": FONT,
                 "pad": "0.2",
                 "notranslate": "true",
@@ -82,6 +81,8 @@ class _Writer:
                     self.box(out, node, node.thing)
                 case MergeCircle():
                     self.merge(out, node, node.thing)
+                case None:
+                    pass  # drawn by its name
 
     def cluster(self, out: graphviz.Digraph, cluster: Cluster) -> None:
         frame = cluster.frame

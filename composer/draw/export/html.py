@@ -15,13 +15,12 @@ from typing import Any, Protocol
 
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.build.source_files import File, elsewhere, files, source
-from composer.draw.export.formats import ThemeName
 from composer.draw.export.node_facts import facts, implied
 from composer.draw.links import LinkGraph
 from composer.draw.paths import above
 from composer.draw.scene import Box, Scene, WirePath
 from composer.draw.style.palette import DARK
-from composer.draw.style.themes import rules
+from composer.draw.style.themes import ThemeName, rules
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 
 PAGE_FILES = Path(__file__).parent / "web"

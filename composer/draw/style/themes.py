@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from blocks.core.look import Hue
 from composer.draw.scene import Happened, Style
@@ -69,7 +70,8 @@ class Theme:
     """Factor of all font sizes, for which figures are laid out."""
 
 
-THEMES = {
+ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
+THEMES: dict[ThemeName, Theme] = {
     "light": Theme(LIGHT),
     "dark": Theme(DARK),
     "auto": Theme(LIGHT, follows=True),
