@@ -17,7 +17,7 @@ from composer.draw.diagram import Flow, Group, Titles
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
 from composer.draw.layout.page import narrow_page, page
-from composer.draw.paths import plain
+from composer.draw.paths import above, plain
 from composer.draw.scene import Scene
 from composer.draw.style.themes import THEMES, ThemeName
 from composer.draw.style.typography import Typography
@@ -236,8 +236,7 @@ def paths(flow: Flow) -> set[str]:
     """Return every path in a flow, with those that lead to it."""
     found: set[str] = set()
     for item in flow.items:
-        steps = item.about.path.split(".")
-        found |= {".".join(steps[: end + 1]) for end in range(len(steps))}
+        found |= {*above(item.about.path)}
         if isinstance(item, Group):
             found |= set().union(*map(paths, item.flows))
     return found

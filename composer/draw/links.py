@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from composer.draw.about import About
-from composer.draw.paths import lies_in, title_of
+from composer.draw.paths import above, lies_in, title_of
 from composer.draw.scene import Box, Frame, MergeCircle, Scene, Style, WirePath
 from composer.memo import lazy
 
@@ -178,5 +178,4 @@ def _of_kind(keys: Mapping[str, str], kind: str) -> str:
 
 def _nearest(path: str, known: set[str]) -> str:
     """Return the longest beginning of a path that is known; nothing where none is."""
-    steps = path.split(".")
-    return next((".".join(steps[:end]) for end in range(len(steps), 0, -1) if ".".join(steps[:end]) in known), "")
+    return next((one for one in reversed(above(path)) if one in known), "")
