@@ -9,5 +9,5 @@ Imports go down this list, which a contract of import-linter holds:
 - `diagram`: blocks and frames without places
 - `edges`: what they read; `links`: a scene as a graph; `graphviz_programs`: how Graphviz is called
 - `scene`: positioned things; `geometry`: areas, texts and icons; `style`: looks, colors, letters
-- `about`: what a thing stands for; `paths`, `wording`: names of things, and numbers as they are written
+- `about`: what a thing stands for; `paths`, `wording`: names of things, and shapes as they are written
 """

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from blocks.core import size, spoken
+from composer.cost.units import short
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
@@ -32,7 +33,7 @@ from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInp
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.overview import fold_norms, of_group
 from composer.draw.style.looks import inside
-from composer.draw.wording import counted, shape
+from composer.draw.wording import shape
 from composer.graph.anatomy import TYPED
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
@@ -219,7 +220,7 @@ class DiagramBuilder:
         flows, ports = self.flows(node, kinds, values, place)
         title = repeats.layer_title(node, flows)
         each = repeats.parameters(node, self.counts, place.first)
-        tip = (f"× {count} {title}", f"{counted(max(each))} each" if max(each) else "")
+        tip = (f"× {count} {title}", f"{short(max(each))} each" if max(each) else "")
         closed = (self.depth.level == "overview" or not self.depth.layers) and path not in self.depth.opened
         if closed:
             out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(place.all), place))

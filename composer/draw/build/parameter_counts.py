@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from composer.cost.units import short
 from composer.draw.paths import above
-from composer.draw.wording import counted
 from composer.graph.parameters import NamedParameter, owned
 
 
@@ -40,5 +40,5 @@ class ParameterCounts:
             return ""
         if count := self.total(paths):
             frozen = sum(self.frozen.get(path, 0) for path in paths)
-            return counted(count) + ("" if not frozen else " frozen" if frozen == count else ", some frozen")
+            return short(count) + ("" if not frozen else " frozen" if frozen == count else ", some frozen")
         return "tied" if any(path in self.tied for path in paths) else ""

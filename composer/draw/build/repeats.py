@@ -6,13 +6,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from blocks.core import spoken
+from composer.cost.units import short
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.pass_references import consecutive_passes, earlier_pass_source
 from composer.draw.build.value_sources import NodeSources, Sources, edge_into, sources
 from composer.draw.build.walks import outside_repeats
 from composer.draw.diagram import Flow, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
-from composer.draw.wording import counted
 from composer.graph.typed import TypedBlock, TypedGraph, TypedRepeat
 from composer.graph.visit import every_node, walk
 
@@ -104,13 +104,13 @@ def parameter_header(
     """Yield how many parameters a pass has, and how many of them a token meets."""
     if not max(each):
         return
-    most = counted(max(each))
+    most = short(max(each))
     how = "shared" if node.node.share is not None else "each" if len(set(each)) == 1 else ""
     yield f"{most} {how}" if how else f"up to {most}"
     if any(map(unvisited, flows)):
         pairs = zip(flows, kinds, strict=True)
         active = {each[passes[0]] - unvisited(flow) // (places * len(passes)) for flow, passes in pairs}
-        yield f"{'up to ' if len(active) > 1 else ''}{counted(max(active))} active"
+        yield f"{'up to ' if len(active) > 1 else ''}{short(max(active))} active"
 
 
 def unvisited(flow: Flow) -> int:
