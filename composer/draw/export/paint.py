@@ -127,7 +127,7 @@ class _Painter:
         return self.group("node k-merge", merge.about, [border, MarkShape(sign, None, self.stroke(paint.stroke, 1.6), "i")])
 
     def reference(self, reference: Reference) -> MarkGroup:
-        return self.group("chip", reference.about, [self.text(reference.text)])
+        return self.group("reference", reference.about, [self.text(reference.text)])
 
     def dot(self, dot: Dot) -> MarkShape:
         circle = Circle(tenth(dot.x), tenth(dot.y), 2.6)
