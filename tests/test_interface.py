@@ -86,9 +86,9 @@ def test_signatures_stay_as_they_are(path: str) -> None:
 
 def test_options_of_drawings_stay_as_they_are() -> None:
     """Their names, and what holds where they are left out."""
-    from composer.draw.figure import USUAL, Options
+    from composer.draw.figure import DEFAULTS, Options
 
-    assert {**USUAL} == {
+    assert {**DEFAULTS} == {
         "theme": "light",
         "expand": (),
         "unroll": False,

@@ -3,7 +3,7 @@
 Imports go down this list, which a contract of import-linter holds:
 
 - `figure`: a drawing as its user holds it
-- `export`: a scene as SVG, HTML, PNG, PDF, DOT or Mermaid
+- `export`: a scene as SVG, HTML, PNG, PDF, DOT or Mermaid; `fitting`: how much is shown, so that it fits its page
 - `build`: the typed graph as a diagram; `layout`: a diagram as a scene
 - `passes`: from diagram to diagram
 - `diagram`: blocks and frames without places
