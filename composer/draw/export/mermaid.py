@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from blocks.core.look import Hue
 from composer.draw.links import Cluster, LinkGraph, LinkNode
-from composer.draw.scene import DASHED, DOTTED, Box, MergeCircle, Scene
+from composer.draw.scene import DASHED, DOTTED, Box, MergeCircle, Reference, Scene
 from composer.draw.style.palette import Palette
 from composer.draw.style.themes import THEMES, ThemeName
 
@@ -64,7 +64,7 @@ def _hue(node: LinkNode) -> Hue:
             return hue
         case MergeCircle():
             return "merge"
-        case None:
+        case Reference():
             return "io"
 
 

@@ -103,8 +103,7 @@ def rules(palette: Palette) -> str:
     for style in WIDTHS:
         if style == "rewired":  # told with the changes
             continue
-        color = wire_color(palette, style)
-        found.append(f".e-{style}>path{{stroke:{color}}}.e-{style}>polygon{{fill:{color}}}")
+        found.append(wire_rules(palette, style))
     return "".join(found)
 
 
@@ -114,8 +113,13 @@ def change_rules(palette: Palette) -> str:
     for happened, (hue, _) in CHANGES.items():
         color = palette.hues[hue].stroke
         found.append(f".c-{happened}{{stroke:{color}}}.b-{happened}>.s{{fill:{color};stroke:{palette.paper}}}")
-    color = wire_color(palette, "rewired")
-    return "".join([*found, f".e-rewired>path{{stroke:{color}}}.e-rewired>polygon{{fill:{color}}}"])
+    return "".join([*found, wire_rules(palette, "rewired")])
+
+
+def wire_rules(palette: Palette, style: Style) -> str:
+    """Return the rules of CSS for wires of a style."""
+    color = wire_color(palette, style)
+    return f".e-{style}>path{{stroke:{color}}}.e-{style}>polygon{{fill:{color}}}"
 
 
 def within(selector: str, css: str) -> str:
