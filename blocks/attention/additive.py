@@ -20,6 +20,7 @@ class AdditiveAttention(Block, kind="additive_attention"):
 
     paper = Paper("Neural Machine Translation by Jointly Learning to Align and Translate", "arXiv:1409.0473")
     inputs = {"query": "float[batch, dim]", "memory": "float[batch, source, memory_dim]", "valid?": "bool[batch, source]"}
+    second_stream_inputs = ("memory",)
     outputs = {"y": "float[batch, memory_dim]", "weights?": "float[batch, source]"}
     weights = {"q": LinearWeights("dim", "hidden"), "k": LinearWeights("memory_dim", "hidden"), "v": LinearWeights("hidden", "1")}
 

@@ -85,6 +85,7 @@ class MultiHead(Block):
         "weights?": "float[batch, heads, time, source]",
     }
     position_inputs = {"position_ids": "time", "memory_position_ids": "source"}
+    second_stream_inputs = ("memory", "k", "v")
     cache_slots = {"k": "float[batch, kv_heads, source, head_dim]", "v": "float[batch, kv_heads, source, value_dim]"}
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:

@@ -96,6 +96,9 @@ class Part(BaseModel):
     """Optional ports that receive the positions of an axis unless something else is wired: `{"position_ids": "time"}`."""
     shape_only_inputs: ClassVar[tuple[str, ...]] = ()
     """Inputs of which only the shape is read, never the values."""
+    second_stream_inputs: ClassVar[tuple[str, ...]] = ()
+    """Inputs that are usually another stream than the first input, such as the memory of cross-attention; drawings give their
+    wires a color of their own."""
     cache_slots: ClassVar[Mapping[str, str]] = {}
     """Tensors that the cache keeps from call to call while decoding, name to type; they grow along the model's growing axis."""
     carry: ClassVar[Mapping[str, str]] = {}

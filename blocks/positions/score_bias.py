@@ -44,6 +44,7 @@ class ScoreBias(Block):
     axis_defaults = {"source": "time"}
     position_inputs = {"position_ids": "time", "memory_position_ids": "source"}
     shape_only_inputs = ("x", "memory")
+    second_stream_inputs = ("memory",)
     cache_slots = {"key_position_ids": "int[batch, source]"}
 
     def look(self, view: BlockView) -> Look:

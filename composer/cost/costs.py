@@ -11,7 +11,7 @@ from composer.cost.flops import FlopCounter, Flops
 from composer.cost.lengths import lengths_of
 from composer.graph.anatomy import TYPED
 from composer.graph.dims import Symbolic, substitute
-from composer.graph.parameters import NamedParameter, parameters
+from composer.graph.parameters import parameters
 from composer.graph.task_signature import growing
 from composer.graph.type_patterns import pattern, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram
@@ -70,18 +70,13 @@ def costs(typed: TypedProgram, given: Mapping[str, int] | None = None) -> Costs:
     axis = growing(typed.untyped.recipe.task, typed.inputs)
     positions = None if axis is None else substitute(axis, lengths) * lengths.get("batch", 1)
     return Costs(
-        parameters=sum(map(numbers, table)),
-        trainable=sum(numbers(entry) for entry in table if entry.trainable),
+        parameters=sum(entry.numel for entry in table),
+        trainable=sum(entry.numel for entry in table if entry.trainable),
         lengths=lengths,
         flops=flops,
         flops_per_token=None if positions is None else Flops(flops.dense // positions, flops.masked // positions),
         cached_per_token=0 if axis is None else CacheCounter(axis, lengths).graph(typed.root),
     )
-
-
-def numbers(entry: NamedParameter) -> int:
-    """Return the number of elements of a tensor."""
-    return prod(entry.parameter.shape)
 
 
 class CacheCounter:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from composer.cost.costs import costs, numbers
+from composer.cost.costs import costs
 from composer.cost.lengths import axes, unknown_axis
 from composer.cost.summary import Rows, Summary, SummaryRow
 from composer.cost.units import ranges
@@ -14,7 +14,7 @@ from composer.diagnostics import RecipeError
 from composer.graph.anatomy import TYPED
 from composer.graph.describe import kind_of, phrases
 from composer.graph.ir import RepeatNode
-from composer.graph.parameters import NamedParameter, in_file_order
+from composer.graph.parameters import NamedParameter, in_file_order, owned
 from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.graph.visit import Fold, Inside, every_pass, walk
@@ -42,18 +42,9 @@ class _Rows:
     def __init__(self, table: Sequence[NamedParameter], written: Collection[RepeatNode]) -> None:
         self.written = written
         """The repeats that the recipe itself contains."""
-        self.owned: dict[str, int] = {}
-        self.ties: dict[str, str] = {}
-        self.frozen: set[str] = set()
-        for entry in table:
-            steps = entry.name.split(".")
-            if entry.tied_to:
-                self.ties[entry.name] = entry.tied_to
-            elif not entry.trainable:
-                self.frozen.add(entry.name)
-            for end in range(1, len(steps) * (not entry.tied_to)):
-                above = ".".join(steps[:end])
-                self.owned[above] = self.owned.get(above, 0) + numbers(entry)
+        self.owned = owned(table)
+        self.ties = {entry.name: entry.tied_to for entry in table if entry.tied_to}
+        self.frozen = {entry.name for entry in table if not (entry.tied_to or entry.trainable)}
 
     def graph(self, graph: TypedGraph) -> tuple[SummaryRow, ...]:
         """Return the rows of a graph's nodes."""

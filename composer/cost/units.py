@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-THOUSANDS = ("", " k", " M", " B", " T", " P", " E")
+THOUSANDS = ("", " K", " M", " B", " T", " P", " E")
+"""As papers write counts; a unit has the prefixes of the SI, with a small k."""
 FLOPS = (" FLOPs", " kFLOPs", " MFLOPs", " GFLOPs", " TFLOPs", " PFLOPs", " EFLOPs", " ZFLOPs")
 BYTES = (" bytes", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB")
 

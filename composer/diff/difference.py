@@ -12,7 +12,7 @@ from composer.diff.figure.comparison import Comparison, draw
 from composer.diff.find_changes import find_changes
 from composer.diff.render import as_json, render
 from composer.draw.build.levels import Level
-from composer.draw.export.formats import ThemeName
+from composer.draw.style.themes import ThemeName
 from composer.graph.typed import TypedProgram
 
 

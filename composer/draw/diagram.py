@@ -249,6 +249,11 @@ class Flow:
                 for flow in item.flows:
                     yield from flow.all_edges()
 
+    @property
+    def second_streams(self) -> set[Origin]:
+        """What a block in it, or in what it holds, reads as another stream."""
+        return {edge.source.origin for edge in self.all_edges() if edge.second_stream}
+
     def leaves(self) -> Iterator[Leaf | OpenMixture]:
         """Yield every block in it and in what it holds."""
         for item in self.items:

@@ -100,6 +100,8 @@ class DiagramEdge:
     """Whether it is what the pass or the step before gave."""
     shape_only: bool = False
     """Whether only its sizes count."""
+    second_stream: bool = False
+    """Whether it is another stream, such as the memory of cross-attention."""
     trains: bool = False
     """Whether a loss reads it."""
     forks: bool = False

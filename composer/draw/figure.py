@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
 from composer.atomic_files import StrPath
 from composer.draw.build.diagram_builder import build_diagram
-from composer.draw.build.levels import LEVELS, Depth, Level
+from composer.draw.build.levels import Depth, Level
 from composer.draw.build.titles import titles
-from composer.draw.diagram import Flow, Group, Titles
-from composer.draw.export.formats import FORMATS, NotDrawn, ThemeName, points, write
+from composer.draw.diagram import Flow, Group
+from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
-from composer.draw.layout.page import narrow_page, page
-from composer.draw.paths import plain
+from composer.draw.fitting import Attempts, fit_to_page, fit_to_paper
+from composer.draw.paths import above, plain
 from composer.draw.scene import Scene
-from composer.draw.style.themes import THEMES
+from composer.draw.style.themes import THEMES, ThemeName
 from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram, as_written, folded
 from composer.graph.typed import TypedProgram
@@ -27,18 +27,6 @@ from composer.language.suggestions import suggest
 
 Engine: TypeAlias = Literal["structured", "dot"]
 """What lays a drawing out: this package, by the structure of the recipe, or Graphviz."""
-MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
-"""Pixels of a page that is read as a whole, with room for two columns and the wires between them. Where a drawing would be
-larger, fewer experts are shown, then mixtures of experts are closed, and then repeats.
-"""
-FULL_DETAIL_FACTOR = 10 / 9
-"""How much larger a drawing in full detail may be: shrunk to the page, its smallest text is 9 pixels high instead of 10."""
-MIN_TEXT_PIXELS, MIN_TEXT_POINTS = 10, 7
-"""Height of the smallest text of a drawing in pixels, and the points below which it may not shrink where a width is asked for:
-smaller print is hard to read.
-"""
-MAX_PAPER_HEIGHT = 720
-"""Points that a figure in a column of paper may be high: 11 inches less half an inch at either end."""
 MAX_UNROLLED_BOXES = 60
 """Boxes of a drawing in which every pass is drawn: above each other, these are longer than two pages already."""
 
@@ -169,36 +157,34 @@ def check_width(width: str) -> None:
 def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     """Return the drawing of a model in which all that is opened and all that stays bright are found."""
     typography = Typography(THEMES[options["theme"]].text_scale)
-    width, unroll, shapes = options["width"], options["unroll"], options["shapes"]
+    width, unroll = options["width"], options["unroll"]
     depth = Depth(level, frozenset(options["expand"]), unroll, options["params"])
     flow = build_diagram(model, depth)
-    boxes = sum(1 for _ in flow.leaves())
-    if unroll and boxes > MAX_UNROLLED_BOXES:
-        message = f"the unrolled model has {boxes} boxes; at most {MAX_UNROLLED_BOXES} are drawn"
-        raise NotDrawn(message, "reduce the number of layers, or draw the repeats folded")
-    head = titles(model, flow, options["title"])
-    scene = page(flow, head, typography, shapes=shapes)
-    dense, tried = replace(depth, spacious=False), [flow]
-    for smaller_depth in (dense, replace(dense, experts=False), replace(dense, experts=False, layers=False)):
-        kept = level == "overview" or unroll or (level == "full" and not smaller_depth.layers)
-        if kept or excess(scene, level) <= 1:
-            break
-        closed = build_diagram(model, smaller_depth)
-        if closed in tried:
-            continue
-        tried.append(closed)
-        smaller = page(closed, head, typography, shapes=shapes)
-        if excess(smaller, level) < excess(scene, level):
-            scene = smaller
-    if width and not width.endswith("%") and options["engine"] == "structured":
-        scene = fit_to_paper(scene, points(width), model, depth, head, typography, shapes=shapes)
+    if unroll:
+        check_boxes(flow)
+    attempts = Attempts(model, titles(model, flow, options["title"]), typography, options["shapes"])
+    scene = fit_to_page(attempts, flow, depth)
     if options["engine"] == "dot":
         from composer.draw.layout.graphviz_layout import layout_by_graphviz
 
         scene = layout_by_graphviz(scene, typography)
+    elif width and not width.endswith("%"):
+        scene = fit_to_paper(attempts, scene, depth, points(width))
     again: Options = {**options, "theme": "light", "width": "", "highlight": (), "unroll": False}
     at = partial(reopened, folded(model.program) if unroll else model, again)
     return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]))
+
+
+def check_boxes(flow: Flow) -> None:
+    """Check that an unrolled model has not too many boxes.
+
+    Raises:
+        NotDrawn: if it has.
+    """
+    boxes = sum(1 for _ in flow.leaves())
+    if boxes > MAX_UNROLLED_BOXES:
+        message = f"the unrolled model has {boxes} boxes; at most {MAX_UNROLLED_BOXES} are drawn"
+        raise NotDrawn(message, "reduce the number of layers, or draw the repeats folded")
 
 
 def reopened(model: RolledProgram, options: Options, level: Level, opened: Sequence[str]) -> Figure:
@@ -206,38 +192,11 @@ def reopened(model: RolledProgram, options: Options, level: Level, opened: Seque
     return figure(model, level, {**options, "expand": opened})
 
 
-def fit_to_paper(
-    scene: Scene, width: float, model: RolledProgram, depth: Depth, head: Titles, typography: Typography, *, shapes: bool
-) -> Scene:
-    """Return a drawing for a column of paper of so many points: the usual one if its letters are large enough then; else all in
-    one column, less deep where it must be.
-    """
-    room = width * MIN_TEXT_PIXELS / MIN_TEXT_POINTS
-    if scene.width <= room:
-        return scene
-    for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
-        scene = narrow_page(
-            build_diagram(model, replace(depth, level=level, experts=False)), head, room, typography, shapes=shapes
-        )
-        said = [text for box in scene.boxes for text in box.texts] + [text for frame in scene.frames for text in frame.texts]
-        cut = any(text.text.endswith("…") for text in said)
-        if scene.width <= room and scene.height * width / scene.width <= MAX_PAPER_HEIGHT and not cut:
-            break
-    return scene
-
-
-def excess(scene: Scene, level: Level) -> float:
-    """Return how many times larger than it may be a drawing is."""
-    room = FULL_DETAIL_FACTOR if level == "full" else 1.0
-    return max(scene.width / MAX_PAGE_WIDTH, scene.height / MAX_PAGE_HEIGHT) / room
-
-
 def paths(flow: Flow) -> set[str]:
     """Return every path in a flow, with those that lead to it."""
     found: set[str] = set()
     for item in flow.items:
-        steps = item.about.path.split(".")
-        found |= {".".join(steps[: end + 1]) for end in range(len(steps))}
+        found |= {*above(item.about.path)}
         if isinstance(item, Group):
             found |= set().union(*map(paths, item.flows))
     return found

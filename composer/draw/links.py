@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from composer.draw.about import About
-from composer.draw.paths import lies_in, title_of
-from composer.draw.scene import Box, Frame, MergeCircle, Scene, Style, WirePath
+from composer.draw.paths import above, lies_in, title_of
+from composer.draw.scene import Box, Frame, MergeCircle, Reference, Scene, Style, WirePath
 from composer.memo import lazy
 
-LinkEnd: TypeAlias = Box | MergeCircle
+LinkEnd: TypeAlias = Box | MergeCircle | Reference
 Way: TypeAlias = tuple[WirePath, ...]
 
 
@@ -27,9 +27,19 @@ class LinkNode:
     key: str
     """Its path; where passes of a repeat differ and each kind is drawn, copies have numbers: `layers.ffn#2`."""
     about: About
-    thing: LinkEnd | None
+    thing: LinkEnd
     lines: tuple[str, ...]
     """What is written in it: the title first."""
+
+    @property
+    def frame(self) -> str:
+        """Key of the innermost frame around it; a name stands in none."""
+        return "" if isinstance(self.thing, Reference) else self.thing.frame
+
+    @property
+    def kind(self) -> str:
+        """Which kind of pass it belongs to, where several are drawn."""
+        return "" if isinstance(self.thing, Reference) else self.thing.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +94,7 @@ class LinkGraph:
     def nodes(self) -> tuple[LinkNode, ...]:
         """All of them; those without a box last."""
         found: list[LinkNode] = []
-        things: list[LinkEnd] = [*self.scene.boxes, *self.scene.merges]
+        things: list[Box | MergeCircle] = [*self.scene.boxes, *self.scene.merges]
         for thing in things:
             before = sum(node.about.path == thing.about.path for node in found)
             key = thing.about.path + (f"#{before + 1}" if before else "")
@@ -96,7 +106,7 @@ class LinkGraph:
             for path in (reference.source, reference.target):
                 if path and not _nearest(path, known):
                     title = title_of(path)
-                    named.setdefault(path, LinkNode(path, About(path, title), None, (title,)))
+                    named.setdefault(path, LinkNode(path, About(path, title), reference, (title,)))
         return (*found, *named.values())
 
     @lazy
@@ -105,8 +115,12 @@ class LinkGraph:
         return self._held("")
 
     def _held(self, key: str) -> tuple[tuple[LinkNode, ...], tuple[Cluster, ...]]:
-        nodes = tuple(node for node in self.nodes if (node.thing.frame if node.thing else "") == key)
+        nodes = tuple(node for node in self.nodes if node.frame == key)
         return nodes, tuple(Cluster(one, *self._held(one.key)) for one in self.scene.frames if one.frame == key)
+
+    def number(self, frame: Frame) -> int:
+        """Return which of the frames one is."""
+        return next(number for number, one in enumerate(self.scene.frames) if one is frame)
 
     @lazy
     def links(self) -> tuple[Link, ...]:
@@ -127,7 +141,7 @@ class LinkGraph:
         nodes: dict[str, dict[str, str]] = {}
         """The keys of the nodes of each path, by the kind of pass."""
         for node in self.nodes:
-            nodes.setdefault(node.about.path, {})[node.thing.kind if node.thing else ""] = node.key
+            nodes.setdefault(node.about.path, {})[node.kind] = node.key
         frames: dict[str, dict[str, str]] = {}
         for frame in self.scene.frames:
             if path := frame.about.path:
@@ -178,5 +192,4 @@ def _of_kind(keys: Mapping[str, str], kind: str) -> str:
 
 def _nearest(path: str, known: set[str]) -> str:
     """Return the longest beginning of a path that is known; nothing where none is."""
-    steps = path.split(".")
-    return next((".".join(steps[:end]) for end in range(len(steps), 0, -1) if ".".join(steps[:end]) in known), "")
+    return next((one for one in reversed(above(path)) if one in known), "")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from composer.graph.parameters import holders
+
 OUTPUTS = "outputs/"
 """No name of a recipe has such a sign, so no node is called like an output."""
 
 
 def above(path: str) -> list[str]:
     """Return a path and all that lead to it, the shortest first."""
-    steps = path.split(".")
-    return [".".join(steps[: end + 1]) for end in range(len(steps))]
+    return [*holders(path), path]
 
 
 def belongs(path: str, holders: Collection[str]) -> bool:

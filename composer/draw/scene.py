@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from blocks.core.look import Hue
+from blocks.core.look import Hue, Sign
 from composer.draw.about import About
 from composer.draw.geometry import Area, PlacedIcon, Point, Text
 
@@ -54,6 +54,8 @@ class Box:
         return replace(self, x=self.x + dx, y=self.y + dy, texts=texts, icons=icons)
 
 
+MergeSign: TypeAlias = Sign | Literal["Σ"]
+"""That of a block, or of the sum over experts."""
 RADIUS = 9.0
 """Of a merge."""
 
@@ -65,7 +67,7 @@ class MergeCircle:
     about: About
     x: float
     y: float
-    sign: Literal["+", "×", "Σ", "‖"]
+    sign: MergeSign
     frame: str = ""
     """Key of the innermost frame around it; nothing where there is none."""
     kind: str = ""

@@ -1,17 +1,11 @@
-"""Numbers, shapes and names as a drawing writes them."""
+"""Shapes and names as a drawing writes them."""
 
 from __future__ import annotations
 
 import re
 
 from blocks.core import size
-from composer.cost.units import short
 from composer.graph.types import TensorType, Type
-
-
-def counted(parameters: int) -> str:
-    """Return a number of parameters in three digits: `41.9 M`."""
-    return short(parameters).replace(" k", " K")
 
 
 def shape(type_: Type | tuple[Type, ...]) -> str:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from blocks.core import Init, number
 from composer.graph.ir import Program
-from composer.graph.parameters import NamedParameter
+from composer.graph.parameters import NamedParameter, holders
 from composer.language.patterns import matches
 
 
@@ -28,10 +28,9 @@ class InitDescriptions:
         for entry, in_recipe in zip(table, written, strict=True) if program.init else ():
             start = start_of(program, in_recipe.name)
             if start and not entry.tied_to:
-                steps = entry.name.split(".")
-                for end in range(1, len(steps)):
+                for path in holders(entry.name):
                     said = f"{start.how} {number(float(start.value))}"
-                    self.ruled.setdefault(".".join(steps[:end]), {})[".".join(steps[end:])] = said
+                    self.ruled.setdefault(path, {})[entry.name.removeprefix(f"{path}.")] = said
 
     def at(self, places: Sequence[str]) -> str:
         """Return the initial values of the nodes at some places; where these differ, of each in turn."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import TYPE_CHECKING, assert_never
 
 from composer.graph.ir import Ref, Wire
-from composer.graph.parameters import parameters
+from composer.graph.parameters import owned, parameters
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 
 if TYPE_CHECKING:
@@ -65,11 +64,7 @@ class _View:
     owned: dict[str, int] = field(default_factory=dict)
 
     def whole(self) -> nx.MultiDiGraph[str]:
-        for entry in parameters(self.program):
-            steps = entry.name.split(".")
-            for end in range(1, len(steps) * (not entry.tied_to)):
-                above = ".".join(steps[:end])
-                self.owned[above] = self.owned.get(above, 0) + prod(entry.parameter.shape)
+        self.owned = owned(parameters(self.program))
         given: dict[str, _Value] = {}
         for item in self.program.untyped.inputs:
             self.graph.add_node(item.name, type="input", path=item.name, parameters=0, copies=1, line=item.span.line)

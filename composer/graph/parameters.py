@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import dropwhile, islice, takewhile
+from math import prod
 
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.anatomy import regions, slots
@@ -36,6 +37,32 @@ class NamedParameter:
     def owner(self) -> str:
         """The name under which the tensor is kept."""
         return self.tied_to or self.name
+
+    @property
+    def numel(self) -> int:
+        """Number of elements of the tensor."""
+        return prod(self.parameter.shape)
+
+
+def holders(name: str) -> list[str]:
+    """Return the paths of all that hold a parameter or a node, the outermost first.
+
+    Examples:
+        >>> holders("layers.3.attn.weight")
+        ['layers', 'layers.3', 'layers.3.attn']
+    """
+    steps = name.split(".")
+    return [".".join(steps[:end]) for end in range(1, len(steps))]
+
+
+def owned(table: Iterable[NamedParameter]) -> dict[str, int]:
+    """Return the number of parameters at each path and below it, at the empty one of all; a tied tensor counts at its owner."""
+    found: dict[str, int] = {}
+    for entry in table:
+        if not entry.tied_to:
+            for path in ("", *holders(entry.name), entry.name):
+                found[path] = found.get(path, 0) + entry.numel
+    return found
 
 
 def parameters(typed: TypedProgram) -> tuple[NamedParameter, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -15,11 +16,11 @@ import composer
 from blocks.core import Part, standard
 from composer.decode.session import session
 from composer.diff.render import render
-from composer.draw.build.levels import LEVELS
+from composer.draw.build.levels import LEVELS, Level
 from composer.graph.unparse.expanded_recipe import unparse
 from composer.lower.passes.cache_layout import cache_layout
 from composer.recipe import Recipe
-from tests.blocks.copies import FAMILIES, KINDS, NAMES, copies, plain, renamed
+from tests.blocks.copies import FAMILIES, KINDS, NAMES, copied, copies, plain, renamed
 from tests.conformance.declared import alone, blocks
 from tests.conformance.generator import generated
 
@@ -159,6 +160,27 @@ def test_a_copy_differs_as_the_block_does(kind: str, own: list[type[Part]]) -> N
     first, *others = (loaded(text_of(f"{kind}-{seed}"), own) for seed in SEEDS)
     for other in others:
         assert plain(render(first[0].diff(other[0]))) == render(first[1].diff(other[1]))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_attention_may_call_its_ports_otherwise(tmp_path: Path, level: Level) -> None:
+    """Its picture is that of the built-in one, also from outside of a box that holds it."""
+    text = """recipe: r
+inputs: {tokens: "int[batch, time]", ids: "int[batch, source]"}
+graph:
+  states: {type: embedding, vocab: 9, dim: 8, in: ids}
+  embed: {type: embedding, vocab: 9, dim: 8, in: tokens}
+  last: {type: select, axis: time, index: -1, in: embed}
+  look: {type: additive_attention, hidden: 4, in: {query: last, memory: states}}
+  layer: {in: look, graph: {again: {type: additive_attention, hidden: 4, in: {query: input, memory: states}}}}
+outputs: {y: layer}
+"""
+    own = tmp_path / "own.py"
+    copy = copied(importlib.import_module("blocks.attention.additive"))
+    own.write_text(re.sub(r"\bmemory\b", "memoyr", copy), encoding="utf-8")
+    mine = text.replace("additive_attention", NAMES["additive_attention"]).replace("memory:", "memoyr:")
+    picture = plain(composer.load(mine, blocks=[own]).draw(level).svg())
+    assert picture.replace("memoyr", "memory") == composer.load(text).draw(level).svg()
 
 
 def test_copies_compute_and_cache_as_the_blocks_do(own: list[type[Part]]) -> None:

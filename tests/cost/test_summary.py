@@ -88,10 +88,10 @@ def test_indices_are_shown_as_ranges(indices: list[int], shown: str) -> None:
     [
         (0, "0", "0 bytes", "0 FLOPs"),
         (999, "999", "999 bytes", "999 FLOPs"),
-        (1000, "1.00 k", "1000 bytes", "1.00 kFLOPs"),
-        (1024, "1.02 k", "1.00 KiB", "1.02 kFLOPs"),
+        (1000, "1.00 K", "1000 bytes", "1.00 kFLOPs"),
+        (1024, "1.02 K", "1.00 KiB", "1.02 kFLOPs"),
         (124_439_808, "124 M", "119 MiB", "124 MFLOPs"),
-        (999_499, "999 k", "976 KiB", "999 kFLOPs"),
+        (999_499, "999 K", "976 KiB", "999 kFLOPs"),
         (999_500, "1.00 M", "976 KiB", "1.00 MFLOPs"),
         (99_960_000, "100 M", "95.3 MiB", "100 MFLOPs"),
         (1024**2 - 1, "1.05 M", "1.00 MiB", "1.05 MFLOPs"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -77,3 +77,35 @@ outputs: {a: gone, b: norm, c: z}
 def drawn(figure: Figure) -> set[tuple[str, str]]:
     """Return what is wired, or stands at an output by its name."""
     return {*ends(figure), *((one.source, one.target) for one in figure.scene.references)}
+
+
+# -- second streams
+
+
+class TwoStreams(Block, kind="two_streams"):
+    """A block that reads another stream, and flags."""
+
+    inputs = {"x": "float[batch, time, dim]", "context": "float[batch, source, dim]", "memory?": "float[batch, source, dim]"}
+    outputs = {"y": "float[batch, time, dim]"}
+    second_stream_inputs: ClassVar[tuple[str, ...]] = ("context",)
+
+    def compute(self, state: Any, x: Any, context: Any, memory: Any = None) -> Any:
+        return x
+
+
+@pytest.mark.parametrize(("level", "target"), [("block", "layer.a"), ("overview", "layer")])
+def test_a_block_says_which_of_its_inputs_are_another_stream(level: Level, target: str) -> None:
+    """Whatever they are called, also where they go into a closed box."""
+    text = """recipe: two
+inputs: {x: "float[batch, time, 8]", ids: "float[batch, source, 8]"}
+graph:
+  first: {type: linear, out: 8, in: ids}
+  second: {type: linear, out: 8, in: ids}
+  layer:
+    in: x
+    graph: {a: {type: two_streams, in: {x: input, context: first, memory: second}}}
+"""
+    drawn_edges = build_diagram(folded(composer.load(text, blocks=[TwoStreams]).program), Depth(level)).all_edges()
+    assert {edge.source.path for edge in drawn_edges if edge.target == target and edge.second_stream} == {"first"}
+    styles = {(wire.source, wire.style) for wire in composer.load(text, blocks=[TwoStreams]).draw(level).scene.wires}
+    assert styles >= {("first", "cross"), ("second", "side")}

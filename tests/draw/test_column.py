@@ -29,7 +29,7 @@ def wires(of: Fragment) -> dict[tuple[str, str], WirePath]:
 
 def test_blocks_of_a_chain_stand_in_line_and_do_not_touch() -> None:
     """The first below, each in the middle of the spine, at least the usual gap apart."""
-    placed = boxes(column(flow("a: x", "b: a", "c: b"), WIDTH, LayoutOptions(Typography())))
+    placed = boxes(column(flow("a: x", "b: a", "c: b"), WIDTH, LayoutOptions(Typography(), 1)))
     assert {box.x + box.width / 2 for box in placed.values()} == {0}
     for below, above in pairwise([placed[name] for name in "abc"]):
         assert below.area.top - above.area.bottom >= GAP
@@ -37,7 +37,7 @@ def test_blocks_of_a_chain_stand_in_line_and_do_not_touch() -> None:
 
 def test_wire_of_a_chain_goes_straight_from_border_to_border() -> None:
     """Without corners."""
-    found = column(flow("a: x", "b: a"), WIDTH, LayoutOptions(Typography()))
+    found = column(flow("a: x", "b: a"), WIDTH, LayoutOptions(Typography(), 1))
     placed = boxes(found)
     assert wires(found)["a", "b"].points == ((0, placed["a"].area.top), (0, placed["b"].area.bottom))
 
@@ -45,30 +45,30 @@ def test_wire_of_a_chain_goes_straight_from_border_to_border() -> None:
 def test_value_that_skips_a_block_goes_through_a_lane_beside_it() -> None:
     """On the side where lanes go, clear of the block that it passes."""
     for side in (1, -1):
-        found = column(flow("a: x", "b: a", "c: b, a"), WIDTH, LayoutOptions(Typography(), side=side))
+        found = column(flow("a: x", "b: a", "c: b, a"), WIDTH, LayoutOptions(Typography(), side))
         far = max(wires(found)["a", "c"].points, key=lambda point: abs(point[0]))
         assert far[0] * side >= boxes(found)["b"].area.reach(side) + LANE
 
 
 def test_lanes_over_the_same_heights_keep_apart() -> None:
     """The shorter one is nearer to the blocks."""
-    found = column(flow("a: x", "b: a", "c: b", "d: c, b, a"), WIDTH, LayoutOptions(Typography()))
+    found = column(flow("a: x", "b: a", "c: b", "d: c, b, a"), WIDTH, LayoutOptions(Typography(), 1))
     short, long = (max(x for x, _ in wires(found)[source, "d"].points) for source in ("b", "a"))
     assert long - short >= LANES
 
 
 def test_value_that_is_read_twice_forks_at_a_dot() -> None:
     """Above the block that gives it; a chain has no fork."""
-    found = column(flow("a: x", "b: a", "c: b, a"), WIDTH, LayoutOptions(Typography()))
+    found = column(flow("a: x", "b: a", "c: b, a"), WIDTH, LayoutOptions(Typography(), 1))
     (dot,) = found.pieces.dots
     assert dot.x == 0
     assert boxes(found)["b"].area.bottom < dot.y < boxes(found)["a"].area.top
-    assert column(flow("a: x", "b: a"), WIDTH, LayoutOptions(Typography())).pieces.dots == []
+    assert column(flow("a: x", "b: a"), WIDTH, LayoutOptions(Typography(), 1)).pieces.dots == []
 
 
 def test_fragment_covers_its_boxes_and_lanes() -> None:
     """Its left, right and height are those of what it holds."""
-    found = column(flow("a: x", "b: a", "c: b, a"), WIDTH, LayoutOptions(Typography()))
+    found = column(flow("a: x", "b: a", "c: b, a"), WIDTH, LayoutOptions(Typography(), 1))
     corners = [point for wire in found.pieces.wires for point in wire.points]
     assert found.right >= max(x for x, _ in corners)
     assert found.left >= WIDTH / 2
@@ -87,7 +87,7 @@ def test_spine_tells_its_own_values_from_those_of_elsewhere() -> None:
     spine = Spine(
         flow("layer.a: layer", "layer.b: layer.a", owner="layer"),
         WIDTH,
-        LayoutOptions(Typography()),
+        LayoutOptions(Typography(), 1),
         frozenset(),
         {},
         {},
@@ -102,5 +102,5 @@ def test_spine_tells_its_own_values_from_those_of_elsewhere() -> None:
 def test_station_fits_its_box_where_nothing_stands_beside_it(left: float, fits: bool) -> None:
     """Half a box to either side of the spine."""
     written = flow("a: x")
-    spine = Spine(written, WIDTH, LayoutOptions(Typography()), frozenset(), {}, {}, {"a": 1})
+    spine = Spine(written, WIDTH, LayoutOptions(Typography(), 1), frozenset(), {}, {}, {"a": 1})
     assert spine.fits_box_width(Station("a", written.items[0], fragment=Fragment(left=left))) == fits

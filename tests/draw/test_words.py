@@ -8,13 +8,14 @@ import pytest
 
 import composer
 from blocks.core import grouped, spoken
+from composer.cost.units import short
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.diagram import Leaf
 from composer.draw.layout.fragment import straightened
 from composer.draw.passes.overview import fold_norms
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.paths import above, belongs, lies_in
-from composer.draw.wording import counted, printable, shape
+from composer.draw.wording import printable, shape
 from composer.graph.parameters import parameters
 from tests.draw.flows import flow
 
@@ -25,12 +26,6 @@ from tests.draw.flows import flow
 def test_long_numbers_are_grouped_by_thousands(value: float, said: str) -> None:
     """From five digits on."""
     assert grouped(value) == said
-
-
-@pytest.mark.parametrize(("value", "said"), [(7, "7"), (41_900_000, "41.9 M"), (1_536, "1.54 K")])
-def test_parameters_are_counted_in_three_digits(value: int, said: str) -> None:
-    """With a capital letter for thousands as for millions."""
-    assert counted(value) == said
 
 
 def test_axes_are_written_as_letters_of_the_field() -> None:
@@ -71,7 +66,7 @@ def test_counts_are_sums_over_the_parameters_below_a_path() -> None:
     assert counts.total([""]) == sum(sizes.values())
     assert counts.total(["layers.0.attn"]) == below
     assert counts.shown("head") == "tied"
-    assert counts.shown("norm") == f"{counted(2 * 768)} frozen"
+    assert counts.shown("norm") == f"{short(2 * 768)} frozen"
 
 
 def test_block_that_reads_nothing_of_the_stream_stands_beside_its_reader() -> None:

@@ -17,7 +17,7 @@ from composer.atomic_files import save
 from composer.cli import main
 from composer.decode import session
 from composer.draw.export.formats import FORMATS, Format
-from composer.draw.layout import page
+from composer.draw.layout import frames, page
 from composer.draw.scene import Scene
 from composer.language.tasks import TASKS, Task
 from composer.train import TrainingError, TrainSettings, losses
@@ -275,10 +275,11 @@ def residual_sides(scene: Scene) -> set[str]:
     return {"left" if x < middle else "right" for x, middle in turns}
 
 
-def test_residual_connections_on_the_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One argument of a page says at which side of a column its lanes are."""
+@pytest.mark.parametrize("width", ["", "240pt"])
+def test_residual_connections_on_the_left(width: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One constant says at which side of a column its lanes are, also on a narrow page."""
     recipe = composer.load("gpt_mini")
-    assert residual_sides(recipe.draw().scene) == {"right"}
-    usual = page.LayoutOptions
-    monkeypatch.setattr(page, "LayoutOptions", lambda *words, **options: usual(*words, **{**options, "side": -1}))
-    assert residual_sides(recipe.draw().scene) == {"left"}
+    assert residual_sides(recipe.draw(width=width).scene) == {"right"}
+    for module in (page, frames):  # all that read it
+        monkeypatch.setattr(module, "LANE_SIDE", -1)
+    assert residual_sides(recipe.draw(width=width).scene) == {"left"}

@@ -11,10 +11,11 @@ from composer.diff.changes import DifferenceData
 from composer.diff.figure.html import html
 from composer.diff.figure.layout import annotated_scene
 from composer.draw.build.levels import Level
-from composer.draw.export.formats import ThemeName, figure_formats, write
+from composer.draw.export.formats import figure_formats, write
 from composer.draw.export.svg import svg
 from composer.draw.figure import check_width
 from composer.draw.scene import Scene
+from composer.draw.style.themes import ThemeName
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from blocks.core import Look, Mixture, Piece
 from blocks.losses.loss import Loss
+from composer.cost.units import short
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.value_sources import NodeSources, Sources, merge_by_origin, of_block
 from composer.draw.diagram import Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.style.looks import look
-from composer.draw.wording import counted, shape
+from composer.draw.wording import shape
 from composer.graph.state_update import SUFFIX
 from composer.graph.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedNode, is_renewal
@@ -44,7 +45,8 @@ def add_block(
     for port, read_there in given.items():
         measured = port in node.part.shape_only_inputs
         main = not measured and (variadic or port == first)
-        out.edges += [DiagramEdge(source, path, port, main, shape_only=measured) for source in read_there]
+        second = port in node.part.second_stream_inputs
+        out.edges += [DiagramEdge(source, path, port, main, shape_only=measured, second_stream=second) for source in read_there]
     return of_block(node, path)
 
 
@@ -116,7 +118,7 @@ def mixture(captions: Captions, node: TypedBlock, experts: Mixture, place: NodeP
     assert isinstance(expert, TypedBlock)
     seen, count = look(expert), visited(experts)
     all_experts = captions.counts.total([f"{place.first}.{experts.expert}"])
-    each = [f"{counted(all_experts // experts.experts)} each"] if all_experts else []
+    each = [f"{short(all_experts // experts.experts)} each"] if all_experts else []
     header = (f"{experts.experts} × {seen.short or seen.title}", *each, *seen.facts)
     about = captions.about(node, place, ("Mixture of experts", *header, f"{count} of {experts.experts} visited"))
     own = captions.counts.total(place.inner(experts.expert).all)

@@ -79,7 +79,8 @@ def setting(name: str, value: Any, edges: Mapping[str, str]) -> str:
             below = fields(type(value)).items()
             inner = [setting(key, held, edges) for key, field in below if (held := getattr(value, key)) != field.default]
             return f"{name} {value.kind}" + (f" ({', '.join(inner)})" if inner else "")
-    return phrase(name, value, edges)
+        case _:
+            return phrase(name, value, edges)
 
 
 def whole(node: TypedNode) -> str:

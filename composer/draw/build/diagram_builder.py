@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
 from blocks.core import size, spoken
+from composer.cost.units import short
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
@@ -19,6 +20,7 @@ from composer.draw.build.value_sources import (
     ValueSources,
     by_input_name,
     by_name_if_input,
+    edge_into,
     first_input,
     of_frame,
     read,
@@ -27,11 +29,11 @@ from composer.draw.build.value_sources import (
     sources,
 )
 from composer.draw.diagram import Flow, Group, Leaf
-from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, PreviousPass
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, Origin, PreviousPass
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.overview import fold_norms, of_group
 from composer.draw.style.looks import inside
-from composer.draw.wording import counted, shape
+from composer.draw.wording import shape
 from composer.graph.anatomy import TYPED
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
@@ -132,7 +134,7 @@ class DiagramBuilder:
         else:
             out.items.append(self.frame(node, title, place, flow))
             given = only(given, first_input(node.graph))
-        out.edges += edges_into(node.graph, given, path, first_input(node.graph))
+        out.edges += edges_into(node.graph, given, path, first_input(node.graph), flow.second_streams)
         return of_frame(node.graph, path, ports)
 
     def dissolved(self, node: TypedGroup, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder) -> NodeSources:
@@ -161,7 +163,7 @@ class DiagramBuilder:
         else:
             out.items.append(replace(self.frame(node, title, place, flow), count=steps))
             given = only(given, main)
-        out.edges += edges_into(node.graph, given, path, main)
+        out.edges += edges_into(node.graph, given, path, main, flow.second_streams)
         return of_frame(replace(node.graph, outputs=node.outputs), path, ports)
 
     def frame(self, node: TypedNode, title: str, place: NodePlace, flow: Flow) -> Group:
@@ -218,7 +220,7 @@ class DiagramBuilder:
         flows, ports = self.flows(node, kinds, values, place)
         title = repeats.layer_title(node, flows)
         each = repeats.parameters(node, self.counts, place.first)
-        tip = (f"× {count} {title}", f"{counted(max(each))} each" if max(each) else "")
+        tip = (f"× {count} {title}", f"{short(max(each))} each" if max(each) else "")
         closed = (self.depth.level == "overview" or not self.depth.layers) and path not in self.depth.opened
         if closed:
             out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(place.all), place))
@@ -229,7 +231,8 @@ class DiagramBuilder:
             heads = tuple((f"{len(passes)} of {count}",) for passes in kinds) if one is None else ()
             frames = tuple(flows) if one is None else (one,)
             out.items.append(Group(about, header, frames, heads, str(count), repeats.kind_of_each(kinds)))
-        out.edges += repeats.outer_edges(node, values, path, all_inputs=closed)
+        second_streams = set().union(*(flow.second_streams for flow in flows))
+        out.edges += repeats.outer_edges(node, values, path, second_streams, all_inputs=closed)
         return of_frame(node.passes[-1], path, ports, last_pass=count - 1)
 
     def flows(
@@ -277,10 +280,12 @@ def only(given: Mapping[str, Sources], name: str) -> dict[str, Sources]:
     return {name: given[name]} if name in given else {}
 
 
-def edges_into(graph: TypedGraph, given: Mapping[str, Sources], path: str, main: str) -> list[DiagramEdge]:
+def edges_into(
+    graph: TypedGraph, given: Mapping[str, Sources], path: str, main: str, second_streams: Collection[Origin]
+) -> list[DiagramEdge]:
     """Return the edges of what a frame or a box is given; that of the stream has no port."""
     return [
-        DiagramEdge(source, path, "" if one.name == main else one.name, one.name == main)
+        edge_into(path, "" if one.name == main else one.name, source, second_streams)
         for one in graph.graph.inputs
         for source in given.get(one.name, ())
     ]

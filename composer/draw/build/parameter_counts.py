@@ -4,33 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from composer.cost.costs import numbers
-from composer.draw.wording import counted
-from composer.graph.parameters import NamedParameter
+from composer.cost.units import short
+from composer.draw.paths import above
+from composer.graph.parameters import NamedParameter, owned
 
 
 class ParameterCounts:
     """Parameters by the names of what holds them."""
 
-    def __init__(self, table: Iterable[NamedParameter], *, visible: bool = True) -> None:
+    def __init__(self, table: Sequence[NamedParameter], *, visible: bool = True) -> None:
         self.visible = visible
         """Whether blocks tell how many parameters they have."""
-        self.owned: dict[str, int] = {}
+        self.owned = owned(table)
         """Path to all that is owned at it or below."""
-        self.frozen: dict[str, int] = {}
+        self.frozen = owned(entry for entry in table if not entry.trainable)
         """The same of what is not trained."""
         self.tied: dict[str, str] = {}
         """Path to the name of another's tensor that stands at it or below."""
         for entry in table:
-            steps = entry.name.split(".")
-            for end in range(len(steps) + 1):
-                above = ".".join(steps[:end])
-                if entry.tied_to:
-                    self.tied.setdefault(above, entry.tied_to)
-                else:
-                    self.owned[above] = self.owned.get(above, 0) + numbers(entry)
-                    if not entry.trainable:
-                        self.frozen[above] = self.frozen.get(above, 0) + numbers(entry)
+            if entry.tied_to:
+                for path in above(entry.name):
+                    self.tied.setdefault(path, entry.tied_to)
 
     def total(self, paths: Iterable[str]) -> int:
         """Return the sum of what is owned at some paths."""
@@ -46,5 +40,5 @@ class ParameterCounts:
             return ""
         if count := self.total(paths):
             frozen = sum(self.frozen.get(path, 0) for path in paths)
-            return counted(count) + ("" if not frozen else " frozen" if frozen == count else ", some frozen")
+            return short(count) + ("" if not frozen else " frozen" if frozen == count else ", some frozen")
         return "tied" if any(path in self.tied for path in paths) else ""

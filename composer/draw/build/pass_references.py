@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture
+from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, PreviousPass
 from composer.graph.ir import Ref
 
@@ -59,7 +59,8 @@ def _without_parameters(item: Item) -> Item:
             one = replace(router, about=router.about.with_parameters(0))
             every = shared and replace(shared, about=shared.about.with_parameters(0))
             return replace(item, about=about, router=one, shared=every)
-    return item
+        case Branches() | IrregularSubgraph():  # found by later passes
+            return item
 
 
 def resolve_previous_passes(

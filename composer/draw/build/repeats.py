@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from blocks.core import spoken
+from composer.cost.units import short
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.pass_references import consecutive_passes, earlier_pass_source
-from composer.draw.build.value_sources import NodeSources, Sources, sources
+from composer.draw.build.value_sources import NodeSources, Sources, edge_into, sources
 from composer.draw.build.walks import outside_repeats
 from composer.draw.diagram import Flow, Leaf, OpenMixture
-from composer.draw.edges import DiagramEdge, DiagramSource
-from composer.draw.wording import counted
+from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 from composer.graph.typed import TypedBlock, TypedGraph, TypedRepeat
 from composer.graph.visit import every_node, walk
 
@@ -67,14 +67,16 @@ def inputs_of_passes(
     return {port: tuple(read) for port, read in found.items()}
 
 
-def outer_edges(node: TypedRepeat, values: Mapping[str, NodeSources], path: str, *, all_inputs: bool) -> Iterator[DiagramEdge]:
+def outer_edges(
+    node: TypedRepeat, values: Mapping[str, NodeSources], path: str, second_streams: Collection[Origin], *, all_inputs: bool
+) -> Iterator[DiagramEdge]:
     """Yield the edges of a repeat from outside: of what is carried from pass to pass, or of all that it reads."""
     for index, one in enumerate(node.passes[0].graph.inputs):
         if (index == 0 and not one.captured) or all_inputs:
             refs = [ref for each in node.node.passes for wire in each.wires if wire.port == one.name for ref in wire.refs]
             outside = tuple(dict.fromkeys(ref for ref in refs if ref.node != node.name))
-            main = index == 0
-            yield from (DiagramEdge(source, path, "" if main else one.name, main) for source in sources(outside, values))
+            port = one.name if index else ""
+            yield from (edge_into(path, port, source, second_streams) for source in sources(outside, values))
 
 
 # -- what is said
@@ -102,13 +104,13 @@ def parameter_header(
     """Yield how many parameters a pass has, and how many of them a token meets."""
     if not max(each):
         return
-    most = counted(max(each))
+    most = short(max(each))
     how = "shared" if node.node.share is not None else "each" if len(set(each)) == 1 else ""
     yield f"{most} {how}" if how else f"up to {most}"
     if any(map(unvisited, flows)):
         pairs = zip(flows, kinds, strict=True)
         active = {each[passes[0]] - unvisited(flow) // (places * len(passes)) for flow, passes in pairs}
-        yield f"{'up to ' if len(active) > 1 else ''}{counted(max(active))} active"
+        yield f"{'up to ' if len(active) > 1 else ''}{short(max(active))} active"
 
 
 def unvisited(flow: Flow) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from blocks.core import grouped, spoken
 from composer.cost.costs import CacheCounter
 from composer.cost.lengths import lengths_of
-from composer.cost.units import in_bytes
+from composer.cost.units import in_bytes, short
 from composer.draw.build.descriptions import described
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.repeats import unvisited
 from composer.draw.build.walks import first_pass, outside_repeats
 from composer.draw.diagram import Flow, Titles
-from composer.draw.wording import counted, printable
+from composer.draw.wording import printable
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat
@@ -46,11 +46,11 @@ def facts(model: RolledProgram, flow: Flow) -> tuple[str, ...]:
     params = typed.untyped.params
     counts = ParameterCounts(model.parameters)
     total = counts.owned.get("", 0)
-    said = [f"{counted(total)} parameters"] if total else []
+    said = [f"{short(total)} parameters"] if total else []
     if frozen := counts.frozen.get("", 0):
-        said.append(f"{counted(total - frozen)} trained")
+        said.append(f"{short(total - frozen)} trained")
     if idle := unvisited(flow):
-        said.append(f"{counted(total - idle)} active")
+        said.append(f"{short(total - idle)} active")
     if layers := passes(typed.root):
         said.append(f"{' + '.join(map(str, layers))} layer{'s' * (layers != [1])}")
     for name in ("d_model", "context", "vocab"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -83,6 +83,11 @@ def of_frame(graph: TypedGraph, path: str, inner: Mapping[str, Sources], last_pa
     name, type_ = next(iter(graph.outputs.items()))
     whole = (DiagramSource(NodeOutput(path), shape(type_)),)
     return NodeSources({"": whole, name: whole}, inner, last_pass=last_pass)
+
+
+def edge_into(path: str, port: str, source: DiagramSource, second_streams: Collection[Origin]) -> DiagramEdge:
+    """Return the edge of what a frame or a box around a graph is given; that of the stream has no port."""
+    return DiagramEdge(source, path, port, main=not port, second_stream=bool(port) and source.origin in second_streams)
 
 
 def merge_by_origin(given: Sources) -> Sources:

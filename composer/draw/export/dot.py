@@ -13,33 +13,32 @@ from composer.draw.export.svg import n
 from composer.draw.geometry import Point, Text
 from composer.draw.graphviz_programs import INCH, quoted
 from composer.draw.links import Cluster, Link, LinkGraph, LinkNode
-from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, MergeCircle, Scene, Strip
-from composer.draw.style.palette import DARK, LIGHT, Palette
-from composer.draw.style.themes import THEMES, WIDTHS, wire_color
+from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, MergeCircle, Reference, Scene, Strip
+from composer.draw.style.themes import THEMES, WIDTHS, Theme, ThemeName, wire_color
 from composer.draw.style.typography import Typography
 
 FONT = "Arial"
 """Not Helvetica, which Graphviz takes to be narrower than it draws it."""
 
 
-def dot(scene: Scene, theme: str = "light") -> str:
+def dot(scene: Scene, theme: ThemeName = "light") -> str:
     """Return the text of a `.dot` file. Beside the nodes of the graph, dots, pills and free texts are nodes
     of the class `mark`.
     """
-    return _Writer(scene, DARK if theme == "dark" else LIGHT, theme).text()
+    return _Writer(scene, THEMES[theme]).text()
 
 
 class _Writer:
-    def __init__(self, scene: Scene, palette: Palette, theme: str) -> None:
-        self.scene, self.palette = scene, palette
+    def __init__(self, scene: Scene, theme: Theme) -> None:
+        self.scene, self.palette = scene, theme.palette
         self.graph = LinkGraph(scene)
-        self.stroke = THEMES[theme].stroke
+        self.stroke = theme.stroke
         self.out = graphviz.Digraph(
             "model",
             engine="neato",
             graph_attr={
                 "bb": f"0,0,{n(scene.width)},{n(scene.height)}",
-                "bgcolor": palette.paper if THEMES[theme].paper else "transparent",
+                "bgcolor": theme.palette.paper if theme.paper else "transparent",
                 "fontname": FONT,
                 "pad": "0.2",
                 "notranslate": "true",
@@ -52,16 +51,14 @@ class _Writer:
     def text(self) -> str:
         nodes, clusters = self.graph.top
         self.held(self.out, nodes, clusters)
-        for node in self.graph.nodes:
-            if node.thing is None:
-                self.by_name(node)
         for link in self.graph.ways:
             self.link(link)
         for number, spot in enumerate(self.scene.dots):
             size = {"width": f"{5.2 / INCH:.3f}", "height": f"{5.2 / INCH:.3f}"}
             look = {"shape": "circle", "style": "filled", "color": self.palette.wire}
             self.mark(f"dot {number}", {"pos": self.at(spot.x, spot.y)} | size | look)
-        references = [reference.text for reference in self.scene.references if not self.is_node(reference.text)]
+        nodes = {id(node.thing) for node in self.graph.nodes}
+        references = [reference.text for reference in self.scene.references if id(reference) not in nodes]
         strips = [tick for frame in self.scene.frames if frame.strip for tick in frame.strip.ticks]
         for number, text in enumerate([*self.scene.texts, *references, *strips]):
             self.free(f"text {number}", text)
@@ -82,10 +79,11 @@ class _Writer:
                     self.box(out, node, node.thing)
                 case MergeCircle():
                     self.merge(out, node, node.thing)
+                case Reference():
+                    self.by_name(out, node, node.thing)
 
     def cluster(self, out: graphviz.Digraph, cluster: Cluster) -> None:
-        frame = cluster.frame
-        number = next(index for index, one in enumerate(self.scene.frames) if one is frame)
+        frame, number = cluster.frame, self.graph.number(cluster.frame)
         low, high = self.at(frame.x, frame.y + frame.height), self.at(frame.x + frame.width, frame.y)
         with out.subgraph(name=f"cluster_{number}") as inner:
             paint = self.palette.frame
@@ -189,21 +187,9 @@ class _Writer:
             tooltip=quoted(merge.about.tip),
         )
 
-    def by_name(self, node: LinkNode) -> None:
+    def by_name(self, out: graphviz.Digraph, node: LinkNode, reference: Reference) -> None:
         """Write an input or output that is only a name on the page."""
-        reference = next(
-            reference for reference in self.scene.references if node.about.path in (reference.source, reference.target)
-        )
-        self.out.node(quoted(node.key), **self.placed(reference.text), label=self.lines([reference.text]), shape="plaintext")
-
-    def is_node(self, text: Text) -> bool:
-        """Return whether a name on the page stands for an input or an output."""
-        names = [node.about.path for node in self.graph.nodes if node.thing is None]
-        firsts = [
-            next(reference for reference in self.scene.references if name in (reference.source, reference.target))
-            for name in names
-        ]
-        return any(reference.text is text for reference in firsts)
+        out.node(quoted(node.key), **self.placed(reference.text), label=self.lines([reference.text]), shape="plaintext")
 
     # -- wires and what else is on the page
 

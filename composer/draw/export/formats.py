@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
 from composer.atomic_files import save
 from composer.draw.export.marks import tenth
@@ -15,9 +15,9 @@ from composer.draw.export.outlines import FlatMark, flatten_marks
 from composer.draw.export.paint import paint_scene
 from composer.draw.graphviz_programs import Missing, graphviz
 from composer.draw.scene import Scene
+from composer.draw.style.themes import ThemeName
 from composer.errors import ComposerError
 
-ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
 POINTS = {"px": 0.75, "pt": 1.0, "pc": 12.0, "mm": 72 / 25.4, "cm": 720 / 25.4, "in": 72.0, "em": 12.0, "": 0.75}
 """Of a unit of length."""
 DENSITY = 192

@@ -15,13 +15,12 @@ from typing import Any, Protocol
 
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.build.source_files import File, elsewhere, files, source
-from composer.draw.export.formats import ThemeName
 from composer.draw.export.node_facts import facts, implied
 from composer.draw.links import LinkGraph
 from composer.draw.paths import above
-from composer.draw.scene import Box, Scene, WirePath
+from composer.draw.scene import Box, Reference, Scene, WirePath
 from composer.draw.style.palette import DARK
-from composer.draw.style.themes import rules
+from composer.draw.style.themes import ThemeName, rules
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 
 PAGE_FILES = Path(__file__).parent / "web"
@@ -252,14 +251,14 @@ def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, A
     scene = view.figure.scene
     graph = LinkGraph(scene)
     numbers = {id(wire): number for number, wire in enumerate(scene.wires)}
-    merges_first = sorted(graph.nodes, key=lambda node: (node.thing is None, isinstance(node.thing, Box)))
+    merges_first = sorted(graph.nodes, key=lambda node: (isinstance(node.thing, Reference), isinstance(node.thing, Box)))
     names = {node.key: number for number, node in enumerate(merges_first)}
     links = [[names[one.source], names[one.target], [numbers[id(wire)] for wire in one.wires]] for one in graph.links]
     return {
         "picture": view.figure.svg(),
         "copied": view.copied,
         "level": view.level,
-        "named": [node.about.path for node in merges_first if node.thing is None],
+        "named": [node.about.path for node in merges_first if isinstance(node.thing, Reference)],
         "links": links,
         "implied": [number for number, wire in enumerate(scene.wires) if unsaid(wire, graph, unwritten)],
         "opens": view.opens,

@@ -1,6 +1,6 @@
 """A drawing as marks on paper: shapes, lines of text, and groups of them, from which SVG, PNG and PDF are written.
 
-Coordinates and lengths are in tenths of a pixel, which is all that an SVG says of them, so that every format shows the same.
+Coordinates and lengths are in pixels, to a tenth, which is all that an SVG says of them, so that every format shows the same.
 """
 
 from __future__ import annotations

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 
 from blocks.core.look import Hue
 from composer.draw.links import Cluster, LinkGraph, LinkNode
-from composer.draw.scene import DASHED, DOTTED, Box, MergeCircle, Scene
-from composer.draw.style.palette import DARK, LIGHT, Palette
+from composer.draw.scene import DASHED, DOTTED, Box, MergeCircle, Reference, Scene
+from composer.draw.style.palette import Palette
+from composer.draw.style.themes import THEMES, ThemeName
 
 MAX_LINE_LENGTH = 90
 """Letters of a line: the whole text has a limit that one endless name must not use up."""
 
 
-def mermaid(scene: Scene, theme: str = "light") -> str:
+def mermaid(scene: Scene, theme: ThemeName = "light") -> str:
     """Return the text of a `.mmd` file. Mermaid lays it out by itself; side inputs and merges keep their colors."""
-    return "\n".join(_lines(LinkGraph(scene), DARK if theme == "dark" else LIGHT)) + "\n"
+    return "\n".join(_lines(LinkGraph(scene), THEMES[theme].palette)) + "\n"
 
 
 def _lines(graph: LinkGraph, palette: Palette) -> Iterator[str]:
@@ -63,7 +64,8 @@ def _hue(node: LinkNode) -> Hue:
             return hue
         case MergeCircle():
             return "merge"
-    return "io"
+        case Reference():
+            return "io"
 
 
 def _plain(text: str) -> str:

@@ -37,6 +37,7 @@ from composer.draw.scene import (
     Dot,
     Frame,
     MergeCircle,
+    MergeSign,
     Reference,
     Ring,
     Scene,
@@ -44,13 +45,13 @@ from composer.draw.scene import (
     WirePath,
 )
 from composer.draw.style.palette import Paint, Palette
-from composer.draw.style.themes import CHANGES, CLASSES, THEMES, WIDTHS, Theme, inks, wire_color
+from composer.draw.style.themes import CHANGES, CLASSES, THEMES, WIDTHS, Theme, ThemeName, inks, wire_color
 
 FADED, IDLE = 0.35, 0.6
 """How much is left of what is the same in another model or not highlighted, and of wires to experts that are not visited."""
 
 
-def paint_scene(scene: Scene, theme: str = "light", highlight: Sequence[str] = ()) -> tuple[Mark, ...]:
+def paint_scene(scene: Scene, theme: ThemeName = "light", highlight: Sequence[str] = ()) -> tuple[Mark, ...]:
     """Return the marks of a scene from below to above; all fades but what is to be highlighted, if anything is."""
     return tuple(_Painter(THEMES[theme], tuple(highlight), scene.faint).scene(scene))
 
@@ -126,7 +127,7 @@ class _Painter:
         return self.group("node k-merge", merge.about, [border, MarkShape(sign, None, self.stroke(paint.stroke, 1.6), "i")])
 
     def reference(self, reference: Reference) -> MarkGroup:
-        return self.group("chip", reference.about, [self.text(reference.text)])
+        return self.group("reference", reference.about, [self.text(reference.text)])
 
     def dot(self, dot: Dot) -> MarkShape:
         circle = Circle(tenth(dot.x), tenth(dot.y), 2.6)
@@ -232,7 +233,7 @@ def rectangle(x: float, y: float, width: float, height: float, radius: float = 0
     return Rectangle(tenth(x), tenth(y), tenth(width), tenth(height), radius)
 
 
-def sign_steps(sign: str, x: float, y: float) -> Iterator[Step]:
+def sign_steps(sign: MergeSign, x: float, y: float) -> Iterator[Step]:
     """Yield the lines of a sign in a circle around a point."""
     match sign:
         case "+":
@@ -241,7 +242,7 @@ def sign_steps(sign: str, x: float, y: float) -> Iterator[Step]:
             yield from (move_to((x - 3.2, y - 3.2)), LineBy((6.4, 6.4)), move_to((x + 3.2, y - 3.2)), LineBy((-6.4, 6.4)))
         case "‖":
             yield from (move_to((x - 2, y - 4.5)), LineBy((0.0, 9.0)), move_to((x + 2, y - 4.5)), LineBy((0.0, 9.0)))
-        case _:  # Σ
+        case "Σ":
             yield move_to((x + 3.4, y - 4.4))
             yield from map(LineBy, ((-6.8, 0.0), (4.0, 4.4), (-4.0, 4.4), (6.8, 0.0)))
 

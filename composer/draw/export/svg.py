@@ -30,12 +30,12 @@ from composer.draw.export.paint import paint_scene
 from composer.draw.geometry import Point
 from composer.draw.scene import Scene
 from composer.draw.style.palette import DARK
-from composer.draw.style.themes import THEMES, change_rules, rules, within
+from composer.draw.style.themes import THEMES, ThemeName, change_rules, rules, within
 
 FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
 
 
-def svg(scene: Scene, theme: str = "light", *, width: str = "", highlight: Sequence[str] = ()) -> str:
+def svg(scene: Scene, theme: ThemeName = "light", *, width: str = "", highlight: Sequence[str] = ()) -> str:
     """Return the text of an SVG file; the same scene gives the same bytes."""
     return "\n".join(_lines(scene, theme, width, highlight)) + "\n"
 
@@ -48,7 +48,7 @@ def height_of(scene: Scene, width: str) -> str:
     return f"{float(number) * scene.height / scene.width:.2f}{width.removeprefix(number)}"
 
 
-def _lines(scene: Scene, theme: str, width: str, highlight: Sequence[str]) -> Iterator[str]:
+def _lines(scene: Scene, theme: ThemeName, width: str, highlight: Sequence[str]) -> Iterator[str]:
     follows = THEMES[theme].follows
     wide, high = n(scene.width), n(scene.height)
     size = f'width="{width}"' if width.endswith("%") else f'width="{width or wide}" height="{height_of(scene, width)}"'

@@ -15,6 +15,7 @@ from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, straightened, widen
 from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
 from composer.draw.layout.parallel_flows import BUS, column_positions
+from composer.draw.layout.spine import LANE_SIDE
 from composer.draw.layout.stations import stacked
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
 from composer.draw.scene import Frame, Strip, WirePath
@@ -140,10 +141,10 @@ def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragme
         far = flow.map_edges(partial(by_name, flow=flow))
         width = max([MIN_COLUMN_WIDTH, *(needed(leaf, typography) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
         if len(flow.items) > 1:
-            one = frame(Group(group.about.with_parameters(0), header, (far,)), width, False, (), lay, 1, typography)
+            one = frame(Group(group.about.with_parameters(0), header, (far,)), width, False, (), lay, LANE_SIDE, typography)
             one.pieces.frames[0] = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
         else:
-            one = lay(far, width, False, 1)
+            one = lay(far, width, False, LANE_SIDE)
             one.pieces.texts.append(Text(8, -6, header[0], "shape", "start", typography.scale))
             inner = flow.outlet.path if flow.outlet and flow.outlet.path != group.about.path else ""
             one.pieces.wires.append(WirePath(inner, inner and group.about.path, one.out, arrow=False, to_inside=True))

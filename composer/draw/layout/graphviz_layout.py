@@ -58,31 +58,21 @@ def _held(
     out: graphviz.Digraph, graph: LinkGraph, typography: Typography, nodes: Sequence[LinkNode], clusters: Sequence[Cluster]
 ) -> None:
     for node in nodes:
-        area = area_of(graph.scene, node)
+        area = area_of(node)
         size = {"width": f"{(area.right - area.left) / INCH:.3f}", "height": f"{(area.bottom - area.top) / INCH:.3f}"}
         out.node(quoted(node.key), **size)
     for cluster in clusters:
         frame = cluster.frame
-        with out.subgraph(name=name_of(graph.scene, frame)) as inner:
+        with out.subgraph(name=f"cluster_{graph.number(frame)}") as inner:
             wide, high = header_size(frame, typography)
             table = f'<TABLE BORDER="0" FIXEDSIZE="TRUE" WIDTH="{wide:.0f}" HEIGHT="{high:.0f}"><TR><TD></TD></TR></TABLE>'
             inner.attr(label=f"<{table}>", margin=f"{BESIDE_STRIP if frame.strip else INSIDE:g}", labelloc="b")
             _held(inner, graph, typography, cluster.nodes, cluster.clusters)
 
 
-def name_of(scene: Scene, frame: Frame) -> str:
-    """Return what a frame is called as a cluster."""
-    return f"cluster_{next(number for number, one in enumerate(scene.frames) if one is frame)}"
-
-
-def area_of(scene: Scene, node: LinkNode) -> Area:
+def area_of(node: LinkNode) -> Area:
     """Return the area that a node takes, wherever it stands."""
-    return node.thing.area if node.thing is not None else reference_of(scene, node).text.area.grown(3)
-
-
-def reference_of(scene: Scene, node: LinkNode) -> Reference:
-    """Return the name on the page that stands for an input or an output."""
-    return next(reference for reference in scene.references if node.about.path in (reference.source, reference.target))
+    return node.thing.text.area.grown(3) if isinstance(node.thing, Reference) else node.thing.area
 
 
 def header_size(frame: Frame, typography: Typography) -> tuple[float, float]:
@@ -134,19 +124,19 @@ class _Answer:
 
     def node(self, node: LinkNode, pieces: Pieces) -> None:
         x, y = self.place(self.objects[node.key]["pos"])
-        area = area_of(self.given, node)
+        area = area_of(node)
         moved = Pieces()
         match node.thing:
             case Box():
                 moved.boxes.append(node.thing)
             case MergeCircle():
                 moved.merges.append(node.thing)
-            case None:
-                moved.references.append(reference_of(self.given, node))
+            case Reference():
+                moved.references.append(node.thing)
         pieces.take(moved, x - (area.left + area.right) / 2, y - (area.top + area.bottom) / 2)
 
     def frame(self, frame: Frame) -> Frame:
-        low_x, low_y, high_x, high_y = self.objects[name_of(self.given, frame)]["bb"].split(",")
+        low_x, low_y, high_x, high_y = self.objects[f"cluster_{self.graph.number(frame)}"]["bb"].split(",")
         (left, top), (right, bottom) = self.place(f"{low_x},{low_y}"), self.place(f"{high_x},{high_y}")
         texts = tuple(
             Text(left + 14, top + 19 + LINE * self.typography.scale * number, text.text, "header", "start", self.typography.scale)

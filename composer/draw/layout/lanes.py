@@ -199,4 +199,4 @@ def style_of(edge: DiagramEdge, leaf: Leaf | None = None) -> Style:
         return "loop"
     if edge.main:
         return "main" if leaf is None or leaf.look.hue != "pos" else "side"
-    return "cross" if edge.port in ("memory", "k", "v", "query") else "side"
+    return "cross" if edge.second_stream else "side"

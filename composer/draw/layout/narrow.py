@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from composer.draw.diagram import Branches, Flow, Group, Item, Leaf, Sink
+from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge
 from composer.draw.layout.boxes import ICON_ROOM, PAD, detail_of
 from composer.draw.style.text_metrics import wrapped
@@ -51,7 +51,8 @@ def _item(item: Item, width: float, typography: Typography) -> Item:
             return _leaf(item, width, typography)
         case Group() | Branches():
             return item.map_flows(lambda inner: fit_to_width(inner, width, typography))
-    return item
+        case OpenMixture() | IrregularSubgraph():
+            return item
 
 
 def _leaf(leaf: Leaf, width: float, typography: Typography) -> Leaf:

@@ -15,7 +15,7 @@ from composer.draw.layout.column import column
 from composer.draw.layout.fragment import Fragment, Pieces, flip, shift
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import align_height, place_columns
-from composer.draw.layout.spine import LayoutOptions
+from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
@@ -49,9 +49,9 @@ def page(flow: Flow, titles: Titles, typography: Typography, *, shapes: bool = T
         leaves = [leaf for leaf in one.leaves() if isinstance(leaf, Leaf)]
         width = min(max([usual, *(needed(leaf, typography) for leaf in leaves)]), MAX_BOX_WIDTH)
         ports = any(e.source.port and not e.source.reference for e in one.edges)  # these leave at the right
-        side = -1 if number < len(columns) - 1 and not ports else 1
+        side = LANE_SIDE if number == len(columns) - 1 else 1 if ports else -1
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
-        laid.append(column(one, width, LayoutOptions(typography, shapes, side=side, out=out), sent_from(one, columns)))
+        laid.append(column(one, width, LayoutOptions(typography, side, shapes, out=out), sent_from(one, columns)))
     if halves:
         flip(laid[0])
         align_height(*laid)
@@ -68,7 +68,7 @@ def narrow_page(flow: Flow, titles: Titles, room: float, typography: Typography,
         if found and any(needed(leaf, typography) > width for leaf in narrowed.leaves() if isinstance(leaf, Leaf)):
             break  # a word is longer
         for one in (narrowed, shorten_losses(narrowed)):
-            whole = column(one, width, LayoutOptions(typography, shapes, narrow=True, alone=True))
+            whole = column(one, width, LayoutOptions(typography, LANE_SIDE, shapes, narrow=True, alone=True))
             shift(whole, whole.left, 0)
             whole.right += whole.left
             found.append(with_head(whole, titles, typography, NARROW_MARGIN, room - 2 * NARROW_MARGIN))

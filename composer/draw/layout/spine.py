@@ -12,17 +12,22 @@ from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.style.typography import Typography
 
+LANE_SIDE: int = 1
+"""Where the lanes of a column go, and so residual connections: to the right, or to the left with -1. Where columns stand side by
+side, those of all but the last go to the left, away from it.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class LayoutOptions:
     """What is written beside wires, and where these go."""
 
     typography: Typography
+    side: int
+    """Where lanes go: to the right, or to the left with -1."""
     shapes: bool = True
     narrow: bool = False
     """Whether blocks stand in one of several columns."""
-    side: int = 1
-    """Where lanes go: to the right, or to the left with -1."""
     alone: bool = False
     """Whether no block stands beside another."""
     out: int = 1

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from blocks.core import Look
+from composer.cost.units import short
 from composer.draw.about import About
 from composer.draw.diagram import Flow, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource
-from composer.draw.wording import counted
 
 
 def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Leaf:
@@ -58,7 +58,7 @@ def _joined(norm: Leaf, reader: Leaf) -> Leaf:
     tip = f"{norm.look.title} + {reader.about.tip}"
     covers = (*reader.about.covers, *norm.about.covers, norm.about.path)
     about = replace(reader.about, parameters=both, tip=tip, covers=covers)
-    params = counted(both) if reader.params == counted(reader.about.parameters) else reader.params
+    params = short(both) if reader.params == short(reader.about.parameters) else reader.params
     return replace(
         reader, about=about, params=params, look=replace(reader.look, title=f"{norm.look.title} + {reader.look.title}")
     )

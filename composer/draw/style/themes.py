@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from blocks.core.look import Hue
 from composer.draw.scene import Happened, Style
@@ -69,7 +70,8 @@ class Theme:
     """Factor of all font sizes, for which figures are laid out."""
 
 
-THEMES = {
+ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
+THEMES: dict[ThemeName, Theme] = {
     "light": Theme(LIGHT),
     "dark": Theme(DARK),
     "auto": Theme(LIGHT, follows=True),
@@ -101,8 +103,7 @@ def rules(palette: Palette) -> str:
     for style in WIDTHS:
         if style == "rewired":  # told with the changes
             continue
-        color = wire_color(palette, style)
-        found.append(f".e-{style}>path{{stroke:{color}}}.e-{style}>polygon{{fill:{color}}}")
+        found.append(wire_rules(palette, style))
     return "".join(found)
 
 
@@ -112,8 +113,13 @@ def change_rules(palette: Palette) -> str:
     for happened, (hue, _) in CHANGES.items():
         color = palette.hues[hue].stroke
         found.append(f".c-{happened}{{stroke:{color}}}.b-{happened}>.s{{fill:{color};stroke:{palette.paper}}}")
-    color = wire_color(palette, "rewired")
-    return "".join([*found, f".e-rewired>path{{stroke:{color}}}.e-rewired>polygon{{fill:{color}}}"])
+    return "".join([*found, wire_rules(palette, "rewired")])
+
+
+def wire_rules(palette: Palette, style: Style) -> str:
+    """Return the rules of CSS for wires of a style."""
+    color = wire_color(palette, style)
+    return f".e-{style}>path{{stroke:{color}}}.e-{style}>polygon{{fill:{color}}}"
 
 
 def within(selector: str, css: str) -> str:

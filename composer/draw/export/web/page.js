@@ -39,8 +39,8 @@ function show(key, focused = "") {
   picture.querySelector("svg").setAttribute("role", "group");
   resize(size);
   nodes = [...picture.querySelectorAll(".node")];
-  const chips = [...picture.querySelectorAll(".chip")];
-  for (const path of view.named) nodes.push(chips.find(chip => chip.dataset.id === path));
+  const references = [...picture.querySelectorAll(".reference")];
+  for (const path of view.named) nodes.push(references.find(reference => reference.dataset.id === path));
   view.nodes = nodes.map(node => node.dataset.id);
   edges = [...picture.querySelectorAll(".edge")];
   for (const wire of view.implied) edges[wire].classList.add("implied");
@@ -310,7 +310,7 @@ const keys = {
 
 document.addEventListener("keydown", event => {
   if (event.target === search || event.ctrlKey || event.metaKey || event.altKey) return;
-  const index = nodes.indexOf(event.target.closest?.(".node, .chip"));
+  const index = nodes.indexOf(event.target.closest?.(".node, .reference"));
   if (event.key === "/") search.focus();
   else if (event.key === "Escape") choose(-1);
   else if (index < 0) return;

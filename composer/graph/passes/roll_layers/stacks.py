@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from composer.graph.parameters import NamedParameter
+from composer.graph.parameters import NamedParameter, holders
 from composer.graph.passes.roll_layers.node_kinds import Kinds, Port, boxes, reads
 from composer.graph.passes.roll_layers.series import LayerRun, Member, Series, SeriesValue
 from composer.graph.typed import TypedGraph
@@ -46,11 +46,10 @@ class StackFinder:
         self.tied: dict[str, list[tuple[str, str]]] = {}
         """Of each place those that are another's."""
         for entry in table:
-            steps = entry.name.split(".")
-            for end in range(1, len(steps)):
-                self.owners.setdefault(".".join(steps[:end]), []).append((entry.name, entry.owner))
-                if entry.name != entry.owner:
-                    self.tied.setdefault(".".join([*steps[:end], ""]), []).append((entry.name, entry.owner))
+            for path in holders(entry.name):
+                self.owners.setdefault(path, []).append((entry.name, entry.owner))
+                if entry.tied_to:
+                    self.tied.setdefault(f"{path}.", []).append((entry.name, entry.owner))
 
     def ownership(self, place: str) -> Ownership:
         """Return whose parameters those below a place are that are another's; equal where only the names

@@ -1,0 +1,92 @@
+"""How a model fits its page: what is too large is shown in less detail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from composer.draw.build.diagram_builder import build_diagram
+from composer.draw.build.levels import LEVELS, Depth, Level
+from composer.draw.diagram import Flow, Titles
+from composer.draw.layout.page import narrow_page, page
+from composer.draw.scene import Scene
+from composer.draw.style.typography import Typography
+from composer.graph.passes.roll_layers.roll_layers import RolledProgram
+
+MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
+"""Pixels of a page that is read as a whole, with room for two columns and the wires between them. Where a drawing would be
+larger, fewer experts are shown, then mixtures of experts are closed, and then repeats.
+"""
+FULL_DETAIL_FACTOR = 10 / 9
+"""How much larger a drawing in full detail may be: shrunk to the page, its smallest text is 9 pixels high instead of 10."""
+MIN_TEXT_PIXELS, MIN_TEXT_POINTS = 10, 7
+"""Height of the smallest text of a drawing in pixels, and the points below which it may not shrink where a width is asked for:
+smaller print is hard to read.
+"""
+MAX_PAPER_HEIGHT = 720
+"""Points that a figure in a column of paper may be high: 11 inches less half an inch at either end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """What all attempts at a drawing have in common."""
+
+    model: RolledProgram
+    titles: Titles
+    typography: Typography
+    shapes: bool
+    """Whether shapes stand beside the wires."""
+
+    def on_page(self, flow: Flow) -> Scene:
+        """Return the usual drawing of a diagram."""
+        return page(flow, self.titles, self.typography, shapes=self.shapes)
+
+    def in_column(self, depth: Depth, room: float) -> Scene:
+        """Return a drawing in one column, no wider than there is room if that can be."""
+        return narrow_page(build_diagram(self.model, depth), self.titles, room, self.typography, shapes=self.shapes)
+
+
+def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
+    """Return the drawing of a diagram; where it is larger than a page, one of less depth if that is smaller."""
+    scene, tried = attempts.on_page(flow), [flow]
+    for less in smaller_depths(depth):
+        if excess(scene, depth.level) <= 1:
+            break
+        closed = build_diagram(attempts.model, less)
+        if closed not in tried:
+            tried.append(closed)
+            scene = min(scene, attempts.on_page(closed), key=lambda one: excess(one, depth.level))
+    return scene
+
+
+def smaller_depths(depth: Depth) -> Iterator[Depth]:
+    """Yield what may be left out, step by step, without being another level or folding what is to be unrolled."""
+    if depth.level == "overview" or depth.unrolled:
+        return
+    dense = replace(depth, spacious=False)
+    yield dense
+    yield replace(dense, experts=False)
+    if depth.level != "full":
+        yield replace(dense, experts=False, layers=False)
+
+
+def excess(scene: Scene, level: Level) -> float:
+    """Return how many times larger than it may be a drawing is."""
+    room = FULL_DETAIL_FACTOR if level == "full" else 1.0
+    return max(scene.width / MAX_PAGE_WIDTH, scene.height / MAX_PAGE_HEIGHT) / room
+
+
+def fit_to_paper(attempts: Attempts, scene: Scene, depth: Depth, width: float) -> Scene:
+    """Return a drawing for a column of paper of so many points: the usual one if its letters are large enough then; else all in
+    one column, less deep where it must be.
+    """
+    room = width * MIN_TEXT_PIXELS / MIN_TEXT_POINTS
+    if scene.width <= room:
+        return scene
+    for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
+        scene = attempts.in_column(replace(depth, level=level, experts=False), room)
+        said = [text for box in scene.boxes for text in box.texts] + [text for frame in scene.frames for text in frame.texts]
+        cut = any(text.text.endswith("…") for text in said)
+        if scene.width <= room and scene.height * width / scene.width <= MAX_PAPER_HEIGHT and not cut:
+            break
+    return scene
