@@ -262,7 +262,7 @@ class Recipe:
 
         Args:
             level: The level of detail: `"overview"`, `"block"` with open layers, or `"full"` with every linear map.
-            **options: See `composer.draw.figure.Options`; the most common are `expand`, nodes to show the inside of, `highlight`,
+            **options: See `composer.draw.figure.Options`; the most common are `open`, nodes whose inside is shown, `highlight`,
                 nodes that are not faded, and `engine="dot"`, for a layout by Graphviz.
 
         Raises:

@@ -90,7 +90,7 @@ def test_options_of_drawings_stay_as_they_are() -> None:
 
     assert {**DEFAULTS} == {
         "theme": "light",
-        "expand": (),
+        "open": (),
         "unroll": False,
         "highlight": (),
         "width": "",
@@ -101,7 +101,7 @@ def test_options_of_drawings_stay_as_they_are() -> None:
     }
     assert {name: kind.__forward_arg__ for name, kind in Options.__annotations__.items()} == {
         "theme": "ThemeName",
-        "expand": "Sequence[str]",
+        "open": "Sequence[str]",
         "unroll": "bool",
         "highlight": "Sequence[str]",
         "width": "str",

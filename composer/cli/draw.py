@@ -82,7 +82,7 @@ def draw(arguments: argparse.Namespace) -> int:
         figure = recipe.draw(
             arguments.level,
             theme=arguments.theme,
-            expand=arguments.open,
+            open=arguments.open,
             unroll=arguments.unroll,
             highlight=arguments.highlight,
             width=arguments.width,

@@ -36,7 +36,7 @@ class Options(TypedDict, total=False):
 
     theme: ThemeName
     """`auto` follows the reader's screen, `slide` has larger text, thicker lines and no background."""
-    expand: Sequence[str]
+    open: Sequence[str]
     """Paths of nodes that are shown from inside."""
     unroll: bool
     """Whether every pass of a repeat is drawn."""
@@ -55,7 +55,7 @@ class Options(TypedDict, total=False):
 
 DEFAULTS: Options = {
     "theme": "light",
-    "expand": (),
+    "open": (),
     "unroll": False,
     "highlight": (),
     "width": "",
@@ -134,13 +134,13 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
     chosen: Options = {**DEFAULTS, **options}
     check_width(chosen["width"])
     model = as_written(typed) if chosen["unroll"] else folded(typed)
-    opened, bright = ([plain(model.names.called(path)) for path in chosen[which]] for which in ("expand", "highlight"))
+    opened, bright = ([plain(model.names.called(path)) for path in chosen[which]] for which in ("open", "highlight"))
     known = paths(build_diagram(model, Depth("full", frozenset(opened)))) if opened or bright else set()
     for path in (*opened, *bright):
         if path not in known:
             offered = suggest(path, known)
             raise NotDrawn(f"there is no node called `{path}`", f"did you mean {' or '.join(offered)}?" if offered else "")
-    found: Options = {**chosen, "expand": opened, "highlight": chosen["highlight"] if chosen["unroll"] else bright}
+    found: Options = {**chosen, "open": opened, "highlight": chosen["highlight"] if chosen["unroll"] else bright}
     return figure(model, level, found)
 
 
@@ -158,7 +158,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     """Return the drawing of a model in which all that is opened and all that stays bright are found."""
     typography = Typography(THEMES[options["theme"]].text_scale)
     width, unroll = options["width"], options["unroll"]
-    depth = Depth(level, frozenset(options["expand"]), unroll, options["params"])
+    depth = Depth(level, frozenset(options["open"]), unroll, options["params"])
     flow = build_diagram(model, depth)
     if unroll:
         check_boxes(flow)
@@ -189,7 +189,7 @@ def check_boxes(flow: Flow) -> None:
 
 def reopened(model: RolledProgram, options: Options, level: Level, opened: Sequence[str]) -> Figure:
     """Return a model at some level with some nodes opened."""
-    return figure(model, level, {**options, "expand": opened})
+    return figure(model, level, {**options, "open": opened})
 
 
 def paths(flow: Flow) -> set[str]:

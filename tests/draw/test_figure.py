@@ -38,7 +38,7 @@ def test_torch_is_never_loaded() -> None:
 
 def test_expand_opens_one_block() -> None:
     """Its parts stand in the picture, those of other blocks do not."""
-    paths = {box.about.path for box in composer.load("llama3").draw(expand=["layers.ffn.body"]).scene.boxes}
+    paths = {box.about.path for box in composer.load("llama3").draw(open=["layers.ffn.body"]).scene.boxes}
     assert {"layers.ffn.body.gate", "layers.ffn.body.up", "layers.ffn.body.down", "layers.attn.body"} <= paths
     assert "layers.attn.body.q" not in paths
 
@@ -47,7 +47,7 @@ def test_expand_opens_a_repeat_of_the_overview() -> None:
     """Which is one box otherwise."""
     recipe = composer.load("llama3")
     assert "layers" in {box.about.path for box in recipe.draw("overview").scene.boxes}
-    assert "layers.attn.body" in {box.about.path for box in recipe.draw("overview", expand=["layers"]).scene.boxes}
+    assert "layers.attn.body" in {box.about.path for box in recipe.draw("overview", open=["layers"]).scene.boxes}
 
 
 def test_unroll_draws_every_pass() -> None:
@@ -127,7 +127,7 @@ def test_command_prints_unless_a_file_is_named(capsys: pytest.CaptureFixture[str
     words = ["--theme", "dark", "--open", "layers.attn.body", "--highlight", "layers.attn", "--width", "10cm", "--title", "T"]
     assert main(["draw", "gpt2", *words, "--no-params", "--no-shapes"]) == 0
     figure = composer.load("gpt2").draw(
-        theme="dark", expand=["layers.attn.body"], highlight=["layers.attn"], width="10cm", title="T", params=False, shapes=False
+        theme="dark", open=["layers.attn.body"], highlight=["layers.attn"], width="10cm", title="T", params=False, shapes=False
     )
     assert capsys.readouterr().out == figure.svg()
 

@@ -226,7 +226,7 @@ def test_a_tie_in_one_layer_is_seen() -> None:
 def test_a_written_layer_is_found_by_its_name() -> None:
     """It opens, stays bright, and is called what it is where every layer is drawn."""
     recipe = composer.load(of_nodes(5))
-    opened = recipe.draw(expand=["attn3"])
+    opened = recipe.draw(open=["attn3"])
     assert "layers.attn.q" in paths(opened.scene.boxes)
     bright = recipe.draw(highlight=["ffn2"]).svg().splitlines()
     assert not [line for line in bright if 'data-id="layers.ffn"' in line and 'opacity=".35"' in line]

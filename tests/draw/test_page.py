@@ -56,7 +56,7 @@ def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
     for key, view in data["views"].items():
         assert {*view["opens"].values(), *view["closes"].values()} <= set(data["views"])
         level, *opened = key.split("+")
-        svg = recipe.draw(level, expand=opened).svg()  # type: ignore[arg-type]  # a level
+        svg = recipe.draw(level, open=opened).svg()  # type: ignore[arg-type]  # a level
         assert view["picture"] == svg
         edges = svg.count('<g class="edge')
         assert all(wire < edges for _, _, wires in view["links"] for wire in wires)
