@@ -24,6 +24,18 @@ from composer.lower.passes.flatten import flatten
 from composer.lower.passes.node_queries import is_optional, key_of
 from composer.lower.passes.shared_weights import copies
 
+ALWAYS_IMPORTED = {
+    *(
+        "import torch",
+        "import torch.nn as nn",
+        "import torch.nn.functional as F",
+        "from torch import nn",
+        "from torch import Tensor",
+    ),
+    *("from typing import Any", "from typing import NamedTuple"),
+}
+"""Imports that stand at the head of every generated module, as a block may write them."""
+
 
 def lower(typed: TypedProgram) -> Module:
     """Return the source of a typed recipe's module."""
@@ -167,7 +179,7 @@ class _ModuleWriter:
             "from __future__ import annotations",
             "",
         ]
-        imports = sorted({*self.classes.copied.imports, "from typing import Any, NamedTuple"} - {"from typing import Any"})
+        imports = sorted({*self.classes.copied.imports, "from typing import Any, NamedTuple"} - ALWAYS_IMPORTED)
         head += [
             *(line for line in imports if line.startswith("import ")),
             *(line for line in imports if not line.startswith("import ")),
