@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import chdir
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ import torch
 import composer
 from composer.recipe import zoo_names
 from tests.cases.case import FILES, FOLDER, cases
+from tests.conformance.cases import TINY as TINY_SIZES
 from tests.draw.cases import FORMS
 
 TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16, "dropout": 0}
@@ -93,14 +95,16 @@ def test_exported_source_runs_without_the_composer(tmp_path: Path) -> None:
     """The file needs torch alone, and gives the logits of the model that it came from."""
     model = composer.load("gpt2", overrides=TINY).compile(seed=0).eval()
     (tmp_path / "model.py").write_text(model.source, encoding="utf-8")
-    state = {**model.state_dict(), "head.weight": model.state_dict()["embed.weight"]}
-    torch.save({"state": state, "tokens": tokens(61), "logits": model(tokens(61)).logits.detach()}, tmp_path / "saved.pt")
+    torch.save(
+        {"state": model.state_dict(), "tokens": tokens(61), "logits": model(tokens(61)).logits.detach()}, tmp_path / "saved.pt"
+    )
     script = (
         "import sys, torch, model\n"
         "assert 'composer' not in sys.modules and 'blocks' not in sys.modules\n"
         "saved = torch.load('saved.pt')\n"
         "gpt = model.Gpt2().eval()\n"
-        "gpt.load_state_dict(saved['state'])\n"
+        "gpt.load_state_dict(saved['state'], strict=True)\n"
+        "assert gpt.state_dict().keys() == saved['state'].keys()\n"
         "assert gpt.head.weight is gpt.embed.weight\n"
         "torch.testing.assert_close(gpt(saved['tokens']).logits, saved['logits'], rtol=1e-5, atol=1e-6)\n"
     )
@@ -252,6 +256,23 @@ graph:
     compile(recipe.export(), "stages", "exec", dont_inherit=True)
     model = recipe.compile(seed=0)
     assert model(torch.ones(1, 2, 16)).stages.shape == (1, 2, recipe.program.root.outputs["stages"].axes[-1].size)
+
+
+@pytest.mark.parametrize("assign", [False, True])
+@pytest.mark.parametrize("name", zoo_names())
+def test_an_exported_file_takes_the_state_of_the_model(name: str, assign: bool) -> None:
+    """The keys are the same, and ties hold."""
+    model = composer.load(name, TINY_SIZES.get(name, {})).compile(seed=0)
+    namespace: dict[str, Any] = {"__name__": "builtins"}
+    exec(compile(model.source, name, "exec", dont_inherit=True), namespace)
+    exported = namespace[model.module.name]()
+    exported.load_state_dict(model.state_dict(), strict=True, assign=assign)
+    assert exported.state_dict().keys() == model.state_dict().keys()
+    exported.to(torch.float64)
+    exported.load_state_dict(exported.state_dict(), strict=True, assign=assign)
+    tied = dict(exported.named_parameters(remove_duplicate=False))
+    assert all(tied[alias] is tied[owner] for alias, owner in model.module.ties)
+    assert tied.keys() == dict(model.named_parameters(remove_duplicate=False)).keys()
 
 
 OWN = '''import functools

@@ -49,6 +49,45 @@ class Plain:
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 '''
+TIED = '''
+
+class Tied(nn.Module):
+    """A model in which parameters are one tensor; its `state_dict` names each once, under its owner."""
+
+    _ties = {}
+
+    def __init__(self):
+        super().__init__()
+        self.register_state_dict_post_hook(Tied._drop_aliases)
+        self.register_load_state_dict_pre_hook(Tied._add_aliases)
+        self.register_load_state_dict_post_hook(Tied._tie)
+
+    def _tie(self, *_):
+        for alias, owner in self._ties.items():
+            (parameters, name), (others, other) = self._place(alias), self._place(owner)
+            parameters[name] = others[other]
+
+    def _place(self, path):
+        module, (*above, name) = self, path.split(".")
+        for each in above:
+            module = module._modules[each]
+        return module._parameters, name
+
+    def _drop_aliases(self, state, prefix, *_):
+        for alias in self._ties:
+            state.pop(prefix + alias, None)
+
+    def _add_aliases(self, state, prefix, *_):
+        for alias, owner in self._ties.items():
+            if prefix + owner in state:
+                state.setdefault(prefix + alias, state[prefix + owner])
+
+    def _apply(self, *args, **kwargs):
+        super()._apply(*args, **kwargs)
+        self._tie()  # torch forgets ties where it replaces tensors, as `to_empty` does
+        return self
+'''
+"""The base of a model with ties, which hold through materializing, loading and copying."""
 SETUP = """    def __init__(self, **attributes):
         super().__init__(**attributes)
         self.setup()
@@ -79,7 +118,7 @@ class CopiedSource:
         """For each class, the attributes that have a default."""
         self.plain: set[str] = set()
         """Classes that are no torch modules."""
-        self.taken: set[str] = {"torch", "nn", "F", "Any", "Module", "Plain", "Output", "NamedTuple", "Tensor"}
+        self.taken: set[str] = {"torch", "nn", "F", "Any", "Module", "Plain", "Tied", "Output", "NamedTuple", "Tensor"}
 
     def part(self, part: type[Part]) -> str:
         """Return the name of a part's class in the generated module."""
