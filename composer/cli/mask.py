@@ -113,7 +113,7 @@ def mask_of(text: str, data: Mapping[str, MaskData]) -> ReadMask:
     document = read(Source("--data", frame))
     assert document.root is not None
     state = compile_graph(Document(document.source, _with_mask(document.root, written), document.diagnostics), standard(), freeze)
-    if wrong := [each for each in state.found if each.severity == "error"]:
+    if wrong := [each for each in state.diagnostics if each.severity == "error"]:
         raise _problem(wrong, text)
     assert state.program is not None
     node = state.program.graph["a"]

@@ -77,9 +77,12 @@ def execute(module: Module) -> tuple[dict[str, Any], str]:
     name, filename = f"composer.generated.{module.name}_{digest}", f"<{module.name} {digest}>"
     if name not in sys.modules:
         linecache.cache[filename] = (len(module.text), None, module.text.splitlines(keepends=True), filename)
-        generated = ModuleType(name)
-        exec(builtins.compile(module.text, filename, "exec", dont_inherit=True), generated.__dict__)
-        sys.modules[name] = generated
+        generated = sys.modules[name] = ModuleType(name)  # a dataclass looks up the module of its class
+        try:
+            exec(builtins.compile(module.text, filename, "exec", dont_inherit=True), generated.__dict__)
+        except BaseException:
+            del sys.modules[name]
+            raise
     return sys.modules[name].__dict__, filename
 
 

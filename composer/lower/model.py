@@ -1,9 +1,9 @@
-"""A compiled recipe: the generated source, and the module that runs it, which keeps its ties and knows its recipe."""
+"""A compiled recipe: the generated source, and the module that runs it, which knows its recipe."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self
 
@@ -89,21 +89,9 @@ class Model(nn.Module, Generic[RecipeT]):
         self.__dict__.update(
             recipe=recipe, program=program, module=module, filename=filename, roles=roles, cache_layout=cache_layout
         )
-        self.register_state_dict_post_hook(_drop_aliases)  # type: ignore[no-untyped-call]  # untyped in torch
-        self.register_load_state_dict_pre_hook(_add_aliases)  # type: ignore[no-untyped-call]  # untyped in torch
-        self.register_load_state_dict_post_hook(_retie)  # type: ignore[no-untyped-call]  # untyped in torch
 
     def _repr_svg_(self) -> str | None:
         return self.recipe._repr_svg_()
-
-    def retie(self) -> None:
-        """Make tied parameters one tensor again, the owner's.
-
-        torch forgets ties where it replaces tensors, as `to_empty` does.
-        """
-        for alias, owner in self.module.ties:
-            holder, name = _holder(self, alias)
-            holder._parameters[name] = self.get_parameter(owner)
 
     def get_submodule(self, target: str) -> nn.Module:
         """Return the module at a path.
@@ -117,11 +105,6 @@ class Model(nn.Module, Generic[RecipeT]):
                 raise AttributeError(f"{type(found).__name__} has no module {name!r}")
             found = held
         return found
-
-    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # untyped in torch
-        self.retie()
-        return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():
@@ -171,26 +154,3 @@ def _node_of(error: BaseException, model: Model) -> str:
                 found = f"in {path}{'.' if path else ''}{node} ({place})"
         traceback = traceback.tb_next
     return found
-
-
-def _holder(model: nn.Module, name: str) -> tuple[nn.Module, str]:
-    path, _, leaf = name.rpartition(".")
-    return model.get_submodule(path), leaf
-
-
-def _drop_aliases(module: nn.Module, state: dict[str, Any], prefix: str, metadata: Any) -> None:
-    assert isinstance(module, Model)
-    for alias, _ in module.module.ties:
-        state.pop(prefix + alias, None)
-
-
-def _add_aliases(module: nn.Module, state: dict[str, Any], prefix: str, *others: Any) -> None:
-    assert isinstance(module, Model)
-    for alias, owner in module.module.ties:
-        if prefix + owner in state:
-            state.setdefault(prefix + alias, state[prefix + owner])
-
-
-def _retie(module: nn.Module, keys: Any) -> None:
-    assert isinstance(module, Model)
-    module.retie()

@@ -223,7 +223,7 @@ def _moves(rules: Rules, ours: Mapping[str, TensorShape]) -> tuple[list[TensorMa
             continue
         rule, found = covering[0]
         by_rule[name] = rule
-        move = TensorMap(*rule.names(found, *ours[name][:1]), rule.permuted(found), rule)
+        move = TensorMap(*rule.names(found, next(iter(ours[name]), 1)), rule.permuted(found), rule)
         if absent := [each for each in move.ours if each not in ours]:
             message = f"{name} is a piece of a tensor with {', '.join(absent)}, which the model lacks"
             wrong.append(Diagnostic("checkpoints-uncovered", message, rule.ours.span))

@@ -66,7 +66,8 @@ class TensorMap:
         """
         rule, flat = self.rule, self._flat(shapes)
         if rule.permute and any(
-            permuted and shape[0] % rule.permute.head_dim for shape, permuted in zip(shapes, self.permuted, strict=True)
+            permuted and (not shape or shape[0] % rule.permute.head_dim)
+            for shape, permuted in zip(shapes, self.permuted, strict=True)
         ):
             raise ValueError(f"{listed(self.ours, shapes)} does not consist of heads of {rule.permute.head_dim} rows")
         if rule.reshape and math.prod(rule.reshape) != math.prod(flat):
@@ -77,6 +78,8 @@ class TensorMap:
         """Return the shape of each published tensor before `reshape`."""
         axis, first, groups = self.rule.axis, shapes[0], self.rule.interleave
         if self.rule.stack:
+            if not first:
+                raise ValueError(f"{listed(self.ours, shapes)}: there is no axis 0")
             return self._turned_shape(first[1:])
         if len(self.ours) == len(self.theirs) == 1:
             return self._turned_shape(first)

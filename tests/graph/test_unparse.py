@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from typing import Any
 
@@ -9,7 +10,12 @@ import pytest
 import torch
 
 import composer
+from blocks.core import number
+from composer.diagnostics import Source, Span
 from composer.graph.parameters import buffers, parameters
+from composer.language.expressions.evaluator import evaluate
+from composer.language.expressions.parser import parse_expression
+from composer.language.yaml.nodes import YamlScalar
 
 ZOO = {"gpt2": {"context": 16}, "llama3": {"n_kv_heads": 2, "hidden": 40}, "gemma3": {"sliding_window": 3}, "gpt_mini": {}}
 SIZES = {"n_layers": 7, "d_model": 32, "n_heads": 4, "vocab": 61}
@@ -129,6 +135,40 @@ losses:
   c: {repeat: 3, share: deep, graph: {f: {type: linear, out: 8}}}""",
     "repeats inside repeats": """
   a: {repeat: 2, as: i, graph: {b: {repeat: 3, graph: {f: {type: ffn, hidden: 4 + layer}}}, n: rmsnorm}}""",
+    "numbers with many digits": """
+  a: {repeat: 3, graph: {f: {type: scale, by: 0.02 / sqrt(8 * (layer + 1))}}}
+  b: {type: scale, by: 1e20 / 3}
+  c: {type: scale, by: 1 / 3e200}
+  d: {type: scale, by: 1e300 / 7}""",
+    "groups that read other nodes in each pass": """
+  s: {type: linear, out: 8}
+  t: {type: linear, out: 8}
+  a:
+    repeat: 3
+    graph:
+      g: {graph: {p: {type: linear, out: 8, in: input}, q: {type: add, in: [p, s if layer == 0 else t]}}}
+      h: {type: linear, out: 8}""",
+    "groups that read earlier passes, or themselves in one": """
+  s: {type: linear, out: 8}
+  a:
+    repeat: 3
+    graph:
+      e: {type: linear, out: 8}
+      g:
+        graph:
+          p: {type: linear, out: 8}
+          q: {type: add, in: [p, "s if layer == 0 else a(layer - 1).e"]}
+          r: {type: add, in: [q, s if layer == 1 else p]}
+      h: {type: linear, out: 8}""",
+    "groups in groups that read two of three": """
+  s: {type: linear, out: 8}
+  t: {type: linear, out: 8}
+  u: {type: linear, out: 8}
+  a:
+    repeat: 3
+    graph:
+      g: {graph: {q: {graph: {r: {type: add, in: [s if layer == 0 else t, u if layer == 1 else x]}}}}}
+      h: {type: linear, out: 8}""",
 }
 
 
@@ -195,6 +235,14 @@ def test_the_zoo_written_out_is_the_same_model(name: str) -> None:
 def test_graphs_written_out_are_the_same_model(graph: str) -> None:
     """What recipes can say, one thing at a time."""
     assert_same(on_stream(graph))
+
+
+def test_every_number_is_read_as_it_was_written() -> None:
+    """Doubles of every size have all of their digits."""
+    chance = random.Random(0)
+    for value in (chance.random() * 10.0 ** chance.randint(-300, 300) for _ in range(500)):
+        text = number(value)
+        assert evaluate(parse_expression(YamlScalar(text, Span(Source("number", text), 1, 1, 1, 1 + len(text)))), {}) == value
 
 
 def test_edges_that_were_implied_are_marked_and_written_ones_are_not() -> None:

@@ -5,12 +5,20 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import chdir
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import composer
+from composer.recipe import zoo_names
+from tests.cases.case import FILES, FOLDER, cases
+from tests.conformance.cases import TINY as TINY_SIZES
+from tests.draw.cases import FORMS
 
 TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16, "dropout": 0}
 
@@ -87,14 +95,16 @@ def test_exported_source_runs_without_the_composer(tmp_path: Path) -> None:
     """The file needs torch alone, and gives the logits of the model that it came from."""
     model = composer.load("gpt2", overrides=TINY).compile(seed=0).eval()
     (tmp_path / "model.py").write_text(model.source, encoding="utf-8")
-    state = {**model.state_dict(), "head.weight": model.state_dict()["embed.weight"]}
-    torch.save({"state": state, "tokens": tokens(61), "logits": model(tokens(61)).logits.detach()}, tmp_path / "saved.pt")
+    torch.save(
+        {"state": model.state_dict(), "tokens": tokens(61), "logits": model(tokens(61)).logits.detach()}, tmp_path / "saved.pt"
+    )
     script = (
         "import sys, torch, model\n"
         "assert 'composer' not in sys.modules and 'blocks' not in sys.modules\n"
         "saved = torch.load('saved.pt')\n"
         "gpt = model.Gpt2().eval()\n"
-        "gpt.load_state_dict(saved['state'])\n"
+        "gpt.load_state_dict(saved['state'], strict=True)\n"
+        "assert gpt.state_dict().keys() == saved['state'].keys()\n"
         "assert gpt.head.weight is gpt.embed.weight\n"
         "torch.testing.assert_close(gpt(saved['tokens']).logits, saved['logits'], rtol=1e-5, atol=1e-6)\n"
     )
@@ -200,3 +210,165 @@ def _simulate(forward: str) -> tuple[list[int], int]:
             names -= {target.id for target in statement.targets if isinstance(target, ast.Name)}
         counts.append(len(names))
     return counts, max(counts)
+
+
+SOUND = [case for file in FILES for case in cases(file) if "error[" not in case.expected.text and not case.before]
+"""Cases with warnings alone."""
+WRITTEN: dict[str, Callable[[], composer.Recipe]] = {
+    **{name: partial(composer.load, name) for name in zoo_names()},
+    **{path.stem: partial(composer.load, path) for path in FORMS},
+    **{str(case): partial(composer.load, case.text, case.settings) for case in SOUND},
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_every_source_can_be_parsed(name: str) -> None:
+    """What is checked is written as Python, at the sizes of the paper too."""
+    with chdir(FOLDER):
+        source = WRITTEN[name]().export()
+    compile(source, name, "exec", dont_inherit=True)
+
+
+@pytest.mark.parametrize("each", ["[2, 2, 2]", "[2, 4, 8]", "[2, 4, 2]"])
+@pytest.mark.parametrize("wide", ["[16, 16, 16]", "[16, 24, 32]", "[16, 24, 16]"])
+@pytest.mark.parametrize("inner", ["4", "4 if layer == 0 else 2 * dim", "2 ** layer"])
+def test_repeats_in_repeats_can_be_parsed(each: str, wide: str, inner: str) -> None:
+    """Passes that are equal, that differ, and that alternate, where a constructor call takes several lines."""
+    text = f"""
+recipe: stages
+inputs: {{x: "float[batch, time, 16]"}}
+graph:
+  stages:
+    repeat: 3
+    each: {{wide: {wide}, heads: {each}}}
+    graph:
+      stage:
+        repeat: 3
+        graph:
+          attn: {{type: residual, norm: rmsnorm, body: {{type: attention, heads: heads, mask: causal, bias: true}}}}
+          ffn:
+            type: residual
+            norm: rmsnorm
+            body: {{type: gated_ffn, hidden: {inner}, bias: true, activation: {{type: clamped_silu, alpha: heads}}}}
+      down: {{type: linear, out: wide}}
+"""
+    recipe = composer.load(text)
+    compile(recipe.export(), "stages", "exec", dont_inherit=True)
+    model = recipe.compile(seed=0)
+    assert model(torch.ones(1, 2, 16)).stages.shape == (1, 2, recipe.program.root.outputs["stages"].axes[-1].size)
+
+
+@pytest.mark.parametrize("assign", [False, True])
+@pytest.mark.parametrize("name", zoo_names())
+def test_an_exported_file_takes_the_state_of_the_model(name: str, assign: bool) -> None:
+    """The keys are the same, and ties hold."""
+    model = composer.load(name, TINY_SIZES.get(name, {})).compile(seed=0)
+    namespace: dict[str, Any] = {"__name__": "builtins"}
+    exec(compile(model.source, name, "exec", dont_inherit=True), namespace)
+    exported = namespace[model.module.name]()
+    exported.load_state_dict(model.state_dict(), strict=True, assign=assign)
+    assert exported.state_dict().keys() == model.state_dict().keys()
+    exported.to(torch.float64)
+    exported.load_state_dict(exported.state_dict(), strict=True, assign=assign)
+    tied = dict(exported.named_parameters(remove_duplicate=False))
+    assert all(tied[alias] is tied[owner] for alias, owner in model.module.ties)
+    assert tied.keys() == dict(model.named_parameters(remove_duplicate=False)).keys()
+
+
+OWN = '''import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Optional
+
+import torch
+from torch import Tensor
+
+from blocks.core import Block
+
+HALF = 0.5
+NEVER = float("-inf")
+FACTORS = {"one": [1.0, HALF], "two": [2.0]}
+
+
+class Pair(NamedTuple):
+    left: Tensor
+    right: Optional[Tensor] = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    factor: float = HALF
+    names: Sequence[str] = ()
+
+
+class Counter:
+    def count(self) -> int:
+        return 1
+
+
+class Twice(Counter):
+    @property
+    def total(self) -> int:
+        return 2 * self.count()
+
+
+@functools.cache
+def table(length: int) -> Sequence[float]:
+    return tuple(range(length))
+
+
+def helper(x: Tensor, pair: Optional[Pair] = None, by: float = HALF, *, root=math.sqrt) -> Sequence[Tensor]:
+    y: Optional[Tensor] = x
+    return [y * by * root(4.0)]
+
+
+def paired(x: "Tensor", curve=torch.relu) -> Pair:
+    return Pair(curve(x))
+
+
+class Annotated(Block, kind="annotated"):
+    """Everything that Python allows around a forward."""
+
+    inputs = {"x": "float[...]"}
+    outputs = {"y": "float[...]"}
+
+    def forward(self, x: Tensor, more: float = HALF) -> Tensor:
+        settings: Settings = Settings()
+
+        def first(values: Sequence[Tensor], by: Optional[float] = HALF) -> Tensor:
+            return values[0] * by
+
+        known = len(table(3)) + Twice().total + FACTORS["two"][0] + max(more, NEVER)
+        return first(helper(x)) + paired(x).left * settings.factor + known + self.nine
+
+    @property
+    def nine(self) -> int:
+        return 8 + self.one()
+
+    @staticmethod
+    def one() -> int:
+        return 1
+'''
+
+
+def test_the_source_of_a_block_of_ones_own_has_all_that_it_uses(tmp_path: Path) -> None:
+    """What stands in defaults, decorators, bases and bodies of classes, whatever the annotations name."""
+    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
+    text = 'recipe: own\ninputs: {x: "float[batch, 8]"}\ngraph: {a: annotated}\n'
+    recipe = composer.load(text, blocks=[tmp_path / "own.py"])
+    assert recipe.check() == []
+    torch.testing.assert_close(recipe.compile()(torch.ones(1, 8)).a, torch.full((1, 8), 0.5 + 0.5 + 3 + 2 + 2 + 0.5 + 9))
+    alone: dict[str, object] = {"__name__": "builtins"}
+    exec(compile(recipe.export(), "own", "exec", dont_inherit=True), alone)
+    assert callable(alone["Own"])
+
+
+def test_a_value_that_has_no_source_is_refused(tmp_path: Path) -> None:
+    """An object that the file has made."""
+    (tmp_path / "own.py").write_text(
+        OWN.replace("HALF = 0.5", "HALF = 0.5\nMADE = object()").replace("return 1", "return 1 if MADE else 0"), "utf-8"
+    )
+    recipe = composer.load('recipe: own\ninputs: {x: "float[batch, 8]"}\ngraph: {a: annotated}\n', blocks=[tmp_path / "own.py"])
+    with pytest.raises(composer.ComposerError, match="the source of MADE cannot be read"):
+        recipe.export()

@@ -359,3 +359,13 @@ def test_a_model_type_that_the_recipe_does_not_know_is_refused() -> None:
         mapping(two, None, {"a": (1,)})
     assert codes(error) == ["checkpoints-unknown-type"]
     assert mapping(two, "gpt2", {"a": (1,)}).published == {"c": (1,)}
+
+
+def test_a_scalar_is_loaded_and_saved() -> None:
+    """It has no axis; nothing can be stacked to it."""
+    made = rules("a: b", a=())
+    assert made.published == {"b": ()}
+    assert made.load(made.save({"a": torch.tensor(3.0)}))["a"] == 3.0
+    with pytest.raises(RecipeError) as error:
+        rules("a: {from: b.<i>, stack: i}", a=())
+    assert codes(error) == ["checkpoints-shape"]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from blocks.core import Library
 from composer.diagnostics import Diagnostic
 from composer.graph.ir import Program
-from composer.graph.passes.error_report import once
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.typed import TypedProgram
 from composer.language.recipe.ast import ParsedRecipe
 from composer.language.yaml.nodes import Document
+
+MAX_ERRORS = 100
+"""Errors that are reported of one recipe."""
+TOO_MANY = "too-many-errors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,14 @@ class Compilation:
     stopped: bool = False
     """Whether mistakes leave nothing for the next pass."""
 
+    def __post_init__(self) -> None:
+        if self.typed is not None:
+            assert not any(each.severity == "error" for each in (*self.found, *self.warnings)), "a typed program with mistakes"
+
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Everything that is reported."""
-        return self.found if self.typed is None else (*self.found, *self.warnings)
+        return tuple(once(self.found if self.typed is None else [*self.found, *self.warnings]))
 
     def stop(self, found: Iterable[Diagnostic] = ()) -> Compilation:
         """Return the same with what was found, where nothing can follow."""
@@ -46,8 +53,27 @@ class Compilation:
         """Return the same with what has been reported while the recipe was expanded."""
         assert self.parsed is not None
         assert self.expansion is not None
-        found = once([*self.parsed.diagnostics, *self.expansion.report.diagnostics])
-        return replace(self, found=tuple(found), stopped=stopped)
+        found = (*self.parsed.diagnostics, *self.expansion.report.diagnostics)
+        return replace(self, found=found, stopped=stopped)
+
+
+def once(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield one diagnostic for each place, its first error or else its first warning: passes of a repeat make the same
+    mistake, and a second mistake in a place follows from the first.
+    """
+    chosen: dict[tuple[object, ...], Diagnostic] = {}
+    for diagnostic in diagnostics:
+        span, last = diagnostic.span, diagnostic.code == TOO_MANY
+        place = (span.source.name, span.source.text, span.line, span.column, span.end_line, span.end_column, last)
+        if chosen.setdefault(place, diagnostic).severity == "warning" and diagnostic.severity == "error":
+            chosen[place] = diagnostic
+    errors = 0
+    for diagnostic in chosen.values():
+        yield diagnostic
+        errors += diagnostic.severity == "error"
+        if errors == MAX_ERRORS:
+            yield Diagnostic(TOO_MANY, "too many errors to continue", diagnostic.span)
+            return
 
 
 GraphPass: TypeAlias = Callable[[Compilation], Compilation]

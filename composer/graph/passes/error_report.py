@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
@@ -13,8 +13,6 @@ from composer.graph.passes.expand.builders import GraphBuilder
 from composer.language.expressions.parser import ExpressionError
 
 T = TypeVar("T")
-MAX_ERRORS = 100
-"""Mistakes that are reported of one recipe."""
 
 
 class StopExpansion(Exception):
@@ -57,22 +55,6 @@ def _own(graph: GraphBuilder, span: Span) -> Span:
     while isinstance(span.source, Declaration) and holder is not None:
         span, holder = holder.name_span, holder.home.holder
     return span
-
-
-def once(diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-    """Return one diagnostic for each place: passes of a repeat make the same mistake, and a second mistake in a place
-    follows from the first.
-    """
-    seen = set()
-    for diagnostic in diagnostics:
-        span = diagnostic.span
-        key = (span.source.name, span.source.text, span.line, span.column, span.end_line, span.end_column)
-        if key not in seen:
-            seen.add(key)
-            yield diagnostic
-        if len(seen) == MAX_ERRORS:
-            yield Diagnostic("too-many-errors", "too many errors to continue", span)
-            return
 
 
 @contextmanager

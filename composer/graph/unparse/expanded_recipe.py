@@ -94,12 +94,12 @@ def _input(item: InputDecl, typed: TypedProgram) -> YamlData:
     return {"type": written, "default": _value(typed.defaults[item.name], {})}
 
 
-def _nodes(graph: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
-    """Return the nodes of a graph in the order of the file."""
-    return {node.name: _node(node, graph, names) for node in in_file_order(graph) if not is_renewal(node)}
+def _nodes(graph: TypedGraph, names: EdgeNames, *, in_place: bool = False) -> dict[str, YamlData]:
+    """Return the nodes of a graph in the order of the file; with `in_place`, groups name what they read from outside."""
+    return {node.name: _node(node, graph, names, in_place=in_place) for node in in_file_order(graph) if not is_renewal(node)}
 
 
-def _node(node: TypedNode, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
+def _node(node: TypedNode, around: TypedGraph, names: EdgeNames, *, in_place: bool = False) -> dict[str, YamlData]:
     match node:
         case TypedBlock():
             text = _block(node, around, names)
@@ -107,11 +107,11 @@ def _node(node: TypedNode, around: TypedGraph, names: EdgeNames) -> dict[str, Ya
                 text[node.part.renewed_by] = reference(renewal.node.wires[0].refs[0], around, names)  # type: ignore[union-attr]  # a block
             return text | _in_order("node", _options(node))
         case TypedGroup():
-            return _in_order("group", _group(node, around, names) | _options(node))
+            return _in_order("group", _group(node, around, names, in_place=in_place) | _options(node))
         case TypedScan():
-            return _in_order("scan", _scan(node, around, names) | _options(node))
+            return _in_order("scan", _scan(node, around, names, in_place=in_place) | _options(node))
         case TypedRepeat():
-            return _in_order("repeat", _repeat(node, around, names) | _options(node))
+            return _in_order("repeat", _repeat(node, around, names, in_place=in_place) | _options(node))
         case _:
             assert_never(node)
 
@@ -199,19 +199,27 @@ def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None
 # -- graphs inside
 
 
-def _group(node: TypedGroup, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
-    handed, inside = _given(node.node.wires, node.graph, around, names)
-    return {**edges(handed, INPUT, around, names), **_body(node.graph, inside)}
+def _group(node: TypedGroup, around: TypedGraph, names: EdgeNames, *, in_place: bool) -> dict[str, YamlData]:
+    handed, inside = _given(node.node.wires, node.graph, around, names, in_place=in_place)
+    return {**edges(handed, INPUT, around, names), **_body(node.graph, inside, in_place=in_place)}
 
 
-def _given(wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: EdgeNames) -> tuple[list[Wire], dict[str, str]]:
+def _given(
+    wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: EdgeNames, *, in_place: bool = False
+) -> tuple[list[Wire], dict[str, str]]:
     """Return what a graph inside is handed, and what its inputs are called there. Lists are not handed but read from where they
-    are. A first input that nothing returns is called `input`.
+    are, and with `in_place` all that is read from outside is. A first input that nothing returns is called `input`.
     """
     lists = {item.name for item in graph.graph.inputs if item.many}
     read = {item.name for item in graph.graph.inputs if item.captured}
     returned = dict(graph.graph.outputs)
-    handed = [wire for wire in wires if wire.port not in lists]
+    apart = {wire.port: ", ".join(references(wire.refs, around, names)) for wire in wires if wire.port in lists}
+    for wire in wires:
+        if in_place and wire.port in read - lists and _named(text := reference(wire.refs[0], around, names)) not in {
+            INPUT, *graph.by_name, *(other.port for other in wires if other.port not in read)
+        }:  # fmt: skip
+            apart[wire.port] = text
+    handed = [wire for wire in wires if wire.port not in apart]
     inside = {wire.port: wire.port for wire in handed}
     for place, wire in enumerate(handed):
         if wire.port not in returned and place == 0:
@@ -219,15 +227,19 @@ def _given(wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: 
         while wire.port in read and inside[wire.port] in returned:  # what is only read must not be taken for what is returned
             inside[wire.port] += "_"
     handed = [replace(wire, port=inside[wire.port]) for wire in handed]
-    inside |= {wire.port: ", ".join(references(wire.refs, around, names)) for wire in wires if wire.port in lists}
-    return handed, inside
+    return handed, inside | apart
 
 
-def _body(graph: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
+def _named(text: str) -> str:
+    """Return the node or the input that a reference names."""
+    return text.partition("(")[0].partition(".")[0]
+
+
+def _body(graph: TypedGraph, names: EdgeNames, *, in_place: bool = False) -> dict[str, YamlData]:
     """Return the nodes of a graph, and what it returns unless it is the last of them; where none is
     left, one that does nothing.
     """
-    nodes, unnamed = _nodes(graph, names), dict(graph.graph.outputs).get("")
+    nodes, unnamed = _nodes(graph, names, in_place=in_place), dict(graph.graph.outputs).get("")
     if unnamed is None:
         returned = {name: reference(ref, graph, names) for name, ref in graph.graph.outputs if name.isidentifier()}
         return {"graph": nodes or {"same": {"type": "identity", "in": INPUT, "when": "false"}}, "outputs": returned}
@@ -240,17 +252,36 @@ def _body(graph: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
 # -- scans
 
 
-def _scan(node: TypedScan, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
+def _scan(node: TypedScan, around: TypedGraph, names: EdgeNames, *, in_place: bool) -> dict[str, YamlData]:
     wires = sorted(node.node.wires, key=lambda wire: not node.carried and wire.port not in node.steps)
     handed, inside = _given(wires, node.graph, around, names)
-    return {"scan": node.node.axis, **edges(handed, INPUT, around, names), **_body(node.graph, inside)}
+    return {"scan": node.node.axis, **edges(handed, INPUT, around, names), **_body(node.graph, inside, in_place=in_place)}
 
 
 # -- repeats
 
 
-def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
-    """Return every pass in the same words, as far as they go; what differs from pass to pass becomes a value of `each`."""
+def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames, *, in_place: bool) -> dict[str, YamlData]:
+    """Return every pass in the same words, as far as they go; what differs from pass to pass becomes a value of `each`. Groups
+    that are not handed the same in all passes read it where it is.
+    """
+    head, passes = _passes(node, around, names, in_place=in_place)
+    count: YamlData = str(len(passes))
+    try:
+        try:
+            each, body = fold(passes)
+        except PassesDiffer:
+            each, body = fold(_passes(node, around, names, in_place=True)[1])
+    except PassesDiffer as place:
+        count, each, body = Remark(str(count), f"passes differ in {place}; this is the first"), {}, passes[0]
+    says = {"repeat": count, **({"each": each} if each else {}), **({} if node.node.share is None else {"share": "true"})}
+    return {**says, **edges(list(head.values()), INPUT, around, names), **body}
+
+
+def _passes(
+    node: TypedRepeat, around: TypedGraph, names: EdgeNames, *, in_place: bool
+) -> tuple[dict[str, Wire], list[dict[str, YamlData]]]:
+    """Return what the first pass is handed, and the text of every pass."""
     written: Memo[Any, dict[str, YamlData]] = Memo()
     passes, head = [], dict[str, Wire]()
     for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):
@@ -262,11 +293,5 @@ def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames) -> dict[str
             inside[wire.port] = (earlier_range if wire.port in lists else earlier)(wire.refs, node.name, index)
         for wire in handed:
             head.setdefault(wire.port, wire)  # those of the first pass: what the others are handed follows from it
-        passes.append(written.get((graph, tuple(inside.items())), partial(_body, graph, inside)))
-    count: YamlData = str(len(passes))
-    try:
-        each, body = fold(passes)
-    except PassesDiffer as place:
-        count, each, body = Remark(str(count), f"passes differ in {place}; this is the first"), {}, passes[0]
-    says = {"repeat": count, **({"each": each} if each else {}), **({} if node.node.share is None else {"share": "true"})}
-    return {**says, **edges(list(head.values()), INPUT, around, names), **body}
+        passes.append(written.get((graph, tuple(inside.items())), partial(_body, graph, inside, in_place=in_place)))
+    return head, passes

@@ -70,6 +70,8 @@ class _Folder:
             _kinds(maps) > 1 or any(key not in text and key not in {*ABSENT, "in"} for text in maps for key in keys)
         ):
             return self._varied(bare, path, bound)
+        if "graph" in keys and len({_ports(text.get("in")) for text in maps}) > 1:
+            raise PassesDiffer(".".join((*path, "in")))  # unlike a block, a graph has no port that may be empty
         bound |= {name for text in maps if isinstance(each := text.get("each"), dict) for name in each}
         return {
             key: self.together([text.get(key, ABSENT.get(key, MISSING)) for text in maps], (*path, key), bound) for key in keys
@@ -139,6 +141,12 @@ def _each_name(path: TextPath) -> str:
 def _words(text: YamlValue) -> frozenset[str]:
     """Return every name that a text may read."""
     return frozenset(re.findall(r"[A-Za-z_]\w*", str(text)))
+
+
+def _ports(edges: YamlData | None) -> frozenset[str]:
+    """Return the ports that something is wired to; none for the first alone."""
+    written = None if edges is None else _bare(edges)
+    return frozenset(written) if isinstance(written, Mapping) else frozenset()
 
 
 def _bare(text: YamlData) -> YamlValue:

@@ -13,7 +13,7 @@ from composer.language.yaml.nodes import YamlScalar
 MAX_CHARACTERS = 200
 """Characters of one expression."""
 MAX_DIGITS = 19
-"""Digits of one number: those of the largest 64-bit integer."""
+"""Digits of one number from the first that is not zero: those of the largest 64-bit integer; a double has 17."""
 MAX_BRACKETS = 32
 """Nested brackets."""
 
@@ -116,7 +116,7 @@ def number(token: Token) -> int | float:
     match = NUMBER.fullmatch(text)
     if match is None or text == ".":
         refuse("number-format", f"`{text}` is not a number", token.span, hint=_number_hint(text))
-    if sum(map(str.isdigit, text)) > MAX_DIGITS:
+    if len(re.split("[eE]", text)[0].replace(".", "").lstrip("0")) > MAX_DIGITS:
         refuse("number-too-long", f"a number has at most {MAX_DIGITS} digits", token.span)
     whole = match["whole"] or ""
     if len(whole) > 1 and whole.startswith("0"):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
 import io
 import re
+import sys
 import textwrap
 import tokenize
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from blocks.core import Activation, Block, Part, declares, fields
@@ -46,20 +49,61 @@ class Plain:
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 '''
+TIED = '''
+
+class Tied(nn.Module):
+    """A model in which parameters are one tensor; its `state_dict` names each once, under its owner."""
+
+    _ties = {}
+
+    def __init__(self):
+        super().__init__()
+        self.register_state_dict_post_hook(Tied._drop_aliases)
+        self.register_load_state_dict_pre_hook(Tied._add_aliases)
+        self.register_load_state_dict_post_hook(Tied._tie)
+
+    def _tie(self, *_):
+        for alias, owner in self._ties.items():
+            (parameters, name), (others, other) = self._place(alias), self._place(owner)
+            parameters[name] = others[other]
+
+    def _place(self, path):
+        module, (*above, name) = self, path.split(".")
+        for each in above:
+            module = module._modules[each]
+        return module._parameters, name
+
+    def _drop_aliases(self, state, prefix, *_):
+        for alias in self._ties:
+            state.pop(prefix + alias, None)
+
+    def _add_aliases(self, state, prefix, *_):
+        for alias, owner in self._ties.items():
+            if prefix + owner in state:
+                state.setdefault(prefix + alias, state[prefix + owner])
+
+    def _apply(self, *args, **kwargs):
+        super()._apply(*args, **kwargs)
+        self._tie()  # torch forgets ties where it replaces tensors, as `to_empty` does
+        return self
+'''
+"""The base of a model with ties, which hold through materializing, loading and copying."""
 SETUP = """    def __init__(self, **attributes):
         super().__init__(**attributes)
         self.setup()
 """
 """The constructor of a part with a method `setup`."""
 _PROXIES = {IdentityKey(torch): "torch", IdentityKey(nn): "nn", IdentityKey(F): "F"}
+_IMPORTED = frozenset({*sys.stdlib_module_names, "torch"})
+"""Packages that an exported file may import; from all others it has copies."""
 _SELF = re.compile(r"\bself: Any\b")
 
 
 class NoSource(ComposerError, ValueError):
     """The source of a block cannot be read."""
 
-    def __init__(self, part: Any) -> None:
-        super().__init__(f"the source of {part.__qualname__} cannot be read: define it in a file or a notebook cell")
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the source of {name} cannot be read: define it in a file or a notebook cell")
 
 
 class CopiedSource:
@@ -74,7 +118,7 @@ class CopiedSource:
         """For each class, the attributes that have a default."""
         self.plain: set[str] = set()
         """Classes that are no torch modules."""
-        self.taken: set[str] = {"torch", "nn", "F", "Any", "Module", "Plain", "Output", "NamedTuple", "Tensor"}
+        self.taken: set[str] = {"torch", "nn", "F", "Any", "Module", "Plain", "Tied", "Output", "NamedTuple", "Tensor"}
 
     def part(self, part: type[Part]) -> str:
         """Return the name of a part's class in the generated module."""
@@ -82,9 +126,15 @@ class CopiedSource:
             return self.names[IdentityKey(part)]
         name = self._claim(part, part.__name__)
         methods = list(_methods(part))
+        reached = self._reached(methods)
+        while more := [each for each in _properties(part) if each.__name__ in reached and each not in methods]:
+            methods += more
+            reached = self._reached(methods)
+        self.attributes[part] = reached
         sources = {method.__name__: _source(method) for method in methods}
-        renamed = self._uses(method for method in methods)
-        reached = self.attributes[part] = self._reached(methods)
+        renamed: dict[str, str] = {}
+        for method in methods:
+            renamed |= self._uses(sources[method.__name__], method.__globals__)
         curve = issubclass(part, Activation) and part.weights == {} and "training" not in reached
         base = "Module" if (part.outputs or "output_types" in vars(part)) and not curve else "Plain"
         defaults = self.defaults[name] = {key: value for key, value in _defaults(part) if key in reached}
@@ -134,16 +184,12 @@ class CopiedSource:
         self.names[IdentityKey(thing)] = name
         return name
 
-    def _uses(self, functions: Iterable[Any]) -> dict[str, str]:
-        """Copy what functions use; return the names that had to change."""
+    def _uses(self, source: str, known: Mapping[str, Any]) -> dict[str, str]:
+        """Copy what a function or a class uses, given its text and its globals; return the names that had to change."""
         renamed: dict[str, str] = {}
-        for function in functions:
-            for code in _codes(function.__code__):
-                for name in code.co_names:
-                    if name in function.__globals__:
-                        given = self._global(name, function.__globals__[name])
-                        if given != name:
-                            renamed[name] = given
+        for name in _loaded(source):
+            if name in known and name[:2] != "__" and (given := self._global(name, known[name])) != name:
+                renamed[name] = given
         return renamed
 
     def _global(self, name: str, value: Any) -> str:
@@ -156,27 +202,58 @@ class CopiedSource:
         if isinstance(value, types.ModuleType):
             self.imports.add(f"import {value.__name__}" if value.__name__ == name else f"import {value.__name__} as {name}")
             return name
-        home = getattr(value, "__module__", "") or ""
-        if isinstance(value, types.FunctionType) and not home.startswith(("torch", "typing")):
-            given = self._claim(value, name)
-            renamed = self._uses([value])
-            self.pieces[given] = _rename(_source(value), {**renamed, name: given})
-            return given
-        if inspect.isclass(value) and home.partition(".")[0] not in ("torch", "builtins", "typing", "math"):
-            given = self._claim(value, name)
-            own = (f for f in vars(value).values() if isinstance(f, types.FunctionType) and f.__module__ == home)
-            renamed = self._uses(own)  # without the methods that `collections` gives a named tuple
-            self.pieces[given] = _rename(_source(value), {**renamed, name: given})
-            return given
-        if isinstance(value, bool | int | float | str | tuple | frozenset | None):
-            given = self._claim(value, name) if not isinstance(value, bool | None) else name
-            self.pieces[given] = f"{given} = {value!r}\n"
-            return given
-        self.imports.add(
-            f"from {home} import {getattr(value, '__name__', name)}"
-            + ("" if getattr(value, "__name__", name) == name else f" as {name}")
-        )
-        return name
+        home = getattr(value, "__module__", None) or ""
+        function = inspect.unwrap(value) if callable(value) else value
+        if home.partition(".")[0] in _IMPORTED:
+            original = getattr(value, "__name__", name)
+            self.imports.add(f"from {home} import {original}" + ("" if original == name else f" as {name}"))
+            return name
+        if isinstance(function, types.FunctionType):
+            return self._copy(name, value, function.__globals__)
+        if inspect.isclass(value):
+            return self._copy(name, value, vars(sys.modules[home]))
+        if value is None or isinstance(value, bool):
+            self.pieces[name] = f"{name} = {value!r}\n"
+            return name
+        given = self._claim(value, name)
+        self.pieces[given] = f"{given} = {_constant(name, value)}\n"
+        return given
+
+    def _copy(self, name: str, value: Any, known: Mapping[str, Any]) -> str:
+        """Copy a function or a class; return its name in the generated module."""
+        given, source = self._claim(value, name), _source(value)
+        renamed = self._uses(source, known)
+        self.pieces[given] = _rename(source, {**renamed, name: given})
+        return given
+
+
+def _loaded(source: str) -> Iterator[str]:
+    """Yield the globals that a text reads when it runs: in its body, in defaults, decorators and bases; no annotation runs."""
+    code = compile(f"from __future__ import annotations\n{source}", "<copied>", "exec", dont_inherit=True)
+    for each in _codes(code):
+        for instruction in dis.get_instructions(each):
+            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                yield instruction.argval
+
+
+def _constant(name: str, value: Any) -> str:
+    """Return the source of a global value.
+
+    Raises:
+        NoSource: for a value that is not plain.
+    """
+    match value:
+        case list() | set():
+            inside = ", ".join(_constant(name, item) for item in value)
+            return f"[{inside}]" if isinstance(value, list) else f"{{{inside}}}" if value else "set()"
+        case dict():
+            return f"{{{', '.join(f'{literal(key)}: {_constant(name, item)}' for key, item in value.items())}}}"
+        case _ if type(value).__module__ == "torch" and str(value).startswith("torch."):
+            return str(value)  # a dtype
+    try:
+        return literal(value)
+    except TypeError:
+        raise NoSource(name) from None
 
 
 def _defaults(part: type[Part]) -> Iterator[tuple[str, Any]]:
@@ -208,22 +285,40 @@ def _strings(weights: Any) -> set[str]:
 
 def _methods(part: type[Part]) -> Iterator[Any]:
     """Yield the methods that run in the model, its own before inherited ones."""
+    for owner, name, value in _members(part):
+        if isinstance(value, types.FunctionType) and value.__module__ == owner.__module__ and not name.startswith("model_"):
+            yield value
+
+
+def _properties(part: type[Part]) -> Iterator[Any]:
+    """Yield the functions of its properties, class methods and static methods."""
+    for _, _, value in _members(part):
+        match value:
+            case property(fget=function) if function is not None:
+                yield function
+            case staticmethod(__func__=function) | classmethod(__func__=function):
+                yield function
+            case cached_property(func=function):
+                yield function
+
+
+def _members(part: type[Part]) -> Iterator[tuple[type[Part], str, Any]]:
+    """Yield what the classes of a part define and do not declare, each with the class and its name."""
     seen: set[str] = set()
     for owner in part.__mro__:
         if owner is Part or not issubclass(owner, Part):
             break
         for name, value in vars(owner).items():
-            runs = isinstance(value, types.FunctionType) and value.__module__ == owner.__module__
-            if runs and name not in seen and not declares(part, name) and not name.startswith(("__", "model_")):
+            if name not in seen and not declares(part, name) and not name.startswith("__"):
                 seen.add(name)
-                yield value
+                yield owner, name, value
 
 
 def _source(thing: Any) -> str:
     try:
         source = textwrap.dedent(inspect.getsource(thing))
     except (OSError, TypeError):
-        raise NoSource(thing) from None
+        raise NoSource(thing.__qualname__) from None
     return _SELF.sub("self", source).replace("    # type: ignore", "  # type: ignore")
 
 

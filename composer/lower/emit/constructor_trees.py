@@ -219,22 +219,18 @@ def _pretty_passes(passes: Passes, indent: int) -> list[str]:
     """Return the lines of the modules of a repeat: each distinct call once, and which pass has which."""
     texts = [item.text() for item in passes.items]
     kinds = dict(zip(texts, passes.items, strict=True))
-    inner, outer = " " * (indent + 8), " " * (indent + 4)
+    outer, end = " " * (indent + 4), " " * indent + ")"
+    if len(kinds) == 1:
+        first, *rest = pretty(passes.items[0], indent + 4)
+        return ["nn.ModuleList(", outer + first, *rest, f"{outer}for _ in range({len(texts)})", end]
     alone = len(kinds) == len(texts)
     rows = []
     for item in kinds.values():
         first, *rest = pretty(item, indent + 8)
-        rows += [inner + ("" if alone else "lambda: ") + first, *rest]
+        rows += [" " * (indent + 8) + ("" if alone else "lambda: ") + first, *rest]
         rows[-1] += ","
-    if len(kinds) == 1:
-        return [
-            "nn.ModuleList(",
-            *(row.replace("lambda: ", "", 1).removesuffix(",") for row in rows),
-            f"{outer}for _ in range({len(texts)})",
-            " " * indent + ")",
-        ]
     if alone:
-        return ["nn.ModuleList(", f"{outer}[", *rows, f"{outer}]", " " * indent + ")"]
+        return ["nn.ModuleList(", f"{outer}[", *rows, f"{outer}]", end]
     order = list(kinds)
     table = pattern([str(order.index(text)) for text in texts])
-    return ["nn.ModuleList(", f"{outer}(", *rows, f"{outer})[kind]()", f"{outer}for kind in {table}", " " * indent + ")"]
+    return ["nn.ModuleList(", f"{outer}(", *rows, f"{outer})[kind]()", f"{outer}for kind in {table}", end]

@@ -20,6 +20,7 @@ RESERVED = frozenset(
         "Any",
         "Module",
         "Plain",
+        "Tied",
         "Output",
         "NamedTuple",
         "Tensor",

@@ -12,7 +12,7 @@ from composer.graph.dims import Dim
 from composer.graph.parameters import parameters
 from composer.graph.typed import TypedProgram
 from composer.graph.types import TensorType
-from composer.lower.emit.block_source import HEADER, docstring
+from composer.lower.emit.block_source import HEADER, TIED, docstring
 from composer.lower.emit.constructor_trees import Hole, New, literal, pretty, together, trim
 from composer.lower.emit.forward import forward, signatures
 from composer.lower.emit.identifiers import RESERVED, attribute, one_line, safe
@@ -23,6 +23,18 @@ from composer.lower.model import Module
 from composer.lower.passes.flatten import flatten
 from composer.lower.passes.node_queries import is_optional, key_of
 from composer.lower.passes.shared_weights import copies
+
+ALWAYS_IMPORTED = {
+    *(
+        "import torch",
+        "import torch.nn as nn",
+        "import torch.nn.functional as F",
+        "from torch import nn",
+        "from torch import Tensor",
+    ),
+    *("from typing import Any", "from typing import NamedTuple"),
+}
+"""Imports that stand at the head of every generated module, as a block may write them."""
 
 
 def lower(typed: TypedProgram) -> Module:
@@ -46,7 +58,7 @@ class _ModuleWriter:
         fields = self._fields()
         sources = [self._class(class_, self._forward(class_), (), ()) for class_ in self.inner]
         sources.append(self._class(self.top, self._root_forward(self.top, fields), ties, frozen))
-        text, lines = self._text(sources, fields)
+        text, lines = self._text(sources, fields, HEADER + TIED if ties else HEADER)
         return Module(text, self.top.name, lines, ties, frozen, fields)
 
     def _fields(self) -> tuple[tuple[str, str], ...]:
@@ -134,11 +146,13 @@ class _ModuleWriter:
     def _class(self, class_: Class, forward: SourceLines, ties: Sequence[tuple[str, str]], frozen: Sequence[str]) -> SourceLines:
         signature = ", ".join(["self", *(name for name, _ in class_.holes)])
         root = class_ is self.top
-        lines: SourceLines = [(f"class {class_.name}(nn.Module):", None, "")]
+        lines: SourceLines = [(f"class {class_.name}({'Tied' if ties else 'nn.Module'}):", None, "")]
         if root and (doc := self.program.untyped.recipe.doc):
             lines += [*((line, None, "") for line in docstring(doc)), ("", None, "")]
         if class_.carry_is_cached or (root and self.program.untyped.losses):
             lines += [("    cache = None", None, ""), ("", None, "")]
+        if ties:
+            lines += [(line, None, "") for line in ("    _ties = {", *(f"        {a!r}: {o!r}," for a, o in ties), "    }", "")]
         lines += [(f"    def __init__({signature}):", None, ""), ("        super().__init__()", None, "")]
         for name, tree in class_.template.items():
             if ":" in name and isinstance(tree, Hole):
@@ -149,15 +163,15 @@ class _ModuleWriter:
             module = not (isinstance(tree, New) and tree.function in self.classes.copied.plain)
             lines.append((f"        {attribute(name, module=module)} = {first}", None, ""))
             lines += [(line, None, "") for line in rest]
-        for alias, owner in ties:
-            lines.append((f"        {attribute(alias)} = {attribute(owner)}", None, ""))
+        if ties:
+            lines.append(("        self._tie()", None, ""))
         for name in frozen:
             lines.append((f"        {attribute(name)}.requires_grad_(False)", None, ""))
         lines.append(("", None, ""))
         return lines + [(f"    {line}", span, node) for line, span, node in forward]
 
     def _text(
-        self, sources: Sequence[SourceLines], fields: Sequence[tuple[str, str]]
+        self, sources: Sequence[SourceLines], fields: Sequence[tuple[str, str]], header: str
     ) -> tuple[str, Mapping[int, tuple[str, str]]]:
         """Return the text of the module, and for each line that computes a node the node and its place in the recipe."""
         recipe = self.program.untyped.recipe
@@ -167,13 +181,13 @@ class _ModuleWriter:
             "from __future__ import annotations",
             "",
         ]
-        imports = sorted({*self.classes.copied.imports, "from typing import Any, NamedTuple"} - {"from typing import Any"})
+        imports = sorted({*self.classes.copied.imports, "from typing import Any, NamedTuple"} - ALWAYS_IMPORTED)
         head += [
             *(line for line in imports if line.startswith("import ")),
             *(line for line in imports if not line.startswith("import ")),
         ]
         head += ["", "import torch", "import torch.nn.functional as F", "from torch import Tensor, nn", ""]
-        text = "\n".join(head) + HEADER
+        text = "\n".join(head) + header
         for piece in self.classes.copied.pieces.values():
             text += "\n\n" + piece.strip("\n") + "\n" if not re.match(r"[A-Z_]+ = ", piece) else "\n" + piece
         text += (

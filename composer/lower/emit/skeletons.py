@@ -214,7 +214,7 @@ class Classes:
         return Nested(self.instances[graph, hoisted])
 
     def _unify(self, class_: Class) -> None:
-        taken = {"self"}
+        taken = {"self", "kind"}  # `kind` is the variable of the passes of a repeat
 
         def fresh(path: str) -> str:
             name = safe(re.sub(r"\W", "_", path), taken)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, assert_never
 
 from blocks.core import ports
 from composer.diagnostics import Diagnostic
+from composer.graph.anatomy import regions
 from composer.graph.dims import symbol
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, Program, RepeatNode, ScanNode, Wire
 from composer.graph.passes.check_causality import CausalityCheck, output_dependencies
@@ -24,11 +25,12 @@ from composer.graph.passes.infer.scan_types import (
     scanned_axis,
     step_types,
 )
-from composer.graph.passes.infer.type_errors import Surroundings, TypeErrors
+from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.task_signature import growing, task_mistakes
 from composer.graph.type_patterns import Mismatch, size
-from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import UNKNOWN, Axis, InputTypes, TensorType, Type, Types, each_given, each_of, first_of
+from composer.graph.visit import every_node, every_pass, walk
 from composer.language.expressions.ast import RefPath, Value
 from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import InputDecl
@@ -54,10 +56,12 @@ def infer(state: Compilation) -> Compilation:
     root = inference.graph(program.graph, inputs, inference.top)
     inference.whole(root)
     defaults = inference.defaults(inputs) if program.sound else {}
-    found = inference.errors.found
+    found = inference.found
     errors = [diagnostic for diagnostic in found if diagnostic.severity == "error"]
     if errors or not program.sound:
         return state.stop(errors)
+    unknowns = tuple(_untyped(root))
+    assert not unknowns, f"no mistake was reported, and no type is known of {', '.join(unknowns)}"
     types = {name: type_ for name, type_ in inputs.items() if isinstance(type_, TensorType)}
     return replace(state, typed=TypedProgram(program, root, types, defaults), warnings=tuple(found))
 
@@ -67,8 +71,8 @@ class Inference:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.errors = TypeErrors()
-        self.top = Surroundings(self.errors)
+        self.found: list[Diagnostic] = []
+        self.top = Surroundings(self.found)
         """What is around the whole model."""
         self.done: Interned[tuple[Any, ...], TypedGraph] = Interned()
         self.causality = CausalityCheck(program.recipe.task)
@@ -221,6 +225,20 @@ class Inference:
             here.report(found)
         outputs = scan_outputs(graph.outputs, axis, next(iter(steps.values()))) if graph.outputs else {}  # a mistake leaves none
         return TypedScan(node, graph, axis, steps, back, widened, outputs)
+
+
+def _untyped(root: TypedGraph) -> Iterator[str]:
+    """Yield the inputs and outputs whose types are not known."""
+    yield from _unknown("", root.inputs, root.outputs)
+    for visit in walk(root, every_pass, every_node, once=True):
+        graphs = [region.graph for region in regions(visit.node)]
+        inputs = [visit.node.inputs] if isinstance(visit.node, TypedBlock) else [graph.inputs for graph in graphs]
+        yield from _unknown(f"{visit.path}.", *inputs, visit.node.outputs, *(graph.outputs for graph in graphs))
+
+
+def _unknown(prefix: str, *given: InputTypes) -> Iterator[str]:
+    for types in given:
+        yield from (prefix + name for name, each in types.items() if UNKNOWN in each_of(each))
 
 
 def _as_before(types: Types, before: Types | None) -> Types:

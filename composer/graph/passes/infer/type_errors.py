@@ -18,25 +18,12 @@ from composer.language.expressions.parser import names
 from composer.language.recipe.defined_block import is_defined
 
 
-class TypeErrors:
-    """The mistakes of one run."""
-
-    def __init__(self) -> None:
-        self.found: list[Diagnostic] = []
-        self.places: set[Span] = set()
-
-    def add(self, diagnostic: Diagnostic) -> None:
-        """Record a diagnostic; a second one at the same place follows from the first."""
-        if diagnostic.span not in self.places:
-            self.places.add(diagnostic.span)
-            self.found.append(diagnostic)
-
-
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What is around a node while it is typed; mistakes are reported from here, at a place that their author wrote."""
 
-    errors: TypeErrors
+    found: list[Diagnostic]
+    """What is wrong so far."""
     holders: tuple[GroupNode, ...] = ()
     """The blocks and groups, outermost first."""
     extents: tuple[tuple[type[Part], Mapping[str, Any]], ...] = ()
@@ -60,7 +47,7 @@ class Surroundings:
 
     def report(self, diagnostic: Diagnostic) -> None:
         """Record a diagnostic, at a place in what the author wrote."""
-        self.errors.add(replace(diagnostic, span=self._own(diagnostic.span)))
+        self.found.append(replace(diagnostic, span=self._own(diagnostic.span)))
 
     def at_port(
         self,
