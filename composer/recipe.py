@@ -21,7 +21,7 @@ from composer.language.composition.named_files import RecipeFile
 from composer.language.composition.override import Override, Overrides, read_overrides
 from composer.language.recipe.writer import data_of, write
 from composer.language.source_file import file_hint, form_of, open_source
-from composer.language.unknown_names import unknown
+from composer.language.suggestions import did_you_mean, suggest
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
 from composer.own_blocks import Blocks, library_with
@@ -91,10 +91,11 @@ def zoo_source(name: str, folder: Path = Path()) -> Source:
     if name in names:
         return Source(f"{name}.yaml", open_source(zoo() / f"{name}.yaml").text)
     nowhere = Span(Source(name, ""), 1, 1, 1, 1)
-    wrong = unknown("unknown-recipe", nowhere, "recipe", name, names)
-    ending = " (a file's name ends in .yaml)" if (folder / name).is_file() else ""
-    hint = file_hint(name, folder) or wrong.hint or "`arco list` lists all recipes"
-    raise RecipeError([Diagnostic(wrong.code, wrong.message + ending, nowhere, hint=hint)])
+    path = folder / name
+    besides = " (a file's name ends in .yaml)" if path.is_file() else " (this is a folder)" if path.is_dir() else ""
+    offered = suggest(name, names)
+    hint = file_hint(name, folder) or (did_you_mean(offered) if offered else "`arco list` lists all recipes")
+    raise RecipeError([Diagnostic("unknown-recipe", f"there is no such recipe{besides}", nowhere, hint=hint)])
 
 
 def zoo_names() -> list[str]:

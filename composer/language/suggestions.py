@@ -25,6 +25,11 @@ def suggest(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
     return [candidate for _, candidate in sorted(found, key=lambda pair: pair[0])[:limit]]
 
 
+def did_you_mean(offered: Iterable[str]) -> str:
+    """Return the hint that offers some names."""
+    return f"did you mean {' or '.join(offered)}?"
+
+
 def _max_edits(letters: int) -> int:
     """Return how many edits are allowed in a word: two in a short one would reach most other short words."""
     if letters < 2:

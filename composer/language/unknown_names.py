@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.language.suggestions import suggest
+from composer.language.suggestions import did_you_mean, suggest
 from composer.language.yaml.events import UNREADABLE
 from composer.language.yaml.nodes import AmbiguousBlocks
 
 
-def unknown(code: str, span: Span, what: str, name: str, known: Iterable[str], *, meant: Sequence[str] = ()) -> Diagnostic:
+def unknown(
+    code: str, span: Span, what: str, name: str, known: Iterable[str], *, of: str = "", meant: Sequence[str] = ()
+) -> Diagnostic:
     """Diagnose an unknown name, with what is `meant`, or else the nearest known ones; if none is near and few are known, with all
-    of them.
+    of them. `of` is what would have it, for a key, a field or a port.
     """
-    names = list(known)
+    names = list(dict.fromkeys(known))
     if offered := meant or suggest(name, names):
-        hint = f"did you mean {' or '.join(offered)}?"
+        hint = did_you_mean(offered)
     else:
         hint = f"known here: {', '.join(names)}" if 0 < len(names) <= 12 else ""
-    return Diagnostic(code, f"there is no {what} called {quoted(name)}", span, hint=hint)
+    message = f"{of} has no {what} {quoted(name)}" if of else f"there is no {what} called {quoted(name)}"
+    return Diagnostic(code, message, span, hint=hint)
 
 
 def unknown_block(span: Span, name: str, known: Iterable[str], ambiguous_blocks: AmbiguousBlocks) -> list[Diagnostic]:
