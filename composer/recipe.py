@@ -39,15 +39,16 @@ if TYPE_CHECKING:
     from composer.lower import Model
 
 
-def load(source: str | Path, overrides: Overrides = None, blocks: Blocks = ()) -> Recipe:
+def load(source: str | Path, overrides: Overrides = None, blocks: Blocks | Path = ()) -> Recipe:
     """Return a recipe, loaded by its name in the zoo, from a file, or from its text.
 
     A recipe with errors can be loaded too: `Recipe.check` returns them, and methods that need a correct recipe raise them.
 
     Args:
         source: The name of a recipe in the zoo (`"gpt2"`), the path to a YAML file, or the text of a recipe.
-        overrides: Values by path, `{"n_layers": 6, "layers.attn.body.mask": "full"}`, or strings `PATH=VALUE` as for `--set`.
-        blocks: Block classes of your own, or Python files that define some.
+        overrides: Values by path, `{"n_layers": 6, "layers.attn.body.mask": "full"}`, or strings `PATH=VALUE` as for `--set`;
+            one string needs no list.
+        blocks: Block classes of your own, or Python files that define some; one file needs no list.
 
     Returns:
         The recipe, not yet checked.
@@ -61,7 +62,8 @@ def load(source: str | Path, overrides: Overrides = None, blocks: Blocks = ()) -
         >>> recipe.name, recipe.task
         ('gpt2', 'causal_lm')
     """
-    return Recipe(text_of(source), read_overrides(overrides), tuple(blocks))
+    given = [blocks] if isinstance(blocks, str | Path) else blocks
+    return Recipe(text_of(source), read_overrides(overrides), tuple(given))
 
 
 def text_of(source: str | Path) -> Source:
@@ -308,6 +310,7 @@ class Recipe:
 
         Raises:
             RecipeError: One of the recipes has errors.
+            TypeError: The other is not a recipe.
 
         Examples:
             >>> import composer
@@ -319,6 +322,8 @@ class Recipe:
         """
         from composer.diff.difference import compare
 
+        if not isinstance(other, Recipe):
+            raise TypeError(f"diff compares with a recipe, not with {other!r}; load it with composer.load")
         return compare(self.program, other.program)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:

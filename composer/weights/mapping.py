@@ -12,7 +12,7 @@ from composer.diagnostics import Diagnostic, Label, RecipeError
 from composer.language.unknown_names import unknown
 from composer.language.wording import counted
 from composer.language.yaml import nodes as document
-from composer.weights.name_patterns import folded
+from composer.weights.name_patterns import folded, without_numbers
 from composer.weights.rules import Rule, RuleReader, Rules
 from composer.weights.tensor_maps import TensorMap, TensorShape, shown
 
@@ -57,9 +57,16 @@ class WeightMap:
         if missing:
             message = f"the checkpoint lacks {counted(len(missing), 'tensor')}: {folded(missing)}"
             wrong.append(Diagnostic("checkpoints-missing", message, rules.span))
-        if extra:
-            message = f"no rule covers {counted(len(extra), 'published tensor')}: {folded(extra)}"
-            hint = "write a rule for them, or list them under `ignore`"
+        covered = {without_numbers(name): move.rule for move in self.moves for name in move.theirs}
+        if beyond := [name for name in extra if without_numbers(name) in covered]:
+            message = f"the checkpoint has {counted(len(beyond), 'tensor')} of indices that the model lacks: {folded(beyond)}"
+            hint = "set the recipe's params to the checkpoint's sizes, such as its number of layers"
+            place = covered[without_numbers(beyond[0])].theirs.span
+            wrong.append(Diagnostic("checkpoints-unexpected", message, place, hint=hint))
+        if strange := [name for name in extra if without_numbers(name) not in covered]:
+            message = f"no rule covers {counted(len(strange), 'published tensor')}: {folded(strange)}"
+            them = "it" if len(strange) == 1 else "them"
+            hint = f"write a rule for {them}, or list {them} under `ignore`"
             wrong.append(Diagnostic("checkpoints-unexpected", message, rules.span, hint=hint))
         if len(found) < len(shapes):
             message = f"two published tensors have the same name after `{rules.strip_prefix}` and legacy names are replaced"
