@@ -94,10 +94,10 @@ def zoo_source(name: str, folder: Path = Path()) -> Source:
         return Source(f"{name}.yaml", open_source(zoo() / f"{name}.yaml").text)
     nowhere = Span(Source(name, ""), 1, 1, 1, 1)
     path = folder / name
-    besides = " (a file's name ends in .yaml)" if path.is_file() else " (this is a folder)" if path.is_dir() else ""
+    aside = " (a file's name ends in .yaml)" if path.is_file() else " (this is a folder)" if path.is_dir() else ""
     offered = suggest(name, names)
     hint = file_hint(name, folder) or (did_you_mean(offered) if offered else "`arco list` lists all recipes")
-    raise RecipeError([Diagnostic("unknown-recipe", f"there is no such recipe{besides}", nowhere, hint=hint)])
+    raise RecipeError([Diagnostic("unknown-recipe", f"there is no such recipe{aside}", nowhere, hint=hint)])
 
 
 def zoo_names() -> list[str]:

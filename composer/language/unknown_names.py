@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.language.suggestions import did_you_mean, suggest
@@ -30,7 +31,8 @@ def unknown_block(span: Span, name: str, known: Iterable[str], ambiguous_blocks:
     if UNREADABLE in name:
         return []
     if name not in ambiguous_blocks:
-        return [unknown("unknown-block", span, "block", name, known)]
+        found = unknown("unknown-block", span, "block", name, known)
+        return [found if found.hint else replace(found, hint="a block of your own needs its file: --blocks FILE.py")]
     labels = tuple(Label(place, "defined here") for place in ambiguous_blocks[name])
     message = f"two of the files that are used here define `{name}` differently"
     return [Diagnostic("ambiguous", message, span, labels=labels, hint="rename one of them")]

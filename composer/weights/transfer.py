@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError
 from composer.weights.mapping import WeightMap, mapping, shapes_of
-from composer.weights.published_files import PublishedCheckpoint, type_of
+from composer.weights.published_files import ONE, PublishedCheckpoint, type_of
 
 if TYPE_CHECKING:
     from torch import Tensor
