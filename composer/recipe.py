@@ -21,7 +21,7 @@ from composer.language.composition.named_files import RecipeFile
 from composer.language.composition.override import Override, Overrides, read_overrides
 from composer.language.recipe.writer import data_of, write
 from composer.language.source_file import file_hint, form_of, open_source
-from composer.language.unknown_names import unknown
+from composer.language.suggestions import did_you_mean, suggest
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
 from composer.own_blocks import Blocks, library_with
@@ -39,15 +39,16 @@ if TYPE_CHECKING:
     from composer.lower import Model
 
 
-def load(source: str | Path, overrides: Overrides = None, blocks: Blocks = ()) -> Recipe:
+def load(source: str | Path, overrides: Overrides = None, blocks: Blocks | Path = ()) -> Recipe:
     """Return a recipe, loaded by its name in the zoo, from a file, or from its text.
 
     A recipe with errors can be loaded too: `Recipe.check` returns them, and methods that need a correct recipe raise them.
 
     Args:
         source: The name of a recipe in the zoo (`"gpt2"`), the path to a YAML file, or the text of a recipe.
-        overrides: Values by path, `{"n_layers": 6, "layers.attn.body.mask": "full"}`, or strings `PATH=VALUE` as for `--set`.
-        blocks: Block classes of your own, or Python files that define some.
+        overrides: Values by path, `{"n_layers": 6, "layers.attn.body.mask": "full"}`, or strings `PATH=VALUE` as for `--set`;
+            one string needs no list.
+        blocks: Block classes of your own, or Python files that define some; one file needs no list.
 
     Returns:
         The recipe, not yet checked.
@@ -61,7 +62,8 @@ def load(source: str | Path, overrides: Overrides = None, blocks: Blocks = ()) -
         >>> recipe.name, recipe.task
         ('gpt2', 'causal_lm')
     """
-    return Recipe(text_of(source), read_overrides(overrides), tuple(blocks))
+    given = [blocks] if isinstance(blocks, str | Path) else blocks
+    return Recipe(text_of(source), read_overrides(overrides), tuple(given))
 
 
 def text_of(source: str | Path) -> Source:
@@ -91,10 +93,11 @@ def zoo_source(name: str, folder: Path = Path()) -> Source:
     if name in names:
         return Source(f"{name}.yaml", open_source(zoo() / f"{name}.yaml").text)
     nowhere = Span(Source(name, ""), 1, 1, 1, 1)
-    wrong = unknown("unknown-recipe", nowhere, "recipe", name, names)
-    ending = " (a file's name ends in .yaml)" if (folder / name).is_file() else ""
-    hint = file_hint(name, folder) or wrong.hint or "`arco list` lists all recipes"
-    raise RecipeError([Diagnostic(wrong.code, wrong.message + ending, nowhere, hint=hint)])
+    path = folder / name
+    aside = " (a file's name ends in .yaml)" if path.is_file() else " (this is a folder)" if path.is_dir() else ""
+    offered = suggest(name, names)
+    hint = file_hint(name, folder) or (did_you_mean(offered) if offered else "`arco list` lists all recipes")
+    raise RecipeError([Diagnostic("unknown-recipe", f"there is no such recipe{aside}", nowhere, hint=hint)])
 
 
 def zoo_names() -> list[str]:
@@ -307,6 +310,7 @@ class Recipe:
 
         Raises:
             RecipeError: One of the recipes has errors.
+            TypeError: The other is not a recipe.
 
         Examples:
             >>> import composer
@@ -318,6 +322,8 @@ class Recipe:
         """
         from composer.diff.difference import compare
 
+        if not isinstance(other, Recipe):
+            raise TypeError(f"diff compares with a recipe, not with {other!r}; load it with composer.load")
         return compare(self.program, other.program)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:

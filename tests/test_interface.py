@@ -18,7 +18,7 @@ from blocks.core import Block
 
 TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
 FUNCTIONS = {
-    "composer.load": "(source: str | Path, overrides: Overrides = None, blocks: Blocks = ()) -> Recipe",
+    "composer.load": "(source: str | Path, overrides: Overrides = None, blocks: Blocks | Path = ()) -> Recipe",
     "composer.loss": "(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> BatchLoss",
     "composer.param_groups": "(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]",
     "composer.train.train": (
@@ -157,6 +157,21 @@ def test_values_are_set_as_they_are_written_on_the_command_line(value: object, w
     assert (str(override), override.source.name) == (f"some.path={written}", "overrides")
 
 
+def test_one_override_and_one_file_of_blocks_need_no_list(tmp_path: Path) -> None:
+    """They are not taken letter by letter."""
+    assert composer.load("gpt2", "n_layers=2").text == composer.load("gpt2", ["n_layers=2"]).text
+    file = tmp_path / "mine.py"
+    file.write_text('from blocks.core import Block\n\n\nclass Mine(Block, kind="mine"):\n    """Mine."""\n', encoding="utf-8")
+    for blocks in (file, str(file)):
+        assert "mine" in composer.load("gpt2", blocks=blocks).library
+
+
+def test_a_recipe_is_compared_with_a_recipe() -> None:
+    """Not with its name."""
+    with pytest.raises(TypeError, match=r"diff compares with a recipe, not with 'gpt2'; load it with composer.load"):
+        composer.load("gpt2").diff("gpt2")  # type: ignore[arg-type]
+
+
 def test_a_wrong_recipe_is_loaded_and_says_so_when_it_is_used() -> None:
     """With every mistake, as data and as text."""
     recipe = composer.load("gpt2", overrides={"n_heads": 7, "n_layer": 3})
@@ -168,7 +183,7 @@ def test_a_wrong_recipe_is_loaded_and_says_so_when_it_is_used() -> None:
             each.code for each in recipe.check() if each.severity == "error"
         ]
         assert "overrides:1:1: error[unknown-path]" in str(raised.value)
-    with pytest.raises(composer.RecipeError, match="there is no recipe called `gpt`"):
+    with pytest.raises(composer.RecipeError, match="there is no such recipe"):
         composer.load("gpt")
 
 

@@ -41,6 +41,8 @@ def test_published_weights_and_configurations(kind: Callable[[Any], Any], tmp_pa
             assert tensors.shapes
         load_published(other, kind(place))
         assert torch.equal(other.embed.weight, model.embed.weight)
+    save_published(other, kind(tmp_path))
+    assert {file.name for file in tmp_path.iterdir()} == {"model.safetensors"}
     config = {"model_type": "gpt2", "n_layer": 3, "n_embd": 8, "n_head": 2, "vocab_size": 19, "n_positions": 16}
     config |= dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.1)
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from blocks.core import BlockError
@@ -17,6 +18,11 @@ def axis_index(axes: Sequence[Any], axis: str) -> int:
     count = len(axes)
     named = [i - count for i, one in enumerate(axes) if axis in (one.name, str(one.size))] if axis != "last" else [-1]
     if not axes or len(named) != 1:
-        shown = ", ".join(str(one.size) for one in axes)
-        raise BlockError(f"[{shown}] has {'several axes' if named and axes else 'no axis'} `{axis}`", field="axis")
+        shown = [str(one.size) for one in axes]
+        near = get_close_matches(axis, shown, n=1)
+        raise BlockError(
+            f"[{', '.join(shown)}] has {'several axes' if named and axes else 'no axis'} `{axis}`",
+            field="axis",
+            hint=f"did you mean {near[0]}?" if near and not named else "",
+        )
     return named[0]

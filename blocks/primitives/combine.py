@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import Block, BlockError, BlockView, Init, Look, Sizes, Tensor, Weights, torch
+from blocks.core import AxisRef, Block, BlockError, BlockView, Init, Look, Sizes, Tensor, Weights, torch
+from blocks.primitives.axes import axis_index
 from blocks.primitives.stack_split import of_port
 
 
@@ -77,7 +78,7 @@ class WeightedSum(Block, kind="weighted_sum"):
 class Concat(Block, kind="concat"):
     """Concatenate the inputs along one axis; all other axes must agree."""
 
-    axis: str = "last"
+    axis: AxisRef = "last"
     """The axis to concatenate along: its name, or `last`."""
 
     title = "Concatenation"
@@ -89,13 +90,10 @@ class Concat(Block, kind="concat"):
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         first, *others = of_port(inputs["xs"])
-        named = [index for index, one in enumerate(first.axes) if self.axis in (one.name, str(one.size))]
-        if (self.axis != "last" and len(named) != 1) or not first.axes:
-            raise BlockError(f"has no axis {self.axis} in {first}", port="xs", code="type-mismatch")
-        dim = len(first.axes) - 1 if self.axis == "last" else named[0]
+        dim = len(first.axes) + axis_index(first.axes, self.axis)
         for index, other in enumerate(others, start=1):
             if differs := difference(first, other, dim):
-                message = f"cannot join {first} and {other} along {place_of(dim, first)}: {differs}"
+                message = f"cannot join {first} and {other} along axis {dim + 1}: {differs}"
                 raise BlockError(message, port="xs", index=index, code="type-mismatch")
         return {"dim": dim}
 
@@ -110,14 +108,12 @@ class Concat(Block, kind="concat"):
 
 
 def difference(first: Any, other: Any, dim: int) -> str:
-    """Return the axes other than `dim` in which two types differ; empty if they agree."""
+    """Return the axes other than `dim` in which two types differ; empty if they agree.
+
+    Axes are counted from 1, since their names may come from another block.
+    """
     if len(other.axes) != len(first.axes):
         return f"one has {len(first.axes)} axes and the other {len(other.axes)}"
     pairs = enumerate(zip(first.sizes, other.sizes, strict=True))
     odd = ((index, a, b) for index, (a, b) in pairs if index != dim and a != b)
-    return next((f"{place_of(index, first)} is {a} in one and {b} in the other" for index, a, b in odd), "")
-
-
-def place_of(dim: int, type_: Any) -> str:
-    """Return an axis by its index, since its name may come from another block."""
-    return "the last axis" if dim == len(type_.axes) - 1 else f"axis {dim + 1}"
+    return next((f"axis {index + 1} is {a} in one and {b} in the other" for index, a, b in odd), "")

@@ -96,7 +96,8 @@ def not_taken(word: str, options: Sequence[str], command: str) -> Problem:
     longer = [
         each for each in options if each.startswith(name) or words < {*each.strip("-").split("-")}
     ]  # --tokens: --max-new-tokens
-    meant = misspelled(name, options) or (f"did you mean {' or '.join(longer)}?" if 0 < len(longer) < 4 else "")
+    near = "" if len(name.strip("-")) < 2 else misspelled(name, options)
+    meant = near or (f"did you mean {' or '.join(longer)}?" if 0 < len(longer) < 4 else "")
     return Problem(f"{command}: unknown option {word}", meant or f"`{command} -h` lists its arguments")
 
 

@@ -90,7 +90,7 @@ def _colored(text: str, paint: Painter) -> str:
 
 def _write_figure(page: Page, format: str, output: str | None) -> None:
     """Write the figure to a file, or print it."""
-    from composer.draw.export.formats import FORMATS, write, written
+    from composer.draw.export.formats import FORMATS, NotDrawn, write, written
     from composer.draw.graphviz_programs import Missing
 
     try:
@@ -99,8 +99,8 @@ def _write_figure(page: Page, format: str, output: str | None) -> None:
             emit(content if FORMATS[format].binary else content.decode(), output)
             return
         write(page, Path(output), format)
-    except Missing as missing:
-        raise Problem(f"arco diff: {missing.message}", missing.hint) from None
+    except (Missing, NotDrawn) as no:
+        raise Problem(f"arco diff: {no.message}", no.hint) from None
     except OSError as error:
         raise unwritable(output or STANDARD, error) from None
     print(f"wrote {output}")

@@ -6,7 +6,7 @@ import argparse
 import shlex
 from pathlib import Path
 
-from composer.cli.arguments import Parser, Problem, add_blocks, load_recipe, misspelled
+from composer.cli.arguments import Parser, Problem, add_blocks, load_recipe, misspelled, unusable
 from composer.cli.output import add_output, emit
 from composer.diagnostics import RecipeError
 
@@ -40,6 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
         name = arguments.recipe or recipe_for(arguments.config)
         recipe = load_recipe(name, arguments).with_config(arguments.config)
     except RecipeError as error:
+        if not error.diagnostics[0].span.source.text:  # a file that cannot be read
+            raise unusable(error) from None
         raise Problem(found=error.diagnostics, code=1) from None
     if arguments.format == "options":
         words = [name, *(word for override in recipe.overrides for word in ("--set", str(override)))]

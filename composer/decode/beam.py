@@ -39,9 +39,9 @@ class Search:
 
     def __post_init__(self) -> None:
         if self.num_beams < 1:
-            raise DecodeError(f"num_beams is {self.num_beams}; it must be at least 1")
+            raise DecodeError(f"`num_beams` is {self.num_beams}; it must be at least 1")
         if not math.isfinite(self.length_penalty):
-            raise DecodeError(f"the length penalty is {self.length_penalty}; it must be finite")
+            raise DecodeError(f"`length_penalty` is {self.length_penalty}; it must be finite")
 
     def score(self, total: float, length: int) -> float:
         """Return the score of a text.

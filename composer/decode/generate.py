@@ -15,6 +15,7 @@ from composer.decode.errors import DecodeError
 from composer.decode.sample import Sampling, draw
 from composer.decode.session import Session, session, writes_nothing
 from composer.language.tasks import TASKS
+from composer.language.wording import counted
 from composer.lower import Model
 
 EncoderInputs = Mapping[str, Tensor]
@@ -141,7 +142,7 @@ def check_encoder_inputs(model: nn.Module, encoder_inputs: EncoderInputs, rows: 
         if name not in parameters or name == text:
             raise DecodeError(f"the model has no input `{name}` besides `{text}`")
         if len(value) != rows:
-            raise DecodeError(f"`{name}` has {len(value)} rows for {rows} prompts")
+            raise DecodeError(f"`{name}` has {counted(len(value), 'row')} for {counted(rows, 'prompt')}")
     for name, parameter in parameters.items():
         if name != text and name not in encoder_inputs and parameter.default is parameter.empty:
             raise DecodeError(f"the model also reads `{name}`, which is not in `encoder_inputs`")
@@ -333,5 +334,6 @@ def check_length(prompt: int, new: int, limit: Refuse | Slide | None) -> None:
     whole = prompt + new
     if isinstance(limit, Refuse) and whole > limit.length:
         raise DecodeError(
-            f"the prompt has {prompt} tokens and {new} new ones are requested, {whole} in all; the context is {limit.length}"
+            f"the prompt has {counted(prompt, 'token')} and {counted(new, 'new one')} {'is' if new == 1 else 'are'} requested, "
+            f"{whole} in all; the context is {limit.length}"
         )

@@ -30,11 +30,11 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if not self.temperature >= 0:
-            raise DecodeError(f"the temperature is {self.temperature}; it must be 0 or more")
+            raise DecodeError(f"`temperature` is {self.temperature}; it must be 0 or more")
         if self.top_k is not None and self.top_k < 1:
-            raise DecodeError(f"top-k is {self.top_k}; it must keep at least 1 token")
+            raise DecodeError(f"`top_k` is {self.top_k}; it must keep at least 1 token")
         if not 0 <= self.top_p <= 1:
-            raise DecodeError(f"top-p is {self.top_p}; it must be a probability, from 0 to 1")
+            raise DecodeError(f"`top_p` is {self.top_p}; it must be a probability, from 0 to 1")
 
 
 GREEDY = Sampling(temperature=0)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias, TypedDict, Unpack
+from typing import Literal, TypeAlias, TypedDict, Unpack, get_args
 
 from composer.atomic_files import StrPath
 from composer.draw.build.diagram_builder import build_diagram
-from composer.draw.build.levels import Depth, Level
+from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.titles import titles
 from composer.draw.diagram import Flow, Group
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
@@ -23,7 +23,7 @@ from composer.draw.style.themes import THEMES, ThemeName
 from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram, as_written, folded
 from composer.graph.typed import TypedProgram
-from composer.language.suggestions import suggest
+from composer.language.suggestions import did_you_mean, suggest
 
 Engine: TypeAlias = Literal["structured", "dot"]
 """What lays a drawing out: this package, by the structure of the recipe, or Graphviz."""
@@ -126,12 +126,16 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
 
     Raises:
         Missing: if Graphviz is to lay it out and is not installed.
-        NotDrawn: if there is no node at a path, a width is invalid, or the unrolled model has too many boxes.
+        NotDrawn: if an option has no such value, there is no node at a path, a width is invalid, or the unrolled model has too
+            many boxes.
         TypeError: if an option does not exist.
     """
     if unknown := options.keys() - DEFAULTS.keys():
         raise TypeError(f"unknown option: {', '.join(sorted(unknown))}; the options are {', '.join(DEFAULTS)}")
     chosen: Options = {**DEFAULTS, **options}
+    check_choice("level", level, LEVELS)
+    check_choice("theme", chosen["theme"], tuple(THEMES))
+    check_choice("engine", chosen["engine"], get_args(Engine))
     check_width(chosen["width"])
     model = as_written(typed) if chosen["unroll"] else folded(typed)
     opened, bright = ([plain(model.names.called(path)) for path in chosen[which]] for which in ("open", "highlight"))
@@ -139,9 +143,21 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
     for path in (*opened, *bright):
         if path not in known:
             offered = suggest(path, known)
-            raise NotDrawn(f"there is no node called `{path}`", f"did you mean {' or '.join(offered)}?" if offered else "")
+            raise NotDrawn(f"there is no node called `{path}`", did_you_mean(offered) if offered else "")
     found: Options = {**chosen, "open": opened, "highlight": chosen["highlight"] if chosen["unroll"] else bright}
     return figure(model, level, found)
+
+
+def check_choice(option: str, value: str, choices: Sequence[str]) -> None:
+    """Check that an option has one of its values.
+
+    Raises:
+        NotDrawn: if it has not.
+    """
+    if value not in choices:
+        offered = suggest(str(value), choices)
+        hint = did_you_mean(offered) if offered else f"choose from {', '.join(choices)}"
+        raise NotDrawn(f"{option}: there is no `{value}`", hint)
 
 
 def check_width(width: str) -> None:

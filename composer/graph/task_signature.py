@@ -10,6 +10,7 @@ from composer.graph.type_patterns import pattern
 from composer.graph.typed import TypedGraph
 from composer.graph.types import TensorType, Type, Unknown
 from composer.language.expressions.ast import RefPath
+from composer.language.suggestions import suggest
 from composer.language.tasks import TASKS
 
 
@@ -31,7 +32,9 @@ def task_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagnosti
         if isinstance(given, Unknown):
             return
         if not isinstance(given, TensorType) or not _fits(given, text, known):
-            yield Diagnostic("task", f"{task} needs an input `{name}` of type {_filled(text, known)}", span)
+            near = [] if given is not None else suggest(name, root.inputs, limit=1)
+            hint = f"rename `{near[0]}`" if near else ""
+            yield Diagnostic("task", f"{task} needs an input `{name}` of type {_filled(text, known)}", span, hint=hint)
             return
     if len(root.inputs) < required.streams:
         yield Diagnostic("task", f"{task} needs {required.streams} inputs, but there is one", span)

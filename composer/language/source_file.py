@@ -24,7 +24,7 @@ def form_of(source: str) -> Literal["name", "path", "text"]:
     """
     if "\n" in source:
         return "text"
-    folders = "/" in source or "\\" in source or PureWindowsPath(source).drive
+    folders = "/" in source or "\\" in source or PureWindowsPath(source).drive or source in (".", "..")
     return "path" if folders or source.endswith(ENDINGS) else "name"
 
 

@@ -7,22 +7,34 @@ from collections.abc import Iterable
 MAX_LETTERS = 64
 """Letters of the longest word that may be a misspelled name."""
 
+MIN_BEGINNING = 3
+"""Letters from which the beginning of a name may mean it."""
+
 
 def suggest(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
-    """Return the names that are few edits away, nearest first; capitals do not count, and a word like no name gets nothing."""
+    """Return the names that are few edits away or begin like this, nearest first.
+
+    Capitals do not count, and a word like no name gets nothing.
+    """
     word = name.lower()
     most = _max_edits(len(word))
     found: list[tuple[tuple[int, bool, bool], str]] = []
     for candidate in dict.fromkeys(names):
         spelling = candidate.lower()
-        if len(word) > MAX_LETTERS or abs(len(spelling) - len(word)) > most:
+        begun = len(word) >= MIN_BEGINNING and spelling.startswith(word)
+        if len(word) > MAX_LETTERS or (abs(len(spelling) - len(word)) > most and not begun):
             continue
-        edits = _edit_distance(word, spelling)
+        edits = min(_edit_distance(word, spelling), most if begun else MAX_LETTERS)
         if edits <= most:
             # A letter is lost or swapped in one way and mistyped in 26, so of two equally near names the first kind is likelier.
             mistyped = len(spelling) <= len(word) and sorted(spelling) != sorted(word)
             found.append(((edits, mistyped, spelling[:1] != word[:1]), candidate))
     return [candidate for _, candidate in sorted(found, key=lambda pair: pair[0])[:limit]]
+
+
+def did_you_mean(offered: Iterable[str]) -> str:
+    """Return the hint that offers some names."""
+    return f"did you mean {' or '.join(offered)}?"
 
 
 def _max_edits(letters: int) -> int:

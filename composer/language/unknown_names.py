@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.language.suggestions import suggest
+from composer.language.suggestions import did_you_mean, suggest
 from composer.language.yaml.events import UNREADABLE
 from composer.language.yaml.nodes import AmbiguousBlocks
 
 
-def unknown(code: str, span: Span, what: str, name: str, known: Iterable[str], *, meant: Sequence[str] = ()) -> Diagnostic:
+def unknown(
+    code: str, span: Span, what: str, name: str, known: Iterable[str], *, of: str = "", meant: Sequence[str] = ()
+) -> Diagnostic:
     """Diagnose an unknown name, with what is `meant`, or else the nearest known ones; if none is near and few are known, with all
-    of them.
+    of them. `of` is what would have it, for a key, a field or a port.
     """
-    names = list(known)
+    names = list(dict.fromkeys(known))
     if offered := meant or suggest(name, names):
-        hint = f"did you mean {' or '.join(offered)}?"
+        hint = did_you_mean(offered)
     else:
         hint = f"known here: {', '.join(names)}" if 0 < len(names) <= 12 else ""
-    return Diagnostic(code, f"there is no {what} called {quoted(name)}", span, hint=hint)
+    message = f"{of} has no {what} {quoted(name)}" if of else f"there is no {what} called {quoted(name)}"
+    return Diagnostic(code, message, span, hint=hint)
 
 
 def unknown_block(span: Span, name: str, known: Iterable[str], ambiguous_blocks: AmbiguousBlocks) -> list[Diagnostic]:
@@ -27,7 +31,8 @@ def unknown_block(span: Span, name: str, known: Iterable[str], ambiguous_blocks:
     if UNREADABLE in name:
         return []
     if name not in ambiguous_blocks:
-        return [unknown("unknown-block", span, "block", name, known)]
+        found = unknown("unknown-block", span, "block", name, known)
+        return [found if found.hint else replace(found, hint="a block of your own needs its file: --blocks FILE.py")]
     labels = tuple(Label(place, "defined here") for place in ambiguous_blocks[name])
     message = f"two of the files that are used here define `{name}` differently"
     return [Diagnostic("ambiguous", message, span, labels=labels, hint="rename one of them")]

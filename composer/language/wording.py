@@ -38,6 +38,11 @@ def _class(value: object) -> str:
     return "a block"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 tensor`, `2 tensors`."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def format_value(value: object) -> str:
     """Return a value as a recipe would write it."""
     match value:

@@ -23,7 +23,7 @@ from composer.train.loop import Result, fit
 from composer.train.losses import task_of
 from composer.train.progress import Display, display
 from composer.train.run import checkpoint as checkpoints
-from composer.train.run.folder import Build, compiled, create, folder_of, open_folder, refuse_changes
+from composer.train.run.folder import Build, compiled, create, folder_of, open_folder, rebuilt, refuse_changes
 from composer.train.settings import TrainSettings, load_settings, save_settings
 
 
@@ -108,6 +108,7 @@ def resume(
         The losses of the finished run, and its folder.
 
     Raises:
+        RecipeError: The recipe does not compile, such as for lack of your own blocks.
         TrainingError: The folder is not a run folder, all its steps are done, or a change would affect the result.
         Interrupted: The process was asked to stop; the run can be resumed.
 
@@ -142,7 +143,7 @@ def resume(
         raise TrainingError(
             f"{run} has already completed its {start.step} steps", hint="increase the number of steps to continue"
         )
-    model = build(folder.recipe.read_text(encoding="utf-8"))
+    model = rebuilt(folder, build)
     objective = objective_of(learnable(task_of(model)), tokenizer)
     text = objective.tokenize(content, path=text_path)
     save_settings(settings, folder.settings)

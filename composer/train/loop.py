@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from composer.language.wording import counted
 from composer.train import metrics
 from composer.train.accumulation import shares
 from composer.train.data.objectives import Objective
@@ -91,7 +92,7 @@ class Result:
     """Time spent in training steps, before and after interruptions."""
 
     def __str__(self) -> str:
-        return f"{self.step} steps in {self.seconds:.0f} s: validation {self.validation}"
+        return f"{counted(self.step, 'step')} in {self.seconds:.0f} s: validation {self.validation}"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))

@@ -63,7 +63,7 @@ class TrainSettings:
 
     def __post_init__(self) -> None:
         if self.optimizer not in OPTIMIZERS:
-            raise TrainingError(f"optimizer is {self.optimizer}; it must be {' or '.join(OPTIMIZERS)}")
+            raise TrainingError(f"`optimizer` is {self.optimizer}; it must be {' or '.join(OPTIMIZERS)}")
         for field in fields(self):
             if field.name != "optimizer":
                 check_range(field.name, getattr(self, field.name))
@@ -79,17 +79,16 @@ CHANGEABLE = frozenset({"steps", "log_every", "validate_every", "validation_batc
 
 def check_range(name: str, value: float) -> None:
     """Raise `TrainingError` if a setting is outside its range, infinite or NaN."""
-    shown = name.replace("_", " ")
     if name in AT_LEAST_ONE and not value >= 1:
-        raise TrainingError(f"{shown} is {value}; it must be at least 1")
+        raise TrainingError(f"`{name}` is {value}; it must be at least 1")
     if name in ABOVE_ZERO and not 0 < value < float("inf"):
-        raise TrainingError(f"{shown} is {value}; it must be a finite number above 0")
+        raise TrainingError(f"`{name}` is {value}; it must be a finite number above 0")
     if name in BELOW_ONE and not 0 <= value < 1:
-        raise TrainingError(f"{shown} is {value}; it must be at least 0 and below 1")
+        raise TrainingError(f"`{name}` is {value}; it must be at least 0 and below 1")
     if name == "min_lr_ratio" and not 0 <= value <= 1:
-        raise TrainingError(f"min lr ratio is {value}; it must be a fraction of the learning rate, from 0 to 1")
+        raise TrainingError(f"`{name}` is {value}; it must be a fraction of the learning rate, from 0 to 1")
     if not 0 <= value < float("inf"):
-        raise TrainingError(f"{shown} is {value}; it must be a finite number, at least 0")
+        raise TrainingError(f"`{name}` is {value}; it must be a finite number, at least 0")
 
 
 def save_settings(settings: TrainSettings, path: Path) -> None:

@@ -13,9 +13,10 @@ from composer.language.composition.override import Override, read_override
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import evaluate, evaluate_word
 from composer.language.expressions.parser import parse_expression
+from composer.language.wording import counted
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 from composer.weights.config_syntax import Config, ConfigReader, Constant, Setting
-from composer.weights.mapping import counted, entry_of
+from composer.weights.mapping import entry_of
 
 ABSENT: Any = object()
 DEEPEST = 16
@@ -130,7 +131,7 @@ def _unknown(config: Config, published: abc.Mapping[str, Any], source: Source, s
         key for key, value in leaves(published) if not config.speaks_of(key) and not (empty(value) and config.speaks_within(key))
     ]
     if extra:
-        message = f"the recipe does not map {counted(extra, 'key')} of this file: {', '.join(extra)}"
+        message = f"the recipe does not map {counted(len(extra), 'key')} of this file: {', '.join(extra)}"
         hint = "list them under `config` of the recipe's `checkpoints`: params, constants, or ignore"
         yield Diagnostic("config-unknown", message, place(source, extra[0]), labels=(Label(span, "not here"),), hint=hint)
 

@@ -81,12 +81,12 @@ class ConfigReader(Forms):
         """Return the mapping of a node."""
         if not isinstance(node, YamlMapping):
             if node is not None:
-                self.error("checkpoints-form", node.span, "config is a mapping with params, constants and ignore")
+                self.error("checkpoints-form", node.span, "`config` must be a mapping with params, constants and ignore")
             return Config((), (), ())
         self.keys(node, keys_of("config"), "config")
         params = self.entries(node.get("params"), "params are paths of the recipe, each with a key of config.json")
         constants = self.entries(node.get("constants"), "constants are keys of config.json, each with its allowed values")
-        ignored = self.items(node.get("ignore"), "`ignore` is a list of keys", "[initializer_range]")
+        ignored = self.items(node.get("ignore"), "`ignore` must be a list of keys", "[initializer_range]")
         return Config(
             tuple(self._setting(entry) for entry in params),
             tuple(self._constant(entry) for entry in constants),

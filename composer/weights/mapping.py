@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from composer.diagnostics import Diagnostic, Label, RecipeError
 from composer.language.unknown_names import unknown
+from composer.language.wording import counted
 from composer.language.yaml import nodes as document
-from composer.weights.name_patterns import folded
+from composer.weights.name_patterns import folded, without_numbers
 from composer.weights.rules import Rule, RuleReader, Rules
 from composer.weights.tensor_maps import TensorMap, TensorShape, shown
 
@@ -54,11 +55,18 @@ class WeightMap:
         extra = [name for name in found if name not in self.published and not rules.passes_over(name)]
         wrong: list[Diagnostic] = []
         if missing:
-            message = f"the checkpoint lacks {counted(missing, 'tensor')}: {folded(missing)}"
+            message = f"the checkpoint lacks {counted(len(missing), 'tensor')}: {folded(missing)}"
             wrong.append(Diagnostic("checkpoints-missing", message, rules.span))
-        if extra:
-            message = f"no rule covers {counted(extra, 'published tensor')}: {folded(extra)}"
-            hint = "write a rule for them, or list them under `ignore`"
+        covered = {without_numbers(name): move.rule for move in self.moves for name in move.theirs}
+        if beyond := [name for name in extra if without_numbers(name) in covered]:
+            message = f"the checkpoint has {counted(len(beyond), 'tensor')} of indices that the model lacks: {folded(beyond)}"
+            hint = "set the recipe's params to the checkpoint's sizes, such as its number of layers"
+            place = covered[without_numbers(beyond[0])].theirs.span
+            wrong.append(Diagnostic("checkpoints-unexpected", message, place, hint=hint))
+        if strange := [name for name in extra if without_numbers(name) not in covered]:
+            message = f"no rule covers {counted(len(strange), 'published tensor')}: {folded(strange)}"
+            them = "it" if len(strange) == 1 else "them"
+            hint = f"write a rule for {them}, or list {them} under `ignore`"
             wrong.append(Diagnostic("checkpoints-unexpected", message, rules.span, hint=hint))
         if len(found) < len(shapes):
             message = f"two published tensors have the same name after `{rules.strip_prefix}` and legacy names are replaced"
@@ -235,7 +243,7 @@ def _moves(rules: Rules, ours: Mapping[str, TensorShape]) -> tuple[list[TensorMa
     if bare := [name for name in ours if name not in by_rule]:
         used = {rule.ours.text for rule in by_rule.values()}
         idle = tuple(Label(rule.ours.span, "covers nothing") for rule in rules.rules if rule.ours.text not in used)
-        message = f"no rule covers {counted(bare, 'parameter')} of the model: {folded(bare)}"
+        message = f"no rule covers {counted(len(bare), 'parameter')} of the model: {folded(bare)}"
         wrong.append(Diagnostic("checkpoints-uncovered", message, rules.span, labels=idle))
     return list(moves.values()), wrong
 
@@ -252,8 +260,3 @@ def first_of_each(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     for each in diagnostics:
         firsts.setdefault((each.code, each.span.line, each.span.column), each)
     return list(firsts.values())
-
-
-def counted(names: Sequence[str], noun: str) -> str:
-    """Return the number of names with a noun: `1 tensor`, `2 tensors`."""
-    return f"{len(names)} {noun}{'s' * (len(names) != 1)}"

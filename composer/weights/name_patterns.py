@@ -122,9 +122,14 @@ def folded(names: Iterable[str]) -> str:
     """Return the names in one line; names that differ only in numbers become one with a count, and at most ten are shown."""
     kinds: dict[str, list[str]] = {}
     for name in names:
-        kinds.setdefault(re.sub(r"(?<=\.)\d+(?=\.)", "<n>", name), []).append(name)
+        kinds.setdefault(without_numbers(name), []).append(name)
     shown = [f"{kind} ({len(alike)})" if len(alike) > 1 else alike[0] for kind, alike in kinds.items()]
     return ", ".join(shown[:10]) + (f" and {len(shown) - 10} more" if len(shown) > 10 else "")
+
+
+def without_numbers(name: str) -> str:
+    """Return a name with `<n>` for each number between dots."""
+    return re.sub(r"(?<=\.)\d+(?=\.)", "<n>", name)
 
 
 def _tokens(text: str) -> list[str]:

@@ -47,7 +47,7 @@ class Forms:
         """Report every unknown key."""
         for entry in node:
             if (name := entry.key.text) not in known:
-                self.diagnostics.append(unknown("unknown-key", entry.key.span, f"key of a {what}", name, known))
+                self.diagnostics.append(unknown("unknown-key", entry.key.span, "key", name, known, of=f"a {what}"))
 
     def error(self, code: str, span: Span, message: str, *, hint: str = "") -> None:
         """Add a diagnostic."""

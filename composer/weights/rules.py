@@ -134,7 +134,7 @@ class RuleReader(Forms):
             ),
             tuple(
                 each
-                for item in self.items(value.get("ignore"), "`ignore` is a list of names", "[lm_head.weight]")
+                for item in self.items(value.get("ignore"), "`ignore` must be a list of names", "[lm_head.weight]")
                 if (each := self._pattern(item))
             ),
             tuple(
@@ -252,7 +252,7 @@ class RuleReader(Forms):
         head_dim, rotary_dim, layout = self._size(width, "head_dim"), node.get("rotary_dim"), node.get("ours")
         words = tuple(
             self.text(item, "a word of the choice is")
-            for item in self.items(node.get("of"), "the permuted pieces are a list", "of: [q, k]")
+            for item in self.items(node.get("of"), "the permuted pieces must be a list", "of: [q, k]")
         )
         for word in words:
             if word not in ours.alternatives:
@@ -291,7 +291,7 @@ class RuleReader(Forms):
     def _value(self, node: YamlNode, what: str) -> Any:
         """Return the value of an expression over params, or None if these are not known or after an error, which is reported."""
         if not isinstance(node, YamlScalar):
-            self.error("checkpoints-form", node.span, f"{what} is a number")
+            self.error("checkpoints-form", node.span, f"{what} must be a number")
             return None
         try:
             expression = parse_expression(node)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError
 from composer.weights.mapping import WeightMap, mapping, shapes_of
-from composer.weights.published_files import PublishedCheckpoint, type_of
+from composer.weights.published_files import ONE, PublishedCheckpoint, type_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -52,7 +52,7 @@ def save_published(model: Model, path: StrPath, model_type: str | None = None) -
 
     Args:
         model: A compiled recipe with `checkpoints:`.
-        path: The file to write.
+        path: The file to write, or a folder, in which it is called `model.safetensors`.
         model_type: The model type of transformers; by default, the only one for which the recipe has rules.
 
     Raises:
@@ -68,7 +68,8 @@ def save_published(model: Model, path: StrPath, model_type: str | None = None) -
     """
     from safetensors.torch import save_file
 
-    save_file(_map(model, model_type).save(model.state_dict()), Path(path), metadata={"format": "pt"})
+    file = Path(path) / ONE if Path(path).is_dir() else Path(path)
+    save_file(_map(model, model_type).save(model.state_dict()), file, metadata={"format": "pt"})
 
 
 def _fill(model: Model, tensors: Mapping[str, Tensor], model_type: str | None) -> None:

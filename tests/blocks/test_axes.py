@@ -101,6 +101,8 @@ def test_groupnorm_is_torch_s(groups):
     ("node", "said"),
     [
         ("type: mean, axis: width", "width: [batch, time, 6] has no axis `width`"),
+        ("type: mean, axis: tiem", "tiem: [batch, time, 6] has no axis `tiem`"),
+        ("type: concat, axis: tiem", "tiem: [batch, time, 6] has no axis `tiem`"),
         ("type: select, axis: last, index: 6", "6: index 6 is out of range for an axis of 6"),
         ("type: split, into: [a, b, c, d]", "[a, b, c, d]: an axis of 6 cannot be split into 4 equal pieces"),
         ("type: split, into: [a, b], sizes: [1, 2]", "[1, 2]: the sizes add up to 3, and the axis has 6"),

@@ -52,3 +52,8 @@ def test_a_file_that_cannot_be_imported_is_refused(
     done = arco("import", "config.json", "-o", "mine.yaml", *words)
     assert (done.code, done.out) == (code, "") and says in done.err
     assert not (tmp_path / "mine.yaml").exists()
+
+
+def test_a_configuration_that_is_not_there_cannot_be_read(arco: Arco) -> None:
+    """So the command ends with 2, as others do."""
+    assert arco("import", "nothere.json") == (2, "", "arco: nothere.json: there is no such file\n")

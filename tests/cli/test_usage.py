@@ -20,8 +20,9 @@ MISTAKES = [
     ("check gpt2 --formt=concise", "arco check: unknown option --formt=concise", "did you mean --format?"),
     ("check gpt2 --set", "arco check: --set: expected one argument", "`arco check -h` shows the usage"),
     ("show gpt2 llama3", "arco show: unexpected argument llama3", "`arco show -h` lists its arguments"),
-    ("check gpt", "arco: gpt: there is no recipe called `gpt`", "did you mean gpt2?"),
-    ("show nothing", "arco: nothing: there is no recipe called `nothing`", "`arco list` lists all recipes"),
+    ("check gpt", "arco: gpt: there is no such recipe", "did you mean gpt2 or gpt_mini?"),
+    ("check gpt2 -x", "arco check: unknown option -x", "`arco check -h` lists its arguments"),
+    ("show nothing", "arco: nothing: there is no such recipe", "`arco list` lists all recipes"),
     ("summary gpt2 --at tim=5", "arco summary: --at tim=5: there is no axis called `tim`", "did you mean time?"),
     ("summary gpt2 --at size=5", "arco summary: --at size=5: there is no axis called `size`", "known here: batch, time"),
     ("summary gpt2 --at time", "arco summary: --at time: a length is an integer of at least 1", "for example, --at time=512"),
@@ -71,6 +72,7 @@ def test_wrong_usage_is_one_line_and_a_hint(words: str, message: str, hint: str,
 def test_missing_files_are_named(arco: Arco) -> None:
     """Texts, recipes and runs that are not there."""
     assert arco("train", "gpt2", "--data", "no.txt") == (2, "", "arco: cannot read no.txt: no such file or directory\n")
+    assert arco("check", ".") == (2, "", "arco: .: this is a folder, not a file\n")
     assert arco("check", "no.yaml") == (2, "", "arco: no.yaml: there is no such file\n")
     assert arco("generate", "no_run") == (
         2,
@@ -87,7 +89,7 @@ def test_missing_files_are_named(arco: Arco) -> None:
 def test_a_file_beside_is_offered(arco: Arco, tmp_path: Path) -> None:
     """Where its ending was left out."""
     (tmp_path / "mine.yaml").write_text("recipe: mine\nextends: gpt2\n", encoding="utf-8")
-    told = "arco: mine: there is no recipe called `mine`\n  = did you mean mine.yaml?\n"
+    told = "arco: mine: there is no such recipe\n  = did you mean mine.yaml?\n"
     assert arco("check", "mine") == arco("draw", "mine") == (2, "", told)
     assert arco("check", "mine.yaml").code == 0
     told = f"arco: {Path('sub', 'other')}: there is no such file\n  = did you mean {Path('sub', 'other.yaml')}?\n"

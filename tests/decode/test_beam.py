@@ -90,9 +90,9 @@ def until(tokens, stop):
 
 def test_what_cannot_be_searched_is_refused():
     """With the numbers in it."""
-    with pytest.raises(DecodeError, match="num_beams is 0"):
+    with pytest.raises(DecodeError, match="`num_beams` is 0"):
         Search(num_beams=0)
-    with pytest.raises(DecodeError, match="length penalty is nan"):
+    with pytest.raises(DecodeError, match="`length_penalty` is nan"):
         Search(length_penalty=float("nan"))
     with pytest.raises(DecodeError, match="prompt is empty"):
         beam_search(Table(), [[]], Search())

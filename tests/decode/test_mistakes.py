@@ -112,7 +112,7 @@ def test_a_session_keeps_no_negative_length(model):
         ({}, "the model also reads `source`, which is not in `encoder_inputs`"),
         ({"sourc": IDS}, "the model has no input `sourc` besides `target`"),
         ({"source": IDS, "target": IDS}, "the model has no input `target` besides `target`"),
-        ({"source": IDS[:1]}, "`source` has 1 rows for 2 prompts"),
+        ({"source": IDS[:1]}, "`source` has 1 row for 2 prompts"),
     ],
 )
 def test_what_stands_beside_the_text_is_what_the_model_reads(encoder_inputs, message):

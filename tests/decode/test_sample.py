@@ -84,8 +84,8 @@ def test_drawn_tokens_occur_as_often_as_their_probability_says():
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [({"temperature": -0.1}, "temperature is -0.1"), ({"temperature": math.nan}, "temperature is nan"),
-     ({"top_k": 0}, "top-k is 0"), ({"top_p": 1.1}, "top-p is 1.1"), ({"top_p": math.nan}, "top-p is nan")],
+    [({"temperature": -0.1}, "`temperature` is -0.1"), ({"temperature": math.nan}, "`temperature` is nan"),
+     ({"top_k": 0}, "`top_k` is 0"), ({"top_p": 1.1}, "`top_p` is 1.1"), ({"top_p": math.nan}, "`top_p` is nan")],
 )  # fmt: skip
 def test_a_way_to_sample_that_means_nothing_is_refused(wrong, message):
     """With the number in it."""

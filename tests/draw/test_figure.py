@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,6 +103,30 @@ def test_an_option_that_there_is_not_is_refused() -> None:
     """It is not passed over in silence."""
     with pytest.raises(TypeError, match="unknown option: color; the options are theme, open,"):
         composer.load("gpt2").draw(color="red")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("level", "options", "says", "hint"),
+    [
+        ("ful", {}, "level: there is no `ful`", "did you mean full?"),
+        ("block", {"theme": "drak"}, "theme: there is no `drak`", "did you mean dark?"),
+        ("block", {"engine": "neato"}, "engine: there is no `neato`", "choose from structured, dot"),
+    ],
+)
+def test_a_value_that_there_is_not_is_refused(level: Any, options: Any, says: str, hint: str) -> None:
+    """As on the command line."""
+    with pytest.raises(NotDrawn) as no:
+        composer.load("gpt_mini").draw(level, **options)
+    assert (no.value.message, no.value.hint) == (says, hint)
+
+
+def test_a_format_and_an_ending_that_disagree_are_refused(tmp_path: Path) -> None:
+    """No PNG is called x.svg."""
+    figure = composer.load("gpt_mini").draw()
+    with pytest.raises(NotDrawn, match=r"x\.svg ends like a file of svg, but the format is png"):
+        figure.save(tmp_path / "x.svg", "png")
+    figure.save(tmp_path / "x.txt", "svg")
+    assert [file.name for file in tmp_path.iterdir()] == ["x.txt"]
 
 
 def test_notebooks_show_recipes() -> None:

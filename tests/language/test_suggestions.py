@@ -66,10 +66,12 @@ def test_a_word_like_no_name_gets_no_offer() -> None:
         ("atention", "attention"),
         ("rsmnorm", "rmsnorm"),
         ("moe", "moe"),
+        ("emb", "embedding"),
+        ("rot", "rotary"),
     ],
 )
 def test_usual_slips(word: str, first: str) -> None:
-    """Capitals, a lost letter, two letters swapped."""
+    """Capitals, a lost letter, two letters swapped, only the beginning."""
     assert suggest(word, CATALOG)[0] == first
 
 

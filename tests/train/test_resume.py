@@ -9,9 +9,11 @@ import threading
 import pytest
 import torch
 
+import composer
 from composer.train import Interrupted, RunFolder, TrainingError, resume, train
 from composer.train.interrupt import stop_requests
 from composer.train.run import checkpoint as checkpoints
+from composer.train.run.folder import rebuilt
 
 RECIPE = "composer: 1\nname: small\ntask: causal_lm\n"
 TIMES = ("seconds", "tokens_per_second")
@@ -162,3 +164,15 @@ def test_a_run_outside_the_main_thread_hears_no_signals():
     thread.start()
     thread.join()
     assert heard == [False]
+
+
+def test_a_run_without_its_own_blocks_names_its_recipe(tmp_path):
+    """And what the blocks are given by."""
+    text = 'recipe: own\ninputs: {x: "float[batch, time, 8]"}\ngraph:\n  a: {type: zigzag_of_mine}\n'
+    run = RunFolder(tmp_path)
+    run.recipe.write_text(text, encoding="utf-8")
+    with pytest.raises(composer.RecipeError) as error:
+        rebuilt(run, lambda recipe: composer.load(recipe).compile(device="meta"))
+    (found,) = error.value.diagnostics
+    assert (found.code, found.span.source.name, found.span.line) == ("unknown-block", str(run.recipe), 4)
+    assert found.hint == "a block of your own needs its file: --blocks FILE.py"

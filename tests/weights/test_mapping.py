@@ -242,6 +242,21 @@ def test_what_the_checkpoint_lacks_or_has_too_much_is_listed() -> None:
     ]
 
 
+def test_a_checkpoint_of_more_layers_is_told_apart_from_one_without_rules() -> None:
+    """The rules cover its tensors, but the model lacks the layers."""
+    made = rules("l.<i>.w: h.<i>.w", l__0__w=(2,))
+    deeper, strange = made.check({"h.0.w": (2,), "h.1.w": (2,), "h.2.w": (2,), "h.2.b": (2,)})
+    assert (deeper.code, deeper.message) == (
+        "checkpoints-unexpected",
+        "the checkpoint has 2 tensors of indices that the model lacks: h.<n>.w (2)",
+    )
+    assert deeper.hint == "set the recipe's params to the checkpoint's sizes, such as its number of layers"
+    assert (strange.message, strange.hint) == (
+        "no rule covers 1 published tensor: h.2.b",
+        "write a rule for it, or list it under `ignore`",
+    )
+
+
 def test_a_rule_that_is_wrong_in_every_layer_is_told_once() -> None:
     """The first layer stands for all."""
     made = rules("l.<i>.w: h.<i>.w", l__0__w=(2,), l__1__w=(2,))

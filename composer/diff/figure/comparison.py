@@ -10,12 +10,12 @@ from composer.atomic_files import StrPath
 from composer.diff.changes import DifferenceData
 from composer.diff.figure.html import html
 from composer.diff.figure.layout import annotated_scene
-from composer.draw.build.levels import Level
+from composer.draw.build.levels import LEVELS, Level
 from composer.draw.export.formats import figure_formats, write
 from composer.draw.export.svg import svg
-from composer.draw.figure import check_width
+from composer.draw.figure import check_choice, check_width
 from composer.draw.scene import Scene
-from composer.draw.style.themes import ThemeName
+from composer.draw.style.themes import THEMES, ThemeName
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,5 +63,7 @@ class Comparison:
 
 def draw(difference: DifferenceData, level: Level = "block", *, theme: ThemeName = "light", width: str = "") -> Comparison:
     """Return the figure of a difference."""
+    check_choice("level", level, LEVELS)
+    check_choice("theme", theme, tuple(THEMES))
     check_width(width)
     return Comparison(annotated_scene(difference, level), difference, level, theme, width)

@@ -98,13 +98,16 @@ def figure_formats() -> tuple[str, ...]:
 
 
 def write(page: Page, path: Path, format: str | None = None) -> None:
-    """Write a file; its format is that of the name's ending.
+    """Write a file; its format is by default that of the name's ending.
 
     Raises:
         Missing: if a program or a package is needed that is not installed; an SVG is then written instead.
-        NotDrawn: if the ending is not that of a format in which the drawing can be written.
+        NotDrawn: if the ending is not that of a format in which the drawing can be written, or of another than is asked for.
     """
-    format = format or format_of(path.name)
+    ending = format_of(path.name)
+    if format and ending and ending != format:
+        raise NotDrawn(f"{path.name} ends like a file of {ending}, but the format is {format}", "give only one of them")
+    format = format or ending
     if format not in page.formats:
         endings = [ending for one in page.formats for ending in FORMATS[one].endings]
         raise NotDrawn(f"{path.name} does not end in a supported format", f"use one of {', '.join(endings)}")

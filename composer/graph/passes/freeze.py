@@ -118,9 +118,11 @@ class _Freezer:
                     f"{' → '.join(path)} is a cycle",
                     _place(wires[-1][1], wires[-1][0]),
                     labels=tuple(Label(_place(w, n), f"reads {n}") for n, w in wires[:-1]),
-                    hint="an earlier pass can be read inside a repeat: layers(layer - 1)"
-                    if len(path) > 2
-                    else f"`{first.name}` reads itself",
+                    hint=f"`{first.name}` reads itself"
+                    if len(path) == 2
+                    else "an earlier pass can be read inside a repeat: layers(layer - 1)"
+                    if _in_repeat(builder)
+                    else "remove one of these edges",
                 )
             )
             raise
@@ -220,6 +222,11 @@ def _place(wire: Wire, name: str) -> Span:
     """Return where a wire names a node."""
     places = (span for ref, span in zip(wire.refs, wire.spans, strict=False) if ref.node == name)
     return next(places, wire.span)
+
+
+def _in_repeat(graph: GraphBuilder) -> bool:
+    holder = graph.holder
+    return holder is not None and (holder.passes is not None or _in_repeat(holder.home))
 
 
 def _read(graph: GraphBuilder) -> dict[str, NodeBuilder]:

@@ -15,7 +15,7 @@ from composer.language.expressions.parser import ExpressionError, parse_expressi
 from composer.language.recipe.definitions import with_definitions
 from composer.language.recipe.keys import KEYS, keys_of, kind_of_node
 from composer.language.recipe.losses import UNTYPED
-from composer.language.unknown_names import unknown
+from composer.language.unknown_names import quoted, unknown
 from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
 
@@ -118,7 +118,7 @@ class Locator:
             yield from self._in_node(more, param.get("default"), None)
         else:
             raise OverrideError(
-                unknown("unknown-path", more[0].span, f"key of the param {name.text}", more[0].text, keys_of("param"))
+                unknown("unknown-path", more[0].span, "key", more[0].text, keys_of("param"), of=f"the param {name.text}")
             )
 
     def _in_losses(self, rest: list[YamlScalar], losses: YamlMapping) -> Iterator[YamlScalar]:
@@ -170,9 +170,9 @@ class Locator:
 
     def _unknown_in_node(self, key: YamlScalar, node: YamlMapping, part: type[Part] | None) -> Diagnostic:
         if part is not None:
-            return unknown("unknown-field", key.span, f"field of {part.kind}", key.text, [*fields(part), *keys_of("node")])
+            return unknown("unknown-field", key.span, "field", key.text, [*fields(part), *keys_of("node")], of=part.kind)
         known = [*(entry.key.text for entry in mapping(node.get("graph"))), *keys_of(kind_of_node(node) or "group")]
-        return unknown("unknown-path", key.span, "node or key here", key.text, known)
+        return unknown("unknown-path", key.span, "node or key", key.text, known)
 
     def _in_names(self, rest: list[YamlScalar], value: YamlNode | None, what: str) -> Iterator[YamlScalar]:
         for step in rest:
@@ -240,15 +240,15 @@ class Locator:
         flag = word and value.text in BOOLEANS
         number = isinstance(expression, Number)
         if kind in ("int", "float") and word:
-            raise OverrideError(Diagnostic("not-a-number", f"{name.text} is a number, but {value.text} is not", value.span))
+            raise OverrideError(Diagnostic("not-a-number", f"{name.text} must be a number, not {quoted(value.text)}", value.span))
         if kind == "bool" and ((word and not flag) or number):
             raise OverrideError(
                 Diagnostic(
-                    "not-a-boolean", f"{name.text} is a boolean, but {value.text} is not", value.span, hint="true or false"
+                    "not-a-boolean", f"{name.text} must be a boolean, not {quoted(value.text)}", value.span, hint="true or false"
                 )
             )
         if kind == "str" and (number or flag):
-            raise OverrideError(Diagnostic("not-a-string", f"{name.text} is a string, but {value.text} is not", value.span))
+            raise OverrideError(Diagnostic("not-a-string", f"{name.text} must be a string, not {quoted(value.text)}", value.span))
 
 
 def _typed_loss(loss: YamlMapping) -> YamlMapping:

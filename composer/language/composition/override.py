@@ -18,8 +18,8 @@ IN_PYTHON = "overrides"
 _KEY = "_: "
 """The key that precedes the value while it is read."""
 
-Overrides: TypeAlias = "TypingMapping[str, Any] | Iterable[str] | None"
-"""Overrides: a mapping from path to value, or `PATH=VALUE` as on the command line."""
+Overrides: TypeAlias = "TypingMapping[str, Any] | Iterable[str] | str | None"
+"""Overrides: a mapping from path to value, or one or several `PATH=VALUE` as on the command line."""
 
 
 class OverrideError(Exception):
@@ -53,7 +53,7 @@ def read_overrides(overrides: Overrides) -> tuple[Override, ...]:
     """
     if isinstance(overrides, TypingMapping):
         return tuple(read_override(f"{path}={to_text(value)}", IN_PYTHON) for path, value in overrides.items())
-    return tuple(map(read_override, overrides or ()))
+    return tuple(map(read_override, [overrides] if isinstance(overrides, str) else overrides or ()))
 
 
 def read_override(text: str, origin: str = ON_COMMAND_LINE) -> Override:

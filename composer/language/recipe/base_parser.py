@@ -80,7 +80,7 @@ class BaseParser:
             return ()
         if isinstance(node, YamlMapping):
             return node.entries
-        self.error("value-form", node.span, f"`{key}` is a mapping", hint=f"{key}: with one name on each line below it")
+        self.error("value-form", node.span, f"`{key}` must be a mapping", hint=f"{key}: with one name on each line below it")
         return ()
 
     def keys(self, entries: Iterable[YamlEntry], known: Sequence[str], what: str, also: Sequence[str] = ()) -> None:
@@ -88,7 +88,7 @@ class BaseParser:
         for entry in entries:
             if entry.key.text not in known:
                 offered = known if not suggest(entry.key.text, also) else (*known, *also)
-                self.unknown("unknown-key", entry.key.span, f"key of {what}", entry.key.text, offered)
+                self.unknown("unknown-key", entry.key.span, "key", entry.key.text, offered, of=what)
 
     def declares(self, key: YamlScalar, what: str, reserved: Set[str] = WORDS) -> bool:
         """Return whether a key can be the name of something new; why it cannot is reported."""
@@ -113,10 +113,10 @@ class BaseParser:
 
     # -- what is wrong
 
-    def unknown(self, code: str, span: Span, what: str, name: str, known: Iterable[str]) -> None:
+    def unknown(self, code: str, span: Span, what: str, name: str, known: Iterable[str], *, of: str = "") -> None:
         """Report a name that does not exist, unless it could not be read."""
         if UNREADABLE not in name:
-            self.diagnostics.append(unknown(code, span, what, name, known))
+            self.diagnostics.append(unknown(code, span, what, name, known, of=of))
 
     def error(self, code: str, span: Span, message: str, *, hint: str = "", labels: tuple[Label, ...] = ()) -> None:
         """Report a mistake."""

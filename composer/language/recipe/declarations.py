@@ -53,7 +53,7 @@ def _long_param(reader: BaseParser, name: YamlScalar, node: YamlMapping) -> Para
             type_ = kind.text
         else:
             reader.unknown("unknown-param-type", kind.span, "type of param", kind.text, TYPES)
-    default, flag = node.get("default"), reader.scalar(node.get("required"), "`required` is a boolean")
+    default, flag = node.get("default"), reader.scalar(node.get("required"), "`required` must be a boolean")
     required = flag is not None and BOOLEANS.get(flag.text, False)
     if flag is not None and flag.text not in BOOLEANS:
         hint = "`required: true`, or leave it out"

@@ -62,7 +62,7 @@ class GraphParser:
                 written = self.reader.expression(node)
                 return BlockChoice(written.expression, node.span) if written else None
             case YamlList():
-                self.reader.error("node-form", node.span, "a node is a block, not a list", hint="write {type: …}")
+                self.reader.error("node-form", node.span, "a node must be a block, not a list", hint="write {type: …}")
                 return None
         match kind_of_node(node):
             case "repeat":
@@ -155,7 +155,7 @@ class GraphParser:
                 yield FieldEntry(key.text, key.span, self._written(value, part, key.text))
             else:
                 offered = [*known, *(OPTIONS if is_node(part) else ())]
-                self.reader.unknown("unknown-field", key.span, f"field of {part.kind}", key.text, offered)
+                self.reader.unknown("unknown-field", key.span, "field", key.text, offered, of=part.kind)
 
     def _missing(self, node: YamlMapping, part: type[Part], kind: YamlScalar) -> None:
         """Report the required fields that are missing, except for those that a misspelled one is likely to mean."""
@@ -181,7 +181,7 @@ class GraphParser:
                 return TextValue(scalar.text, scalar.span) if scalar else None
             case ListOf():
                 if not isinstance(node, YamlList):
-                    self.reader.error("value-form", node.span, f"`{name}` is a list", hint=f"{name}: [first, second]")
+                    self.reader.error("value-form", node.span, f"`{name}` must be a list", hint=f"{name}: [first, second]")
                     return None
                 items = [self._read_as(form.item, item, name) for item in node.items]
                 return ListValue(tuple(item for item in items if item is not None), node.span)

@@ -27,7 +27,7 @@ def losses(graphs: GraphParser, node: YamlNode | None, task: str) -> Iterator[Lo
             continue
         if not isinstance(value, YamlMapping):
             hint = f"{name.text}: {{in: node}} or {{type: cross_entropy, in: node, target: labels}}"
-            reader.error("value-form", value.span, "a loss is a mapping", hint=hint)
+            reader.error("value-form", value.span, "a loss must be a mapping", hint=hint)
         yield LossDecl(name.text, name.span, _loss(graphs, name, value) if isinstance(value, YamlMapping) else None)
 
 
@@ -49,11 +49,17 @@ def _loss(graphs: GraphParser, name: YamlScalar, node: YamlMapping) -> UseDecl |
     part = library[kind.text]
     edges = _edges(reader, node, part)
     if "input" in ports(part) and "input" not in edges:
-        reader.error("missing-key", name.span, f"the loss `{name.text}` has no input", hint="in: node")
+        hint = "in: {input: node, …}" if isinstance(node.get("in"), YamlMapping) else "in: node"
+        reader.error("missing-key", name.span, f"the loss `{name.text}` has no input", hint=hint)
         return None
     keys = {*keys_of("loss"), *ports(part), *fields(part)}
     strange = [each for each in node if each.key.text not in keys]
     reader.keys(strange, tuple(fields(part)), f"the loss {kind.text}", also=(*keys_of("loss"), *ports(part)))
+    missing = [port for port, mark in ports(part).items() if mark == "" and port not in edges]
+    if missing and not strange:
+        hint = f"write it beside `in`: {', '.join(f'{port}: …' for port in missing)}" if "in" in node else f"{missing[0]}: …"
+        reader.error("missing-port", name.span, f"port {missing[0]} of {kind.text} is not connected", hint=hint)
+        return None
     given = YamlEntry(YamlScalar("in", node.span), YamlMapping(tuple(edges.values()), node.span))
     own = (each for each in node if each.key.text in fields(part))
     use = graphs.use(YamlMapping((YamlEntry(YamlScalar("type", kind.span), kind), given, *own), node.span))

@@ -36,7 +36,7 @@ def _edges(reader: BaseParser, node: YamlNode, part: type[Part] | None) -> Itera
     for entry in node:
         port = entry.key
         if part is not None and port.text not in (known := ports(part)):
-            reader.unknown("unknown-port", port.span, f"port of {part.kind}", port.text, known)
+            reader.unknown("unknown-port", port.span, "port", port.text, known, of=part.kind)
         elif part is not None or reader.declares(port, "an input", WORDS - {"input"}):
             yield EdgeDecl(port.text, port.span, reader.references(entry.value))
 

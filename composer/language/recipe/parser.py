@@ -80,7 +80,7 @@ def _name(reader: BaseParser, node: YamlNode | None) -> YamlScalar | None:
 
 
 def _language(reader: BaseParser, node: YamlNode | None) -> None:
-    version = reader.scalar(node, "the language's version is a number")
+    version = reader.scalar(node, "the language's version must be a number")
     if version is None or version.text == str(LANGUAGE):
         return
     newer = version.text.isdigit() and int(version.text[:9]) > LANGUAGE

@@ -12,6 +12,7 @@ from composer.language.unknown_names import quoted
 from composer.language.yaml.nodes import YamlScalar
 
 TYPE = re.compile(r"\s*(int|float|bool)\s*\[(.*)\]\s*(\?)?\s*", re.DOTALL)
+MISSING_COMMA = re.compile(r"(\w+)\s+(\w+)(?:\s+\w+)*")
 
 
 def type_of(reader: BaseParser, scalar: YamlScalar) -> TypeDecl | None:
@@ -29,6 +30,10 @@ def type_of(reader: BaseParser, scalar: YamlScalar) -> TypeDecl | None:
         start += len(piece) + 1
         if text == "..." and not axes and not leading:
             leading = True
+        elif missing := MISSING_COMMA.fullmatch(text):
+            hint = f"{match[1]}[{', '.join(' '.join(axes_of(match[2])).split())}]"
+            message = f"a comma is missing between `{missing[1]}` and `{missing[2]}`"
+            reader.error("bad-type", scalar.part(place, place + len(text)), message, hint=hint)
         elif (axis := reader.expression(YamlScalar(text, scalar.part(place, place + len(text))))) is not None:
             axes.append(axis.expression)
     dtype: Any = match[1]

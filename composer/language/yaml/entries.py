@@ -64,7 +64,7 @@ def _after(nodes: Sequence[YamlNode | None], place: int) -> int:
 def _wrong(key: YamlNode, value: YamlNode | None, kept: dict[str, YamlScalar]) -> Diagnostic | None:
     """Return what is wrong with a key or its value."""
     if not isinstance(key, YamlScalar):
-        return Diagnostic("key-not-text", "a key is a string, not a list or a mapping", key.span)
+        return Diagnostic("key-not-text", "a key must be a string, not a list or a mapping", key.span)
     if is_empty(key):
         return Diagnostic("empty-key", "a key is missing before this", key.span)
     if key.text == MERGE and key.plain:

@@ -41,7 +41,7 @@ def read(source: Source) -> Document:
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         diagnostics.append(explain(error, source, builder.stop()))
     if root is not None and not isinstance(root, YamlMapping):
-        diagnostics.append(Diagnostic("not-a-mapping", "a recipe is a mapping: lines of `key: value`", root.span))
+        diagnostics.append(Diagnostic("not-a-mapping", "a recipe must be a mapping: lines of `key: value`", root.span))
     if root is None and not diagnostics:
         diagnostics.append(Diagnostic("empty-recipe", "the recipe is empty", Span(source, 1, 1, 1, 1)))
     diagnostics.sort(key=lambda each: (each.span.line, each.span.column))

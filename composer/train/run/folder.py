@@ -6,12 +6,13 @@ import difflib
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torch import nn
 
 from composer.atomic_files import StrPath
+from composer.diagnostics import Diagnostic, RecipeError, Source
 from composer.train.data.text import TextData
 from composer.train.data.tokenizers import Tokenizer, load_tokenizer, save_tokenizer
 from composer.train.errors import TrainingError
@@ -123,6 +124,7 @@ def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | Non
 
     Raises:
         TrainingError: The folder is not a run folder, or the checkpoint is missing or damaged.
+        RecipeError: The recipe does not compile, such as for lack of your own blocks.
 
     Examples:
         >>> import composer
@@ -140,9 +142,34 @@ def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | Non
     """
     run = open_folder(Path(path))
     saved = checkpoints.load(folder_of(run, checkpoint))
-    model = (build or compiled)(run.recipe.read_text(encoding="utf-8"))
+    model = rebuilt(run, build or compiled)
     model.load_state_dict(dict(saved.model))
     return Trained(model.eval(), load_tokenizer(run.tokenizer), load_settings(run.settings), saved.step)
+
+
+def rebuilt(run: RunFolder, build: Build) -> nn.Module:
+    """Return the model of the recipe in a run folder, with its initial weights.
+
+    Raises:
+        RecipeError: The recipe does not compile, such as for lack of the user's own blocks; mistakes are located in its file.
+    """
+    text = run.recipe.read_text(encoding="utf-8")
+    try:
+        return build(text)
+    except RecipeError as error:
+        file = Source(str(run.recipe), text)
+        raise RecipeError([_located(each, file) for each in error.diagnostics]) from None
+
+
+def _located(found: Diagnostic, file: Source) -> Diagnostic:
+    """Return a diagnostic of a file's text as one of the file."""
+    span, labels = found.span, found.labels
+    if span.source.text == file.text:
+        span = replace(span, source=file)
+    moved = (
+        replace(each, span=replace(each.span, source=file)) if each.span.source.text == file.text else each for each in labels
+    )
+    return replace(found, span=span, labels=tuple(moved))
 
 
 def folder_of(run: RunFolder, checkpoint: str | None) -> Path:

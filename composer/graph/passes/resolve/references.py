@@ -172,7 +172,7 @@ class References:
         step, known = steps[0], _outputs(node)
         if len(steps) > 1 or step.name not in known:
             bad = steps[1] if step.name in known else step
-            self.report.diagnostics.append(unknown("unknown-port", bad.span, f"output of {node.part.kind}", bad.name, known))
+            self.report.diagnostics.append(unknown("unknown-port", bad.span, "output", bad.name, known, of=node.part.kind))
             raise StopExpansion
         if step.name == next(iter(known)):
             return ""
