@@ -21,14 +21,21 @@ class RNN(Recurrent, kind="rnn"):
 
     title = "RNN"
     paper = Paper("Finding Structure in Time", "Cognitive Science 14 (1990)")
-    inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]"}
+    inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]", "valid?": "bool[batch, time]"}
     outputs = {"y": "float[batch, time, hidden]", "h?": "float[batch, layers, hidden]"}
     carry = {"h": "float[batch, layers, hidden]"}
 
-    def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None) -> Any:
-        run = torch.rnn_relu if self.activation == "relu" else torch.rnn_tanh
-        before, weights = self.before("h", h, x), self.parameters_in_order()
-        y, h = run(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
+    def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, valid: torch.Tensor | None = None) -> Any:
+        before = self.before("h", h, x)
+        if valid is None:
+            run, weights = torch.rnn_relu if self.activation == "relu" else torch.rnn_tanh, self.parameters_in_order()
+            y, h = run(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
+        else:
+            y, h = self.padded(x, valid, before)
         h = h.transpose(0, 1)  # [B, layers · directions, hidden]
         store_carry(self, x.shape[1], h=h)
         return (y, h) if "h" in self.requested_outputs else y
+
+    def one_direction(self: Any, x: torch.Tensor, h: torch.Tensor, weights: list[torch.Tensor], padding: torch.Tensor) -> Any:
+        run = torch.rnn_relu if self.activation == "relu" else torch.rnn_tanh
+        return run(x, h, weights, True, 1, 0.0, self.training, False, True)
