@@ -14,6 +14,9 @@ class RNN(Recurrent, kind="rnn"):
 
     With `biases: one` there is no b_hh. The input and output `h` hold the states of all layers and directions, those of one
     layer next to each other.
+
+    At padding, where `valid` is false, the state stays and y is zero, wherever in a row it is: the output `h` holds the state
+    after the last valid position, and that of the backward direction after the first.
     """
 
     activation: Literal["tanh", "relu"] = "tanh"

@@ -215,17 +215,21 @@ inputs: {tokens: "int[batch, time]", valid: "bool[batch, time]?"}
 graph:
   embed: {type: embedding, vocab: 11, dim: 5}
   states: {type: gru, hidden: 6, bidirectional: true, in: {valid: valid}}
-  pool: {type: pool, mode: MODE, in: {valid: valid}}
+  POOL
   head: {type: linear, out: 3}
 outputs: {logits: head}
 """
 
 
-@pytest.mark.parametrize("mode", ["first", "last", "mean", "max"])
+POOLS = [f"pool: {{type: pool, mode: {mode}, in: {{valid: valid}}}}" for mode in ("first", "last", "mean", "max")]
+POOLS.append('ends: {type: rearrange, pattern: "batch states hidden -> batch (states hidden)", in: states.h}')
+
+
+@pytest.mark.parametrize("pool", POOLS)
 @torch.no_grad()
-def test_a_row_of_a_classifier_is_the_row_alone(mode: str) -> None:
+def test_a_row_of_a_classifier_is_the_row_alone(pool: str) -> None:
     """Whatever the batch around it is padded to."""
-    model = composer.load(CLASSIFIER.replace("MODE", mode)).compile(seed=0).double().eval()
+    model = composer.load(CLASSIFIER.replace("POOL", pool)).compile(seed=0).double().eval()
     tokens = torch.randint(11, (B, T), generator=torch.Generator().manual_seed(0))
     for name in ("right", "left", "between"):
         valid = torch.tensor(MASKS[name], dtype=torch.bool)
