@@ -16,8 +16,8 @@ class GRU(Recurrent, kind="gru"):
     The weights of r, z and n are stacked in one matrix, in this order. The equations are torch's: the paper multiplies h' by r
     before the map, and swaps z and 1 - z. With `biases: one` there are no b_hz, b_hr and b_hn.
 
-    At padding, where `valid` is false, the state stays and y is zero, wherever in a row it is: the output `h` holds the state
-    after the last valid position, and that of the backward direction after the first.
+    At padding, where `valid` is false, the state stays and y is zero, wherever in a row it is. The output `h` then holds the
+    state after the last valid position and, for the backward direction, that after the first.
     """
 
     title = "GRU"

@@ -16,8 +16,8 @@ class LSTM(Recurrent, kind="lstm"):
     The weights of i, f, g and o are stacked in one matrix, in this order, as in torch. With `biases: one` there is no d. The
     paper has no forget gate f, which was added in 2000.
 
-    At padding, where `valid` is false, the states stay and y is zero, wherever in a row it is: the outputs `h` and `c` hold the
-    states after the last valid position, and those of the backward direction after the first.
+    At padding, where `valid` is false, the states stay and y is zero, wherever in a row it is. The outputs `h` and `c` then hold
+    the states after the last valid position and, for the backward direction, those after the first.
     """
 
     title = "LSTM"

@@ -15,8 +15,8 @@ class RNN(Recurrent, kind="rnn"):
     With `biases: one` there is no b_hh. The input and output `h` hold the states of all layers and directions, those of one
     layer next to each other.
 
-    At padding, where `valid` is false, the state stays and y is zero, wherever in a row it is: the output `h` holds the state
-    after the last valid position, and that of the backward direction after the first.
+    At padding, where `valid` is false, the state stays and y is zero, wherever in a row it is. The output `h` then holds the
+    state after the last valid position and, for the backward direction, that after the first.
     """
 
     activation: Literal["tanh", "relu"] = "tanh"
@@ -40,5 +40,12 @@ class RNN(Recurrent, kind="rnn"):
         return (y, h) if "h" in self.requested_outputs else y
 
     def one_direction(self: Any, x: torch.Tensor, h: torch.Tensor, weights: list[torch.Tensor], padding: torch.Tensor) -> Any:
-        run = torch.rnn_relu if self.activation == "relu" else torch.rnn_tanh
-        return run(x, h, weights, True, 1, 0.0, self.training, False, True)
+        """With `relu`, give x one more channel, 1 at padding, which makes the state zero there: in a long padding it could grow to
+        infinity, which times a gradient of zero is NaN.
+        """
+        if self.activation == "tanh":
+            return torch.rnn_tanh(x, h, weights, True, 1, 0.0, self.training, False, True)
+        x = torch.cat([x, padding.to(x.dtype)], dim=-1)
+        channel = weights[0].new_full((self.hidden, 1), -1e4)
+        weights = [torch.cat([weights[0], channel], dim=1), *weights[1:]]
+        return torch.rnn_relu(x, h, weights, True, 1, 0.0, self.training, False, True)

@@ -142,6 +142,20 @@ def test_a_long_padding_keeps_the_state() -> None:
                 assert torch.equal(getattr(after, name), getattr(short, name)), (kind, dtype, name)
 
 
+def test_relu_does_not_grow_in_padding() -> None:
+    """With weights that would reach infinity there, the gradients are those of the rows alone."""
+    ours, theirs = pair("rnn", dtype=torch.float32, activation="relu")
+    theirs.nonlinearity = theirs.mode = "RNN_RELU"
+    with torch.no_grad():
+        for layer in (ours.layer, theirs):
+            layer.weight_hh_l0.copy_(2 * torch.eye(H))
+    x, states = given("rnn", 1, torch.float32)
+    valid = torch.arange(T) < torch.tensor([[6], [3], [1], [0]])
+    expected = row_by_row(theirs, x, valid, states)
+    real = ours(torch.cat([x, torch.ones(B, 200, D)], 1), torch.cat([valid, torch.zeros(B, 200, dtype=torch.bool)], 1), **states)
+    assert_same(ours, theirs, [real.y[:, :T], real.h], expected, 1e-4)
+
+
 def test_dropout_stands_between_layers() -> None:
     """In training, where nothing reads it after the last layer."""
     ours, _ = pair("gru", layers=2)
