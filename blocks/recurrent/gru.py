@@ -15,19 +15,29 @@ class GRU(Recurrent, kind="gru"):
 
     The weights of r, z and n are stacked in one matrix, in this order. The equations are torch's: the paper multiplies h' by r
     before the map, and swaps z and 1 - z. With `biases: one` there are no b_hz, b_hr and b_hn.
+
+    At padding, where `valid` is false, the state stays and y is zero, wherever in a row it is. The output `h` then holds the
+    state after the last valid position and, for the backward direction, that after the first.
     """
 
     title = "GRU"
     gates: ClassVar[int] = 3
 
     paper = Paper("Learning Phrase Representations using RNN Encoder-Decoder", "arXiv:1406.1078")
-    inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]"}
+    inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]", "valid?": "bool[batch, time]"}
     outputs = {"y": "float[batch, time, hidden]", "h?": "float[batch, layers, hidden]"}
     carry = {"h": "float[batch, layers, hidden]"}
 
-    def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None) -> Any:
-        before, weights = self.before("h", h, x), self.parameters_in_order()
-        y, h = torch.gru(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
+    def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, valid: torch.Tensor | None = None) -> Any:
+        before = self.before("h", h, x)
+        if valid is None:
+            weights = self.parameters_in_order()
+            y, h = torch.gru(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
+        else:
+            y, h = self.padded(x, valid, before)
         h = h.transpose(0, 1)  # [B, layers · directions, hidden]
         store_carry(self, x.shape[1], h=h)
         return (y, h) if "h" in self.requested_outputs else y
+
+    def one_direction(self: Any, x: torch.Tensor, h: torch.Tensor, weights: list[torch.Tensor], padding: torch.Tensor) -> Any:
+        return torch.gru(x, h, weights, True, 1, 0.0, self.training, False, True)

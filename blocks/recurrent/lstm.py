@@ -15,6 +15,9 @@ class LSTM(Recurrent, kind="lstm"):
 
     The weights of i, f, g and o are stacked in one matrix, in this order, as in torch. With `biases: one` there is no d. The
     paper has no forget gate f, which was added in 2000.
+
+    At padding, where `valid` is false, the states stay and y is zero, wherever in a row it is. The outputs `h` and `c` then hold
+    the states after the last valid position and, for the backward direction, those after the first.
     """
 
     title = "LSTM"
@@ -25,6 +28,7 @@ class LSTM(Recurrent, kind="lstm"):
         "x": "float[batch, time, dim]",
         "h?": "float[batch, states, hidden]",
         "c?": "float[batch, states, hidden]",
+        "valid?": "bool[batch, time]",
     }
     outputs = {
         "y": "float[batch, time, hidden]",
@@ -33,15 +37,38 @@ class LSTM(Recurrent, kind="lstm"):
     }
     carry = {"h": "float[batch, layers, hidden]", "c": "float[batch, layers, hidden]"}
 
-    def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, c: torch.Tensor | None = None) -> Any:
+    def forward(
+        self: Any,
+        x: torch.Tensor,
+        h: torch.Tensor | None = None,
+        c: torch.Tensor | None = None,
+        valid: torch.Tensor | None = None,
+    ) -> Any:
         if torch.compiler.is_compiling() and torch.is_grad_enabled() and not x.requires_grad:
             # The compiler takes an input that needs no gradient for inference, and its CPU kernel then fails in the backward:
             # pytorch/pytorch#158007.
             x = x + 0 * self.bias_ih_l0[0]
-        before, weights = (self.before("h", h, x), self.before("c", c, x)), self.parameters_in_order()
-        y, h, c = torch.lstm(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
+        before = self.before("h", h, x), self.before("c", c, x)
+        if valid is None:
+            weights = self.parameters_in_order()
+            y, h, c = torch.lstm(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
+        else:
+            y, h, c = self.padded(x, valid, *before)
         h, c = h.transpose(0, 1), c.transpose(0, 1)  # [B, layers · directions, hidden]
         store_carry(self, x.shape[1], h=h, c=c)
         if not self.requested_outputs:
             return y
         return (y, *(state for name, state in (("h", h), ("c", c)) if name in self.requested_outputs))
+
+    def one_direction(
+        self: Any, x: torch.Tensor, h: torch.Tensor, c: torch.Tensor, weights: list[torch.Tensor], padding: torch.Tensor
+    ) -> Any:
+        """Where c is read, give x one more channel, 1 at padding, which closes the input gate and opens the forget gate there: c
+        stays. Of c, unlike of h, the kernel returns only the last value.
+        """
+        if "c" in self.requested_outputs or self.cache is not None:
+            x = torch.cat([x, padding.to(x.dtype)], dim=-1)
+            far = weights[0].new_full((self.hidden, 1), 1e4)  # where the sigmoid is exactly 0 or 1, and flat
+            channel = torch.cat([-far, far, 0 * far, 0 * far])  # of the gates i, f, g, o
+            weights = [torch.cat([weights[0], channel], dim=1), *weights[1:]]
+        return torch.lstm(x, (h, c), weights, True, 1, 0.0, self.training, False, True)

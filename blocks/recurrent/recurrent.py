@@ -31,6 +31,9 @@ class Recurrent(Block):
 
     Parameters are named as in torch's layers: `weight_ih_l0` maps the input of the first layer, `weight_hh_l0` its state, and
     `_reverse` marks the backward direction.
+
+    Each class has two methods that call torch's kernel: `forward`, with all layers at once, and `one_direction`, with one
+    direction of one layer, for padded batches.
     """
 
     hidden: PositiveInt
@@ -108,6 +111,35 @@ class Recurrent(Block):
             return x.new_zeros(self.layers * self.directions(), x.shape[0], self.hidden)
         return states.to(x.dtype).transpose(0, 1).contiguous()
 
+    def padded(self: Any, x: torch.Tensor, valid: torch.Tensor, *before: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return the output and the states after the valid positions, in the form of torch's kernels.
+
+        The valid positions of each row are moved to the front, for the backward direction in reverse order, so that a kernel
+        meets padding only after them. No shape depends on the mask, so the compiler needs no break and a GPU need not wait.
+        """
+        order = (~valid).int().argsort(dim=1, stable=True)  # [B, T]
+        lengths = valid.sum(1, keepdim=True)  # [B, 1]
+        steps = torch.arange(x.shape[1], device=x.device)
+        backward = torch.where(steps < lengths, lengths - 1 - steps, steps)  # [B, T]; its own inverse
+        padding = (steps >= lengths)[..., None]  # [B, T, 1]
+        weights = self.parameters_in_order()
+        after: list[Sequence[torch.Tensor]] = []  # for each layer and direction, its last states [1, B, H]
+        x = at_positions(x, order).masked_fill(padding, 0)
+        for layer in range(self.layers):
+            outputs = []
+            for direction in range(self.directions()):
+                n = layer * self.directions() + direction
+                start = [state[n : n + 1] for state in before]
+                given = at_positions(x, backward) if direction else x
+                y, *states = self.one_direction(given, *start, weights[4 * n : 4 * n + 4], padding)
+                last = at_positions(y, (lengths - 1).clamp(min=0)).transpose(0, 1)  # [1, B, H]
+                after.append([torch.where(lengths > 0, last, start[0]), *states[1:]])
+                outputs.append(at_positions(y, backward) if direction else y)
+            x = torch.cat(outputs, dim=-1).masked_fill(padding, 0)
+            if layer < self.layers - 1:
+                x = torch.dropout(x, self.dropout, self.training)
+        return at_positions(x, order.argsort(dim=1)), *(torch.cat(states) for states in zip(*after, strict=True))
+
     def parameters_in_order(self: Any) -> list[torch.Tensor]:
         """Return the weights for torch's kernels: for each layer and direction, two maps and two biases, the second of which is
         zero with `biases: one`.
@@ -119,3 +151,8 @@ class Recurrent(Block):
                 found += [getattr(self, f"weight_ih_l{layer}{end}"), getattr(self, f"weight_hh_l{layer}{end}"), bias]
                 found.append(getattr(self, f"bias_hh_l{layer}{end}") if self.biases == "two" else torch.zeros_like(bias))
         return found
+
+
+def at_positions(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Return the chosen positions of each row of x, [B, T, C]; `positions` is [B, chosen]."""
+    return torch.take_along_dim(x, positions[..., None], dim=1)

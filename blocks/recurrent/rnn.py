@@ -14,6 +14,9 @@ class RNN(Recurrent, kind="rnn"):
 
     With `biases: one` there is no b_hh. The input and output `h` hold the states of all layers and directions, those of one
     layer next to each other.
+
+    At padding, where `valid` is false, the state stays and y is zero, wherever in a row it is. The output `h` then holds the
+    state after the last valid position and, for the backward direction, that after the first.
     """
 
     activation: Literal["tanh", "relu"] = "tanh"
@@ -21,14 +24,28 @@ class RNN(Recurrent, kind="rnn"):
 
     title = "RNN"
     paper = Paper("Finding Structure in Time", "Cognitive Science 14 (1990)")
-    inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]"}
+    inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]", "valid?": "bool[batch, time]"}
     outputs = {"y": "float[batch, time, hidden]", "h?": "float[batch, layers, hidden]"}
     carry = {"h": "float[batch, layers, hidden]"}
 
-    def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None) -> Any:
-        run = torch.rnn_relu if self.activation == "relu" else torch.rnn_tanh
-        before, weights = self.before("h", h, x), self.parameters_in_order()
-        y, h = run(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
+    def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, valid: torch.Tensor | None = None) -> Any:
+        before = self.before("h", h, x)
+        if valid is None:
+            run, weights = torch.rnn_relu if self.activation == "relu" else torch.rnn_tanh, self.parameters_in_order()
+            y, h = run(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
+        else:
+            y, h = self.padded(x, valid, before)
         h = h.transpose(0, 1)  # [B, layers · directions, hidden]
         store_carry(self, x.shape[1], h=h)
         return (y, h) if "h" in self.requested_outputs else y
+
+    def one_direction(self: Any, x: torch.Tensor, h: torch.Tensor, weights: list[torch.Tensor], padding: torch.Tensor) -> Any:
+        """With `relu`, give x one more channel, 1 at padding, which makes the state zero there: in a long padding it could grow to
+        infinity, which times a gradient of zero is NaN.
+        """
+        if self.activation == "tanh":
+            return torch.rnn_tanh(x, h, weights, True, 1, 0.0, self.training, False, True)
+        x = torch.cat([x, padding.to(x.dtype)], dim=-1)
+        channel = weights[0].new_full((self.hidden, 1), -1e4)
+        weights = [torch.cat([weights[0], channel], dim=1), *weights[1:]]
+        return torch.rnn_relu(x, h, weights, True, 1, 0.0, self.training, False, True)

@@ -158,7 +158,8 @@ def check_inputs(model: nn.Module, data: TextData, settings: TrainSettings, obje
     for name in batch.keys() - known:
         raise TrainingError(
             f"sequences of unequal length are padded, but the model has no input `{name}` for the padding mask",
-            hint=f'add inputs: {{{name}: "bool[batch, {name.removesuffix("_valid")}_time]?"}}, and `valid({name})` to its masks',
+            hint=f'add inputs: {{{name}: "bool[batch, {name.removesuffix("_valid")}_time]?"}}, and pass it on: '
+            f"`valid({name})` in masks, `valid: {name}` to recurrent layers and `pool`",
         )
 
 

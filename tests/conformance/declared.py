@@ -236,6 +236,7 @@ def _drawn(part: type[Part], library: Library, random: Random, seed: int, *, cau
         if not axes and taken.dtype == "float" and taken.leading:
             axes = [sizes.setdefault("...", str(random.choice(WHOLE[2:])))]
         type_ = f"{taken.dtype}[{', '.join([*(leading if taken.leading else []), *axes])}]"
+        type_ += "?" if taken.dtype == "bool" else ""  # padding, which a call need not have
         several = [port] if mark != "*" else [f"{port}_{n}" for n in range(random.randint(2, 3))]
         inputs.update(dict.fromkeys(several, type_))
         wires[port] = several if mark == "*" else port

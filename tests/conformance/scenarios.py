@@ -401,7 +401,7 @@ def with_encoder(draft: Draft, task: str) -> None:
     mixer = draft.pick(
         {"type": "groupnorm", "groups": "2"},
         {"type": "conv1d", "out": "width", "kernel_size": "3", "causal": "false"},
-        {"type": "lstm", "hidden": "width"},
+        {"type": "lstm", "hidden": "width", **draft.pick({}, {"in": {"valid": "source_valid"}})},
         draft.feed(),
     )
     layers = {"repeat": "2", "graph": draft.body(draft.residual(attn), mixer)}
@@ -447,14 +447,14 @@ def experts(draft: Draft) -> None:
 
 @scenario
 def states(draft: Draft) -> None:
-    """Write recurrent layers, one of which starts where another ended over a sequence of its own."""
+    """Write recurrent layers, one of which starts where another ended over a sequence of its own, with padding in either."""
     before = draft.above
-    draft.inputs["memory"] = "float[batch, source, 10]"
+    draft.inputs |= {"memory": "float[batch, source, 10]", "memory_valid": "bool[batch, source]?", "valid": "bool[batch, time]?"}
     kind = draft.pick("rnn", "gru", "lstm")
     fields = {"type": kind, "hidden": "width", "layers": "2", "biases": draft.pick("one", "two")}
-    read = draft.add({**fields, "in": "memory"})
+    read = draft.add({**fields, "in": {"x": "memory", **draft.pick({}, {"valid": "memory_valid"})}})
     handed = {"h": f"{read}.h", **({"c": f"{read}.c"} if kind == "lstm" else {})}
-    written = draft.add({**fields, "in": {"x": before, **handed}})
+    written = draft.add({**fields, "in": {"x": before, **handed, **draft.pick({}, {"valid": "valid"})}})
     draft.outputs["after"] = f"{written}.h"
 
 

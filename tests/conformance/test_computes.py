@@ -7,10 +7,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from blocks.core import ports, standard
 from blocks.experts.grouped_linear import register_grouped_linear
 from blocks.masks.count import visible
 from blocks.masks.mask import Mask
@@ -20,7 +22,7 @@ from composer.graph.parameters import buffers, parameters
 from composer.graph.typed import TypedBlock
 from composer.graph.types import TensorType
 from composer.lower import Model
-from tests.conformance.cases import CASES, each_of, models
+from tests.conformance.cases import ALONE, CASES, each_of, models
 from tests.conformance.inputs import DRAWS, blocks, draw, on, placed, shape_of
 from tests.conformance.interpreter import Interpreter, Running
 
@@ -68,6 +70,24 @@ def test_numbers_of_what_is_measured_do_not_count(case: str) -> None:
         plain, noisy = Interpreter(model, dense=False)(**dict(given)), Measuring(model, dense=False)(**dict(given))
         assert plain.keys() == noisy.keys()
         assert all(torch.equal(plain[name], noisy[name]) for name in plain), model.recipe.text
+
+
+@pytest.mark.parametrize("case", [f"block {kind}" for kind in ALONE if "valid" in ports(standard()[kind])])
+@torch.no_grad()
+def test_padding_has_no_influence(case: str) -> None:
+    """A block that is told what is valid gives the same whatever stands elsewhere."""
+    padded = [model for model in models(case) if "valid" in model.program.inputs]
+    assert padded
+    for model in padded:
+        given = draw(model.program, DRAWS[1], seed=6)
+        axes, valid = model.program.inputs["valid"].sizes, given["valid"]
+        valid[..., 1::2] = False
+        noisy = dict(given)
+        for name, type_ in model.program.inputs.items():
+            if type_.dtype == "float" and type_.sizes[: len(axes)] == axes:
+                noisy[name] = torch.where(valid.view(*valid.shape, *[1] * (given[name].dim() - valid.dim())), given[name], 99.0)
+        for before, after in zip(model(**given)[:-1], model(**noisy)[:-1], strict=True):
+            torch.testing.assert_close(before, after, msg=lambda m, of=model: f"{m}\n{of.recipe.text}")
 
 
 @each_case

@@ -75,6 +75,20 @@ def test_logits_are_those_of_the_equations(model: Any) -> None:
         torch.testing.assert_close(model.get_parameter(name).grad, gradient, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("side", ["right", "left"])
+@torch.no_grad()
+def test_a_padded_sentence_is_the_sentence_alone(model: Any, side: str) -> None:
+    """Read in both directions, from its last word back to its first, and attended to."""
+    source, target = words(B, S, 2), words(B, T, 3)
+    valid = torch.arange(S) < torch.tensor([[3], [S], [1]])
+    valid = valid if side == "right" else valid.flip(1)
+    alone = [by_loop(model, one[real][None], it[None]) for one, real, it in zip(source, valid, target, strict=True)]
+    torch.testing.assert_close(model(source, target, source_valid=valid).logits, torch.cat(alone), rtol=0, atol=1e-12)
+    with session(model):
+        pieces = [model(source, piece, source_valid=valid).logits for piece in target.split([1, T - 1], dim=1)]
+    torch.testing.assert_close(torch.cat(pieces, dim=1), torch.cat(alone), rtol=0, atol=1e-12)
+
+
 @torch.no_grad()
 def test_a_sentence_is_continued_at_every_split(model: Any) -> None:
     """What was read of the source is kept, and the state goes on."""

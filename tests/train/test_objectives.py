@@ -166,15 +166,19 @@ def test_models_learn_stop_and_go_on(task, recipe, text, context, tmp_path, quie
     assert all(torch.equal(again[name], saved[name]) for name in saved)
 
 
-def test_a_translator_learns_its_pairs(tmp_path, quiet):
-    """Nine words backwards, by heart; opened again, it writes them with a cache."""
+@pytest.mark.parametrize(
+    ("recipe", "sizes", "steps"),
+    [("transformer", TINY, 150), ("seq2seq_rnn", {"d_embed": 16, "hidden": 32, "align": 16, "maxout": 16}, 400)],
+)
+def test_a_translator_learns_its_pairs(recipe, sizes, steps, tmp_path, quiet):
+    """Nine words backwards, by heart, from batches with padding; opened again, it writes each without any, with a cache."""
     text = PAIRS
     tokenizer = marked(characters_of(text), "seq2seq_lm")
     objective = objective_of("seq2seq_lm", tokenizer)
     data = objective.tokenize(text, path=tmp_path / "pairs.txt")
-    loaded = composer.load("transformer", overrides={**TINY, "vocab": tokenizer.size})
+    loaded = composer.load(recipe, overrides={**sizes, "vocab": tokenizer.size})
     settings = TrainSettings(
-        steps=150, batch_size=9, seq_len=8, learning_rate=1e-2, warmup_steps=10, save_every=0, validate_every=0
+        steps=steps, batch_size=9, seq_len=8, learning_rate=1e-2, warmup_steps=10, save_every=0, validate_every=0
     )
     (tmp_path / "pairs.txt").write_text(text, encoding="utf-8", newline="")
     train(loaded.compile(seed=0), tokenizer, data, settings, tmp_path / "run", recipe=loaded.text, show=quiet())
