@@ -10,6 +10,9 @@ from composer.language.suggestions import did_you_mean, suggest
 from composer.language.yaml.events import UNREADABLE
 from composer.language.yaml.nodes import AmbiguousBlocks
 
+OTHER_NAMES = {"attn": "attention", "mha": "attention", "mlp": "ffn", "rope": "rotary"}
+"""What some blocks are called elsewhere."""
+
 
 def unknown(
     code: str, span: Span, what: str, name: str, known: Iterable[str], *, of: str = "", meant: Sequence[str] = ()
@@ -31,7 +34,9 @@ def unknown_block(span: Span, name: str, known: Iterable[str], ambiguous_blocks:
     if UNREADABLE in name:
         return []
     if name not in ambiguous_blocks:
-        found = unknown("unknown-block", span, "block", name, known)
+        names = list(known)
+        meant = [OTHER_NAMES[name]] if OTHER_NAMES.get(name) in names else []
+        found = unknown("unknown-block", span, "block", name, names, meant=meant)
         return [found if found.hint else replace(found, hint="a block of your own needs its file: --blocks FILE.py")]
     labels = tuple(Label(place, "defined here") for place in ambiguous_blocks[name])
     message = f"two of the files that are used here define `{name}` differently"

@@ -18,7 +18,7 @@ from composer.train.settings import load_settings, save_settings
 )  # fmt: skip
 def test_a_setting_out_of_range_is_named(name, value):
     """The message says which, and what it is."""
-    with pytest.raises(TrainingError, match=f"{name.replace('_', ' ')} is {value}"):
+    with pytest.raises(TrainingError, match=f"`{name}` is {value}"):
         TrainSettings(**{name: value})
 
 
