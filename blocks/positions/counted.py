@@ -21,3 +21,10 @@ class Counted(Part):
             return torch.arange(count, device=x.device)  # [T]
         start = self.cache.advance(count)
         return torch.arange(start, start + count, device=x.device)  # [T]
+
+
+class Given(Part):
+    """Positions that an optional input gives; where it is absent, those that are counted."""
+
+    def prepare(self: Any, given: torch.Tensor | None, counted: torch.Tensor) -> torch.Tensor:
+        return counted if given is None else given

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from math import isclose
 from typing import Annotated, Any, Literal
 
 import annotated_types
 
-from blocks.core import BlockError, Paper, PositiveFloat, SideLook, Sizes, grouped, torch
+from blocks.core import BlockError, Paper, PositiveFloat, SideLook, Sizes, grouped, number, torch
 from blocks.positions.positions import Positions
 from blocks.positions.scaling import Scaling
 
@@ -36,12 +37,16 @@ class Rotary(Positions, kind="rotary"):
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if "head_dim" not in sizes:  # the attention calls again once it is known
             return
-        turned = int(sizes["head_dim"] * self.partial_rotary_factor)
-        if turned % 2 or turned == 0:
+        width, wanted = sizes["head_dim"], sizes["head_dim"] * self.partial_rotary_factor
+        turned = round(wanted)
+        if not isclose(turned, wanted, rel_tol=1e-6) or turned % 2 or turned == 0:
+            pairs = int(wanted / 2)
+            near = [count for count in (2 * pairs, 2 * pairs + 2) if 0 < count <= width]
             raise BlockError(
-                f"{turned} of {sizes['head_dim']} channels in a head cannot be rotated in pairs",
+                f"{wanted:.6g} of {width} channels in a head cannot be rotated in pairs",
                 field="partial_rotary_factor",
-                hint="the number of rotated channels must be even and above 0",
+                hint=" and ".join(f"{_share(count, width)} rotates {count}" for count in near)
+                or "a head needs 2 channels or more",
             )
 
     def look_beside(self) -> SideLook:
@@ -51,7 +56,7 @@ class Rotary(Positions, kind="rotary"):
         return SideLook("positions", self.called(), tuple(facts))
 
     def prepare(self: Any, position_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        turned = int(self.head_dim * self.partial_rotary_factor)
+        turned = round(self.head_dim * self.partial_rotary_factor)
         exponents = torch.arange(0, turned, 2, dtype=torch.float32, device=position_ids.device) / turned
         frequencies = 1 / self.theta**exponents  # [n/2], radians per position
         if self.scaling is not None:
@@ -70,3 +75,8 @@ class Rotary(Positions, kind="rotary"):
             y = torch.stack([a * cos - b * sin, b * cos + a * sin], dim=-1).flatten(-2)
         y = y.to(x.dtype)
         return y if turned == x.shape[-1] else torch.cat([y, x[..., turned:]], dim=-1)
+
+
+def _share(count: int, width: int) -> str:
+    """Return a fraction as a recipe may write it: `0.25`, or `2 / 12` where that is shorter."""
+    return min(number(count / width), f"{count} / {width}", key=len)

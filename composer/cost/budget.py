@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from math import prod
 from typing import assert_never
 
 from composer.cost.costs import BYTES, costs
 from composer.cost.units import in_bytes
-from composer.diagnostics import Diagnostic
+from composer.diagnostics import Declaration, Diagnostic, Span
 from composer.graph.anatomy import TYPED
+from composer.graph.parameters import parameters
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.visit import Fold, Inside
 
@@ -30,8 +33,28 @@ def budget(typed: TypedProgram, *, allow_large: bool = False) -> tuple[Diagnosti
         limit = f"at most {in_bytes(MAX_BYTES)} are built by default"
         message = f"{name.text} has {count:,} parameters, {in_bytes(weights)} in fp32; {limit}"
         hint = "`check` and `summary` work; build a smaller model with --set, or compile with `allow_large=True`"
-        found.append(Diagnostic("too-large-to-build", message, name.span, hint=hint))
+        found.append(Diagnostic("too-large-to-build", message, _largest(typed) or name.span, hint=hint))
     return tuple(found)
+
+
+def _largest(typed: TypedProgram) -> Span | None:
+    """Return the node with most of the weights: the largest one, or what is in it, as long as that has more than half."""
+    entries = [(entry.name, prod(entry.parameter.shape)) for entry in parameters(typed) if not entry.tied_to]
+    total = sum(count for _, count in entries)
+    graph, prefix, found = typed.root, "", None
+    while True:
+        sizes = Counter[str]()
+        for name, count in entries:
+            if name.startswith(prefix):
+                sizes[name.removeprefix(prefix).partition(".")[0]] += count
+        (largest, count), *_ = sizes.most_common(1)
+        node = graph[largest]
+        if isinstance(node.node.name_span.source, Declaration) or (found is not None and 2 * count <= total):
+            return found
+        found, prefix = node.node.name_span, f"{prefix}{largest}."
+        if not isinstance(node, TypedGroup):
+            return found
+        graph = node.graph
 
 
 def modules(graph: TypedGraph) -> int:

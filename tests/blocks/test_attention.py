@@ -403,7 +403,7 @@ def test_bfloat16_stays_bfloat16(fields: dict[str, Any]) -> None:
             {"dim": 16},
             "positions.partial_rotary_factor",
             "9 of 9 channels in a head cannot be rotated in pairs",
-            "the number of rotated channels must be even and above 0",
+            "8 / 9 rotates 8",
         ),
         (
             ScaledDotProduct(heads=5),

@@ -112,9 +112,9 @@ def test_bfloat16_is_turned_in_float32(layout: str) -> None:
     assert torch.equal(turned(rotary, x, AT), turned(rotary, x.float(), AT).to(torch.bfloat16))
 
 
-@pytest.mark.parametrize(("head_dim", "fraction"), [(9, 1.0), (16, 0.2), (16, 0.05)])
+@pytest.mark.parametrize(("head_dim", "fraction"), [(9, 1.0), (16, 0.2), (16, 0.05), (16, 0.3), (1, 1.0)])
 def test_an_odd_number_of_channels_cannot_turn(head_dim: int, fraction: float) -> None:
-    """Nor can none."""
+    """Nor can none, nor a part of one."""
     with pytest.raises(BlockError, match="cannot be rotated in pairs"):
         Rotary(partial_rotary_factor=fraction).check({"head_dim": head_dim}, frozenset())
 

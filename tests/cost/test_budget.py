@@ -14,13 +14,13 @@ DEEP = (
 )
 
 
-def test_large_weights_are_refused_where_the_recipe_has_its_name() -> None:
+def test_large_weights_are_refused_at_the_node_that_has_them() -> None:
     """2³⁰ · 17 000 / 2¹⁰ numbers of four bytes, with the figures and a way out."""
     with pytest.raises(composer.RecipeError) as refused:
         composer.load(WIDE).compile()
     (diagnostic,) = refused.value.diagnostics
     assert (diagnostic.code, diagnostic.severity) == ("too-large-to-build", "error")
-    assert (diagnostic.span.line, diagnostic.span.column, diagnostic.span.end_column) == (1, 9, 13)
+    assert (diagnostic.span.line, diagnostic.span.column, diagnostic.span.end_column) == (3, 9, 14)
     assert diagnostic.message == "wide has 17,825,792,000 parameters, 66.4 GiB in fp32; at most 64.0 GiB are built by default"
 
 
@@ -53,3 +53,20 @@ def test_too_many_modules_are_refused_however_small() -> None:
         assert (diagnostic.span.line, diagnostic.span.column) == (1, 9)
         assert "200,201 modules" in diagnostic.message and "200,000 are built" in diagnostic.message
     assert budget(composer.load(DEEP, overrides={"n": 99}).program) == ()
+
+
+def test_the_node_that_is_large_may_stand_in_a_group() -> None:
+    """As long as most of the weights do."""
+    (diagnostic,) = budget(
+        composer.load("""
+recipe: nested
+inputs: {x: "float[batch, time, 200000]"}
+graph:
+  small: {type: linear, out: 200000}
+  outer:
+    graph:
+      inner: {graph: {b: {type: linear, out: 400000}, c: {type: linear, out: 200000}}}
+      d: relu
+""").program
+    )
+    assert (diagnostic.span.line, diagnostic.span.column) == (8, 7)

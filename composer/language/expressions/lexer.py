@@ -27,6 +27,15 @@ TOKEN = re.compile(
     r"|(?P<other>&&|\|\||.)",
     re.ASCII | re.DOTALL,
 )
+YAML_VALUES = {
+    "~": ("empty-value", "is null in YAML, which is no value here", "write `none` for nothing, or leave the key out"),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), ("number-format", "is not a number", "write a number such as `0.5`")),
+    **{
+        f"{sign}{word}": ("number-format", "is not finite", "every number in a recipe is finite")
+        for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")
+    },
+}  # fmt: skip
+"""Values that YAML knows and recipes do not, each with the code, the mistake and the hint."""
 NUMBER = re.compile(r"(?P<whole>\d+)?(?P<rest>(?:\.\d+)?(?:[eE][+-]?\d+)?)", re.ASCII)
 
 INSTEAD = {
@@ -84,7 +93,10 @@ def tokenize(scalar: YamlScalar) -> list[Token]:
 
 
 def _check_text(scalar: YamlScalar) -> None:
-    """Refuse what is too long or not ASCII before anything reads it."""
+    """Refuse what is too long, not ASCII or a value of YAML alone, before anything reads it."""
+    if scalar.text in YAML_VALUES:
+        code, mistake, hint = YAML_VALUES[scalar.text]
+        refuse(code, f"`{scalar.text}` {mistake}", scalar.span, hint=hint)
     if len(scalar.text) > MAX_CHARACTERS:
         message = f"an expression has at most {MAX_CHARACTERS} characters; this one has {len(scalar.text)}"
         refuse("expression-too-long", message, scalar.span, hint="name a part of it under `params`")

@@ -42,7 +42,7 @@ def call(scope: ForwardScope, block: TypedBlock) -> Statement:
     given = [
         one
         for port, mark in ports(type(block.part)).items()
-        if (port in taken or not by_name) and port in wires
+        if (port in taken or not by_name) and port in wires and port not in extra
         for one in _at_port(scope, block, port, mark, wires[port].refs)
     ]
     uses = [one.key for one in given] + [scope.key(ref) for ref in extra.values()]

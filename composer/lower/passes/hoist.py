@@ -10,13 +10,13 @@ from typing import Any, TypeAlias, assert_never
 from blocks.core import Part
 from blocks.masks.mask import Mask
 from blocks.masks.plans import Plan, plan
-from blocks.positions.counted import Counted
+from blocks.positions.counted import Counted, Given
 from composer.graph.dims import Dim, Symbolic, names
 from composer.graph.ir import Ref, Wire
 from composer.graph.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
-from composer.lower.passes.node_queries import takes
+from composer.lower.passes.node_queries import may_be_absent, takes
 from composer.memo import Interned
 
 
@@ -143,7 +143,7 @@ class _GraphHoisting:
                 sizes = tuple((key, size(declared(expression), block.sizes)) for key, expression in prepared.sizes.items())
                 found[name] = Preparation(name, held, sizes, arguments)
         for port in type(part).position_inputs:
-            if port not in wired and port in takes(type(part)):
+            if (port not in wired or may_be_absent(block, port)) and port in takes(type(part)):
                 found[port] = self._positions(block, port, wired)
         return found
 
@@ -170,14 +170,18 @@ class _GraphHoisting:
         return isinstance(source, Preparation) and isinstance(source.part, Counted)
 
     def _positions(self, block: TypedBlock, port: str, wired: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
-        if port in wired:
-            return wired[port][0]
         axis: Dim = block.sizes[type(block.part).position_inputs[port]]
+        if port in wired:
+            given = wired[port][0]
+            if not may_be_absent(block, port):
+                return given
+            others = {name: refs for name, refs in wired.items() if name != port}
+            return Preparation("position_ids", Given(), (), (given, self._positions(block, port, others)), axis=axis)
         if isinstance(axis, Symbolic) and self._is_input_axis(axis):
             return AxisPositions(axis)
-        for name, given in block.inputs.items():
-            if isinstance(given, TensorType) and axis in given.sizes:
-                return Preparation("position_ids", Counted(axis=given.sizes.index(axis)), (), (wired[name][0],), axis=axis)
+        for name, type_ in block.inputs.items():
+            if isinstance(type_, TensorType) and axis in type_.sizes and not type_.optional:
+                return Preparation("position_ids", Counted(axis=type_.sizes.index(axis)), (), (wired[name][0],), axis=axis)
         raise AssertionError(f"no input of {block.name} has the axis {axis}")
 
     def _is_input_axis(self, axis: Symbolic) -> bool:
@@ -214,7 +218,12 @@ class _GraphHoisting:
 
     def _positions_of_axis(self, source: AxisPositions) -> Ref | Preparation:
         if str(source.axis) in self.run.declared_positions:
-            return self.run.declared_positions[str(source.axis)]
+            ref = self.run.declared_positions[str(source.axis)]
+            optional = ref.node in self.run.program.inputs and self.run.program.inputs[ref.node].optional
+            return Preparation("position_ids", Given(), (), (ref, self._counted(source)), axis=source.axis) if optional else ref
+        return self._counted(source)
+
+    def _counted(self, source: AxisPositions) -> Preparation:
         inputs = sorted(self.run.program.inputs.items(), key=lambda item: item[1].optional)
         name, given = next((name, given) for name, given in inputs if source.axis in given.sizes)
         label = "position_ids" if str(source.axis) == "time" else f"{'_'.join(sorted(names(source.axis)))}_position_ids"

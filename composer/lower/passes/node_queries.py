@@ -11,6 +11,7 @@ from blocks.core import Part, Tensor, ports
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
+from composer.graph.types import TensorType
 
 Key: TypeAlias = tuple[str, int, int | None]
 """A value of a graph: its node or input, which of its outputs, and the pass of a repeat; an input has output 0."""
@@ -44,6 +45,12 @@ def position(graph: TypedGraph, port: str) -> int:
 def is_optional(block: TypedNode, port: str) -> bool:
     """Return whether an input port may be left out."""
     return isinstance(block, TypedBlock) and ports(type(block.part)).get(port) == "?"
+
+
+def may_be_absent(block: TypedBlock, port: str) -> bool:
+    """Return whether an input port may be wired to nothing when the model runs."""
+    type_ = block.inputs.get(port)
+    return isinstance(type_, TensorType) and type_.optional
 
 
 def optional_output(block: TypedBlock, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -11,7 +12,7 @@ from composer.diagnostics import Declaration
 from composer.graph.ir import BlockNode, Program
 from composer.graph.passes.check_causality import CausalityCheck
 from composer.graph.passes.error_report import StopExpansion
-from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs
+from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs, declared_type
 from composer.graph.passes.infer.block_weights import NodeTyper, WeightTyper
 from composer.graph.passes.infer.broadcast import expand_axes
 from composer.graph.passes.infer.computed_fields import FieldComputer, Inline, plain
@@ -57,6 +58,8 @@ class BlockTyper:
         for warning in part.warn(sizes, wired):
             here.rejected(node, warning, "warning")
         outputs, expansions = self._outputs(node, part, given, sizes, here)
+        if node.name not in self.program.losses.values():
+            self._check_absent_inputs(node, part, given, sizes, outputs, here)
         self.causality.block(node, part, outputs, sizes, here)
         learned = WeightTyper(node, part, sizes, here, self.causality, self.typed)
         held = learned.contents(given)
@@ -111,6 +114,34 @@ class BlockTyper:
         part.check(sizes, wired)
         return part, sizes
 
+    def _check_absent_inputs(
+        self,
+        node: BlockNode,
+        part: Part,
+        given: InputTypes,
+        sizes: Mapping[str, Any],
+        outputs: Mapping[str, Type],
+        here: Surroundings,
+    ) -> None:
+        """Check that the block is the same without each input that may be absent: of equal weights and outputs."""
+        for port, type_ in given.items():
+            if not (isinstance(type_, TensorType) and type_.optional and declared_type(node, port)):
+                continue
+            others, apart = {name: each for name, each in given.items() if name != port}, replace(here, found=[])
+            try:
+                alone, lengths = self._part(node, frozenset(others), self._lengths(node, others, apart), apart)
+                lengths |= alone.constants(others, lengths)
+                left, _ = self._outputs(node, alone, others, lengths, apart)
+                same = left == outputs and _weights(alone, others, lengths) == _weights(part, given, sizes)
+            except (BlockError, ExpressionError, StopExpansion):
+                same = False
+            if not same:
+                message = (
+                    f"what {here.kind(node)} computes depends on whether {port} is given, but an optional input may be absent"
+                )
+                here.at_port(node, port, "optional-edge", message, "make the input required, or leave the port unwired")
+                raise StopExpansion
+
     def _outputs(
         self, node: BlockNode, part: Part, given: InputTypes, sizes: dict[str, Any], here: Surroundings
     ) -> tuple[dict[str, Type], Expansions]:
@@ -126,6 +157,13 @@ class BlockTyper:
         table = types if types is not None else type(part).outputs
         filled = {name.rstrip("?"): fill(pattern(text), sizes) if isinstance(text, str) else text for name, text in table.items()}
         return filled, ()
+
+
+def _weights(part: Part, given: InputTypes, sizes: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what a block learns, and the lengths that its shapes are made of."""
+    weights = part.weights(dict(sizes), frozenset(given)) if callable(part.weights) else part.weights
+    used = set(re.findall(r"[A-Za-z_]\w*", str(dict(weights))))
+    return dict(weights), {name: length for name, length in sizes.items() if name in used}
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
