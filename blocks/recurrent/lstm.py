@@ -63,8 +63,8 @@ class LSTM(Recurrent, kind="lstm"):
     def one_direction(
         self: Any, x: torch.Tensor, h: torch.Tensor, c: torch.Tensor, weights: list[torch.Tensor], padding: torch.Tensor
     ) -> Any:
-        """Where c is read, give x one more channel, 1 at padding, which closes the input gate and opens the forget gate there: c
-        stays. Of c, unlike of h, the kernel returns only the last value.
+        """Run the layer; where c is read, on one more channel, 1 at padding, which closes the input gate and opens the forget
+        gate there, so that c stays: of c, unlike of h, the kernel returns only the last value.
         """
         if "c" in self.requested_outputs or self.cache is not None:
             x = torch.cat([x, padding.to(x.dtype)], dim=-1)

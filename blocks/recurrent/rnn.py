@@ -40,8 +40,8 @@ class RNN(Recurrent, kind="rnn"):
         return (y, h) if "h" in self.requested_outputs else y
 
     def one_direction(self: Any, x: torch.Tensor, h: torch.Tensor, weights: list[torch.Tensor], padding: torch.Tensor) -> Any:
-        """With `relu`, give x one more channel, 1 at padding, which makes the state zero there: in a long padding it could grow to
-        infinity, which times a gradient of zero is NaN.
+        """Run the layer; with `relu`, on one more channel, 1 at padding, which makes the state zero there: in a long padding, it
+        could grow to infinity, which times a gradient of zero is NaN.
         """
         if self.activation == "tanh":
             return torch.rnn_tanh(x, h, weights, True, 1, 0.0, self.training, False, True)

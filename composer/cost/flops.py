@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import prod
 from typing import Any, assert_never
 
+from blocks.core import ports
 from blocks.masks.count import visible
 from blocks.masks.mask import Mask
 from composer.graph.anatomy import TYPED
@@ -92,7 +93,7 @@ class FlopCounter:
 
     def _positions(self, block: TypedBlock) -> int:
         """Return the number of vectors that the block's matrices are applied to."""
-        first = next(iter(block.inputs.values()), None)
+        first = next((block.inputs[port] for port in ports(type(block.part)) if port in block.inputs), None)
         axes = first.sizes[:-1] if isinstance(first, TensorType) else ()
         return prod(map(self._number, axes))
 

@@ -41,6 +41,9 @@ GRAPHS = {
     "slots that compute": """
         a: {type: ffn, hidden: 10, activation: {graph: {curve: silu, map: {type: linear, out: 10}}}}
         b: {type: residual, norm: rmsnorm, body: {graph: {one: {type: ffn, hidden: 9}, two: {type: linear, out: 24}}}}""",
+    "an input beside the implied one": """
+        one: {type: gru, hidden: 24, layers: 2}
+        two: {type: gru, hidden: 24, layers: 2, in: {h: one.h}}""",
     "what is dropped": """
         a: {type: ffn, hidden: 10, when: false}
         b: {repeat: 3, graph: {c: {type: linear, out: 24, when: layer == 1}, d: silu}}""",
