@@ -375,7 +375,7 @@ def _of_scans(program: TypedProgram) -> Iterator[str]:
             yield from ["scan:first to first"] * any(name not in outputs for name in scan.carried)
             yield from ["scan:widened"] * any(scan.widened.values())
             yield from ["scan:from around"] * any(item.captured and item.name in scan.steps for item in scan.graph.graph.inputs)
-    for graph in below(program.program.graph):
+    for graph in below(program.untyped.graph):
         if isinstance(graph, ir.Graph):
             first = {node.name: node.graph.outputs[0][0] for node in graph.nodes if isinstance(node, ir.ScanNode)}
             read = [
