@@ -23,7 +23,7 @@ class Counted(Part):
         return torch.arange(start, start + count, device=x.device)  # [T]
 
 
-class Given(Part):
+class OptionalPositions(Part):
     """Positions that an optional input gives; where it is absent, those that are counted."""
 
     def prepare(self: Any, given: torch.Tensor | None, counted: torch.Tensor) -> torch.Tensor:

@@ -207,7 +207,10 @@ EXCEPTIONS = {
     ("graph/state_update.py", "State"): "what is called like the node that renews it",
     ("language/recipe/losses.py", "ScalarLoss"): "what a loss without a type is",
     ("lower/passes/hoist.py", "Counted"): "made by the compiler where nothing gives positions; no recipe can name it",
-    ("lower/passes/hoist.py", "Given"): "made by the compiler where an optional input gives positions; no recipe can name it",
+    (
+        "lower/passes/hoist.py",
+        "OptionalPositions",
+    ): "made by the compiler where an optional input gives positions; no recipe can name it",
     ("lower/passes/hoist.py", "Plan"): "how any mask is executed, chosen by its structure",
     ("lower/passes/cache_layout.py", "Plan"): "how any mask is executed, chosen by its structure",
     ("train/losses.py", "mean_cross_entropy"): "a function: the loss of the tasks that predict tokens or classes",

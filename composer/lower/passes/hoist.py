@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, assert_never
 from blocks.core import Part
 from blocks.masks.mask import Mask
 from blocks.masks.plans import Plan, plan
-from blocks.positions.counted import Counted, Given
+from blocks.positions.counted import Counted, OptionalPositions
 from composer.graph.dims import Dim, Symbolic, names
 from composer.graph.ir import Ref, Wire
 from composer.graph.type_patterns import declared, size
@@ -176,7 +176,7 @@ class _GraphHoisting:
             if not may_be_absent(block, port):
                 return given
             others = {name: refs for name, refs in wired.items() if name != port}
-            return Preparation("position_ids", Given(), (), (given, self._positions(block, port, others)), axis=axis)
+            return Preparation("position_ids", OptionalPositions(), (), (given, self._positions(block, port, others)), axis=axis)
         if isinstance(axis, Symbolic) and self._is_input_axis(axis):
             return AxisPositions(axis)
         for name, type_ in block.inputs.items():
@@ -220,7 +220,11 @@ class _GraphHoisting:
         if str(source.axis) in self.run.declared_positions:
             ref = self.run.declared_positions[str(source.axis)]
             optional = ref.node in self.run.program.inputs and self.run.program.inputs[ref.node].optional
-            return Preparation("position_ids", Given(), (), (ref, self._counted(source)), axis=source.axis) if optional else ref
+            return (
+                Preparation("position_ids", OptionalPositions(), (), (ref, self._counted(source)), axis=source.axis)
+                if optional
+                else ref
+            )
         return self._counted(source)
 
     def _counted(self, source: AxisPositions) -> Preparation:
