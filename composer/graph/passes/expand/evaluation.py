@@ -136,6 +136,10 @@ class Evaluator:
         Raises:
             ExpressionError: where it has none.
         """
+        return self._evaluated(expression, scope)[0]
+
+    def _evaluated(self, expression: Expression, scope: Scope) -> tuple[Value, Origins]:
+        """Return the value of an expression, and where the values that it reads were set."""
         values, origins = self.plain(expression, scope)
         for name in names(expression):
             binding = scope.values.get(name)
@@ -145,9 +149,12 @@ class Evaluator:
                 raise ExpressionError(Diagnostic("not-a-value", message, expression.span, hint=hint))
             if name not in values and isinstance(binding, Deferred):
                 values[name] = "none" if binding.holds is None else binding  # type: ignore[assignment]  # reported by evaluate: it is no number
-        offered = {name: binding.value for name, binding in scope.values.items() if isinstance(binding, Bound)}
-        with labeled(origins):
-            return evaluate(expression, {**offered, **values})
+        try:
+            return evaluate(expression, values), origins
+        except ExpressionError:  # once more with all names in scope, for what the message offers
+            offered = {name: binding.value for name, binding in scope.values.items() if isinstance(binding, Bound)}
+            with labeled(origins):
+                return evaluate(expression, {**offered, **values}), origins
 
     def evaluate_as(self, form: Callable[[Value, Span], T], expression: Expression, scope: Scope, span: Span) -> T:
         """Return the value of an expression in one form, such as `as_int`; `span` is where it is written.
@@ -155,8 +162,8 @@ class Evaluator:
         Raises:
             ExpressionError: where it has none.
         """
-        value = self.evaluate(expression, scope)
-        with labeled(self.plain(expression, scope)[1]):
+        value, origins = self._evaluated(expression, scope)
+        with labeled(origins):
             return form(value, span)
 
     def word(self, expression: Expression, scope: Scope, words: Sequence[str]) -> str:
