@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from math import prod
 from typing import assert_never
 
 from composer.cost.costs import BYTES, costs
 from composer.cost.units import in_bytes
 from composer.diagnostics import Declaration, Diagnostic, Span
 from composer.graph.anatomy import TYPED
-from composer.graph.parameters import parameters
+from composer.graph.parameters import in_file_order, owned, parameters
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.visit import Fold, Inside
 
@@ -39,19 +37,14 @@ def budget(typed: TypedProgram, *, allow_large: bool = False) -> tuple[Diagnosti
 
 def _largest(typed: TypedProgram) -> Span | None:
     """Return the node with most of the weights: the largest one, or what is in it, as long as that has more than half."""
-    entries = [(entry.name, prod(entry.parameter.shape)) for entry in parameters(typed) if not entry.tied_to]
-    total = sum(count for _, count in entries)
+    counts = owned(parameters(typed))
     graph, prefix, found = typed.root, "", None
     while True:
-        sizes = Counter[str]()
-        for name, count in entries:
-            if name.startswith(prefix):
-                sizes[name.removeprefix(prefix).partition(".")[0]] += count
-        (largest, count), *_ = sizes.most_common(1)
-        node = graph[largest]
-        if isinstance(node.node.name_span.source, Declaration) or (found is not None and 2 * count <= total):
+        paths = ((f"{prefix}{node.name}", node) for node in in_file_order(graph))
+        path, node = max(paths, key=lambda each: counts.get(each[0], 0))
+        if isinstance(node.node.name_span.source, Declaration) or (found is not None and 2 * counts.get(path, 0) <= counts[""]):
             return found
-        found, prefix = node.node.name_span, f"{prefix}{largest}."
+        found, prefix = node.node.name_span, f"{path}."
         if not isinstance(node, TypedGroup):
             return found
         graph = node.graph
