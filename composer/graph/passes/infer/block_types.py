@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, replace
 from typing import Any, TypeAlias
 
 from blocks.core import BlockError, Part, fields
@@ -162,8 +162,17 @@ class BlockTyper:
 def _weights(part: Part, given: InputTypes, sizes: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what a block learns, and the lengths that its shapes are made of."""
     weights = part.weights(dict(sizes), frozenset(given)) if callable(part.weights) else part.weights
-    used = set(re.findall(r"[A-Za-z_]\w*", str(dict(weights))))
+    used = {name for weight in weights.values() for text in _texts(astuple(weight)) for name in re.findall(r"[A-Za-z_]\w*", text)}
     return dict(weights), {name: length for name, length in sizes.items() if name in used}
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the strings in a declaration, which are expressions of lengths among others."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _texts(item)
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
