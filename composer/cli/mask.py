@@ -20,7 +20,7 @@ from composer.language.yaml.reader import read
 
 MOST = 256
 """The most positions on a side of the picture."""
-USUAL = 8
+DEFAULT_POSITIONS = 8
 SIGNS, ASCII_SIGNS = ("·", "█"), (".", "#")
 MaskData: TypeAlias = Sequence[Sequence[int]]
 """The data of an edge for one row of a batch: one list, or for `[query, key]` a list for each query."""
@@ -34,7 +34,7 @@ def declare(parser: Parser, name: str) -> None:
         "--positions",
         metavar="N",
         type=integer,
-        help=f"Number of positions (default: as many as the data has, else {USUAL})",
+        help=f"Number of positions (default: as many as the data has, else {DEFAULT_POSITIONS})",
     )
     parser.add_argument("-q", "--queries", metavar="N", type=integer, help="Number of queries, if it differs from that of keys")
     parser.add_argument("-k", "--keys", metavar="N", type=integer, help="Number of keys, if it differs from that of queries")
@@ -171,9 +171,13 @@ def lengths(arguments: argparse.Namespace, mask: ReadMask) -> tuple[int, int]:
     types = mask.mask.edge_types()
     wide = [len(mask.data[name][0]) for port, name in mask.names.items() if "key" in types[port]]
     high = [len(mask.data[name]) for port, name in mask.names.items() if "query" in types[port]]
-    keys = next(count for count in (arguments.keys, arguments.positions, *wide, arguments.queries, USUAL) if count is not None)
+    keys = next(
+        count for count in (arguments.keys, arguments.positions, *wide, arguments.queries, DEFAULT_POSITIONS) if count is not None
+    )
     queries = next(
-        count for count in (arguments.queries, arguments.positions, *high, *wide, arguments.keys, USUAL) if count is not None
+        count
+        for count in (arguments.queries, arguments.positions, *high, *wide, arguments.keys, DEFAULT_POSITIONS)
+        if count is not None
     )
     for count in (queries, keys):
         if not 1 <= count <= MOST:

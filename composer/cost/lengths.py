@@ -10,7 +10,7 @@ from composer.graph.dims import names
 from composer.graph.typed import TypedProgram
 from composer.language.unknown_names import unknown
 
-USUAL = 1024
+DEFAULT_LENGTH = 1024
 """Length of an axis if the recipe has no param `context`."""
 
 
@@ -27,7 +27,7 @@ def unknown_axis(name: str, known: Sequence[str]) -> Diagnostic:
 
 
 def lengths_of(typed: TypedProgram, given: Mapping[str, int]) -> dict[str, int]:
-    """Return a length for every axis: the given one, else 1 for `batch`, else the param `context`, else `USUAL`."""
+    """Return a length for every axis: the given one, else 1 for `batch`, else the param `context`, else `DEFAULT_LENGTH`."""
     context = typed.untyped.params.get("context")
-    usual = context if isinstance(context, int) and not isinstance(context, bool) else USUAL
+    usual = context if isinstance(context, int) and not isinstance(context, bool) else DEFAULT_LENGTH
     return {name: given.get(name, 1 if name == "batch" else usual) for name in axes(typed)}

@@ -60,7 +60,7 @@ def train(
         >>> from composer.train import TrainSettings, characters_of, open_run, tokenize, train
         >>> text = "to be or not to be\\n" * 20
         >>> tokenizer = characters_of(text)
-        >>> tiny = {**{"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}, "vocab": tokenizer.size}
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "context": 16, "vocab": tokenizer.size}
         >>> recipe = composer.load("gpt2", tiny)
         >>> data = tokenize(text, tokenizer, path="hamlet.txt")
         >>> settings = TrainSettings(steps=2, batch_size=2, seq_len=8, log_every=100)
