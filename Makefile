@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+NEWEST ?= $(shell for python in python3.14 python3.13 python3.12 $(PYTHON); do command -v $$python && break; done)
 NEEDS  := pyproject.toml constraints.txt
 
-.PHONY: demo plays fast test test-all check format-check lint contracts types format docs clean
+.PHONY: demo plays fast test test-all test-oldest test-newest check format-check lint contracts types format docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/arco demo
@@ -25,6 +26,16 @@ test: $(VENV)/installed-dev
 
 test-all: $(VENV)/installed-dev
 	$(PYTEST) -m ""
+	$(MAKE) test-oldest
+	$(MAKE) test-newest
+
+# The lowest versions that pyproject.toml declares, and the newest that can be installed with the newest Python found here.
+# On Linux, these versions of torch bring the libraries of CUDA along, several gigabytes each.
+test-oldest: .venv-oldest/installed
+	.venv-oldest/bin/python -m pytest -n 2 --dist worksteal
+
+test-newest: .venv-newest/installed
+	.venv-newest/bin/python -m pytest -n 2 --dist worksteal
 
 # One after the other, cheapest first, also under `make -j`.
 check:
@@ -55,7 +66,7 @@ docs: $(VENV)/installed-docs
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) .venv-oldest .venv-newest dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 $(VENV)/installed: $(NEEDS)
 	$(PYTHON) -m venv $(VENV)
@@ -71,3 +82,14 @@ $(VENV)/installed-docs: $(NEEDS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -e ".[docs]" -c constraints.txt
 	touch $(VENV)/installed $@
+
+.venv-oldest/installed: pyproject.toml tests/package/oldest.py
+	$(PYTHON) -m venv .venv-oldest
+	$(PYTHON) -m tests.package.oldest > .venv-oldest/constraints.txt
+	.venv-oldest/bin/python -m pip install -e ".[dev]" -c .venv-oldest/constraints.txt
+	touch $@
+
+.venv-newest/installed: pyproject.toml
+	$(NEWEST) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --upgrade -e ".[dev]"
+	touch $@
