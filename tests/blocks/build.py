@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from blocks.core import LinearWeights, Part, Slot, Tensor, declares, fields, lazy
+from blocks.core import LinearWeights, NodeRef, Part, Slot, Tensor, declares, fields, lazy
 from blocks.masks.plans import kept, plan
 
 
@@ -22,7 +22,8 @@ def plain(part: Part, **known: Any) -> Any:
     _use_real_torch()
     holder = type(part.kind or type(part).__name__, (), {**_methods(part), "cache": None})()
     for name, value in {**dict(part), **known}.items():
-        setattr(holder, name, plain(value) if isinstance(value, Part) else value)
+        # A source writes the name of a node as plain text.
+        setattr(holder, name, plain(value) if isinstance(value, Part) else str(value) if isinstance(value, NodeRef) else value)
     return holder
 
 
