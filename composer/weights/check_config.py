@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -88,6 +89,8 @@ class _Paths:
                 return None
             except OverrideError as error:
                 wrong = error.diagnostic
+        if wrong is not None and not wrong.hint and (offered := suggest(_written(wrong.span), locator.merger.params)):
+            return replace(wrong, hint=did_you_mean(offered))
         return wrong
 
     def _with_blocks(self, setting: Setting, settings: Sequence[Setting]) -> Iterator[Locator]:
@@ -149,12 +152,16 @@ def _inside(span: Span, outer: Span) -> bool:
     return span.source == outer.source and (outer.line, outer.column) <= first and last <= (outer.end_line, outer.end_column)
 
 
+def _written(span: Span) -> str:
+    """Return the text at a place in one line."""
+    return span.source.lines[span.line - 1][span.column - 1 : span.end_column - 1]
+
+
 def _bounded_by_another(wrong: Diagnostic) -> bool:
     """Return whether a value is out of a range that a param gives, which the file may set too."""
     if wrong.code != "out-of-range" or not wrong.labels:
         return False
-    span = wrong.labels[0].span
-    return any(letter.isalpha() for letter in span.source.lines[span.line - 1][span.column - 1 : span.end_column - 1])
+    return any(letter.isalpha() for letter in _written(wrong.labels[0].span))
 
 
 def _said_twice(config: Config) -> Iterator[Diagnostic]:
