@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -131,6 +131,24 @@ def pattern(scalar: YamlScalar, *, matched_only: bool = False) -> NamePattern | 
             return Diagnostic(CODE, f"`{component}`: two choices need a dot between them", span, hint="write a rule for each")
         choices += words
     return NamePattern(scalar, frozenset(indices), tuple(choices), rest)
+
+
+def in_pieces(pieces: NamePattern, other: NamePattern, count: int) -> list[int]:
+    """Return the choices of a pattern that can name the pieces of one name of the other: those with as many words, without which
+    both patterns have the same choices.
+    """
+    sizes, others = ([len(words) for words in each.choices] for each in (pieces, other))
+    return [place for place, size in enumerate(sizes) if size == count and [*sizes[:place], *sizes[place + 1 :]] == others]
+
+
+def with_words(text: str, words: Sequence[Sequence[str]]) -> str:
+    """Return the text of a pattern with other words in its choices; a single word needs no brackets."""
+    each = iter(words)
+    return "".join(_choice(next(each)) if token[0] == "(" else token for token in TOKEN.findall(text))
+
+
+def _choice(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"({'|'.join(words)})"
 
 
 def folded(names: Iterable[str]) -> str:

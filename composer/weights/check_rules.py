@@ -54,7 +54,8 @@ def misfits(checkpoints: YamlMapping, typed: TypedProgram, *, changed: bool = Fa
         reader = RuleReader(typed.untyped.params)
         rules = reader.rules(entry)
         found += reader.diagnostics or _misfits(rules, typed)
-    return [replace(each, hint=REMOVED) if changed and not each.hint.startswith("did you") else each for each in found]
+    vague = ("", "known here")
+    return [replace(each, hint=REMOVED) if changed and each.hint.partition(":")[0] in vague else each for each in found]
 
 
 def _misfits(rules: Rules, typed: TypedProgram) -> list[Diagnostic]:

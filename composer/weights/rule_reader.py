@@ -10,7 +10,7 @@ from composer.diagnostics import Span
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate
 from composer.language.expressions.parser import parse_expression
-from composer.language.name_patterns import NamePattern, pattern
+from composer.language.name_patterns import NamePattern, in_pieces, pattern
 from composer.language.recipe.keys import keys_of
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
@@ -69,8 +69,9 @@ class RuleReader(Forms):
         alternatives: tuple[tuple[YamlNode, Span], ...] = ((entry.value, entry.key.span),)
         if isinstance(entry.value, YamlList):
             alternatives = tuple((item, item.span) for item in entry.value.items)
-            if bare := [each for each, _ in alternatives if not isinstance(each, YamlMapping) or "when" not in each]:
-                span = bare[0].span
+            bare = [each.span for each, _ in alternatives if not isinstance(each, YamlMapping) or "when" not in each]
+            if bare or not alternatives:
+                span = bare[0] if bare else entry.value.span
                 self.error("checkpoints-form", span, "each of several rules needs its condition", hint="{from: NAME, when: …}")
                 return
         for value, span in alternatives:
@@ -149,11 +150,10 @@ class RuleReader(Forms):
         node = operations.get(key)
         if node is None:
             return None
-        sizes, others = [len(words) for words in pieces.choices], [len(words) for words in other.choices]
+        sizes = [len(words) for words in pieces.choices]
         count = int(node.text) if isinstance(node, YamlScalar) and node.text.isdecimal() and len(node.text) < 10 else 0
-        named = [place for place, size in enumerate(sizes) if size == count]
-        fitting = [place for place in named if [*sizes[:place], *sizes[place + 1 :]] == others]
-        if not named:
+        fitting = in_pieces(pieces, other, count)
+        if count not in sizes:
             says = f"the choice names {' or '.join(map(str, sizes))}" if sizes else "there is no choice that names them"
             self.error("checkpoints-form", node.span, f"{key} is the number of pieces, and {says}",
                         hint=f"`{key}: {sizes[0]}`" if sizes else "such as `(q|k|v)` for 3 pieces")  # fmt: skip
@@ -279,6 +279,9 @@ class RuleReader(Forms):
         if not isinstance(node, YamlScalar) or node.text not in ("0", "1", "2", "3"):
             self.error("checkpoints-form", node.span, "an axis is one of ours, counted from 0")
             return 0
+        if "split" not in operations and "concat" not in operations:
+            self.error("checkpoints-form", node.span, "`axis` is that of the pieces, and this rule has none",
+                        hint="with `split` or `concat`, such as `{from: …, concat: 2, axis: 1}`")  # fmt: skip
         return int(node.text)
 
     def _pattern(self, node: YamlNode | None, *, matched_only: bool = False) -> NamePattern | None:
