@@ -19,6 +19,7 @@ from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import as_bool, as_int, evaluate
 from composer.language.expressions.parser import names, parse_expression
 from composer.language.suggestions import did_you_mean, suggest
+from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import Document, YamlMapping, YamlNode, YamlScalar
 from composer.weights.config_syntax import Config, ConfigReader, Constant, Setting
 from composer.weights.fit import first_of_each
@@ -46,7 +47,7 @@ def config_mistakes(
         reader = ConfigReader()
         config = reader.config(node)
         if node is not None and document.root is not None and not reader.diagnostics:
-            paths = _Paths(document, document.root, library)
+            paths = _Paths(document, document.root, library, params)
             found += paths.mistakes(config.settings)
             found += _said_twice(config)
             for constant in config.constants:
@@ -57,8 +58,8 @@ def config_mistakes(
 class _Paths:
     """The params of a `config`, each a path into the recipe."""
 
-    def __init__(self, document: Document, root: YamlMapping, library: Library) -> None:
-        self.document, self.root, self.library = document, root, library
+    def __init__(self, document: Document, root: YamlMapping, library: Library, params: Mapping[str, Any]) -> None:
+        self.document, self.root, self.library, self.params = document, root, library, params
         self.locator = Locator(root, library)
 
     def mistakes(self, settings: Sequence[Setting]) -> Iterator[Diagnostic]:
@@ -81,7 +82,9 @@ class _Paths:
     def _leads_nowhere(self, setting: Setting, settings: Sequence[Setting]) -> Diagnostic | None:
         """Return the error in the path or in a value of a setting; a path may lead into a block that another one sets."""
         values: Sequence[YamlNode] = _ours(setting) or [YamlMapping((), setting.path.span)]
-        wrong: Diagnostic | None = None
+        wrong = next((found for value in _ours(setting) if (found := self._of_another_type(setting, value))), None)
+        if wrong is not None:
+            return wrong
         for locator in (self.locator, *self._with_blocks(setting, settings)):
             try:
                 for value in values:
@@ -89,9 +92,17 @@ class _Paths:
                 return None
             except OverrideError as error:
                 wrong = error.diagnostic
-        if wrong is not None and not wrong.hint and (offered := suggest(_written(wrong.span), locator.merger.params)):
-            return replace(wrong, hint=did_you_mean(offered))
         return wrong
+
+    def _of_another_type(self, setting: Setting, value: YamlScalar) -> Diagnostic | None:
+        """Return the error in a word for a param that is a number or a boolean."""
+        own, word = self.params.get(setting.path.text), value.text
+        if isinstance(own, int | float) and word.isidentifier() and word not in self.params and word not in BOOLEANS:
+            code, kind = ("not-a-boolean", "boolean") if isinstance(own, bool) else ("not-a-number", "number")
+            offered = suggest(word, [*self.params, *(BOOLEANS if isinstance(own, bool) else ())])
+            message = f"{setting.path.text} must be a {kind}, not `{word}`"
+            return Diagnostic(code, message, value.span, hint=did_you_mean(offered) if offered else "")
+        return None
 
     def _with_blocks(self, setting: Setting, settings: Sequence[Setting]) -> Iterator[Locator]:
         """Yield the recipe with each block that another setting may put where a path leads through."""
@@ -116,7 +127,7 @@ class _Paths:
             steps.append(entry.key.text)
             assert isinstance(entry.value, YamlMapping)
             node = entry.value
-        return tuple(steps)
+        return tuple(steps[:2] if steps[0] == "params" and steps[2:] == ["default"] else steps)
 
     def _refused(self, values: Sequence[tuple[Setting, YamlScalar]]) -> Iterator[Diagnostic]:
         """Yield the errors that the recipe has with some values at the place of these."""
@@ -128,9 +139,11 @@ class _Paths:
                 continue
         changed = Document(self.document.source, root, (), self.document.ambiguous_blocks)
         for wrong in compile_graph(changed, self.library, expand).diagnostics:
-            within = any(_inside(wrong.span, value.span) for _, value in values)
-            if within and wrong.severity == "error" and wrong.code not in OPEN and not _bounded_by_another(wrong):
-                yield wrong
+            if wrong.severity == "error" and wrong.code not in OPEN and not _bounded_by_another(wrong):
+                if any(_inside(wrong.span, value.span) for _, value in values):
+                    yield wrong
+                elif causes := [value.span for _, value in values if any(_inside(one.span, value.span) for one in wrong.labels)]:
+                    yield replace(wrong, span=causes[0], labels=(Label(wrong.span, "needed here"),))
 
 
 def _ours(setting: Setting) -> list[YamlScalar]:

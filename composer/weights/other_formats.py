@@ -37,9 +37,12 @@ class Tensors(Mapping[str, "Tensor"]):
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         for name, value in values.items():
-            if not isinstance(name, str) or not hasattr(value, "shape") or not hasattr(value, "dtype"):
+            if not isinstance(name, str):
+                refuse("unreadable-file", f"tensors have names, and {name!r} is none", "checkpoint")
+            if not hasattr(value, "shape") or not hasattr(value, "dtype"):
                 kind = type(value).__name__
                 refuse("unreadable-file", f"{name!r} is a {kind}, not a tensor", "checkpoint", hint=_inner(values, "the mapping"))
+            as_tensor(value[:0] if value.shape else value, name)  # no numbers, to see whether torch has this kind of them
         self._values = values
         self.shapes: Mapping[str, tuple[int, ...]] = {name: tuple(value.shape) for name, value in values.items()}
 
@@ -121,6 +124,7 @@ def _loaded(arrays: Mapping[str, Any], name: str) -> Tensor:
 
 def _shape(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
     """Return the shape of an array from its header."""
+    import numpy
     from numpy.lib import format as header
 
     with archive.open(f"{name}.npy") as member:
@@ -128,6 +132,7 @@ def _shape(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
         shape, _, dtype = (header.read_array_header_1_0 if version == (1, 0) else header.read_array_header_2_0)(member)
     if dtype.hasobject:
         raise ValueError(f"{name} holds objects")
+    as_tensor(numpy.empty(0, dtype), name)
     return tuple(shape)
 
 
