@@ -13,12 +13,15 @@ from composer.weights.other_formats import Tensors
 from composer.weights.published_files import ONE, PublishedCheckpoint, type_of, type_span
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from composer.lower import Model
 
 
-def load_published(model: Model, source: StrPath | Mapping[str, Any], model_type: str | None = None) -> None:
+def load_published(
+    model: Model, source: StrPath | Mapping[str, Tensor] | Mapping[str, NDArray[Any]], model_type: str | None = None
+) -> None:
     """Fill a model's parameters from a published checkpoint.
 
     Names and shapes are checked first, so a checkpoint of another model changes nothing. Tensors are read one by one, and
