@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import abc
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from composer.diagnostics import Diagnostic, Label, RecipeError, Source, Span
@@ -55,24 +55,26 @@ def overrides(checkpoints: YamlMapping, source: Source, applied: Callable[[Seque
     if reader.diagnostics:
         raise RecipeError(reader.diagnostics)
     wrong: list[Diagnostic] = []
-    found: list[Override] = []
+    found: dict[Source, tuple[Override, Setting]] = {}
     failed: set[str] = set()
     for setting in config.settings:
         before = len(wrong)
         text = _value(setting, file, wrong)
         if text is not None:
-            found.append(read_override(f"{setting.path.text}={text}"))
+            override = read_override(f"{setting.path.text}={text}")
+            found[override.source] = override, setting
         elif len(wrong) > before:
             failed.add(setting.path.text.partition(".")[0])
-    result = applied(found)
+    result = applied([override for override, _ in found.values()])
     wrong += _unknown(config, file, value.key.span)
     if result.params is not None:
         wrong += _broken(config, file, result.params, failed)
-    if wrong and not failed:
-        wrong += result.errors
+    if not failed:
+        settings = {source: setting for source, (_, setting) in found.items()}
+        wrong += (_in_file(each, file, settings) for each in result.errors)
     if wrong or result.errors:
         raise RecipeError(wrong or result.errors)
-    return tuple(found)
+    return tuple(override for override, _ in found.values())
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,25 @@ def empty(value: Any) -> bool:
 def shown(value: Any) -> str:
     """Return a value as JSON, strings without quotes."""
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def _in_file(wrong: Diagnostic, file: ConfigFile, settings: abc.Mapping[Source, Setting]) -> Diagnostic:
+    """Return an error of the recipe with what is in an override moved to the key that the override is taken from."""
+    labels = tuple(replace(each, span=_origin(each.span, file, settings)) for each in wrong.labels)
+    if (setting := settings.get(wrong.span.source)) is not None:
+        labels = (Label(setting.path.span, f"{setting.path.text} is taken from it"),)
+    return replace(wrong, span=_origin(wrong.span, file, settings), labels=labels)
+
+
+def _origin(span: Span, file: ConfigFile, settings: abc.Mapping[Source, Setting]) -> Span:
+    """Return where the value of an override is written: at a key of the file, or at the default that is used without it."""
+    setting = settings.get(span.source)
+    if setting is None:
+        return span
+    key = next((key for key in setting.keys if at(file.values, key) is not ABSENT), None)
+    if key is not None:
+        return file.place(key)
+    return span if setting.default is None else setting.default.span
 
 
 def _unknown(config: Config, file: ConfigFile, span: Span) -> Iterator[Diagnostic]:

@@ -277,6 +277,26 @@ def test_all_mistakes_of_a_file_are_told_in_one_round() -> None:
     assert [each.message.partition(" ")[0] for each in error.value.diagnostics] == ["hidden_size"]
 
 
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"rope_parameters": {"rope_type": "default", "rope_theta": 300.0, "factor": 8.0}}, "factor"),
+        ({"vocab_size": -1}, "vocab_size"),
+        ({"num_hidden_layers": 0.5}, "num_hidden_layers"),
+        ({"num_attention_heads": 5, "num_key_value_heads": 5, "head_dim": None}, "num_attention_heads"),
+    ],
+)
+def test_a_value_that_the_recipe_refuses_is_marked_in_the_file(change: dict[str, Any], key: str) -> None:
+    """At its key, as the mistake or as its cause, and not in an override that nobody wrote."""
+    with pytest.raises(RecipeError) as error:
+        with_config("llama3", {**TINY["llama"][1].to_dict(), **change})
+    (wrong, *_) = error.value.diagnostics
+    spans = [wrong.span, *(label.span for label in wrong.labels)]
+    assert "--set" not in {span.source.name for span in spans}
+    texts = [(span, span.source.lines[span.line - 1]) for span in spans if span.source.name == "config.json"]
+    assert f'"{key}"' in {line[span.column - 1 : span.end_column - 1] for span, line in texts}
+
+
 def test_a_key_that_is_nearly_one_of_those_missing_gets_its_name() -> None:
     """One letter apart."""
     config = {key: value for key, value in TINY["llama"][1].to_dict().items() if key != "hidden_act"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import cache
 
 import pytest
@@ -11,9 +12,10 @@ import torch
 from torch import Tensor
 
 import composer
-from composer.diagnostics import Diagnostic
+from composer.diagnostics import Diagnostic, RecipeError
 from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode
 from composer.weights import check_rules, mapping
+from composer.weights.config_syntax import ConfigReader
 from composer.weights.model_names import names_of
 from composer.weights.rule_reader import RuleReader
 from tests.weights.rule_mutants import SMALL, Data, Mutant, mutants, seeds
@@ -63,6 +65,7 @@ def holds(mutant: Mutant) -> str:
         located(mutant, recipe, errors)
         return "refused"
     loads(recipe, f"{mutant.what}\n{text}")
+    configured(recipe, f"{mutant.what}\n{text}")
     return "loads"
 
 
@@ -127,6 +130,31 @@ def loads(recipe: composer.Recipe, what: str) -> None:
         copied = {copy.name: theirs[copy.original] for copy in made.rules.copies if copy.original in theirs}
         again = made.load({**copied, **theirs})
         assert all(torch.equal(again[name], tensor) for name, tensor in filled.items()), what
+
+
+def configured(recipe: composer.Recipe, what: str) -> None:
+    """Assert that a file with the keys that `config` names sets what they name: its values may be refused, but no path is."""
+    assert recipe.checkpoints is not None
+    for entry in recipe.checkpoints:
+        node = entry.value.get("config") if isinstance(entry.value, YamlMapping) else None
+        if node is None:
+            continue
+        config = ConfigReader().config(node)
+        params = recipe.program.untyped.params
+        file: dict[str, object] = {"model_type": entry.key.text}
+        for setting in config.settings:
+            own = params.get(setting.path.text, 1)
+            for key in setting.keys:
+                *around, name = key.split(".")
+                holder = file
+                for each in around:
+                    holder = holder.setdefault(each, {})  # type: ignore[assignment]  # made here
+                holder[name] = setting.values[-1][0] if setting.values else float(own) if isinstance(own, Fraction) else own
+        try:
+            assert recipe.with_config(file).program, what
+        except RecipeError as error:
+            codes = {each.code for each in error.diagnostics if each.severity == "error"}
+            assert not {code for code in codes if code.startswith("unknown-")}, f"{error}\n{what}"
 
 
 def drawn(shapes: dict[str, tuple[int, ...]]) -> dict[str, Tensor]:
