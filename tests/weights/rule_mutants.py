@@ -98,7 +98,7 @@ def _rename(name: str, rng: random.Random) -> str:
     place = rng.randrange(len(parts))
     word = parts[place]
     match rng.randrange(7):
-        case 0 if len(word) > 2:
+        case 0 if len(word) > 2 and word.isalnum():
             cut = rng.randrange(len(word))
             parts[place] = word[:cut] + word[cut + 1 :]
         case 1:

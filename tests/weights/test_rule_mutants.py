@@ -70,7 +70,7 @@ def holds(mutant: Mutant) -> str:
 
 
 def located(mutant: Mutant, recipe: composer.Recipe, errors: list[Diagnostic]) -> None:
-    """Assert that errors are under `checkpoints`, and one of them where the change is."""
+    """Assert that errors are under `checkpoints`, and one of them marks the change; of two rules that clash, it marks both."""
     root = recipe.document.root
     assert root is not None
     whole = root.entry("checkpoints")
@@ -82,7 +82,8 @@ def located(mutant: Mutant, recipe: composer.Recipe, errors: list[Diagnostic]) -
         )
         assert (each.span.line, each.span.column) < (each.span.end_line, each.span.end_column), about
     lines = {line for key, line in places(whole.value) if key in mutant.keys}
-    assert any(each.span.line in lines for each in errors), about
+    marked = {span.line for each in errors for span in (each.span, *(label.span for label in each.labels))}
+    assert marked & lines, about
 
 
 def places(node: YamlNode) -> Iterator[tuple[str, int]]:
