@@ -17,7 +17,7 @@ from composer.language.suggestions import did_you_mean, suggest
 from composer.language.wording import counted
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 from composer.weights.config_syntax import Config, ConfigReader, Constant, Setting
-from composer.weights.json_places import Place, places
+from composer.weights.json_places import JsonPlace, places
 from composer.weights.mapping import entry_of
 
 ABSENT: Any = object()
@@ -83,7 +83,7 @@ class ConfigFile:
 
     source: Source
     values: abc.Mapping[str, Any]
-    places: abc.Mapping[str, Place]
+    places: abc.Mapping[str, JsonPlace]
 
     def place(self, key: str) -> Span:
         """Return where a key stands."""

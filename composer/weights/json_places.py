@@ -13,14 +13,14 @@ from composer.diagnostics import Source, Span
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:\s"]+')
 
 
-class Place(NamedTuple):
+class JsonPlace(NamedTuple):
     """Where a key and its value stand."""
 
     key: Span
     value: Span
 
 
-def places(source: Source) -> Mapping[str, Place]:
+def places(source: Source) -> Mapping[str, JsonPlace]:
     """Return the place of each key of a JSON text, `a.b` for a nested one; keys in lists have none.
 
     Args:
@@ -38,7 +38,7 @@ class _Reader:
         self.source = source
         self.tokens = TOKEN.finditer(source.text)
         self.lines = [0, *(end.end() for end in re.finditer("\n", source.text))]
-        self.found: dict[str, Place] = {}
+        self.found: dict[str, JsonPlace] = {}
 
     def value(self, prefix: str | None) -> Span:
         """Read a value and return its span; record the keys below it with this prefix, unless it is None."""
@@ -62,7 +62,7 @@ class _Reader:
         name = None if prefix is None else prefix + json.loads(key.group())
         span = self.value(None if name is None else f"{name}.")
         if name is not None:
-            self.found.setdefault(name, Place(self._span(key.start(), key.end()), span))
+            self.found.setdefault(name, JsonPlace(self._span(key.start(), key.end()), span))
 
     def _span(self, start: int, end: int) -> Span:
         first, last = bisect_right(self.lines, start), bisect_right(self.lines, end - 1)
