@@ -14,6 +14,7 @@ from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError, Source, Span
 from composer.diagnostics.render import in_order
 from composer.graph.passes import compile_graph
+from composer.graph.passes.compilation import Compilation
 from composer.graph.typed import TypedProgram
 from composer.language.composition.apply_overrides import with_overrides
 from composer.language.composition.extends import compose
@@ -26,7 +27,8 @@ from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
 from composer.own_blocks import Blocks, library_with
 from composer.package_data import zoo
-from composer.weights.mapping import mistakes
+from composer.weights.check_config import config_mistakes
+from composer.weights.check_rules import misfits, mistakes
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -203,11 +205,23 @@ class Recipe:
         return value if isinstance(value, str) else ""
 
     @cached_property
+    def _compiled(self) -> Compilation:
+        return compile_graph(self.document, self.library)
+
+    @cached_property
     def _outcome(self) -> tuple[TypedProgram | None, tuple[Diagnostic, ...]]:
-        state = compile_graph(self.document, self.library)
+        state = self._compiled
         rules: Sequence[Diagnostic] = ()
         if state.expansion is not None and (weights := state.expansion.recipe.checkpoints) is not None:
-            rules = mistakes(weights, state.program.params if state.program else None)
+            if state.typed is None:
+                rules = mistakes(weights, state.program.params if state.program else None)
+            else:
+                own = state.expansion.recipe.name_scalar.span.source
+                inherited = any(entry.key.span.source != own for entry in weights)
+                rules = [
+                    *misfits(weights, state.typed, changed=inherited or bool(self.overrides)),
+                    *config_mistakes(weights, state.document, state.library, state.typed.untyped.params),
+                ]
         return state.typed, (*state.diagnostics, *rules)
 
     def check(self) -> list[Diagnostic]:
@@ -382,9 +396,14 @@ class Recipe:
             raise RecipeError(
                 [Diagnostic("checkpoints-unknown-type", "this recipe maps to no published model", Span(self.source, 1, 1, 1, 1))]
             )
-        return self._with(
-            published.overrides(self.checkpoints, config_of(config), lambda found: self._with(found).program.untyped.params)
-        )
+
+        def applied(found: Sequence[Override]) -> published.Applied:
+            changed = self._with(found)
+            errors = [each for each in changed.check() if each.severity == "error"]
+            program = changed._compiled.program
+            return published.Applied(None if program is None else program.params, errors)
+
+        return self._with(published.overrides(self.checkpoints, config_of(config), applied))
 
     def with_overrides(self, overrides: Overrides) -> Recipe:
         """Return the recipe with further overrides, applied after its own.

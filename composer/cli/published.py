@@ -8,7 +8,7 @@ from pathlib import Path
 
 from composer.cli.arguments import Parser, Problem, add_blocks, load_recipe, misspelled, unusable
 from composer.cli.output import add_output, emit
-from composer.diagnostics import RecipeError
+from composer.diagnostics import Diagnostic, RecipeError
 
 
 def declare(parser: Parser, name: str) -> None:
@@ -59,12 +59,15 @@ def recipe_for(config: Path) -> str:
     """
     from composer.recipe import config_of, load, zoo_names
     from composer.weights.config import model_type_of, parsed
+    from composer.weights.json_places import places
 
-    kind = model_type_of(parsed(config_of(config)))
+    source = config_of(config)
+    kind = model_type_of(parsed(source))
     types = {entry.key.text: name for name in zoo_names() for entry in load(name).checkpoints or ()}
     if kind is None:
         raise Problem(f"arco import: {config} has no model_type", "choose a recipe with --recipe")
     if kind not in types:
         hint = misspelled(kind, types) or f"the zoo has recipes for {', '.join(sorted(types))}; for others, use --recipe"
-        raise Problem(f"arco import: the zoo has no recipe for the model type {kind}", hint)
+        message = f"the zoo has no recipe for the model type {kind}"
+        raise Problem(found=[Diagnostic("checkpoints-unknown-type", message, places(source)["model_type"].value, hint=hint)])
     return types[kind]

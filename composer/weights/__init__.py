@@ -1,6 +1,7 @@
 """Loading and saving of published checkpoints."""
 
-from composer.weights.mapping import WeightMap, mapping, mistakes
+from composer.weights.check_rules import mistakes
+from composer.weights.mapping import WeightMap, mapping
 from composer.weights.published_files import PublishedCheckpoint
 from composer.weights.transfer import load_published, save_published
 

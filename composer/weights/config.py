@@ -3,36 +3,49 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import abc
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from composer.diagnostics import Diagnostic, Label, RecipeError, Source, Span
 from composer.language.composition.override import Override, read_override
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import evaluate, evaluate_word
-from composer.language.expressions.parser import parse_expression
+from composer.language.expressions.parser import names, parse_expression
+from composer.language.suggestions import did_you_mean, suggest
 from composer.language.wording import counted
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 from composer.weights.config_syntax import Config, ConfigReader, Constant, Setting
+from composer.weights.json_places import JsonPlace, places
 from composer.weights.mapping import entry_of
 
 ABSENT: Any = object()
+UNMAPPED = "list them under `config` of the recipe's `checkpoints`: params, constants, or ignore"
 DEEPEST = 16
 """Maximum nesting of objects and lists."""
 
 
-def overrides(
-    checkpoints: YamlMapping, source: Source, params: Callable[[Sequence[Override]], abc.Mapping[str, Any]]
-) -> tuple[Override, ...]:
-    """Return the overrides of a `config.json`; `params` returns the values of the recipe's params with some overrides.
+@dataclass(frozen=True)
+class Applied:
+    """What a recipe is with some overrides."""
+
+    params: abc.Mapping[str, Any] | None
+    """The values of its params; None if these have errors."""
+    errors: Sequence[Diagnostic]
+
+
+def overrides(checkpoints: YamlMapping, source: Source, applied: Callable[[Sequence[Override]], Applied]) -> tuple[Override, ...]:
+    """Return the overrides of a `config.json`; `applied` returns what the recipe is with some overrides.
 
     Raises:
-        RecipeError: It is for another type of model, or has a key or value that the recipe does not support.
+        RecipeError: It is for another type of model, or has keys or values that the recipe does not support: all of them, unless
+            a value is wrong, without which the recipe cannot be judged.
     """
     published = parsed(source)
-    entry = entry_of(checkpoints, model_type_of(published))
+    file = ConfigFile(source, published, places(source))
+    kind = model_type_of(published)
+    entry = entry_of(checkpoints, kind, file.places["model_type"].value if kind is not None else None)
     value = entry.value.entry("config") if isinstance(entry.value, YamlMapping) else None
     if value is None:
         message = f"there is no `config` beside the rules of {entry.key.text}"
@@ -41,14 +54,41 @@ def overrides(
     config = reader.config(value.value)
     if reader.diagnostics:
         raise RecipeError(reader.diagnostics)
-    wrong: list[Diagnostic] = list(_unknown(config, published, source, value.key.span))
-    values = ((one.path, _value(one, published, source, wrong)) for one in config.settings)
-    found = tuple(read_override(f"{path}={value}") for path, value in values if value is not None)
-    if wrong:
-        raise RecipeError(wrong)
-    if wrong := list(_broken(config, published, source, params(found))):
-        raise RecipeError(wrong)
-    return found
+    wrong: list[Diagnostic] = []
+    found: dict[Source, tuple[Override, Setting]] = {}
+    failed: set[str] = set()
+    for setting in config.settings:
+        before = len(wrong)
+        text = _value(setting, file, wrong)
+        if text is not None:
+            override = read_override(f"{setting.path.text}={text}")
+            found[override.source] = override, setting
+        elif len(wrong) > before:
+            failed.add(setting.path.text.partition(".")[0])
+    result = applied([override for override, _ in found.values()])
+    wrong += _unknown(config, file, value.key.span)
+    if result.params is not None:
+        wrong += _broken(config, file, result.params, failed)
+    if not failed:
+        settings = {source: setting for source, (_, setting) in found.items()}
+        wrong += (_in_file(each, file, settings) for each in result.errors)
+    if wrong or result.errors:
+        raise RecipeError(wrong or result.errors)
+    return tuple(override for override, _ in found.values())
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """A published `config.json`."""
+
+    source: Source
+    values: abc.Mapping[str, Any]
+    places: abc.Mapping[str, JsonPlace]
+
+    def place(self, key: str) -> Span:
+        """Return where a key stands."""
+        found = self.places.get(key)
+        return Span(self.source, 1, 1, 1, 1) if found is None else found.key
 
 
 def parsed(source: Source) -> dict[str, Any]:
@@ -108,44 +148,53 @@ def empty(value: Any) -> bool:
     return value is None or value == [] or value == {}
 
 
-def place(source: Source, key: str) -> Span:
-    """Return the span of a key in the JSON text: of its last name."""
-    end = 0
-    for name in key.split("."):
-        match = re.compile(re.escape(json.dumps(name)) + r"\s*:").search(source.text, end)
-        if match is None:
-            return Span(source, 1, 1, 1, 1)
-        start, end = match.start(), match.start() + len(json.dumps(name))
-    line, before = source.text.count("\n", 0, start) + 1, source.text.rfind("\n", 0, start)
-    return Span(source, line, start - before, line, end - before)
-
-
 def shown(value: Any) -> str:
     """Return a value as JSON, strings without quotes."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _unknown(config: Config, published: abc.Mapping[str, Any], source: Source, span: Span) -> Iterator[Diagnostic]:
+def _in_file(wrong: Diagnostic, file: ConfigFile, settings: abc.Mapping[Source, Setting]) -> Diagnostic:
+    """Return an error of the recipe with what is in an override moved to the key that the override is taken from."""
+    labels = tuple(replace(each, span=_origin(each.span, file, settings)) for each in wrong.labels)
+    if (setting := settings.get(wrong.span.source)) is not None:
+        labels = (Label(setting.path.span, f"{setting.path.text} is taken from it"),)
+    return replace(wrong, span=_origin(wrong.span, file, settings), labels=labels)
+
+
+def _origin(span: Span, file: ConfigFile, settings: abc.Mapping[Source, Setting]) -> Span:
+    """Return where the value of an override is written: at a key of the file, or at the default that is used without it."""
+    setting = settings.get(span.source)
+    if setting is None:
+        return span
+    key = next((key for key in setting.keys if at(file.values, key) is not ABSENT), None)
+    if key is not None:
+        return file.place(key)
+    return span if setting.default is None else setting.default.span
+
+
+def _unknown(config: Config, file: ConfigFile, span: Span) -> Iterator[Diagnostic]:
     """Yield an error for the keys that the recipe does not map."""
-    extra = [
-        key for key, value in leaves(published) if not config.speaks_of(key) and not (empty(value) and config.speaks_within(key))
-    ]
+    found = [key for key, value in leaves(file.values) if not (empty(value) and config.speaks_within(key))]
+    extra = [key for key in found if not config.speaks_of(key)]
     if extra:
+        missing = [key for key in config.mapped if at(file.values, key) is ABSENT]
+        offered = [near for key in extra for near in suggest(key, missing, 1)]
         message = f"the recipe does not map {counted(len(extra), 'key')} of this file: {', '.join(extra)}"
-        hint = "list them under `config` of the recipe's `checkpoints`: params, constants, or ignore"
-        yield Diagnostic("config-unknown", message, place(source, extra[0]), labels=(Label(span, "not here"),), hint=hint)
+        hint = did_you_mean(offered) if offered else UNMAPPED
+        yield Diagnostic("config-unknown", message, file.place(extra[0]), labels=(Label(span, "not here"),), hint=hint)
 
 
-def _value(setting: Setting, published: abc.Mapping[str, Any], source: Source, wrong: list[Diagnostic]) -> str | None:
+def _value(setting: Setting, file: ConfigFile, wrong: list[Diagnostic]) -> str | None:
     """Return the value of an override; None if the recipe's own value is kept, or after an error."""
-    there = [(key, value) for key in setting.keys if (value := at(published, key)) is not ABSENT]
+    path, default = setting.path, setting.default
+    there = [(key, value) for key in setting.keys if (value := at(file.values, key)) is not ABSENT]
     if not there:
-        if setting.default is None and not setting.optional:
-            message = f"{source.name} has no {' and no '.join(setting.keys)}, which {setting.path} is taken from"
-            wrong.append(Diagnostic("config-missing", message, setting.span, hint="`default:` gives the value to use without it"))
-        return setting.default
+        if default is None and not setting.optional:
+            message = f"{file.source.name} has no {' and no '.join(setting.keys)}, which {path.text} is taken from"
+            wrong.append(Diagnostic("config-missing", message, path.span, hint="`default:` gives the value to use without it"))
+        return None if default is None else default.text
     key, value = there[0]
-    span, labels = place(source, key), (Label(setting.span, f"{setting.path} is taken from it"),)
+    span, labels = file.place(key), (Label(path.span, f"{path.text} is taken from it"),)
     if any(other != value for _, other in there):
         values = ", ".join(f"{name} is {shown(other)}" for name, other in there)
         wrong.append(Diagnostic("config-value", f"{values}: these must be equal", span, labels=labels))
@@ -153,7 +202,7 @@ def _value(setting: Setting, published: abc.Mapping[str, Any], source: Source, w
     if setting.counted:
         return str(len(value)) if isinstance(value, list | dict) else "1"
     if setting.values:
-        known = dict(setting.values)
+        known = {theirs: ours.text for theirs, ours in setting.values}
         if shown(value) not in known:
             message = f"{key} is {shown(value)}, but this recipe supports {', '.join(known)}"
             wrong.append(Diagnostic("config-value", message, span, labels=labels))
@@ -164,19 +213,29 @@ def _value(setting: Setting, published: abc.Mapping[str, Any], source: Source, w
     return shown(value)
 
 
-def _broken(
-    config: Config, published: abc.Mapping[str, Any], source: Source, params: abc.Mapping[str, Any]
-) -> Iterator[Diagnostic]:
-    """Yield an error for each constant with another value; a missing key counts as correct."""
+def _broken(config: Config, file: ConfigFile, params: abc.Mapping[str, Any], unknown: set[str]) -> Iterator[Diagnostic]:
+    """Yield an error for each constant with another value; a missing key counts as correct, and so does a constant that is
+    computed from an unknown param."""
     for constant in config.constants:
-        value = at(published, constant.key)
-        if value is not ABSENT and not _holds(value, constant, params):
+        value = at(file.values, constant.key)
+        if value is not ABSENT and not _reads(constant, unknown) and not _holds(value, constant, params):
             needed = " or ".join(word.text for word in constant.words)
             if constant.count is not None:
                 needed = f"{needed}, for each layer below {constant.count.text}"
             message = f"{constant.key} is {shown(value)}; this recipe needs {needed}"
             labels = (Label(constant.words[0].span, "needed here"),)
-            yield Diagnostic("config-value", message, place(source, constant.key), labels=labels)
+            yield Diagnostic("config-value", message, file.place(constant.key), labels=labels)
+
+
+def _reads(constant: Constant, params: set[str]) -> bool:
+    """Return whether a constant is computed from one of some params."""
+    for word in (*constant.words, *([] if constant.count is None else [constant.count])):
+        try:
+            if names(parse_expression(word)) & params:
+                return True
+        except ExpressionError:  # a word that is no expression
+            continue
+    return False
 
 
 def _holds(value: Any, constant: Constant, params: abc.Mapping[str, Any]) -> bool:
@@ -184,8 +243,8 @@ def _holds(value: Any, constant: Constant, params: abc.Mapping[str, Any]) -> boo
         return any(_same(value, word, params) for word in constant.words)
     try:
         count = evaluate(parse_expression(constant.count), params)
-    except ExpressionError as no:
-        raise RecipeError([no.diagnostic]) from None
+    except ExpressionError:  # an error of the recipe, which its check reports
+        return True
     if not isinstance(value, list) or len(value) != count:
         return False
     return all(_same(item, constant.words[0], {**params, "layer": layer}) for layer, item in enumerate(value))

@@ -28,16 +28,15 @@ ABOUT_THE_FILE = (
 class Setting:
     """A value of the recipe that is set from a key."""
 
-    path: str
+    path: YamlScalar
     """The path of the value, as for `--set`."""
-    span: Span
     keys: tuple[str, ...]
     """The keys of the value, which must agree if there are several; `rope_scaling.factor` is nested in `rope_scaling`."""
     counted: bool
     """Whether the value is the number of entries of the key."""
-    values: tuple[tuple[str, str], ...]
+    values: tuple[tuple[str, YamlScalar], ...]
     """Published values with ours; if empty, the value is used as it is."""
-    default: str | None
+    default: YamlScalar | None
     """The value if the key is missing or null."""
     optional: bool
     """Whether the recipe's own value is kept then."""
@@ -48,6 +47,7 @@ class Constant:
     """The values that a key must have."""
 
     key: str
+    span: Span
     words: tuple[YamlScalar, ...]
     """The allowed values: words, numbers, and expressions over the recipe's params."""
     count: YamlScalar | None
@@ -60,18 +60,22 @@ class Config:
 
     settings: tuple[Setting, ...]
     constants: tuple[Constant, ...]
-    ignore: tuple[str, ...]
+    ignore: tuple[YamlScalar, ...]
+
+    @property
+    def mapped(self) -> tuple[str, ...]:
+        """The keys of params and constants."""
+        return (*(one for each in self.settings for one in each.keys), *(one.key for one in self.constants))
 
     def speaks_of(self, key: str) -> bool:
         """Return whether a key is mapped or ignored, itself or through a key around it."""
         inside = [one for each in self.settings if each.counted for one in each.keys]
-        plain = {one for each in self.settings for one in each.keys} | {one.key for one in self.constants}
-        return key in plain or any(key == one or key.startswith(f"{one}.") for one in (*self.ignore, *ABOUT_THE_FILE, *inside))
+        ignored = [one.text for one in self.ignore]
+        return key in self.mapped or any(key == one or key.startswith(f"{one}.") for one in (*ignored, *ABOUT_THE_FILE, *inside))
 
     def speaks_within(self, key: str) -> bool:
         """Return whether a nested key of this key is mapped, so that the whole may be null."""
-        known = [*(one for each in self.settings for one in each.keys), *(one.key for one in self.constants)]
-        return any(one.startswith(f"{key}.") for one in known)
+        return any(one.startswith(f"{key}.") for one in self.mapped)
 
 
 class ConfigReader(Forms):
@@ -90,13 +94,13 @@ class ConfigReader(Forms):
         return Config(
             tuple(self._setting(entry) for entry in params),
             tuple(self._constant(entry) for entry in constants),
-            tuple(self.text(item, "a key is") for item in ignored),
+            tuple(item for item in ignored if self.is_scalar(item, "a key is")),
         )
 
     def _setting(self, entry: YamlEntry) -> Setting:
-        path, span, value = entry.key.text, entry.key.span, entry.value
+        path, value = entry.key, entry.value
         if not isinstance(value, YamlMapping):
-            return Setting(path, span, self._names(value), False, (), None, False)
+            return Setting(path, self._names(value), False, (), None, False)
         self.keys(value, keys_of("config param"), "param of a config")
         source, count = value.get("from"), value.get("count")
         key = count if source is None else source
@@ -107,25 +111,24 @@ class ConfigReader(Forms):
         words = self.entries(value.get("values"), "`values` maps published values to ours")
         return Setting(
             path,
-            span,
             () if key is None else self._names(key),
             count is not None,
-            tuple((one.key.text, self.text(one.value, "a value is")) for one in words),
-            self.text(default, "a value is") if default is not None else None,
+            tuple((one.key.text, one.value) for one in words if self.is_scalar(one.value, "a value is")),
+            default if default is not None and self.is_scalar(default, "a value is") else None,
             self.boolean(value.get("optional"), "optional"),
         )
 
     def _constant(self, entry: YamlEntry) -> Constant:
         value = entry.value
         if not isinstance(value, YamlMapping):
-            return Constant(entry.key.text, self._words(value), None)
+            return Constant(entry.key.text, entry.key.span, self._words(value), None)
         self.keys(value, keys_of("config constant"), "constant of a config")
         each, count = value.get("each"), value.get("count")
         if not isinstance(each, YamlScalar) or not isinstance(count, YamlScalar):
             self.error("checkpoints-form", value.span, "a list has `count` items, each with the value of `each`",
                        hint="{each: full if layer == 0 else sliding, count: n_layers}")  # fmt: skip
-            return Constant(entry.key.text, (), None)
-        return Constant(entry.key.text, (each,), count)
+            return Constant(entry.key.text, entry.key.span, (), None)
+        return Constant(entry.key.text, entry.key.span, (each,), count)
 
     def _names(self, node: YamlNode) -> tuple[str, ...]:
         return tuple(self.text(item, "a key is") for item in (node.items if isinstance(node, YamlList) else (node,)))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from composer.diagnostics import Diagnostic, Label, RecipeError
+from composer.diagnostics import Diagnostic, Label, RecipeError, Source, Span
+from composer.language.name_patterns import folded, without_numbers
 from composer.language.unknown_names import unknown
 from composer.language.wording import counted
 from composer.language.yaml import nodes as document
-from composer.weights.name_patterns import folded, without_numbers
-from composer.weights.rules import Rule, RuleReader, Rules
+from composer.weights.fit import first_of_each, fit, uncovered
+from composer.weights.prefixes import prefix_difference
+from composer.weights.rule_reader import RuleReader
+from composer.weights.rules import Rules
 from composer.weights.tensor_maps import TensorMap, TensorShape, shown
 
 if TYPE_CHECKING:
@@ -53,17 +56,24 @@ class WeightMap:
         rules, found = self.rules, self.found(shapes)
         missing = [name for name in self.published if name not in found]
         extra = [name for name in found if name not in self.published and not rules.passes_over(name)]
+        covered = {without_numbers(name): move.rule for move in self.moves for name in move.theirs}
+        beyond = [name for name in extra if without_numbers(name) in covered]
+        strange = [name for name in extra if without_numbers(name) not in covered]
         wrong: list[Diagnostic] = []
+        if difference := prefix_difference(missing, strange, rules.passes_over):
+            hint = difference.hint(rules.strip_prefix)
+            wrong.append(Diagnostic("checkpoints-prefix", difference.message, rules.span, hint=hint))
+            missing = [name for name in missing if name not in difference.wanted]
+            strange = [name for name in strange if name not in difference.there]
         if missing:
             message = f"the checkpoint lacks {counted(len(missing), 'tensor')}: {folded(missing)}"
             wrong.append(Diagnostic("checkpoints-missing", message, rules.span))
-        covered = {without_numbers(name): move.rule for move in self.moves for name in move.theirs}
-        if beyond := [name for name in extra if without_numbers(name) in covered]:
+        if beyond:
             message = f"the checkpoint has {counted(len(beyond), 'tensor')} of indices that the model lacks: {folded(beyond)}"
             hint = "set the recipe's params to the checkpoint's sizes, such as its number of layers"
             place = covered[without_numbers(beyond[0])].theirs.span
             wrong.append(Diagnostic("checkpoints-unexpected", message, place, hint=hint))
-        if strange := [name for name in extra if without_numbers(name) not in covered]:
+        if strange:
             message = f"no rule covers {counted(len(strange), 'published tensor')}: {folded(strange)}"
             them = "it" if len(strange) == 1 else "them"
             hint = f"write a rule for {them}, or list {them} under `ignore`"
@@ -105,10 +115,13 @@ class WeightMap:
         import torch
 
         found = self.found(theirs)
-        for copy, original, span in self.rules.copies:
-            if copy in found and copy not in self.published and not torch.equal(theirs[found[copy]], theirs[found[original]]):
-                message = f"{copy} differs from {original}, but this recipe ties them"
-                raise RecipeError([Diagnostic("checkpoints-differ", message, span, hint="remove the tie from the recipe")])
+        for copy in self.rules.copies:
+            name, original = copy.name, copy.original
+            if name not in found or name in self.published or original not in self.published:
+                continue
+            if not torch.equal(theirs[found[name]], theirs[found[original]]):
+                message = f"{name} differs from {original}, but this recipe ties them"
+                raise RecipeError([Diagnostic("checkpoints-differ", message, copy.span, hint="remove the tie from the recipe")])
         for move in self.moves:
             shapes = [self.ours[name] for name in move.ours]
             yield from zip(move.ours, move.load([theirs[found[name]] for name in move.theirs], shapes), strict=True)
@@ -136,6 +149,8 @@ def mapping(
     model_type: str | None,
     ours: Mapping[str, Sequence[int]],
     params: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    at: Span | None = None,
 ) -> WeightMap:
     """Return the mapping between a model's parameters and the tensors of a published checkpoint.
 
@@ -144,6 +159,7 @@ def mapping(
         model_type: The model type of transformers; None if the recipe has rules for only one.
         ours: The shapes of the model's parameters, by name.
         params: The values of the recipe's params, which rules may use.
+        at: Where the model type is written, if it was read from a file.
 
     Raises:
         RecipeError: The rules have errors, or cover a parameter twice or not at all.
@@ -158,46 +174,28 @@ def mapping(
         (768, 2304)
     """
     reader = RuleReader(params)
-    rules = reader.rules(entry_of(checkpoints, model_type))
+    rules = reader.rules(entry_of(checkpoints, model_type, at))
     if reader.diagnostics:
         raise RecipeError(reader.diagnostics)
     shapes = {name: tuple(shape) for name, shape in ours.items()}
-    moves, wrong = _moves(rules, shapes)
-    for move in moves:
-        try:
-            move.published([shapes[name] for name in move.ours])
-        except ValueError as no:
-            wrong.append(Diagnostic("checkpoints-shape", str(no), move.rule.ours.span))
-    read = {name for move in moves for name in move.theirs}
-    for copy, original, span in rules.copies:
-        if original not in read:
-            wrong.append(Diagnostic("checkpoints-form", f"{copy} is a copy of {original}, which no rule reads", span))
+    found = fit(rules, shapes)
+    wrong = list(found.mistakes)
+    if found.uncovered:
+        used = {id(rule) for rule, _ in found.matches}
+        idle = tuple(Label(rule.span, "covers nothing") for rule in rules.rules if id(rule) not in used)
+        wrong.append(replace(uncovered(rules, found.uncovered), labels=idle))
     if wrong:
         raise RecipeError(first_of_each(wrong))
-    return WeightMap(rules, tuple(moves), shapes)
+    return WeightMap(rules, found.moves, shapes)
 
 
-def mistakes(checkpoints: document.YamlMapping, params: Mapping[str, Any] | None = None) -> list[Diagnostic]:
-    """Return the errors in the rules under `checkpoints:` that do not depend on a model.
+def entry_of(checkpoints: document.YamlMapping, model_type: str | None, at: Span | None = None) -> document.YamlEntry:
+    """Return the rules of a model type, or the only ones if no type is given.
 
     Args:
-        checkpoints: The value of `checkpoints:` in a recipe, `Recipe.checkpoints`.
-        params: The values of the recipe's params; None if they are not known.
-
-    Examples:
-        >>> import composer
-        >>> from composer.weights import mistakes
-        >>> mistakes(composer.load("gpt2").checkpoints)
-        []
-    """
-    reader = RuleReader(params)
-    for entry in checkpoints:
-        reader.rules(entry)
-    return reader.diagnostics
-
-
-def entry_of(checkpoints: document.YamlMapping, model_type: str | None) -> document.YamlEntry:
-    """Return the rules of a model type, or the only ones if no type is given.
+        checkpoints: The value of `checkpoints:` in a recipe.
+        model_type: The model type; None if the recipe has rules for only one.
+        at: Where the model type is written; None for an argument.
 
     Raises:
         RecipeError: There are no rules for this type, or no type is given and there are several.
@@ -211,52 +209,14 @@ def entry_of(checkpoints: document.YamlMapping, model_type: str | None) -> docum
         raise RecipeError([Diagnostic("checkpoints-unknown-type", message, checkpoints.span, hint=hint)])
     entry = checkpoints.entry(model_type)
     if entry is None:
-        raise RecipeError([unknown("checkpoints-unknown-type", checkpoints.span, "model type", model_type, types)])
+        at = at or Span(Source("model_type", model_type), 1, 1, 1, len(model_type) + 1)
+        labels = tuple(Label(each.key.span, "there are rules for this one") for each in checkpoints)
+        wrong = unknown("checkpoints-unknown-type", at, "model type", model_type, types)
+        raise RecipeError([replace(wrong, labels=labels)])
     return entry
-
-
-def _moves(rules: Rules, ours: Mapping[str, TensorShape]) -> tuple[list[TensorMap], list[Diagnostic]]:
-    """Return the tensor maps of all rules, and their errors."""
-    moves: dict[tuple[str, ...], TensorMap] = {}
-    by_rule: dict[str, Rule] = {}
-    owners: dict[str, str] = {}
-    wrong: list[Diagnostic] = []
-    for name in ours:
-        covering = [(rule, found) for rule in rules.rules if (found := rule.ours.match(name))]
-        if len(covering) > 1:
-            first, second = covering[0][0].ours, covering[1][0].ours
-            also = (Label(first.span, "and here"),)
-            wrong.append(Diagnostic("checkpoints-ambiguous", f"{name} is covered by two rules", second.span, labels=also))
-        if not covering:
-            continue
-        rule, found = covering[0]
-        by_rule[name] = rule
-        move = TensorMap(*rule.names(found, next(iter(ours[name]), 1)), rule.permuted(found), rule)
-        if absent := [each for each in move.ours if each not in ours]:
-            message = f"{name} is a piece of a tensor with {', '.join(absent)}, which the model lacks"
-            wrong.append(Diagnostic("checkpoints-uncovered", message, rule.ours.span))
-            continue
-        if taken := [each for each in move.theirs if owners.setdefault(each, move.ours[0]) != move.ours[0]]:
-            message = f"{owners[taken[0]]} and {move.ours[0]} both read {taken[0]}"
-            wrong.append(Diagnostic("checkpoints-ambiguous", message, rule.theirs.span))
-        moves[move.ours] = move
-    if bare := [name for name in ours if name not in by_rule]:
-        used = {rule.ours.text for rule in by_rule.values()}
-        idle = tuple(Label(rule.ours.span, "covers nothing") for rule in rules.rules if rule.ours.text not in used)
-        message = f"no rule covers {counted(len(bare), 'parameter')} of the model: {folded(bare)}"
-        wrong.append(Diagnostic("checkpoints-uncovered", message, rules.span, labels=idle))
-    return list(moves.values()), wrong
 
 
 def shapes_of(tensors: Mapping[str, Tensor]) -> Mapping[str, TensorShape]:
     """Return the shapes of tensors; for a checkpoint on disk, they are read from its header."""
     shapes = getattr(tensors, "shapes", None)
     return shapes if shapes is not None else {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-
-
-def first_of_each(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Return only the first diagnostic with each code and position: a rule that is wrong in one layer is wrong in all."""
-    firsts: dict[tuple[str, int, int], Diagnostic] = {}
-    for each in diagnostics:
-        firsts.setdefault((each.code, each.span.line, each.span.column), each)
-    return list(firsts.values())

@@ -1,21 +1,26 @@
-"""Published checkpoints on disk: one safetensors file, or a folder of them with an index."""
+"""Published checkpoints on disk: one file, or a folder of them with an index."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from composer.atomic_files import StrPath
-from composer.diagnostics import Diagnostic, RecipeError, Source, Span
+from composer.diagnostics import Source, Span
+from composer.weights.json_places import places
+from composer.weights.other_formats import ARRAYS, OTHERS, PICKLES, StoredTensor, arrays, pickled, refuse
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 ONE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+IN_FOLDERS = (ONE, INDEX, "pytorch_model.bin", "pytorch_model.bin.index.json")
+"""What a folder may hold, the first that is there being read: a checkpoint, or the index of one in pieces."""
 
 
 class PublishedCheckpoint(Mapping[str, "Tensor"]):
@@ -33,27 +38,36 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
 
     def __init__(self, path: StrPath) -> None:
         self._stack = ExitStack()
-        self._files: dict[str, Any] = {}  # safetensors' handles have no public type
+        self._tensors: dict[str, StoredTensor] = {}
         try:
             for file in files(Path(path)):
-                handle = self._open(file)
-                self._files.update(dict.fromkeys(handle.keys(), handle))
+                self._tensors.update(self._open(file))
         except BaseException:
             self._stack.close()
             raise
-        self.shapes: Mapping[str, tuple[int, ...]] = {
-            name: tuple(handle.get_slice(name).get_shape()) for name, handle in self._files.items()
-        }
+        self.shapes: Mapping[str, tuple[int, ...]] = {name: each.shape for name, each in self._tensors.items()}
 
-    def _open(self, file: Path) -> Any:
+    def _open(self, file: Path) -> Mapping[str, StoredTensor]:
+        match file.suffix:
+            case suffix if suffix in PICKLES:
+                return pickled(file)
+            case suffix if suffix in ARRAYS:
+                return arrays(file, self._stack)
+        return self._safetensors(file)
+
+    def _safetensors(self, file: Path) -> Mapping[str, StoredTensor]:
         from safetensors import SafetensorError, safe_open
 
         try:
-            return self._stack.enter_context(safe_open(file, framework="pt"))
+            handle = self._stack.enter_context(safe_open(file, framework="pt"))
         except FileNotFoundError:
             refuse("missing-file", "there is no such file", file)
         except (OSError, SafetensorError) as error:
-            refuse("unreadable-file", f"this is not a safetensors file: {error}", file)
+            known = OTHERS.get(file.suffix)
+            hint = "" if known is None else f"{known}; safetensors, .npz and files of torch.save can be read"
+            refuse("unreadable-file", f"this is not a safetensors file: {error}", file, hint=hint)
+        names: Sequence[str] = handle.keys()
+        return {name: StoredTensor(tuple(handle.get_slice(name).get_shape()), partial(handle.get_tensor, name)) for name in names}
 
     def __enter__(self) -> PublishedCheckpoint:
         return self
@@ -62,39 +76,34 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
         self._stack.close()
 
     def __getitem__(self, name: str) -> Tensor:
-        tensor: Tensor = self._files[name].get_tensor(name)
-        return tensor
+        return self._tensors[name].read()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._files)
+        return iter(self._tensors)
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self._tensors)
 
 
 def files(path: Path) -> list[Path]:
-    """Return the safetensors files of a checkpoint.
+    """Return the files of a checkpoint.
 
     Raises:
-        RecipeError: There are none, or the file is a pickle.
+        RecipeError: There are none.
     """
     if not path.is_dir():
-        if path.suffix in (".bin", ".pt", ".pth", ".ckpt"):
-            refuse(
-                "unreadable-file",
-                "this is a pickle, which can run code when it is loaded",
-                path,
-                hint="convert it to safetensors first",
-            )
         return [path]
-    if (path / INDEX).is_file():
-        names = read_json(path / INDEX).get("weight_map")
-        if not isinstance(names, dict) or not all(isinstance(name, str) and Path(name).name == name for name in names.values()):
-            refuse("unreadable-file", "this index has no `weight_map`", path / INDEX)
-        return [path / name for name in sorted(set(names.values()))]
-    if not (path / ONE).is_file():
-        refuse("missing-file", f"there is neither {ONE} nor {INDEX} in this folder", path)
-    return [path / ONE]
+    found = next((path / name for name in IN_FOLDERS if (path / name).is_file()), None)
+    if found is None:
+        there = sorted(each.name for each in path.iterdir() if each.suffix in (".safetensors", *PICKLES, *ARRAYS, *OTHERS))
+        hint = f"name a file: {', '.join(there[:4])}" if there else ""
+        refuse("missing-file", f"there is neither {' nor '.join(IN_FOLDERS)} in this folder", path, hint=hint)
+    if not found.name.endswith(".index.json"):
+        return [found]
+    names = read_json(found).get("weight_map")
+    if not isinstance(names, dict) or not all(isinstance(name, str) and Path(name).name == name for name in names.values()):
+        refuse("unreadable-file", "this index has no `weight_map`", found)
+    return [path / name for name in sorted(set(names.values()))]
 
 
 def type_of(path: Path) -> str | None:
@@ -102,6 +111,14 @@ def type_of(path: Path) -> str | None:
     config = path / "config.json"
     kind = read_json(config).get("model_type") if config.is_file() else None
     return kind if isinstance(kind, str) else None
+
+
+def type_span(path: Path) -> Span | None:
+    """Return where the model type of a folder is written, or None without one."""
+    config = path / "config.json"
+    if type_of(path) is None:
+        return None
+    return places(Source(str(config), config.read_text(encoding="utf-8")))["model_type"].value
 
 
 def read_json(file: Path) -> dict[str, Any]:
@@ -115,8 +132,3 @@ def read_json(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         refuse("unreadable-file", f"this is not a JSON file: {error}", file)
     return value if isinstance(value, dict) else {}
-
-
-def refuse(code: str, message: str, file: Path, *, hint: str = "") -> NoReturn:
-    """Raise a diagnostic about a file."""
-    raise RecipeError([Diagnostic(code, message, Span(Source(str(file), ""), 1, 1, 1, 1), hint=hint)])

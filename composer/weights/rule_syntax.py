@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from composer.diagnostics import Diagnostic, Span
 from composer.language.unknown_names import unknown
@@ -18,10 +19,13 @@ class Forms:
 
     def text(self, node: YamlNode, what: str) -> str:
         """Return the text of a scalar node; report any other."""
-        if isinstance(node, YamlScalar):
-            return node.text
-        self.error("checkpoints-form", node.span, f"{what} one word")
-        return ""
+        return node.text if self.is_scalar(node, what) else ""
+
+    def is_scalar(self, node: YamlNode, what: str) -> TypeGuard[YamlScalar]:
+        """Return whether a node is a scalar; report any other."""
+        if not isinstance(node, YamlScalar):
+            self.error("checkpoints-form", node.span, f"{what} one word")
+        return isinstance(node, YamlScalar)
 
     def boolean(self, node: YamlNode | None, what: str) -> bool:
         """Return whether a node is `true`; False without a node."""

@@ -31,7 +31,7 @@ class TensorMap:
 
         rule = self.rule
         flat = self._flat(shapes)
-        each = [self._turned(tensor.reshape(flat) if rule.reshape else tensor) for tensor in published]
+        each = [self._turned(tensor.reshape(flat) if rule.reshape is not None else tensor) for tensor in published]
         if rule.stack:
             ours: Sequence[Tensor] = [torch.stack(each)]
         else:
@@ -56,7 +56,7 @@ class TensorMap:
             whole, count = self._joined(rows), len(self.theirs)
             pieces = self._cut(whole, [whole.shape[rule.axis] // count] * count if count > 1 else [])
         turned = [self._turned(piece) for piece in pieces]
-        return tuple(tensor.reshape(rule.reshape) if rule.reshape else tensor for tensor in turned)
+        return tuple(tensor if rule.reshape is None else tensor.reshape(rule.reshape) for tensor in turned)
 
     def published(self, shapes: Sequence[TensorShape]) -> tuple[TensorShape, ...]:
         """Return the shapes of the published tensors.
@@ -70,9 +70,9 @@ class TensorMap:
             for shape, permuted in zip(shapes, self.permuted, strict=True)
         ):
             raise ValueError(f"{listed(self.ours, shapes)} does not consist of heads of {rule.permute.head_dim} rows")
-        if rule.reshape and math.prod(rule.reshape) != math.prod(flat):
+        if rule.reshape is not None and math.prod(rule.reshape) != math.prod(flat):
             raise ValueError(f"{listed(self.ours, shapes)} cannot be reshaped to {shown(rule.reshape)}")
-        return (rule.reshape or flat,) * len(self.theirs)
+        return (flat if rule.reshape is None else rule.reshape,) * len(self.theirs)
 
     def _flat(self, shapes: Sequence[TensorShape]) -> TensorShape:
         """Return the shape of each published tensor before `reshape`."""

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from composer.atomic_files import StrPath
-from composer.diagnostics import Diagnostic, RecipeError
+from composer.diagnostics import Diagnostic, RecipeError, Span
 from composer.weights.mapping import WeightMap, mapping, shapes_of
-from composer.weights.published_files import ONE, PublishedCheckpoint, type_of
+from composer.weights.other_formats import Tensors
+from composer.weights.published_files import ONE, PublishedCheckpoint, type_of, type_span
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from composer.lower import Model
 
 
-def load_published(model: Model, source: StrPath | Mapping[str, Tensor], model_type: str | None = None) -> None:
+def load_published(
+    model: Model, source: StrPath | Mapping[str, Tensor] | Mapping[str, NDArray[Any]], model_type: str | None = None
+) -> None:
     """Fill a model's parameters from a published checkpoint.
 
     Names and shapes are checked first, so a checkpoint of another model changes nothing. Tensors are read one by one, and
@@ -25,7 +29,8 @@ def load_published(model: Model, source: StrPath | Mapping[str, Tensor], model_t
 
     Args:
         model: A compiled recipe with `checkpoints:`.
-        source: A safetensors file, a folder of them, or a `state_dict`.
+        source: A file of safetensors, of `torch.save` or of `numpy.savez`, a folder with a published checkpoint, or tensors or
+            arrays by name.
         model_type: The model type of transformers; by default, that of the folder's `config.json`, or the only one for which the
             recipe has rules.
 
@@ -41,10 +46,12 @@ def load_published(model: Model, source: StrPath | Mapping[str, Tensor], model_t
         >>> load_published(model, "model.safetensors")
     """
     if isinstance(source, Mapping):
-        return _fill(model, source, model_type)
+        tensors = source if isinstance(source, PublishedCheckpoint) else Tensors(source)
+        return _fill(model, tensors, _map(model, model_type))
     path = Path(source)
-    with PublishedCheckpoint(path) as tensors:
-        return _fill(model, tensors, model_type or type_of(path))
+    made = _map(model, model_type) if model_type is not None else _map(model, type_of(path), type_span(path))
+    with PublishedCheckpoint(path) as checkpoint:
+        return _fill(model, checkpoint, made)
 
 
 def save_published(model: Model, path: StrPath, model_type: str | None = None) -> None:
@@ -72,10 +79,9 @@ def save_published(model: Model, path: StrPath, model_type: str | None = None) -
     save_file(_map(model, model_type).save(model.state_dict()), file, metadata={"format": "pt"})
 
 
-def _fill(model: Model, tensors: Mapping[str, Tensor], model_type: str | None) -> None:
+def _fill(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> None:
     import torch
 
-    made = _map(model, model_type)
     if wrong := made.check(shapes_of(tensors)):
         raise RecipeError(wrong)
     parameters = model.state_dict()
@@ -84,7 +90,7 @@ def _fill(model: Model, tensors: Mapping[str, Tensor], model_type: str | None) -
             parameters[name].copy_(tensor)
 
 
-def _map(model: Model, model_type: str | None) -> WeightMap:
+def _map(model: Model, model_type: str | None, at: Span | None = None) -> WeightMap:
     recipe = model.program.untyped.recipe
     if recipe.checkpoints is None:
         raise RecipeError(
@@ -94,4 +100,4 @@ def _map(model: Model, model_type: str | None) -> WeightMap:
                 )
             ]
         )
-    return mapping(recipe.checkpoints, model_type, shapes_of(model.state_dict()), model.program.untyped.params)
+    return mapping(recipe.checkpoints, model_type, shapes_of(model.state_dict()), model.program.untyped.params, at=at)

@@ -54,6 +54,14 @@ def test_a_file_that_cannot_be_imported_is_refused(
     assert not (tmp_path / "mine.yaml").exists()
 
 
+def test_a_mistyped_model_type_is_quoted_from_the_file(arco: Arco, tmp_path: Path) -> None:
+    """Whether the zoo is searched or one recipe is asked."""
+    (tmp_path / "config.json").write_text('{"hidden_size": 8,\n "model_type": "lama"}', encoding="utf-8")
+    for words in ((), ("--recipe", "llama3")):
+        done = arco("import", "config.json", *words)
+        assert "config.json:2:16: error[checkpoints-unknown-type]" in done.err and "did you mean llama?" in done.err
+
+
 def test_a_configuration_that_is_not_there_cannot_be_read(arco: Arco) -> None:
     """So the command ends with 2, as others do."""
     assert arco("import", "nothere.json") == (2, "", "arco: nothere.json: there is no such file\n")

@@ -257,3 +257,142 @@ def test_a_spoilt_file_never_escapes() -> None:
     for key, odd in product(LLAMA31, ODD):
         with suppress(RecipeError):
             assert with_config("llama3", {**plain, "rope_parameters": {**LLAMA31, key: odd}}).program
+
+
+def test_all_mistakes_of_a_file_are_told_in_one_round() -> None:
+    """Keys that are not mapped, values that are not taken, constants that do not hold; what depends on a wrong value waits."""
+    config = {**TINY["llama"][1].to_dict(), "rope": 3, "hidden_act": "gelu", "mlp_bias": True, "vocab_size": "many"}
+    with pytest.raises(RecipeError) as error:
+        with_config("llama3", config)
+    assert [(each.code, each.message.partition(" ")[0]) for each in error.value.diagnostics] == [
+        ("config-value", "vocab_size"), ("config-unknown", "the"), ("config-value", "hidden_act"), ("config-value", "mlp_bias"),
+    ]  # fmt: skip
+    config = {**TINY["llama"][1].to_dict(), "rope": 3, "num_attention_heads": 5, "num_key_value_heads": 5, "head_dim": 7}
+    with pytest.raises(RecipeError) as error:
+        with_config("llama3", config)
+    assert [each.code for each in error.value.diagnostics] == ["config-unknown", "config-value", "indivisible"]
+    config = {**TINY["llama"][1].to_dict(), "hidden_size": "wide", "head_dim": 7}  # d_model is not known, nor what it makes
+    with pytest.raises(RecipeError) as error:
+        with_config("llama3", config)
+    assert [each.message.partition(" ")[0] for each in error.value.diagnostics] == ["hidden_size"]
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"rope_parameters": {"rope_type": "default", "rope_theta": 300.0, "factor": 8.0}}, "factor"),
+        ({"vocab_size": -1}, "vocab_size"),
+        ({"num_hidden_layers": 0.5}, "num_hidden_layers"),
+        ({"num_attention_heads": 5, "num_key_value_heads": 5, "head_dim": None}, "num_attention_heads"),
+    ],
+)
+def test_a_value_that_the_recipe_refuses_is_marked_in_the_file(change: dict[str, Any], key: str) -> None:
+    """At its key, as the mistake or as its cause, and not in an override that nobody wrote."""
+    with pytest.raises(RecipeError) as error:
+        with_config("llama3", {**TINY["llama"][1].to_dict(), **change})
+    (wrong, *_) = error.value.diagnostics
+    spans = [wrong.span, *(label.span for label in wrong.labels)]
+    assert "--set" not in {span.source.name for span in spans}
+    texts = [(span, span.source.lines[span.line - 1]) for span in spans if span.source.name == "config.json"]
+    assert f'"{key}"' in {line[span.column - 1 : span.end_column - 1] for span, line in texts}
+
+
+def test_a_key_that_is_nearly_one_of_those_missing_gets_its_name() -> None:
+    """One letter apart."""
+    config = {key: value for key, value in TINY["llama"][1].to_dict().items() if key != "hidden_act"}
+    with pytest.raises(RecipeError) as error:
+        with_config("llama3", {**config, "hidden_acts": "silu"})
+    assert [(each.code, each.hint) for each in error.value.diagnostics] == [("config-unknown", "did you mean hidden_act?")]
+
+
+def test_a_model_type_that_is_mistyped_is_marked_in_the_file(tmp_path: Path) -> None:
+    """At its value, not at a key of the same name inside of another one; from a folder that is named as text."""
+    text = '{\n  "text": {"model_type": "llama"},\n  "model_type": "lama"\n}\n'
+    (tmp_path / "config.json").write_text(text, encoding="utf-8")
+    with pytest.raises(RecipeError) as error:
+        composer.load("llama3").with_config(str(tmp_path))
+    (wrong,) = error.value.diagnostics
+    assert (wrong.code, wrong.hint) == ("checkpoints-unknown-type", "did you mean llama?")
+    assert (wrong.span.line, wrong.span.column, wrong.span.end_column) == (3, 17, 23)
+
+
+def test_a_folder_may_be_named_as_text(tmp_path: Path) -> None:
+    """As everywhere."""
+    TINY["gpt2"][1].save_pretrained(tmp_path)
+    for given in (tmp_path, str(tmp_path), str(tmp_path / "config.json")):
+        assert composer.load("gpt2").with_config(given).program.untyped.params["vocab"] == 53
+
+
+CONFIG = """
+recipe: example
+params:
+  n_layers: 2
+  width: {{default: 8, min: 4}}
+  act: {{type: block, default: gelu}}
+  kind: {{type: choice, of: [wide, deep], default: wide}}
+  flag: false
+  most: 9
+  part: {{default: 3, max: most}}
+inputs: {{x: "float[batch, time, 8]"}}
+graph:
+  layers:
+    repeat: n_layers
+    graph: {{a: {{type: residual, body: {{type: ffn, hidden: width, activation: act, bias: flag}}}}}}
+  y: {{type: linear, out: 8 if kind == wide else part}}
+checkpoints:
+  model:
+    config:
+{config}
+    rules: {{layers.<layer>.a.body.*: h.<layer>.*, y.*: y.*}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ("params: {n_layers: layers, width: [w, h]}", []),
+        ("params: {n_layers: {from: l, default: 3}, flag: {from: f, default: true}}", []),
+        ("params: {kind: {from: k, values: {a: wide, b: deep}}}", []),
+        ("params: {n_layer: l}", ["n_layer"]),
+        ("params: {params.n_layer: l}", ["n_layer"]),
+        ("params: {layers.a.bdy.hidden: l}", ["bdy"]),
+        ("params: {layers.a.body.hiden: l}", ["hiden"]),
+        ("params: {n_layers.x: l}", ["x"]),
+        ("params: {width: {from: w, default: 3}}", ["3"]),
+        ("params: {width: {from: w, default: 2 * 1}}", ["2 * 1"]),
+        ("params: {part: {from: w, default: 30}}", []),  # the file may set the bound too
+        ("params: {width: {from: w, default: wide}}", ["wide"]),
+        ("params: {width: {from: w, default: n_layer * 3}}", ["n_layer"]),
+        ("params: {width: {from: w, default: n_layers * 3}}", []),
+        ("params: {n_layers: {from: w, default: 3 / 2}}", ["3 / 2"]),
+        ("params: {n_layers: {from: w, default: 3 *}}", ["*"]),
+        ("params: {flag: {from: w, default: 3}}", ["3"]),
+        ("params: {kind: {from: w, values: {a: wide, b: dep}}}", ["dep"]),
+        ("params: {act: {from: w, values: {a: gelu, b: rellu}}}", ["rellu"]),
+        ("params: {act: {from: w, values: {a: gelu, b: relu}}}", []),
+        ("params: {act: {from: w, values: {a: none, b: clamped_silu}}, act.alpha: {from: s, optional: true}}", []),
+        ("params: {act: {from: w, values: {a: none, b: clamped_silu}}, act.aplha: {from: s, optional: true}}", ["aplha"]),
+        ("params: {width: w, params.width: v}", ["params.width"]),
+        ("params: {width: w, params.width.default: v}", ["params.width.default"]),
+        ("constants: {a: width, b: [2 * width, gelu], c: 3, d: null, e: full-attention, f: silu, g: 1e-5}", []),
+        ("constants: {a: 2 * widht}", ["widht"]),
+        ("constants: {a: width / n_layer}", ["n_layer"]),
+        ("constants: {a: [3, widht]}", ["widht"]),
+        ('constants: {a: "widht"}', []),
+        ("constants: {a: 3 / 0}", ["0"]),
+        ("constants: {a: {each: full if layer == 0 else local, count: n_layers}}", []),
+        ("constants: {a: {each: full if layr == 0 else local, count: n_layers}}", ["layr"]),
+        ("constants: {a: {each: full if layer else local, count: n_layers}}", ["layer"]),
+        ("constants: {a: {each: full, count: n_layrs}}", ["n_layrs"]),
+        ("constants: {a: {each: full, count: n_layers - 3}}", ["n_layers - 3"]),
+        ("constants: {a: {each: full, count: n_layers / 4}}", ["n_layers / 4"]),
+        ("constants: {a: 3}\n      ignore: [a]", ["a"]),
+        ("params: {width: a}\n      ignore: [b, a]", ["a"]),
+        ("params: {width: a.b}\n      ignore: [a]", []),  # what else is in a
+    ],
+)  # fmt: skip
+def test_what_a_config_names_is_checked_without_a_file(config: str, expected: list[str]) -> None:
+    """Paths, values and conditions, each at its word."""
+    recipe = composer.load(CONFIG.format(config=f"      {config}"))
+    found = [each.span for each in recipe.check()]
+    assert [span.source.lines[span.line - 1][span.column - 1 : span.end_column - 1] for span in found] == expected

@@ -384,3 +384,108 @@ def test_a_scalar_is_loaded_and_saved() -> None:
     with pytest.raises(RecipeError) as error:
         rules("a: {from: b.<i>, stack: i}", a=())
     assert codes(error) == ["checkpoints-shape"]
+
+
+def test_a_name_may_have_several_choices() -> None:
+    """They correspond in order; the one that names the pieces is the one that the other side lacks."""
+    sizes = {f"{kind}__{name}__weight": (4, 6) for kind in ("attn", "cross") for name in "qkv"}
+    made = rules("(attn|cross).(q|k|v).weight: {from: (self|other).qkv.weight, split: 3, transpose: true}", **sizes)
+    assert made.published == {"self.qkv.weight": (6, 12), "other.qkv.weight": (6, 12)}
+    theirs = drawn(made)
+    ours = made.load(theirs)
+    assert torch.equal(ours["cross.k.weight"], theirs["other.qkv.weight"][:, 4:8].T)
+    assert same(made.save(ours), theirs)
+    plain = rules("(attn|cross).(q|k|v).weight: (self|other).w(1|2|3)", **sizes)
+    theirs = drawn(plain)
+    assert torch.equal(plain.load(theirs)["attn.v.weight"], theirs["self.w3"])
+    assert same(plain.save(plain.load(theirs)), theirs)
+    joined = rules("(a|b|c).w: {from: (x|y|z).(left|right), concat: 2}", a__w=(4, 2), b__w=(4, 2), c__w=(4, 2))
+    theirs = drawn(joined)
+    assert torch.equal(joined.load(theirs)["b.w"], torch.cat([theirs["y.left"], theirs["y.right"]]))
+    assert same(joined.save(joined.load(theirs)), theirs)
+
+
+def test_only_named_pieces_of_several_choices_are_permuted() -> None:
+    """The words of `of` may be of any choice."""
+    made = rules(
+        "(a|b).(q|k|v).w: {from: (x|y).qkv.w, split: 3, permute_rotary: {head_dim: 4, of: [q, k]}}",
+        **{f"{kind}__{name}__w": (4, 1) for kind in "ab" for name in "qkv"},
+    )  # fmt: skip
+    theirs = {"x.qkv.w": torch.arange(12.0)[:, None], "y.qkv.w": torch.arange(12.0, 24.0)[:, None]}
+    ours = made.load(theirs)
+    assert ours["b.k.w"].flatten().tolist() == [16, 18, 17, 19] and ours["b.v.w"].flatten().tolist() == [20, 21, 22, 23]
+    assert same(made.save(ours), theirs)
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        ("(a|b).(c|d): {from: x.(y|z), split: 2}", "checkpoints-pattern"),  # either choice may be in pieces
+        ("(a|b).(c|d|e): {from: x.(y|z), split: 2}", "checkpoints-pattern"),  # three are left beside two
+        ("(a|b).(c|d): (x|y).z", "checkpoints-pattern"),
+        ("(a|b).(c|d): (x|y).(z|w|v)", "checkpoints-pattern"),
+        ("a: {from: b, axis: 1}", "checkpoints-form"),
+        ("a: {from: b, when: 3}", "not-a-boolean"),
+        ("a: {from: b, when: true and}", "expression-syntax"),
+        ("a: {from: b, when: [true]}", "checkpoints-form"),
+        ("a: {from: b, when: wide}", "unknown-name"),
+        ("a: {from: b, offset: true}", "not-a-number"),
+        ("a: []", "checkpoints-form"),
+        ("a: [{from: b}]", "checkpoints-form"),
+        ("(a|b): {from: c, split: ²}", "checkpoints-form"),
+        ("a.<i>: {from: b.<i>.<j>, stack: k}", "checkpoints-form"),
+    ],
+)
+def test_a_rule_that_is_not_clear_is_an_error(rule: str, code: str) -> None:
+    """One mistake, one diagnostic, where the params are known too."""
+    assert [each.code for each in mistakes(written(f"model: {{rules: {{{rule}}}}}"), {})] == [code]
+
+
+def test_a_rule_may_depend_on_params() -> None:
+    """Where its condition is false it is not there, and neither are its sizes worked out."""
+    text = (
+        "model: {rules: {a.w: [{from: fused, when: fused}, {from: (x|y), concat: 2, when: not fused}], "
+        "b.w: {from: b, reshape: [n // 0], when: n < 0}}}"
+    )
+    shapes = {"a.w": (4, 2)}
+    assert mapping(written(text), None, shapes, {"fused": True, "n": 1}).published == {"fused": (4, 2)}
+    assert mapping(written(text), None, shapes, {"fused": False, "n": 1}).published == {"x": (2, 2), "y": (2, 2)}
+    with pytest.raises(RecipeError) as error:
+        mapping(written(text.replace("not fused", "true")), None, shapes, {"fused": True, "n": 1})
+    assert codes(error) == ["checkpoints-ambiguous"]
+    assert mistakes(written(text)) == []
+
+
+def test_a_tensor_may_be_published_as_one_number() -> None:
+    """An empty list of axes is that of a scalar."""
+    made = rules("a.w: {from: b, reshape: []}", a__w=(1,))
+    assert made.published == {"b": ()}
+    assert made.load({"b": torch.tensor(3.0)})["a.w"].tolist() == [3.0]
+    assert made.save({"a.w": torch.tensor([3.0])})["b"].shape == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("model: {rules: {a.w: x.w}, copies: {y.w: x.w}}", ""),
+        ("model: {rules: {a.w: x.w}, copies: {y.w: z.w}}", "checkpoints-form"),
+        ("model: {rules: {a.w: x.w}, copies: {x.w: x.w}}", "checkpoints-form"),
+        ("model: {rules: {a.w: x.w, b.w: y.w}, copies: {y.w: x.w}}", "checkpoints-shape"),
+        ("model: {rules: {a.w: x.w, b.w: y.w}, ignore: [x.w]}", "checkpoints-ambiguous"),
+        ("model: {rules: {a.w: x.w, b.w: y.w}, ignore: [x.*]}", ""),  # what else there is
+        ("model: {rules: {a.w: x.w, b.w: y.w}, strip_prefix: x.}", "checkpoints-form"),
+        ("model: {rules: {a.w: x.w, b.w: y.w}, legacy_names: {w: weight}}", "checkpoints-form"),
+        ("model: {rules: {a.w: {from: x.w, transpose: true}, b.w: y.w}}", ""),
+        ("model: {rules: {a.w: x.w, b.w: {from: y.w, transpose: true}}}", "checkpoints-shape"),
+    ],
+)
+def test_what_no_checkpoint_can_fit_is_refused_without_one(text: str, code: str) -> None:
+    """Names that are changed before they are read, copies of another shape, axes that are not there."""
+    shapes = {"a.w": (2, 3)} if "b.w" not in text else {"a.w": (2, 3), "b.w": (5,)}
+    try:
+        made = mapping(written(text), None, shapes)
+    except RecipeError as error:
+        assert {each.code for each in error.diagnostics} == {code}
+    else:
+        theirs = drawn(made)
+        assert not code and same(made.save(made.load(theirs)), theirs)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from composer.diagnostics import Diagnostic
+from composer.language.name_patterns import NamePattern, folded, pattern
 from composer.language.yaml.nodes import YamlScalar
-from composer.weights.name_patterns import folded, pattern
 from tests.weights.written import named, written
 
 
@@ -51,13 +53,33 @@ def test_choices_go_together_by_place() -> None:
     ours, theirs = named("attn.(q|k|out).weight"), named("self.(q|k|o)_proj.weight")
     found = ours.match("attn.out.weight")
     assert found is not None and theirs.fill(found) == "self.o_proj.weight"
-    assert [theirs.fill(found, i) for i in range(3)] == ["self.q_proj.weight", "self.k_proj.weight", "self.o_proj.weight"]
+    others = [replace(found, chosen=(word,)) for word in range(3)]
+    assert [theirs.fill(other) for other in others] == ["self.q_proj.weight", "self.k_proj.weight", "self.o_proj.weight"]
+
+
+def test_a_name_may_have_several_choices() -> None:
+    """In the order of the text."""
+    ours, theirs = named("(attn|cross).(q|k).weight"), named("(self|other)_attention.(query|key).weight")
+    found = ours.match("cross.q.weight")
+    assert found is not None and found.chosen == (1, 0) and theirs.fill(found) == "other_attention.query.weight"
+
+
+def test_what_is_only_matched_may_have_a_star_at_any_place() -> None:
+    """It is one component or more, there too."""
+    (entry,) = written("a.*.b.<i>.*: x").entries
+    ignored = pattern(entry.key, matched_only=True)
+    assert isinstance(ignored, NamePattern)
+    assert ignored.match("a.x.y.b.0.z") and ignored.match("a.b.b.1.b.2") and not ignored.match("a.b.0.z")
+    (entry,) = written('"*.num_batches_tracked": x').entries
+    tracked = pattern(entry.key, matched_only=True)
+    assert isinstance(tracked, NamePattern)
+    assert tracked.match("layers.0.norm.num_batches_tracked") and not tracked.match("num_batches_tracked")
 
 
 def test_a_word_that_begins_another_is_still_found() -> None:
     """The whole component counts, in whatever order the words stand."""
     found = named("(q|q_norm).weight").match("q_norm.weight")
-    assert found is not None and found.choice == 1
+    assert found is not None and found.chosen == (1,)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +91,8 @@ def test_a_word_that_begins_another_is_still_found() -> None:
         ("a.<I>.b", 3),
         ("a.x1<i>.b", 3),
         ("a.x<i>y.b", 3),
-        ("(a|b).(c|d)", 1),
-        ("a.(b|b)", 1),
+        ("c.(a|b)_(c|d)", 3),
+        ("a.(b|b)", 3),
         ("a.(b).c", 3),
         ("a.[bc].d", 3),
         ("ä.b", 1),

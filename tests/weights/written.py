@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from composer.diagnostics import Source
+from composer.language.name_patterns import NamePattern, pattern
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 from composer.language.yaml.reader import read
 from composer.weights import WeightMap, mapping
-from composer.weights.name_patterns import NamePattern, pattern
 
 
 def written(text: str) -> YamlMapping:

@@ -2,35 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from blocks.core import number
+from composer.diagnostics import Source, Span
 from composer.language.expressions.evaluator import as_float, evaluate
 from composer.language.expressions.parser import parse_expression
+from composer.language.name_patterns import NamePattern, in_pieces, pattern, with_words
 from composer.language.recipe.keys import TABLE
 from composer.language.recipe.writer import YamlData, data_of
-from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode
+from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 SIZES = frozenset(key.name for key in TABLE if key.content == "size")
 """The keys of a rule of `checkpoints` that hold numbers."""
 
 
-def published(rules: YamlNode, params: Mapping[str, Any]) -> YamlData:
-    """Return the rules of one model type, with the values of params; its `config` sets those, of which none is left."""
+def published(rules: YamlNode, params: Mapping[str, Any], names: Sequence[str]) -> YamlData:
+    """Return the rules of one model type, with the values of params, for the parameters of these names; its `config` sets params,
+    of which none is left.
+    """
     if not isinstance(rules, YamlMapping):
         return data_of(rules)
     texts = {entry.key.text: data_of(entry.value) for entry in rules if entry.key.text != "config"}
     if isinstance(own := rules.get("rules"), YamlMapping):
-        return texts | {"rules": {entry.key.text: _operations(entry.value, params) for entry in own}}
+        texts["rules"] = left = {ours: each for entry in own for ours, each in _applying(entry, params, names)}
+        if isinstance(copies := rules.get("copies"), YamlMapping):
+            read = [_read(each) for each in left.values()]
+            texts["copies"] = {
+                entry.key.text: data_of(entry.value)
+                for entry in copies
+                if isinstance(entry.value, YamlScalar) and any(each.match(entry.value.text) for each in read)
+            }
     return texts
+
+
+def _read(rule: YamlData) -> NamePattern:
+    """Return the published names that a rule reads, as it is written."""
+    text = str(rule["from"] if isinstance(rule, dict) else rule)
+    found = pattern(YamlScalar(text, Span(Source("", text), 1, 1, 1, len(text) + 1)))
+    assert isinstance(found, NamePattern)
+    return found
+
+
+def _applying(rule: YamlEntry, params: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, YamlData]]:
+    """Yield what is left of a rule that applies, without its condition: words of its choices that cover nothing are left out, and
+    so is a rule of which none is left.
+    """
+    ours = pattern(rule.key)
+    assert isinstance(ours, NamePattern)
+    found = [match.chosen for name in names if (match := ours.match(name))]
+    covered = [sorted({chosen[place] for chosen in found}) for place in range(len(ours.choices))]
+    whole = all(len(kept) == len(words) for kept, words in zip(covered, ours.choices, strict=True))
+    for each in rule.value.items if isinstance(rule.value, YamlList) else (rule.value,):
+        if not found or not _applies(each, params):
+            continue
+        written = _operations(each, params)
+        source = each.get("from") if isinstance(each, YamlMapping) else each
+        assert isinstance(source, YamlScalar)
+        theirs = pattern(source)
+        assert isinstance(theirs, NamePattern)
+        if whole:
+            yield ours.text, written
+        elif isinstance(written, dict) and ("split" in written or "concat" in written):
+            yield from _each_in_pieces(ours, theirs, found, written)
+        else:
+            yield _with_words(ours, theirs, covered, covered, written)
+
+
+def _each_in_pieces(
+    ours: NamePattern, theirs: NamePattern, found: Sequence[tuple[int, ...]], written: dict[str, YamlData]
+) -> Iterator[tuple[str, YamlData]]:
+    """Yield a rule in pieces for each combination of the words that name no pieces, so that no other choice is left."""
+    split = in_pieces(ours, theirs, int(str(written["split"])))[0] if "split" in written else None
+    for combination in sorted({tuple(word for place, word in enumerate(chosen) if place != split) for chosen in found}):
+        mine, other = [[word] for word in combination], [[word] for word in combination]
+        if split is not None:
+            mine.insert(split, list(range(len(ours.choices[split]))))
+        else:
+            place = in_pieces(theirs, ours, int(str(written["concat"])))[0]
+            other.insert(place, list(range(len(theirs.choices[place]))))
+        yield _with_words(ours, theirs, mine, other, written)
+
+
+def _with_words(
+    ours: NamePattern, theirs: NamePattern, mine: Sequence[Sequence[int]], other: Sequence[Sequence[int]], written: YamlData
+) -> tuple[str, YamlData]:
+    """Return a rule with some words of the choices of each side."""
+    words, published = (
+        [[choice[word] for word in some] for choice, some in zip(each.choices, numbers, strict=True)]
+        for each, numbers in ((ours, mine), (theirs, other))
+    )
+    text = with_words(theirs.text, published)
+    if not isinstance(written, dict):
+        return with_words(ours.text, words), text
+    operations = {**written, "from": text}
+    permutation = operations.get("permute_rotary")
+    if isinstance(permutation, dict) and isinstance(named := permutation.get("of"), list):
+        there, in_choices = ({word for some in each for word in some} for each in (words, [one for one in words if len(one) > 1]))
+        left = [word for word in named if word in there]
+        permutation = {key: value for key, value in permutation.items() if key != "of"}
+        if any(word in in_choices for word in left):
+            permutation["of"] = [word for word in left if word in in_choices]
+        operations["permute_rotary"] = permutation
+        if not left:
+            del operations["permute_rotary"]
+    return with_words(ours.text, words), operations
+
+
+def _applies(rule: YamlNode, params: Mapping[str, Any]) -> bool:
+    condition = rule.get("when") if isinstance(rule, YamlMapping) else None
+    return not isinstance(condition, YamlScalar) or bool(evaluate(parse_expression(condition), params))
 
 
 def _operations(rule: YamlNode, params: Mapping[str, Any]) -> YamlData:
     """Return what one rule does, or a part of it: sizes are expressions."""
     if not isinstance(rule, YamlMapping):
         return data_of(rule)
-    return {entry.key.text: _sizes(entry.value, params) if entry.key.text in SIZES else data_of(entry.value) for entry in rule}
+    return {
+        entry.key.text: _sizes(entry.value, params) if entry.key.text in SIZES else data_of(entry.value)
+        for entry in rule
+        if entry.key.text != "when"
+    }
 
 
 def _sizes(node: YamlNode, params: Mapping[str, Any]) -> YamlData:

@@ -11,7 +11,7 @@ from blocks.core import Builtin, Part, fields, number, ports
 from blocks.masks.mask import Mask
 from composer.graph.describe import mask
 from composer.graph.ir import FieldValue, Graph, PartValue, Ref, SlotNode, Tie, Wire
-from composer.graph.parameters import in_file_order
+from composer.graph.parameters import buffers, in_file_order, parameters
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.graph.unparse.checkpoint_rules import published
@@ -60,7 +60,10 @@ def _references(refs: Iterable[tuple[str, Ref]], typed: TypedProgram) -> dict[st
 
 def _checkpoints(typed: TypedProgram) -> YamlData | None:
     found = typed.untyped.recipe.checkpoints
-    return None if found is None else {entry.key.text: published(entry.value, typed.untyped.params) for entry in found}
+    if found is None:
+        return None
+    names = [*(row.name for row in parameters(typed)), *buffers(typed)]
+    return {entry.key.text: published(entry.value, typed.untyped.params, names) for entry in found}
 
 
 WRITERS: Mapping[str, Callable[[TypedProgram], YamlData | None]] = {

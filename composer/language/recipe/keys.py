@@ -83,7 +83,7 @@ _REGION: tuple[KeyPlace, ...] = ("group", "repeat", "scan")
 _NODE: tuple[KeyPlace, ...] = ("node", "group", "repeat", "scan")
 _PARSER, _DECLARED, _GRAPHS = "language.recipe.parser.parse", "language.recipe.declarations", "language.recipe.graphs.GraphParser"
 _OPTIONS, _COMPOSED = "language.recipe.node_options", "language.composition.extends.compose"
-_RULES, _CONFIG = "weights.rules.RuleReader.rules", "weights.config_syntax.ConfigReader.config"
+_RULES, _CONFIG = "weights.rule_reader.RuleReader.rules", "weights.config_syntax.ConfigReader.config"
 
 # fmt: off
 TABLE: tuple[KeyRow, ...] = (
@@ -164,8 +164,9 @@ TABLE: tuple[KeyRow, ...] = (
     KeyRow("strip_prefix", ("checkpoint",), "a prefix that some files have", "value", TEXT, _RULES, "computed"),
     KeyRow("config", ("checkpoint",), "what each key of the published `config.json` means", "value", ref("config"), _CONFIG,
         "resolved"),
-    KeyRow("rules", ("checkpoint",), "our names, each with the published one", "value", mapping(either(TEXT, ref("rule"))),
-        _RULES, "computed", multiline=True, required=True),
+    KeyRow("rules", ("checkpoint",), "our names, each with the published one, or with a list of which one applies", "value",
+        mapping(either(TEXT, ref("rule"), list_of(ref("rule")))), _RULES, "computed", multiline=True,
+        required=True),
     KeyRow("legacy_names", ("checkpoint",), "last parts of names in older files, each with that in newer ones",
         "value", mapping(TEXT), _RULES, "computed"),
     KeyRow("ignore", ("checkpoint",), "published tensors that are not needed", "value", TEXTS, _RULES, "computed"),
@@ -186,6 +187,7 @@ TABLE: tuple[KeyRow, ...] = (
         required=True),
     KeyRow("count", ("config constant",), "how many items the list has", "value", EXPRESSION, _CONFIG, "resolved", required=True),
     KeyRow("from", ("rule",), "the published name", "value", TEXT, _RULES, "computed", required=True),
+    KeyRow("when", ("rule",), "the rule is left out unless this is true", "value", EXPRESSION, _RULES, "computed"),
     KeyRow("reshape", ("rule",), "the axes of the published tensor", "size", list_of(SIZE), _RULES, "computed"),
     KeyRow("transpose", ("rule",), "whether it is stored as `[in, out]`", "value", BOOLEAN, _RULES, "computed"),
     KeyRow("split", ("rule",), "how many of our tensors it holds", "value", TEXT, _RULES, "computed"),

@@ -1,0 +1,239 @@
+"""`config:` of a model type held against its recipe, without a `config.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+from blocks.core import Library
+from composer.diagnostics import Diagnostic, Label, Span
+from composer.graph.passes import compile_graph
+from composer.graph.passes.expand.expand import expand
+from composer.language.composition.locator import Locator
+from composer.language.composition.merge import merge
+from composer.language.composition.override import OverrideError
+from composer.language.expressions.ast import Binary, Expression, If, Number, RefPath, Unary
+from composer.language.expressions.errors import ExpressionError
+from composer.language.expressions.evaluator import as_bool, as_int, evaluate
+from composer.language.expressions.parser import names, parse_expression
+from composer.language.suggestions import did_you_mean, suggest
+from composer.language.wording import BOOLEANS
+from composer.language.yaml.nodes import Document, YamlMapping, YamlNode, YamlScalar
+from composer.weights.config_syntax import Config, ConfigReader, Constant, Setting
+from composer.weights.fit import first_of_each
+
+INDEX = "layer"
+"""The name that counts the items of a list in a constant."""
+OPEN = frozenset({"missing-field"})
+"""Errors that another key of the file may take away: of a block, the fields are set one by one."""
+
+
+def config_mistakes(
+    checkpoints: YamlMapping, document: Document, library: Library, params: Mapping[str, Any]
+) -> list[Diagnostic]:
+    """Return what `config:` of each model type names and the recipe does not have, and values that the recipe never takes.
+
+    Args:
+        checkpoints: The value of `checkpoints:` in the recipe.
+        document: The recipe, which has no errors.
+        library: The blocks that it may name.
+        params: The values of its params.
+    """
+    found: list[Diagnostic] = []
+    for entry in checkpoints:
+        node = entry.value.get("config") if isinstance(entry.value, YamlMapping) else None
+        reader = ConfigReader()
+        config = reader.config(node)
+        if node is not None and document.root is not None and not reader.diagnostics:
+            paths = _Paths(document, document.root, library, params)
+            found += paths.mistakes(config.settings)
+            found += _said_twice(config)
+            for constant in config.constants:
+                found += _constant(constant, params)
+    return first_of_each(found)
+
+
+class _Paths:
+    """The params of a `config`, each a path into the recipe."""
+
+    def __init__(self, document: Document, root: YamlMapping, library: Library, params: Mapping[str, Any]) -> None:
+        self.document, self.root, self.library, self.params = document, root, library, params
+        self.locator = Locator(root, library)
+
+    def mistakes(self, settings: Sequence[Setting]) -> Iterator[Diagnostic]:
+        """Yield an error for each path that leads nowhere, for two to one place, and for each value that is not taken there."""
+        places: dict[tuple[str, ...], Setting] = {}
+        sound: list[Setting] = []
+        for setting in settings:
+            wrong = self._leads_nowhere(setting, settings)
+            if wrong is not None:
+                yield wrong
+                continue
+            sound.append(setting)
+            if (place := self._place(setting)) and (first := places.setdefault(place, setting)) is not setting:
+                also = (Label(first.path.span, "and here"),)
+                message = f"{setting.path.text} is set twice"
+                yield Diagnostic("checkpoints-ambiguous", message, setting.path.span, labels=also)
+        for values in zip_longest(*([(setting, value) for value in _ours(setting)] for setting in sound)):
+            yield from self._refused([each for each in values if each is not None])
+
+    def _leads_nowhere(self, setting: Setting, settings: Sequence[Setting]) -> Diagnostic | None:
+        """Return the error in the path or in a value of a setting; a path may lead into a block that another one sets."""
+        values: Sequence[YamlNode] = _ours(setting) or [YamlMapping((), setting.path.span)]
+        wrong = next((found for value in _ours(setting) if (found := self._of_another_type(setting, value))), None)
+        if wrong is not None:
+            return wrong
+        for locator in (self.locator, *self._with_blocks(setting, settings)):
+            try:
+                for value in values:
+                    locator.change(_steps(setting.path), value)
+                return None
+            except OverrideError as error:
+                wrong = error.diagnostic
+        return wrong
+
+    def _of_another_type(self, setting: Setting, value: YamlScalar) -> Diagnostic | None:
+        """Return the error in a word for a param that is a number or a boolean."""
+        own, word = self.params.get(setting.path.text), value.text
+        if isinstance(own, int | float) and word.isidentifier() and word not in self.params and word not in BOOLEANS:
+            code, kind = ("not-a-boolean", "boolean") if isinstance(own, bool) else ("not-a-number", "number")
+            offered = suggest(word, [*self.params, *(BOOLEANS if isinstance(own, bool) else ())])
+            message = f"{setting.path.text} must be a {kind}, not `{word}`"
+            return Diagnostic(code, message, value.span, hint=did_you_mean(offered) if offered else "")
+        return None
+
+    def _with_blocks(self, setting: Setting, settings: Sequence[Setting]) -> Iterator[Locator]:
+        """Yield the recipe with each block that another setting may put where a path leads through."""
+        for other in settings:
+            if setting.path.text.startswith(f"{other.path.text}."):
+                for value in _ours(other):
+                    try:
+                        change = self.locator.change(_steps(other.path), value)
+                    except OverrideError:
+                        continue
+                    yield Locator(merge(self.root, change, self.library)[0], self.library)
+
+    def _place(self, setting: Setting) -> tuple[str, ...]:
+        """Return the whole path of a setting; nothing for one into a block that another one sets."""
+        try:
+            node = self.locator.change(_steps(setting.path), YamlMapping((), setting.path.span))
+        except OverrideError:
+            return ()
+        steps = []
+        while node.entries:
+            (*_, entry) = node.entries
+            steps.append(entry.key.text)
+            assert isinstance(entry.value, YamlMapping)
+            node = entry.value
+        return tuple(steps[:2] if steps[0] == "params" and steps[2:] == ["default"] else steps)
+
+    def _refused(self, values: Sequence[tuple[Setting, YamlScalar]]) -> Iterator[Diagnostic]:
+        """Yield the errors that the recipe has with some values at the place of these."""
+        root = self.root
+        for setting, value in values:
+            try:
+                root, _ = merge(root, Locator(root, self.library).change(_steps(setting.path), value), self.library)
+            except OverrideError:  # of a block that is not set here
+                continue
+        changed = Document(self.document.source, root, (), self.document.ambiguous_blocks)
+        for wrong in compile_graph(changed, self.library, expand).diagnostics:
+            if wrong.severity == "error" and wrong.code not in OPEN and not _bounded_by_another(wrong):
+                if any(_inside(wrong.span, value.span) for _, value in values):
+                    yield wrong
+                elif causes := [value.span for _, value in values if any(_inside(one.span, value.span) for one in wrong.labels)]:
+                    yield replace(wrong, span=causes[0], labels=(Label(wrong.span, "needed here"),))
+
+
+def _ours(setting: Setting) -> list[YamlScalar]:
+    """Return the values of ours that are written for a setting."""
+    return [*(ours for _, ours in setting.values), *([] if setting.default is None else [setting.default])]
+
+
+def _steps(path: YamlScalar) -> tuple[YamlScalar, ...]:
+    """Return the names of a path, each where it is written."""
+    steps, start = [], 0
+    for name in path.text.split("."):
+        steps.append(YamlScalar(name.strip(), path.part(start, start + len(name))))
+        start += len(name) + 1
+    return tuple(steps)
+
+
+def _inside(span: Span, outer: Span) -> bool:
+    first, last = (span.line, span.column), (span.end_line, span.end_column)
+    return span.source == outer.source and (outer.line, outer.column) <= first and last <= (outer.end_line, outer.end_column)
+
+
+def _written(span: Span) -> str:
+    """Return the text at a place in one line."""
+    return span.source.lines[span.line - 1][span.column - 1 : span.end_column - 1]
+
+
+def _bounded_by_another(wrong: Diagnostic) -> bool:
+    """Return whether a value is out of a range that a param gives, which the file may set too."""
+    if wrong.code != "out-of-range" or not wrong.labels:
+        return False
+    return any(letter.isalpha() for letter in _written(wrong.labels[0].span))
+
+
+def _said_twice(config: Config) -> Iterator[Diagnostic]:
+    """Yield an error for each key that is ignored although it is mapped."""
+    for key in config.ignore:
+        if key.text in config.mapped:
+            yield Diagnostic("checkpoints-ambiguous", f"{key.text} is ignored, but it is a param or a constant too", key.span)
+
+
+def _constant(constant: Constant, params: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    """Yield the errors in what a key must be: a name that is no param, a condition or a count without a value."""
+    scope = dict(params) if constant.count is None else {**params, INDEX: 0}
+    if constant.count is not None:
+        try:
+            count = as_int(evaluate(parse_expression(constant.count), params), constant.count.span)
+            if count < 0:
+                yield Diagnostic("out-of-range", f"the count is {count}; it must be at least 0", constant.count.span)
+        except ExpressionError as no:
+            yield no.diagnostic
+    for word in constant.words:
+        try:
+            expression = parse_expression(word)
+        except ExpressionError:  # a word that is no expression
+            continue
+        yield from _expression(expression, word, scope)
+
+
+def _expression(expression: Expression, word: YamlScalar, scope: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    match expression:
+        case If(condition=condition, then=then, otherwise=otherwise):
+            try:
+                as_bool(evaluate(condition, scope), condition.span)
+            except ExpressionError as no:
+                yield no.diagnostic
+            yield from _expression(then, word, scope)
+            yield from _expression(otherwise, word, scope)
+        case RefPath(text=text) if text not in scope:
+            if word.plain and (offered := suggest(text, scope)):
+                message = f"`{text}` is no param, so it is a word"
+                hint = f"{did_you_mean(offered)} In quotes, a word is meant"
+                yield Diagnostic("unknown-name", message, expression.span, "warning", hint=hint)
+        case _ if _computes(expression) and (_numbers(expression) or names(expression) & scope.keys()):
+            try:
+                evaluate(expression, scope)
+            except ExpressionError as no:
+                yield no.diagnostic
+
+
+def _computes(expression: Expression) -> bool:
+    """Return whether an expression is more than a name or a number; `full-attention` is."""
+    return not isinstance(expression, Number | RefPath)
+
+
+def _numbers(expression: Expression) -> bool:
+    match expression:
+        case Number():
+            return True
+        case Binary(left=left, right=right):
+            return _numbers(left) or _numbers(right)
+        case Unary(operand=operand):
+            return _numbers(operand)
+    return False

@@ -1,0 +1,204 @@
+"""Rules held against the model of their recipe, without a checkpoint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from composer.diagnostics import Diagnostic, Span
+from composer.graph.typed import TypedProgram
+from composer.language.name_patterns import ANYTHING, NamePattern
+from composer.language.suggestions import suggest
+from composer.language.unknown_names import unknown
+from composer.language.yaml.nodes import YamlMapping
+from composer.weights.fit import Fit, first_of_each, fit, uncovered
+from composer.weights.model_names import ModelNames, names_of, typical_passes
+from composer.weights.rule_reader import RuleReader
+from composer.weights.rules import Rule, Rules
+
+CODE = "checkpoints-unknown-name"
+REMOVED = "`checkpoints: null` removes the rules, if the changed model is not the published one anymore"
+
+
+def mistakes(checkpoints: YamlMapping, params: Mapping[str, Any] | None = None) -> list[Diagnostic]:
+    """Return the errors in the rules under `checkpoints:` that do not depend on a model.
+
+    Args:
+        checkpoints: The value of `checkpoints:` in a recipe, `Recipe.checkpoints`.
+        params: The values of the recipe's params; None if they are not known.
+
+    Examples:
+        >>> import composer
+        >>> from composer.weights import mistakes
+        >>> mistakes(composer.load("gpt2").checkpoints)
+        []
+    """
+    reader = RuleReader(params)
+    for entry in checkpoints:
+        reader.rules(entry)
+    return reader.diagnostics
+
+
+def misfits(checkpoints: YamlMapping, typed: TypedProgram, *, changed: bool = False) -> list[Diagnostic]:
+    """Return the errors in the rules under `checkpoints:`, and where they do not fit the model.
+
+    Args:
+        checkpoints: The value of `checkpoints:` in the recipe.
+        typed: The model.
+        changed: Whether the rules were written for another model, which the recipe extends or overrides change.
+    """
+    found: list[Diagnostic] = []
+    for entry in checkpoints:
+        reader = RuleReader(typed.untyped.params)
+        rules = reader.rules(entry)
+        found += reader.diagnostics or _misfits(rules, typed)
+    vague = ("", "known here")
+    return [replace(each, hint=REMOVED) if changed and each.hint.partition(":")[0] in vague else each for each in found]
+
+
+def _misfits(rules: Rules, typed: TypedProgram) -> list[Diagnostic]:
+    """Return where rules do not fit a model: some passes show whether there is anything, and all of them what it is."""
+    numbers = {int(number) for rule in rules.rules for number in re.findall(r"\d+", rule.ours.text + rule.theirs.text)}
+    numbers |= {int(number) for copy in rules.copies for number in re.findall(r"\d+", copy.original)}
+    passes = typical_passes(typed, numbers)
+    found = _against(rules, names_of(typed, passes))
+    return found if passes is None or not found else _against(rules, names_of(typed))
+
+
+def _against(rules: Rules, names: ModelNames) -> list[Diagnostic]:
+    fitted = fit(rules, names.owned)
+    lost = list(_lost(rules, names, fitted))
+    told = {id(each.rule) for each in lost}
+    spans = {rule.span for rule in rules.rules if id(rule) in told}
+    wrong = [each.diagnostic for each in lost]
+    wrong += (each for each in fitted.mistakes if not (each.code == "checkpoints-uncovered" and each.span in spans))
+    meant = [each.meant for each in lost if each.meant is not None]
+    if bare := [name for name in fitted.uncovered if not any(one.fullmatch(name) for one in meant)]:
+        wrong.append(replace(uncovered(rules, bare), hint=_hint(bare, rules, names)))
+    return first_of_each(wrong)
+
+
+def _hint(bare: Sequence[str], rules: Rules, names: ModelNames) -> str:
+    for name, owner in names.tied.items():
+        if owner in bare and any(rule.ours.match(name) for rule in rules.rules):
+            return f"{name} is tied to {owner}: write the rule for {owner}"
+    return ""
+
+
+@dataclass(frozen=True)
+class _Lost:
+    """A rule that covers nothing, or a word of a choice in it that does."""
+
+    rule: Rule
+    diagnostic: Diagnostic
+    meant: re.Pattern[str] | None
+    """The names that were probably meant."""
+
+
+def _lost(rules: Rules, names: ModelNames, fitted: Fit) -> Iterator[_Lost]:
+    """Yield an error for each rule, and each word of a choice, that covers nothing of the model and nothing that is left out."""
+    chosen: dict[int, list[set[int]]] = {id(rule): [set() for _ in rule.ours.choices] for rule in rules.rules}
+    used = {id(rule) for rule, _ in fitted.matches}
+    tied = ((rule, found) for name in names.tied for rule in rules.rules if (found := rule.ours.match(name)))
+    for rule, found in (*fitted.matches, *tied):
+        used.add(id(rule))
+        for words, word in zip(chosen[id(rule)], found.chosen, strict=True):
+            words.add(word)
+    known: list[list[str]] | None = None
+    for rule in rules.rules:
+        unchosen: list[tuple[int | None, int]] = [
+            (place, word)
+            for place, several in enumerate(rule.ours.choices)
+            for word in range(len(several))
+            if word not in chosen[id(rule)][place]
+        ]
+        for place, word in unchosen if id(rule) in used else [(None, 0)]:
+            steps = _steps(rule.ours, place, word)
+            if any(_leads_into(path.split("."), steps) for path in names.absent):
+                continue
+            known = known or [name.split(".") for name in (*names.owned, *names.tied)]
+            yield _missing(rule, steps, known)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A component of a pattern."""
+
+    text: str
+    expression: re.Pattern[str]
+    span: Span
+
+
+def _steps(pattern: NamePattern, place: int | None, word: int) -> list[_Step]:
+    """Return the components of a pattern, with one word of the choice at `place` if that is given."""
+    steps, start, choices = [], 0, 0
+    for component in pattern.text.split("."):
+        text, span = component, pattern.scalar.part(start, start + len(component))
+        if "(" in component:
+            if choices == place:
+                words = pattern.choices[choices]
+                head, _, tail = component.partition("(")
+                tail = tail.partition(")")[2]
+                text = head + words[word] + tail
+                first = start + len(head) + 1 + sum(len(each) + 1 for each in words[:word])
+                span = pattern.scalar.part(first, first + len(words[word]))
+            choices += 1
+        expression = ANYTHING if text == "*" else re.sub(r"<\w+>", r"\\d+", text.replace("(", "(?:"))
+        steps.append(_Step(text, re.compile(expression, re.ASCII), span))
+        start += len(component) + 1
+    return steps
+
+
+def _leads_into(path: Sequence[str], steps: Sequence[_Step]) -> bool:
+    """Return whether a pattern is about what is at a path or below it."""
+    if len(steps) < len(path):
+        return False
+    return all(step.expression.fullmatch(name) for step, name in zip(steps, path, strict=False))
+
+
+def _missing(rule: Rule, steps: Sequence[_Step], known: list[list[str]]) -> _Lost:
+    """Return the error at the first component of a pattern that leads to nothing."""
+    for depth, step in enumerate(steps):
+        below = [name for name in known if len(name) > depth]
+        known = [name for name in below if step.expression.fullmatch(name[depth])]
+        if not known:
+            return _without(rule, steps, depth, list(dict.fromkeys(name[depth] for name in below)))
+    if inner := list(dict.fromkeys(name[len(steps)] for name in known if len(name) > len(steps))):
+        message = f"`{rule.ours.text}` is no parameter; below it are {', '.join(inner[:8])}"
+        found = Diagnostic(CODE, message, rule.span, hint=f"write {rule.ours.text}.*")
+        return _Lost(rule, found, _names([each.expression.pattern for each in steps] + [ANYTHING]))
+    return _Lost(rule, Diagnostic(CODE, "no parameter has the same number at both places", rule.span), None)
+
+
+def _without(rule: Rule, steps: Sequence[_Step], depth: int, there: list[str]) -> _Lost:
+    """Return the error that nothing is called like the component at `depth`, where others are there."""
+    step, holder = steps[depth], ".".join(each.text for each in steps[:depth])
+    before, after = ([each.expression.pattern for each in part] for part in (steps[:depth], steps[depth + 1 :]))
+    numbers = bool(there) and all(name.isdecimal() for name in there)
+    meant: list[str] = []
+    if step.text.startswith("<"):
+        message = f"`{holder}` has no passes with parameters of their own that `{step.text}` could count"
+        found = Diagnostic(CODE, message, step.span, hint=f"known here: {', '.join(there)}" if 0 < len(there) <= 12 else "")
+    elif numbers and step.text.isdecimal():
+        found = Diagnostic(CODE, f"`{holder}` has no pass {step.text}", step.span, hint=f"its passes are 0 to {len(there) - 1}")
+    elif numbers:
+        rest = ".".join(each.text for each in steps[depth:])
+        found = Diagnostic(CODE, f"the parameters of `{holder}` have the number of their pass before `{step.text}`", step.span,
+                           hint=f"write {holder}.<layer>.{rest}")  # fmt: skip
+        meant = [r"\d+", step.expression.pattern]
+    elif not there:
+        found = Diagnostic(CODE, f"`{holder}` is a parameter and holds none", step.span)
+    elif holder:
+        found = unknown(CODE, step.span, "node or parameter", step.text, there, of=f"`{holder}`")
+    else:
+        found = unknown(CODE, step.span, "node", step.text, there)
+    if not numbers and (offered := suggest(step.text, there)):
+        meant = [re.escape(offered[0])]
+    return _Lost(rule, found, _names([*before, *meant, *after]) if meant else None)
+
+
+def _names(components: Sequence[str]) -> re.Pattern[str]:
+    """Return the expression of names, given those of their components."""
+    return re.compile("[.]".join(components), re.ASCII)

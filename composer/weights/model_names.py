@@ -1,0 +1,121 @@
+"""The names of a model's parameters and buffers, and of what its recipe leaves out, for rules to be held against."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from blocks.core import Part, fields
+from blocks.core.fields import SlotOf
+from composer.diagnostics import Source, Span
+from composer.graph.anatomy import Region
+from composer.graph.parameters import parameters
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat
+from composer.graph.visit import Visit, every_node, every_pass, owned, walk
+from composer.language.yaml.nodes import YamlMapping, YamlNode
+from composer.weights.tensor_maps import TensorShape
+
+NOTHING = YamlMapping((), Span(Source("", ""), 1, 1, 1, 1))
+ALIKE = 2
+"""The passes of each kind that are enough to tell equal indices from different ones."""
+
+
+@dataclass(frozen=True)
+class ModelNames:
+    """What a model has, under the names of its `state_dict`."""
+
+    owned: Mapping[str, TensorShape]
+    """Every parameter and buffer with its shape."""
+    tied: Mapping[str, str]
+    """Every name of a tensor that another one owns, with that one."""
+    absent: tuple[str, ...]
+    """The paths of nodes that are left out, and of slots that are empty."""
+
+
+def names_of(typed: TypedProgram, passes: Collection[int] | None = None) -> ModelNames:
+    """Return the names of a model, of repeats only in some passes if these are given."""
+    found: dict[str, TensorShape] = {}
+    ties = False
+    left_out = _LeftOut(typed, passes)
+    for visit in walk(typed.root, left_out.entered, every_node):
+        if any(place.node.node.dropped for place in visit.around):
+            continue
+        ties = ties or bool(visit.node.node.ties)
+        if isinstance(visit.node, TypedBlock):
+            found |= {f"{visit.path}.{each.name}": each.shape for each in (*visit.node.parameters, *visit.node.buffers)}
+            left_out.slots(visit, visit.node)
+    tied = {row.name: row.tied_to for row in parameters(typed) if row.tied_to and row.name in found} if ties else {}
+    return ModelNames({name: shape for name, shape in found.items() if name not in tied}, tied, tuple(left_out.paths))
+
+
+class _LeftOut:
+    """Collects the paths of what a recipe writes and the model does not have: dropped nodes, nodes of empty slots, and slots."""
+
+    def __init__(self, typed: TypedProgram, passes: Collection[int] | None) -> None:
+        self.passes = passes
+        self.paths: list[str] = []
+        root = typed.untyped.recipe.root
+        self.blocks = _mapping(root.get("blocks"))
+        self.written = {"": _mapping(root.get("graph"))}
+        """What is written in each graph, by the path of the node that holds it."""
+        self._in_graph("", "", typed.root)
+
+    def entered(self, visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
+        """Yield the graphs below a node that have names of their own, for `walk`."""
+        node = visit.node
+        if node.node.dropped:
+            return
+        beside = self.written.get("" if visit.holder is None else visit.holder.path, NOTHING)
+        written = _mapping(_mapping(beside.get(node.name)).get("graph"))
+        if isinstance(node, TypedGroup) and node.node.part is not None:
+            written = _mapping(_mapping(self.blocks.get(node.node.part.kind)).get("graph"))
+            self.paths += (f"{visit.path}.{slot}" for slot in _slots(node.node.part) if slot not in node.graph.by_name)
+        self.written[visit.path] = written
+        for prefix, region in owned(visit):
+            if self.passes is None or region.number is None or region.number in self.passes or not region.name:
+                self._in_graph(visit.path, prefix, region.graph)
+                yield prefix, region
+
+    def slots(self, visit: Visit, block: TypedBlock) -> None:
+        """Collect the empty slots of a block."""
+        self.paths += (f"{visit.path}.{slot}" for slot in _slots(type(block.part)) if getattr(block.part, slot) is None)
+
+    def _in_graph(self, holder: str, prefix: str, graph: TypedGraph) -> None:
+        """Collect the nodes that are written in a graph and are not in it, or dropped."""
+        for entry in self.written[holder]:
+            node = graph.by_name.get(entry.key.text)
+            if node is None or node.node.dropped:
+                self.paths.append(prefix + entry.key.text)
+
+
+def _mapping(node: YamlNode | None) -> YamlMapping:
+    return node if isinstance(node, YamlMapping) else NOTHING
+
+
+def typical_passes(typed: TypedProgram, also: Collection[int]) -> frozenset[int] | None:
+    """Return the passes that stand for all: of those in which every repeat has the same graph, the first two.
+
+    A rule tells passes apart by their graphs and by the numbers that it names, given as `also`. Two passes that differ in neither
+    are covered alike, and their published names differ in the number alone.
+
+    Returns:
+        The passes; None if they would be all.
+    """
+    repeats = list(dict.fromkeys(visit.node for visit in walk(typed.root, every_pass, every_node, once=True)
+                                 if isinstance(visit.node, TypedRepeat) and visit.node.node.share is None))  # fmt: skip
+    longest = max((len(repeat.passes) for repeat in repeats), default=0)
+    if longest <= ALIKE:
+        return None
+    seen: Counter[tuple[TypedGraph | None, ...]] = Counter()
+    kept = set(also)
+    for index in range(longest):
+        kind = tuple(repeat.passes[index] if index < len(repeat.passes) else None for repeat in repeats)
+        if seen[kind] < ALIKE:
+            kept.add(index)
+        seen[kind] += 1
+    return frozenset(kept)
+
+
+def _slots(part: type[Part]) -> Iterator[str]:
+    return (name for name, field in fields(part).items() if isinstance(field.form, SlotOf))
