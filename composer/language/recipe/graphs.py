@@ -89,11 +89,12 @@ class GraphParser:
 
     # -- nodes with a graph of their own
 
-    def _group(self, node: YamlMapping) -> GroupDecl:
+    def _group(self, node: YamlMapping) -> GroupDecl | None:
         self.reader.keys(node, keys_of("group"), "a group", also=[key for key in NODE_KINDS if key != "graph"])
         graph = node.get("graph")
         assert graph is not None
-        return GroupDecl(self.body(graph, node.entry("outputs")), node_options(self.reader, node), node.span)
+        body = self.body(graph, node.entry("outputs"))
+        return GroupDecl(body, node_options(self.reader, node), node.span) if isinstance(graph, YamlMapping) else None
 
     def _repeat(self, node: YamlMapping) -> RepeatDecl | None:
         self.reader.keys(node, keys_of("repeat"), "a repeat")
@@ -102,6 +103,9 @@ class GraphParser:
             hint = "write `graph:` with the nodes of a pass below it"
             self.reader.error("missing-key", first_key(node), "a repeat needs a graph", hint=hint)
         if count is None or graph is None:
+            return None
+        body = self.body(graph, node.entry("outputs"))
+        if not isinstance(graph, YamlMapping):
             return None
         index = self.reader.scalar(node.get("as"), "the index of a repeat is one name")
         if index is not None and not self.reader.declares(index, "the index", VALUE_WORDS):
@@ -116,7 +120,7 @@ class GraphParser:
             index.text if index else "layer",
             index.span if index else count.span,
             each,
-            self.body(graph, node.entry("outputs")),
+            body,
             node_options(self.reader, node),
             node.span,
             self.reader.expression(node.get("share")),
@@ -131,6 +135,8 @@ class GraphParser:
         if axis is None or graph is None:
             return None
         body = self.body(graph, node.entry("outputs"))
+        if not isinstance(graph, YamlMapping):
+            return None
         return ScanDecl(axis.text, axis.span, body, node_options(self.reader, node), node.span)
 
     # -- blocks

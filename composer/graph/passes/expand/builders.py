@@ -157,6 +157,9 @@ class NodeBuilder:
     ties_pending: list[PendingTie] = field(default_factory=list)
     trainable: bool = True
     dropped: bool = False
+    """Whether its `when` is false: it is not in the graph, and what reads it reads its one input instead."""
+    when: str = ""
+    """Its condition, as it is written."""
     broken: bool = False
     """Whether a field or an edge has a mistake, which has been reported."""
     wires: dict[str, Wire] = field(default_factory=dict)
@@ -174,8 +177,13 @@ class NodeBuilder:
 
     @property
     def elided(self) -> bool:
-        """Whether the node came to nothing, such as an empty slot."""
-        return self.part is None and self.graph is None and self.passes is None
+        """Whether the node came to nothing: an empty slot, or a node that `when` leaves out."""
+        return self.dropped or (self.part is None and self.graph is None and self.passes is None)
+
+    @property
+    def absent(self) -> bool:
+        """Whether `when` leaves out the node, or one around it: of those, only the names are checked."""
+        return self.dropped or (self.home.holder is not None and self.home.holder.absent)
 
 
 @dataclass(slots=True, eq=False)

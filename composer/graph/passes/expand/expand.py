@@ -173,7 +173,7 @@ class Expander:
         if isinstance(what, ScanDecl):
             node.axis = (what.axis, what.axis_span)
         inner = self.expansion.inside(node, node.edges)
-        self.body(what.body, inner, scope.within(inner))
+        self.report.inside(node, lambda: self.body(what.body, inner, scope.within(inner)))
         return node
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from blocks.core import ports
+from composer.graph.passes.error_report import text_of
 from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, PendingTie, Scope, Site
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.language.recipe.ast import EdgeDecl, NodeOptions
@@ -19,6 +20,7 @@ def apply_options(node: NodeBuilder, options: NodeOptions, scope: Scope, site: S
         _edges_of_block(node, options, scope, site, values)
     if options.when is not None:
         node.dropped = not values.boolean(options.when, scope, options.when.span)
+        node.when = text_of(options.when.span)
     if options.trainable is not None:
         node.trainable = values.boolean(options.trainable, scope, options.trainable.span)
     if isinstance(options.tie, tuple):

@@ -154,16 +154,13 @@ class Inference:
             case BlockNode():
                 marks = ports(node.part)
                 several = {port: each_of(types) for port, types in given.items() if marks.get(port) == "*"}
-                typed: TypedNode = self.blocks.block(node, given | several, here)
+                return self.blocks.block(node, given | several, here)
             case GroupNode():
-                typed = self._group(node, given, here)
+                return self._group(node, given, here)
             case ScanNode():
-                typed = self._scan(node, given, here)
+                return self._scan(node, given, here)
             case _:
                 assert_never(node)
-        if node.dropped:
-            self._passes_on(node, typed, around, here)
-        return typed
 
     def _given(self, wires: Iterable[Wire], around: TypedGraph, here: Surroundings) -> dict[str, Types]:
         given: dict[str, Types] = {}
@@ -174,20 +171,6 @@ class Inference:
             alone = len(found) == 1 and wire.port != "xs"
             given[wire.port] = found[0] if alone else tuple(one for types in found for one in each_of(types))
         return given
-
-    def _passes_on(
-        self, node: BlockNode | GroupNode | ScanNode, typed: TypedNode, around: TypedGraph, here: Surroundings
-    ) -> None:
-        """Check that a dropped node can pass on its one input, which must be of the type of its output."""
-        refs = [ref for wire in node.wires for ref in wire.refs]
-        if len(refs) != 1:
-            message = f"`{node.name}` is left out here and has {len(refs)} inputs, so none can take its place"
-            here.report(Diagnostic("dropped-node", message, node.name_span))
-            return
-        into, out = first_of(around.type_of(refs[0])), next(iter(typed.outputs.values()), UNKNOWN)
-        if isinstance(into, TensorType) and isinstance(out, TensorType) and not into.agrees(out):
-            message = f"`{node.name}` is left out here, and its input cannot take its place: {into} instead of {out}"
-            here.report(Diagnostic("dropped-node", message, node.name_span))
 
     # -- nodes with a graph of their own
 
