@@ -10,8 +10,10 @@ from composer.language.suggestions import did_you_mean, suggest
 from composer.language.yaml.events import UNREADABLE
 from composer.language.yaml.nodes import AmbiguousBlocks
 
-OTHER_NAMES = {"attn": "attention", "mha": "attention", "mlp": "ffn", "rope": "rotary"}
-"""What some blocks are called elsewhere."""
+OTHER_NAMES = {"attn": "attention", "mha": "attention", "mlp": "ffn", "rope": "rotary", "if": "when"}
+"""What some blocks and keys are called elsewhere."""
+OTHER_FIELDS = {"causal": "mask: causal", "is_causal": "mask: causal"}
+"""Fields of blocks elsewhere, with what is written for them here."""
 
 
 def unknown(
@@ -21,7 +23,11 @@ def unknown(
     of them. `of` is what would have it, for a key, a field or a port.
     """
     names = list(dict.fromkeys(known))
-    if offered := meant or suggest(name, names):
+    if not meant and OTHER_NAMES.get(name) in names:
+        meant = [OTHER_NAMES[name]]
+    if OTHER_FIELDS.get(name, "").partition(":")[0] in names:
+        hint = f"write {OTHER_FIELDS[name]}"
+    elif offered := meant or suggest(name, names):
         hint = did_you_mean(offered)
     else:
         hint = f"known here: {', '.join(names)}" if 0 < len(names) <= 12 else ""
@@ -34,9 +40,7 @@ def unknown_block(span: Span, name: str, known: Iterable[str], ambiguous_blocks:
     if UNREADABLE in name:
         return []
     if name not in ambiguous_blocks:
-        names = list(known)
-        meant = [OTHER_NAMES[name]] if OTHER_NAMES.get(name) in names else []
-        found = unknown("unknown-block", span, "block", name, names, meant=meant)
+        found = unknown("unknown-block", span, "block", name, known)
         return [found if found.hint else replace(found, hint="a block of your own needs its file: --blocks FILE.py")]
     labels = tuple(Label(place, "defined here") for place in ambiguous_blocks[name])
     message = f"two of the files that are used here define `{name}` differently"

@@ -84,6 +84,10 @@ class _Folder:
         is_list = any(isinstance(text, list) for text in texts)
         if REFERENCES & {*path} or (is_list and "each" in path) or any(_words(text) & bound for text in texts):
             raise PassesDiffer(".".join(path))
+        maps = [text for text in texts if isinstance(text, dict)]
+        if len(maps) == len(texts) and not all(isinstance(text.get("in", Remark("", "")), Remark) for text in maps):
+            wired = self._chosen([_bare(text.get("in", MISSING)) for text in maps], (*path, "in"), bound)
+            return {"type": self._name([{key: text[key] for key in text if key != "in"} for text in maps], path), "in": wired}
         return self._name(["none" if text == MISSING else _as_value(text, path) for text in texts], path)
 
     def _chosen(self, texts: list[YamlValue], path: TextPath, bound: frozenset[str]) -> YamlData:

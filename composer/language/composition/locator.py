@@ -151,7 +151,10 @@ class Locator:
                 yield from self._in_node(more, inside.get(key.text), _default_part(field))
             else:
                 yield from more
-        elif key.text in KEYS[kind_of_node(inside) or "group"]:
+        elif (known := KEYS[kind_of_node(inside) or "group"].get(key.text)) is not None and known.content == "node":
+            yield key
+            yield from self._in_node(more, inside.get(key.text), None)
+        elif known is not None:
             yield key
             yield from self._in_names(more, inside.get(key.text), key.text)
         elif key.text in mapping(inside.get("graph")):

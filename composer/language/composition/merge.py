@@ -61,6 +61,8 @@ class Merger:
                 return self._named(_replaced)
             case "losses":
                 return self._named(self.node)
+            case "node":
+                return self.node
             case "text" | "value" | "checkpoints" | "size" | "edges" | "default":  # nodes and params handle the last two
                 return self.plain
             case _:

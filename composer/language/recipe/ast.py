@@ -127,6 +127,18 @@ class BlockChoice:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Conditional:
+    """One of two blocks, whichever a condition says."""
+
+    condition: ExpressionValue
+    then: NodeContent | None
+    otherwise: NodeContent | None
+    """None: it could not be read, which has been reported."""
+    span: Span
+    options: NodeOptions = NodeOptions()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class GroupDecl:
     """A part of the model with a graph of its own."""
 
@@ -161,7 +173,7 @@ class ScanDecl:
     span: Span
 
 
-NodeContent: TypeAlias = UseDecl | BlockChoice | GroupDecl | RepeatDecl | ScanDecl
+NodeContent: TypeAlias = UseDecl | BlockChoice | Conditional | GroupDecl | RepeatDecl | ScanDecl
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,16 @@ from composer.graph.ir import Known
 from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, Extent, NodeBuilder, Scope
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.field_values import Fields
-from composer.language.recipe.ast import BlockChoice, FieldEntry, GraphBody, MaskValue, NodeContent, SlotValue, UseDecl
+from composer.language.recipe.ast import (
+    BlockChoice,
+    Conditional,
+    FieldEntry,
+    GraphBody,
+    MaskValue,
+    NodeContent,
+    SlotValue,
+    UseDecl,
+)
 from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.graphs import GraphParser
 from composer.language.yaml.reader import read
@@ -25,7 +34,7 @@ def expansion(part: type[Part]) -> GraphBody:
     document = read(Declaration(f"<{part.kind}>", part.graph))
     assert document.root is not None, document.diagnostics
     reader = BaseParser(list(document.diagnostics))
-    body = GraphParser(reader, standard()).body(document.root)
+    body = GraphParser(reader, standard(), values=frozenset(fields(part))).body(document.root)
     assert not reader.diagnostics, reader.diagnostics
     return body
 
@@ -53,12 +62,12 @@ class Composites:
         written = entry.value
         if written is None:
             return Broken(entry.key)
-        if isinstance(written, SlotValue) and isinstance(written.what, BlockChoice) and not field.nullable:
+        if isinstance(written, SlotValue) and isinstance(written.what, BlockChoice | Conditional) and not field.nullable:
             choice = written.what
             chosen = self.report.attempt(scope.graph, lambda: self.expansion.choices.choose(choice, scope))
             if chosen is None:
                 return Broken(written.span)
-            if chosen[0] is None:
+            if chosen.content is None:
                 self.report.error("not-optional", scope.graph, written.span, f"the slot `{field.name}` cannot be empty")
                 return Broken(written.span)
         if isinstance(written, SlotValue) and not field.nullable and self._left_out(written.what, scope):

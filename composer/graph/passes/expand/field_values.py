@@ -20,6 +20,7 @@ from composer.language.expressions.ast import RefPath
 from composer.language.recipe.ast import (
     BlockChoice,
     BoolsValue,
+    Conditional,
     ExpressionValue,
     GraphBody,
     GroupDecl,
@@ -84,8 +85,10 @@ class Fields:
         assert isinstance(form, SlotOf)
         place = scope
         target: NodeContent | Part | None = what
-        if isinstance(what, BlockChoice):
-            target, place = self.expansion.choices.choose(what, scope)
+        given: tuple[tuple[NodeOptions, Scope], ...] = ()
+        if isinstance(what, BlockChoice | Conditional):
+            chosen = self.expansion.choices.choose(what, scope)
+            target, place, given = chosen.content, chosen.scope, chosen.options
         if target is None:
             return self._nothing(field, scope, span)
         if isinstance(target, Part):
@@ -107,11 +110,11 @@ class Fields:
         if is_node(form.family) or (part is not None and is_node(part)) or part is None:
             sealed = self.expansion.graph(node, sealed=True)
             inside = Scope(place.graph, place.values, place.outer, scope.inside, place.library)
-            filled = self.writer.node(target, inside, Site(field.name, sealed, span, "input", fed=True))
+            site = Site(field.name, sealed, span, "input", fed=True).with_options(given)
+            filled = self.writer.node(target, inside, site)
             return self._nothing(field, scope, span) if filled.elided else filled
         assert isinstance(target, UseDecl)
-        options = target.options
-        if options.edges or options.when or options.tie:
+        if any(options.edges or options.when or options.tie for options in (target.options, *(each for each, _ in given))):
             self.report.error(
                 "slot-form",
                 scope.graph,
