@@ -28,7 +28,7 @@ TOKEN = re.compile(
     re.ASCII | re.DOTALL,
 )
 YAML_VALUES = {
-    "~": ("empty-value", "is null in YAML, which is no value here", "write `none` for nothing, or leave the key out"),
+    "~": ("empty-value", "is null in YAML, which is no value here", "write `none` for nothing, `null` to delete what a base has"),
     **dict.fromkeys((".nan", ".NaN", ".NAN"), ("number-format", "is not a number", "write a number such as `0.5`")),
     **{
         f"{sign}{word}": ("number-format", "is not finite", "every number in a recipe is finite")

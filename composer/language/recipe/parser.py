@@ -37,7 +37,12 @@ def parse(document: Document, library: Library) -> ParsedRecipe | None:
     definer = DefinitionParser(reader, document.ambiguous_blocks)
     definitions, library = definer.under(root.get("blocks"), library, names_under(root.get("params")))
     reader.diagnostics.extend(endless := check_recursion(definitions))
-    for key, (message, hint) in MISSING.items():
+    holds_blocks = root.entry("blocks") if not {*MISSING} & {entry.key.text for entry in root} else None
+    if holds_blocks is not None:
+        message = "this is a file of blocks and not a model, since it has no graph"
+        hint = "name the file under `uses` of a recipe, with which its blocks are checked"
+        reader.error("missing-key", holds_blocks.key.span, message, hint=hint)
+    for key, (message, hint) in MISSING.items() if holds_blocks is None else ():
         if key not in root and not _misspelled(root, key):
             reader.error("missing-key", first_key(root), message, hint=hint)
     _language(reader, root.get("language"))
