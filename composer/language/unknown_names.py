@@ -10,6 +10,9 @@ from composer.language.suggestions import did_you_mean, suggest
 from composer.language.yaml.events import UNREADABLE
 from composer.language.yaml.nodes import AmbiguousBlocks
 
+MAX_FITTING = 8
+"""Blocks that are listed of those that fit a slot."""
+OWN_BLOCK = "a block of your own needs its file: --blocks FILE.py"
 OTHER_NAMES = {"attn": "attention", "mha": "attention", "mlp": "ffn", "rope": "rotary", "if": "when"}
 """What some blocks and keys are called elsewhere."""
 OTHER_FIELDS = {"causal": "mask: causal", "is_causal": "mask: causal"}
@@ -35,13 +38,17 @@ def unknown(
     return Diagnostic(code, message, span, hint=hint)
 
 
-def unknown_block(span: Span, name: str, known: Iterable[str], ambiguous_blocks: AmbiguousBlocks) -> list[Diagnostic]:
-    """Return a block that does not exist, or one that two files define."""
+def unknown_block(
+    span: Span, name: str, known: Iterable[str], ambiguous_blocks: AmbiguousBlocks, fitting: Sequence[str] = ()
+) -> list[Diagnostic]:
+    """Return a block that does not exist, with some of those that are `fitting` in a slot; or one that two files define."""
     if UNREADABLE in name:
         return []
     if name not in ambiguous_blocks:
-        found = unknown("unknown-block", span, "block", name, known)
-        return [found if found.hint else replace(found, hint="a block of your own needs its file: --blocks FILE.py")]
+        found = unknown("unknown-block", span, "block", name, known, meant=suggest(name, fitting))
+        more = ", …" * (len(fitting) > MAX_FITTING)
+        rest = f"this slot takes {', '.join(fitting[:MAX_FITTING])}{more}" if fitting else OWN_BLOCK
+        return [found if found.hint else replace(found, hint=rest)]
     labels = tuple(Label(place, "defined here") for place in ambiguous_blocks[name])
     message = f"two of the files that are used here define `{name}` differently"
     return [Diagnostic("ambiguous", message, span, labels=labels, hint="rename one of them")]

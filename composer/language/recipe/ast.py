@@ -124,6 +124,8 @@ class BlockChoice:
     expression: Expression
     span: Span
     options: NodeOptions = NodeOptions()
+    family: type[Part] | None = None
+    """What a slot takes, where this fills one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Set
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import Library, Part, fields, is_node
+from blocks.core import Block, Library, Part, fields, is_node
 from blocks.core.fields import AxisName, BooleanMap, ListOf, SlotOf, String
 from blocks.masks.mask import Mask
 from composer.language.expressions.ast import Expression, If, PathStep, RefPath
@@ -71,8 +71,10 @@ class GraphParser:
             self.reader.error("empty-graph", node.span, "a graph needs at least one node")
         return GraphBody(tuple(nodes), tuple(outputs(self.reader, returned)), node.span)
 
-    def content(self, node: YamlNode) -> NodeContent | None:
-        """Return what a node or a slot holds: a block by name, a block with fields, a group, a repeat or a scan."""
+    def content(self, node: YamlNode, family: type[Part] | None = None) -> NodeContent | None:
+        """Return what a node holds, or a slot that takes a `family`: a block by name, a block with fields, a choice between
+        blocks, a group, a repeat or a scan.
+        """
         match node:
             case YamlScalar() if re.search(r"[{}]", node.text):
                 hint = CHOICE_OF_BLOCKS if is_choice_of_blocks(node.text) else "write it without quotes"
@@ -80,7 +82,7 @@ class GraphParser:
                 return None
             case YamlScalar():
                 written = self.reader.expression(node)
-                return BlockChoice(written.expression, node.span) if written else None
+                return BlockChoice(written.expression, node.span, family=family) if written else None
             case YamlList():
                 self.reader.error("node-form", node.span, "a node must be a block, not a list", hint="write {type: …}")
                 return None
@@ -90,11 +92,11 @@ class GraphParser:
             case "scan":
                 return self._scan(node)
             case "node":
-                return self.use(node)
+                return self.use(node, family)
             case "group":
                 return self._group(node)
             case "choice":
-                return self._conditional(node)
+                return self._conditional(node, family)
             case None:
                 if not self.reader.holds_unreadable(node):
                     self._no_type(node)
@@ -109,16 +111,16 @@ class GraphParser:
             hint = f"write {{type: {first}, …}}"
         self.reader.error("missing-type", place, "a node needs the type of its block", hint=hint)
 
-    def _conditional(self, node: YamlMapping) -> Conditional | None:
+    def _conditional(self, node: YamlMapping, family: type[Part] | None) -> Conditional | None:
         self.reader.keys(node, keys_of("choice"), "a choice between blocks", also=[key for key in NODE_KINDS if key != "if"])
         condition = self.reader.expression(node.get("if"), "if")
-        then, otherwise = self._branch(node, "then"), self._branch(node, "else")
+        then, otherwise = self._branch(node, "then", family), self._branch(node, "else", family)
         options = node_options(self.reader, node)
         return None if condition is None else Conditional(condition, then, otherwise, node.span, options)
 
-    def _branch(self, node: YamlMapping, key: str) -> NodeContent | None:
+    def _branch(self, node: YamlMapping, key: str, family: type[Part] | None) -> NodeContent | None:
         if (value := node.get(key)) is not None:
-            return self.content(value)
+            return self.content(value, family)
         if not self.reader.holds_unreadable(node):
             message = f"a choice between blocks needs `{key}`"
             self.reader.error("missing-key", first_key(node), message, hint=f"{CHOICE_OF_BLOCKS}, where either may be `none`")
@@ -180,7 +182,7 @@ class GraphParser:
 
     # -- blocks
 
-    def use(self, node: YamlMapping) -> UseDecl | BlockChoice | Conditional | None:
+    def use(self, node: YamlMapping, family: type[Part] | None = None) -> UseDecl | BlockChoice | Conditional | None:
         """Return a block with its fields; of a type that a condition chooses, each block has all of them."""
         kind = self.reader.scalar(node.get("type"), "a block's type is one word")
         if kind is None:
@@ -189,8 +191,8 @@ class GraphParser:
             return self.typed(node, kind)
         written = self.reader.expression(kind) if " " in kind.text else None
         if written is not None and isinstance(written.expression, If):
-            return self._chosen(node, written.expression)
-        return self._named(node, kind)
+            return self._chosen(node, written.expression, family)
+        return self._named(node, kind, family)
 
     def typed(self, node: YamlMapping, kind: YamlScalar) -> UseDecl:
         """Return a block of a type in the library with its fields."""
@@ -199,14 +201,16 @@ class GraphParser:
         self._missing(node, part, kind)
         return UseDecl(part, kind.span, written, node_options(self.reader, node, part), node.span)
 
-    def _chosen(self, node: YamlMapping, kind: Expression) -> UseDecl | BlockChoice | Conditional | None:
+    def _chosen(
+        self, node: YamlMapping, kind: Expression, family: type[Part] | None
+    ) -> UseDecl | BlockChoice | Conditional | None:
         """Return a block whose type a condition chooses."""
         if isinstance(kind, If):
-            then, otherwise = self._chosen(node, kind.then), self._chosen(node, kind.otherwise)
+            then, otherwise = self._chosen(node, kind.then, family), self._chosen(node, kind.otherwise, family)
             return Conditional(ExpressionValue(kind.condition, kind.condition.span), then, otherwise, node.span)
         word = YamlScalar(kind.text if isinstance(kind, RefPath) else "", kind.span)
         if word.text not in self.library:
-            return self._named(node, word)
+            return self._named(node, word, family)
         before = len(self.reader.diagnostics)
         found = self.typed(node, word)
         self.reader.diagnostics[before:] = [
@@ -215,18 +219,20 @@ class GraphParser:
         ]
         return found
 
-    def _named(self, node: YamlMapping, kind: YamlScalar) -> BlockChoice | None:
+    def _named(self, node: YamlMapping, kind: YamlScalar, family: type[Part] | None) -> BlockChoice | None:
         """Return the block that a param or an `each` value holds, with its edges; its fields are written where it is set."""
         if kind.text not in self.values | {NONE}:
             known = [*self.library, *self.values]
-            self.reader.diagnostics.extend(unknown_block(kind.span, kind.text, known, self.ambiguous_blocks))
+            self.reader.diagnostics.extend(
+                unknown_block(kind.span, kind.text, known, self.ambiguous_blocks, fitting(self.library, family))
+            )
             return None
         for key in (entry.key for entry in node if entry.key.text not in KEYS["node"]):
             hint = f"write its fields where `{kind.text}` is set; here stand only {', '.join(OPTIONS)}"
             message = f"`{kind.text}` names a block, and its field `{key.text}` cannot be set here"
             self.reader.error("slot-form", key.span, message, hint=hint)
         path = RefPath((PathStep(kind.text, None, kind.span, kind.span),), kind.span)
-        return BlockChoice(path, node.span, node_options(self.reader, node))
+        return BlockChoice(path, node.span, node_options(self.reader, node), family)
 
     def _fields(self, node: YamlMapping, part: type[Part]) -> Iterator[FieldEntry]:
         known = fields(part)
@@ -275,7 +281,12 @@ class GraphParser:
                     return None
                 written = self.reader.expression(node)
                 return MaskValue(written.expression, node.span) if written else None
-            case SlotOf():
-                what = self.content(node)
+            case SlotOf(family=family):
+                what = self.content(node, family)
                 return SlotValue(what, node.span) if what else None
         return self.reader.expression(node, name)
+
+
+def fitting(library: Library, family: type[Part] | None) -> list[str]:
+    """Return the parts of the family that a slot takes; nothing for a slot that takes any block."""
+    return [] if family is None or family is Block else sorted(library.of(family))

@@ -13,7 +13,7 @@ from composer.graph.passes.expand.evaluation import MAX_DEPTH, Evaluator
 from composer.language.expressions.ast import If, RefPath
 from composer.language.recipe.ast import BlockChoice, Conditional, NodeContent, NodeOptions, ParsedRecipe, SlotValue, UseDecl
 from composer.language.recipe.base_parser import BaseParser
-from composer.language.recipe.graphs import GraphParser
+from composer.language.recipe.graphs import GraphParser, fitting
 from composer.language.unknown_names import missing_field, unknown_block
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.memo import Memo
@@ -75,7 +75,9 @@ class Choices:
         library = scope.library or self.recipe.library
         if name not in library:
             known = [*library, *(key for key, value in scope.values.items() if isinstance(value, Deferred))]
-            self.report.diagnostics.extend(unknown_block(expression.span, name, known, self.recipe.ambiguous_blocks))
+            self.report.diagnostics.extend(
+                unknown_block(expression.span, name, known, self.recipe.ambiguous_blocks, fitting(library, what.family))
+            )
             raise StopExpansion
         part = library[name]
         missing = [field.name for field in fields(part).values() if field.required]

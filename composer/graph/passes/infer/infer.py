@@ -14,7 +14,7 @@ from composer.graph.ir import BlockNode, Graph, GroupNode, Node, Program, Repeat
 from composer.graph.passes.check_causality import CausalityCheck, output_dependencies
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import labels
-from composer.graph.passes.infer.axis_lengths import defined_axis_lengths
+from composer.graph.passes.infer.axis_lengths import defined_axis_lengths, named_as_declared, unknown_lengths
 from composer.graph.passes.infer.block_types import BlockTyper
 from composer.graph.passes.infer.input_defaults import default_values, shape_mistakes
 from composer.graph.passes.infer.scan_types import (
@@ -179,7 +179,9 @@ class Inference:
         if node.part is None or not is_defined(node.part):
             return TypedGroup(node, self.graph(node.graph, given, here))
         sizes = defined_axis_lengths(node, given, here)
-        return TypedGroup(node, self.graph(node.graph, given if sizes is not None else {}, here.sized(node.part, sizes or {})))
+        if sizes is None:
+            return TypedGroup(node, self.graph(node.graph, {}, here.sized(node.part, unknown_lengths(node))))
+        return TypedGroup(node, self.graph(node.graph, named_as_declared(node, given), here.sized(node.part, sizes)))
 
     def _repeat(self, node: RepeatNode, around: TypedGraph, here: Surroundings) -> TypedRepeat:
         passes: list[TypedGraph] = []

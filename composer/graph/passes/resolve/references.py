@@ -277,7 +277,9 @@ class References:
             self._inner(partly, steps, scope, node)  # it says where the name ends that no pass has
         lacking = f"no pass of `{node.name}` has `{steps[0].name}`"
         message = lacking if passes else f"there is no pass of `{node.name}` in this range"
-        self.report.error("unknown-node", scope.graph, steps[0].span, message)
+        there = dict.fromkeys(name for one in node.passes for name in one.graph.nodes)
+        hint = unknown("unknown-node", steps[0].span, "node", steps[0].name, there).hint
+        self.report.error("unknown-node", scope.graph, steps[0].span, message, hint=hint)
         raise StopExpansion
 
     def _pass(self, node: NodeBuilder, index: int, steps: Sequence[PathStep], scope: Scope) -> Ref:
