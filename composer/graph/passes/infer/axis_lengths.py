@@ -10,7 +10,7 @@ from blocks.core import fields
 from composer.diagnostics import Label
 from composer.graph.ir import BlockNode, GroupNode
 from composer.graph.passes.infer.type_errors import Surroundings
-from composer.graph.type_patterns import Mismatch, TypePattern, agree, match, pattern
+from composer.graph.type_patterns import OTHER_DTYPE, Mismatch, TypePattern, agree, match, pattern
 from composer.graph.types import UNKNOWN, InputTypes, TensorType, Unknown, each_of
 from composer.language.expressions.ast import Expression, RefPath
 from composer.language.expressions.parser import names
@@ -32,7 +32,9 @@ def axis_lengths(node: BlockNode, given: InputTypes, here: Surroundings) -> dict
                     match(pattern(text), one, known, fixed)
             elif one.dtype != pattern(text).dtype:
                 place = index if isinstance(types, tuple) else None
-                here.at_port(node, port, "type-mismatch", f"port {port} of {part.kind} takes {text}, not {one}", index=place)
+                hint = OTHER_DTYPE.get((pattern(text).dtype, one.dtype), "")
+                message = f"port {port} of {part.kind} takes {text}, not {one}"
+                here.at_port(node, port, "type-mismatch", message, hint, index=place)
     if "xs" in given:
         known["inputs"] = len(each_of(given["xs"]))
     for name, other in part.axis_defaults.items():

@@ -15,7 +15,7 @@ from composer.graph.passes.check_causality import CausalityCheck, output_depende
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import labels
 from composer.graph.passes.infer.axis_lengths import defined_axis_lengths, named_as_declared, unknown_lengths
-from composer.graph.passes.infer.block_types import BlockTyper
+from composer.graph.passes.infer.block_types import BlockTyper, are_positions
 from composer.graph.passes.infer.input_defaults import default_values, shape_mistakes
 from composer.graph.passes.infer.scan_types import (
     ScanMismatch,
@@ -114,7 +114,7 @@ class Inference:
             span = next(span for name, span, _ in recipe.positions if name == axis)
             if axis not in axes and UNKNOWN not in root.inputs.values():
                 self.top.report(unknown("unknown-axis", span, "axis", axis, [name for name in axes if not name.isdigit()]))
-            elif isinstance(given, TensorType) and (given.dtype != "int" or str(given.axes[-1] if given.axes else "") != axis):
+            elif isinstance(given, TensorType) and not are_positions(given, axis):
                 message = f"positions of {axis} must be int[batch, {axis}] or int[{axis}], not {given}"
                 self.top.report(Diagnostic("positions", message, span))
         if recipe.task and self.program.sound:
