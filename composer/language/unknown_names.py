@@ -13,8 +13,11 @@ from composer.language.yaml.nodes import AmbiguousBlocks
 MAX_FITTING = 8
 """Blocks that are listed of those that fit a slot."""
 OWN_BLOCK = "a block of your own needs its file: --blocks FILE.py"
-OTHER_NAMES = {"attn": "attention", "mha": "attention", "mlp": "ffn", "rope": "rotary", "if": "when"}
-"""What some blocks and keys are called elsewhere."""
+OTHER_NAMES = {
+    "attn": "attention", "mha": "attention", "mlp": "ffn", "rope": "rotary",
+    "n_heads": "heads", "num_heads": "heads", "if": "when", "otherwise": "else",
+}  # fmt: skip
+"""What some blocks, fields and keys are called elsewhere."""
 OTHER_FIELDS = {"causal": "mask: causal", "is_causal": "mask: causal"}
 """Fields of blocks elsewhere, with what is written for them here."""
 
@@ -26,16 +29,19 @@ def unknown(
     of them. `of` is what would have it, for a key, a field or a port.
     """
     names = list(dict.fromkeys(known))
-    if not meant and OTHER_NAMES.get(name) in names:
-        meant = [OTHER_NAMES[name]]
     if OTHER_FIELDS.get(name, "").partition(":")[0] in names:
         hint = f"write {OTHER_FIELDS[name]}"
-    elif offered := meant or suggest(name, names):
+    elif offered := meant or meanings(name, names):
         hint = did_you_mean(offered)
     else:
         hint = f"known here: {', '.join(names)}" if 0 < len(names) <= 12 else ""
     message = f"{of} has no {what} {quoted(name)}" if of else f"there is no {what} called {quoted(name)}"
     return Diagnostic(code, message, span, hint=hint)
+
+
+def meanings(name: str, known: Sequence[str]) -> list[str]:
+    """Return the known names that an unknown one may mean: what it is called here, or else the nearest."""
+    return [OTHER_NAMES[name]] if OTHER_NAMES.get(name) in known else suggest(name, known)
 
 
 def unknown_block(

@@ -8,6 +8,7 @@ from composer.language.expressions.ast import Expression, RefPath
 
 CHOICE_OF_BLOCKS = "a choice between blocks is written {if: CONDITION, then: {type: …}, else: {type: …}}"
 """What is said wherever `A if C else B` is tried with a block in braces."""
+BLOCK_IN_EXPRESSION = "a block in braces cannot be part of an expression"
 BOOLEANS = {"true": True, "false": False}
 """What a recipe writes for them."""
 

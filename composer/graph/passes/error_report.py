@@ -72,7 +72,7 @@ def _own(graph: GraphBuilder, span: Span) -> Span:
 
 def text_of(span: Span) -> str:
     """Return what is written at a span, its first line alone."""
-    line = span.source.lines[span.line - 1]
+    line = span.source.lines[span.line - 1] if span.line <= len(span.source.lines) else ""
     return line[span.column - 1 : span.end_column - 1 if span.end_line == span.line else None]
 
 

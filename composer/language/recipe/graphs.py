@@ -37,8 +37,8 @@ from composer.language.recipe.defined_block import is_defined
 from composer.language.recipe.keys import KEYS, NODE_KINDS, VALUE_WORDS, keys_of, kind_of_node
 from composer.language.recipe.node_options import node_options, outputs
 from composer.language.suggestions import DID_YOU_MEAN, suggest
-from composer.language.unknown_names import missing_field, unknown_block
-from composer.language.wording import CHOICE_OF_BLOCKS, is_choice_of_blocks
+from composer.language.unknown_names import meanings, missing_field, unknown_block
+from composer.language.wording import BLOCK_IN_EXPRESSION, CHOICE_OF_BLOCKS, is_choice_of_blocks
 from composer.language.yaml.nodes import AmbiguousBlocks, YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 APART = "blocks with different fields stand apart: {if: CONDITION, then: {type: …}, else: {type: …}}"
@@ -78,7 +78,7 @@ class GraphParser:
         match node:
             case YamlScalar() if re.search(r"[{}]", node.text):
                 hint = CHOICE_OF_BLOCKS if is_choice_of_blocks(node.text) else "write it without quotes"
-                self.reader.error("slot-form", node.span, "a block in braces cannot be part of an expression", hint=hint)
+                self.reader.error("slot-form", node.span, BLOCK_IN_EXPRESSION, hint=hint)
                 return None
             case YamlScalar():
                 written = self.reader.expression(node)
@@ -121,7 +121,9 @@ class GraphParser:
     def _branch(self, node: YamlMapping, key: str, family: type[Part] | None) -> NodeContent | None:
         if (value := node.get(key)) is not None:
             return self.content(value, family)
-        if not self.reader.holds_unreadable(node):
+        strange = (entry.key.text for entry in node if entry.key.text not in KEYS["choice"])
+        misspelled = any(key in meanings(name, keys_of("choice")) for name in strange)
+        if not misspelled and not self.reader.holds_unreadable(node):
             message = f"a choice between blocks needs `{key}`"
             self.reader.error("missing-key", first_key(node), message, hint=f"{CHOICE_OF_BLOCKS}, where either may be `none`")
         return None
@@ -247,7 +249,7 @@ class GraphParser:
         """Report the required fields that are missing, except for those that a misspelled one is likely to mean."""
         known = fields(part)
         strange = [entry.key.text for entry in node if entry.key.text not in known and entry.key.text not in KEYS["node"]]
-        meant = {offered[0] for name in strange if (offered := suggest(name, [*known, *OPTIONS]))}
+        meant = {offered for name in strange for offered in meanings(name, [*known, *OPTIONS])}
         missing = [name for name, field in known.items() if field.required and name not in node and name not in meant]
         if missing and not self.reader.holds_unreadable(node):
             self.reader.diagnostics.append(missing_field(kind.span, kind.text, missing))
