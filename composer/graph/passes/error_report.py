@@ -40,7 +40,7 @@ class ErrorReport:
             return None
 
     def inside(self, node: NodeBuilder, work: Callable[[], None]) -> None:
-        """Do what writes or wires the inside of a node. Of one that is left out, only the names are checked: a number in it may
+        """Run what writes or wires the inside of a node. Of one that is left out, only the names are checked: a number in it may
         well be wrong, which is perhaps why it is left out.
         """
         if not node.absent:
