@@ -112,3 +112,21 @@ def test_dense_layers_then_experts() -> None:
         recipe.draw(level).svg()
     again = composer.load(recipe.expand())
     assert [each.name for each in parameters(again.program)] == names
+
+
+@pytest.mark.parametrize(("count", "found"), [(40, set()), (120, {"too-deep"})])
+def test_a_long_way_through_what_is_left_out_is_refused(count: int, found: set[str]) -> None:
+    """From group to group, each of which passes on what the next one does."""
+    lines = [
+        f"  g{i}: {{in: x, graph: {{n: {{type: relu, in: {f'g{i + 1}.n' if i < count - 1 else 'x'}, when: false}}, m: relu}}}}"
+        for i in range(count)
+    ]
+    ends = [
+        f"  first: {{type: linear, out: 8, in: g0.n}}\n  end: {{type: add, in: [{', '.join(f'g{i}' for i in range(count))}]}}"
+    ]
+    text = (
+        'recipe: far\ninputs: {x: "float[batch, time, 16]"}\ngraph:\n'
+        + "\n".join([*lines, *ends])
+        + "\noutputs: {y: first, z: end}\n"
+    )
+    assert {each.code for each in composer.load(text).check() if each.severity == "error"} == found

@@ -9,6 +9,7 @@ from composer.diagnostics import Declaration, Label, Span
 from composer.graph.ir import Ref
 from composer.graph.passes.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge, Scope
+from composer.graph.passes.expand.evaluation import MAX_DEPTH
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.resolve.captures import fetch
 from composer.graph.passes.resolve.left_out import has, leaves_out, outputs_of, passed_on, refuse_range, where_present
@@ -30,8 +31,10 @@ class References:
         """Whether what is named is wired; otherwise its names are looked up, and no graph changes."""
         self.read: set[NodeBuilder] = set()
         """The nodes that have been named."""
-        self.passed_on: dict[NodeBuilder, tuple[Ref, ...] | None] = {}
-        """What nodes that came to nothing pass on; None where that is not known yet, or has a mistake."""
+        self.passed_on: dict[NodeBuilder, tuple[Ref, ...]] = {}
+        """What nodes that came to nothing pass on."""
+        self.following: list[NodeBuilder] = []
+        """Those through which a reference is being followed."""
         self.count = 0
         """References so far."""
         self.everywhere: dict[str, Span] | None = None
@@ -168,18 +171,24 @@ class References:
             message = f"`{node.name}` is {state} here, so it has no `{'.'.join(step.name for step in steps)}`"
             self.report.error("dropped-node", scope.graph, steps[0].span, message, hint=hint)
             raise StopExpansion
-        if node not in self.passed_on:
-            self.passed_on[node] = None
-            self.passed_on[node] = self._followed(owner, node, scope, span)
-        if (found := self.passed_on[node]) is None:
+        if node in self.following:
             self._in_circle(node, scope, span)
-        return found
+        if len(self.following) == MAX_DEPTH:
+            message = f"more than {MAX_DEPTH} nodes that are left out read one another here"
+            self.report.error("too-deep", scope.graph, span, message, hint="name what is read itself")
+            raise StopExpansion
+        if node not in self.passed_on:
+            self.following.append(node)
+            try:
+                self.passed_on[node] = self._followed(owner, node, scope, span)
+            finally:
+                self.following.pop()
+        return self.passed_on[node]
 
     def _in_circle(self, node: NodeBuilder, scope: Scope, span: Span) -> NoReturn:
-        """Report a node that comes to itself; where another mistake is the reason, nothing more is said."""
-        if self.expansion.sound:
-            hint = "remove one of the edges between what is left out"
-            self.report.error("cycle", scope.graph, span, f"`{node.name}` is left out here, and reads itself", hint=hint)
+        """Report a node that comes to itself."""
+        hint = "remove one of the edges between what is left out"
+        self.report.error("cycle", scope.graph, span, f"`{node.name}` is left out here, and reads itself", hint=hint)
         raise StopExpansion
 
     def _followed(self, owner: GraphBuilder, node: NodeBuilder, scope: Scope, span: Span) -> tuple[Ref, ...]:
