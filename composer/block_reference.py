@@ -131,14 +131,17 @@ def _default(field: Field) -> str:
 
 
 def facts(part: type[Part]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the ports, expansion, parameters, buffers and cache slots of a part, each with its title."""
+    """Yield the ports, expansion, parameters, inputs of slots, buffers and cache slots of a part, each with its title."""
     yield "inputs", _typed(part.inputs)
     yield "outputs", _typed(part.outputs)
     yield "reads", _typed(part.node_refs)
     if part.graph:
         yield "expands into", ["other blocks, which replace it in the graph"]
-    title = "parameters with default fields" if callable(part.weights) else "parameters"
+    filled = " and every slot filled" * any(map(_is_empty, fields(part).values()))
+    title = f"parameters with default fields{filled}" if callable(part.weights) else "parameters"
     yield title, [_weight(name, weight) for name, weight in _weights(part).items()]
+    slots = [weight for weight in _weights(part).values() if isinstance(weight, Slot)]
+    yield "handed to slots", list(dict.fromkeys(f"`{slot.field}` `{slot.given}`" for slot in slots))
     yield "buffers", [_weight(name, buffer) for name, buffer in _buffers(part).items()]
     if part.cache_slots and part.kind:
         yield "cached while decoding", _typed(part.cache_slots)
@@ -147,12 +150,21 @@ def facts(part: type[Part]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _weights(part: type[Part]) -> Mapping[str, Weight]:
-    """Return the parameters of a block with default fields; all sizes are 1, since only their names are shown."""
+    """Return the parameters of a block with default fields, and something in the slots that are empty by default; all sizes are
+    1, since only their names are shown.
+    """
     if not callable(part.weights):
         return part.weights
-    plain: dict[str, Any] = {name: _stand_in(field) if field.required else field.default for name, field in fields(part).items()}
+    plain: dict[str, Any] = {
+        name: _stand_in(field) if field.required or _is_empty(field) else field.default for name, field in fields(part).items()
+    }
     ones: defaultdict[str, int] = defaultdict(lambda: 1)
     return part.weights(part.model_construct(**plain), ones, frozenset())
+
+
+def _is_empty(field: Field) -> bool:
+    """Return whether a field is a slot that is empty by default."""
+    return isinstance(field.form, SlotOf) and field.default is None and not field.required
 
 
 def _buffers(part: type[Part]) -> Mapping[str, Tensor]:

@@ -30,7 +30,17 @@ from blocks.masks.mask import Mask
 from composer.block_reference import docs_of
 from composer.language.recipe.keys import KEYS, KeyPlace, KeyRow
 from composer.language.recipe.losses import UNTYPED
-from composer.language.recipe.schema_fragments import EXPRESSION, INITIALIZER, NAME, STRING_OR_LIST, TEXT, Schema, either, ref
+from composer.language.recipe.schema_fragments import (
+    EXPRESSION,
+    INITIALIZER,
+    NAME,
+    OBJECT,
+    STRING_OR_LIST,
+    TEXT,
+    Schema,
+    either,
+    ref,
+)
 
 OPEN = "open_"
 """Prefix of the definitions in which a type may be a block that the recipe defines."""
@@ -48,10 +58,11 @@ def schema(library: Library) -> Schema:
         "$defs": _with_open(
             {
                 "graph": {"type": "object", "propertyNames": NAME, "additionalProperties": ref("node")},
-                "node": {"anyOf": [{"type": "string"}, ref("use"), ref("group"), ref("repeat"), ref("scan")]},
+                "node": {"anyOf": [{"type": "string"}, ref("use"), ref("choice"), ref("group"), ref("repeat"), ref("scan")]},
                 "use": _use(parts, [name for name, part in parts.items() if is_node(part)]),
+                "choice": _object("choice"),
                 "group": _object("group"),
-                "repeat": _object("repeat"),
+                "repeat": _opening(_object("repeat"), {"required": ["each"]}),
                 "scan": _object("scan"),
                 **{f"part_{name}": _part(part, parts) for name, part in parts.items()},
             }
@@ -105,13 +116,32 @@ def _recipe() -> Schema:
                 "if": {"required": ["blocks"], "not": {"required": ["graph"]}},
                 "else": {"required": [key.name for key in KEYS["recipe"].values() if key.required]},
             },
-            {
-                "if": either({"required": ["blocks"]}, {"required": ["uses"]}),
-                "then": {"properties": {"graph": ref("open_graph")}},
-                "else": {"properties": {"graph": ref("graph")}},
-            },
+            _opening({}, either({"required": ["blocks"]}, {"required": ["uses"]}, _HOLDS_BLOCK)),
         ],
     }
+
+
+_HOLDS_BLOCK: Schema = {
+    "required": ["params"],
+    "properties": {
+        "params": {
+            "type": "object",
+            "not": {"additionalProperties": {"not": {"required": ["type"], "properties": {"type": {"const": "block"}}}}},
+        }
+    },
+}
+"""A recipe with a param that holds a block, whose name is then a type."""
+
+
+def _opening(described: Schema, names: Schema) -> Schema:
+    """Return a schema with a graph in which a type may be one that is not in the library, if it has `names` of its own."""
+    closed = {key: value for key, value in described.get("properties", {}).items() if key != "graph"}
+    ways: Schema = {
+        "if": names,
+        "then": {"properties": {"graph": ref("open_graph")}},
+        "else": {"properties": {"graph": ref("graph")}},
+    }
+    return described | ({"properties": {**closed, "graph": OBJECT}} if described else {}) | ways
 
 
 def _change() -> Schema:
@@ -183,9 +213,13 @@ def _use(parts: Mapping[str, type[Part]], nodes: Iterable[str]) -> Schema:
     return {
         "type": "object",
         "required": ["type"],
-        "properties": {"type": {"enum": list(nodes)}},
+        "properties": {"type": either({"enum": list(nodes)}, _CONDITIONAL)},
         "allOf": [_when_typed(name) for name in parts],
     }
+
+
+_CONDITIONAL: Schema = {"type": "string", "pattern": r" if .+ else "}
+"""A type that a condition chooses."""
 
 
 def _when_typed(name: str) -> Schema:
@@ -239,7 +273,7 @@ def _slot(family: type[Part], parts: Mapping[str, type[Part]]) -> Schema:
     filled = {
         "type": "object",
         "required": ["type"],
-        "properties": {"type": {"enum": names}},
+        "properties": {"type": either({"enum": names}, _CONDITIONAL)},
         "allOf": [_when_typed(name) for name in names],
     }
-    return {"anyOf": [word, filled, *([ref("group"), ref("repeat"), ref("scan")] if computes else [])]}
+    return {"anyOf": [word, filled, ref("choice"), *([ref("group"), ref("repeat"), ref("scan")] if computes else [])]}

@@ -32,7 +32,7 @@ class SinusoidalPositions(Block, kind="sinusoidal_positions"):
     """Base of the wavelengths, which run from 2π to 2π · base positions."""
     layout: Literal["interleaved", "halves"] = "interleaved"
     """Order of sines and cosines: alternating (`interleaved`, the paper), or all sines and then all cosines (`halves`,
-    tensor2tensor and Marian).
+    Marian in transformers). tensor2tensor has the order `halves` too, with `dim - 2` in place of `dim`.
     """
     dropout: Probability = 0.0
     """Dropout probability of the sum, in training."""

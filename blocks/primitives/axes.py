@@ -8,6 +8,8 @@ from typing import Any
 
 from blocks.core import BlockError
 
+HINT = "an axis is called by its name or its length, or `last`"
+
 
 def axis_index(axes: Sequence[Any], axis: str) -> int:
     """Return the index of an axis by its name, counted from the last.
@@ -23,6 +25,6 @@ def axis_index(axes: Sequence[Any], axis: str) -> int:
         raise BlockError(
             f"[{', '.join(shown)}] has {'several axes' if named and axes else 'no axis'} `{axis}`",
             field="axis",
-            hint=f"did you mean {near[0]}?" if near and not named else "",
+            hint="" if named or not axes else f"did you mean {near[0]}?" if near else HINT,
         )
     return named[0]

@@ -92,8 +92,6 @@ class CacheCounter:
 
     def _node(self, node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
         """Return the number for a node, including the parts in its slots."""
-        if node.node.dropped:  # left out by `when`
-            return 0
         own = self._block(node) if isinstance(node, TypedBlock) else 0
         return own + sum(inside.passes()) + sum(kept for _, kept in inside.slots)
 

@@ -65,8 +65,6 @@ class FlopCounter:
 
     def _node(self, node: TypedNode, inside: Inside[TypedGraph, Flops, Flops]) -> Flops:
         """Return the FLOPs of one forward pass of a node, including the parts in its slots."""
-        if node.node.dropped:  # left out by `when`
-            return Flops()
         match node:
             case TypedBlock():
                 return sum((flops for _, flops in inside.slots), self._block(node))

@@ -97,4 +97,4 @@ class _Rows:
 
 def _listed(graph: TypedGraph) -> list[TypedNode]:
     """Return the nodes that have a row, in the order of the file."""
-    return [node for node in in_file_order(graph) if not (node.node.dropped or is_renewal(node))]
+    return [node for node in in_file_order(graph) if not is_renewal(node)]

@@ -144,9 +144,6 @@ class _Flattener:
     def node(self, node: TypedNode, given: FlatValues, inside: dict[str, list[FlatValues]], spot: Location) -> list[FlatValues]:
         """Add a node, and return its outputs for each pass; only a repeat has more than one."""
         read = self._wired(node.node.wires, given, inside) if not isinstance(node, TypedRepeat) else {}
-        if node.node.dropped:
-            through = next(iter(read.values()))
-            return [dict.fromkeys(node.outputs, through)]
         start, path = len(self.nodes), spot.path
         span = spot.span if isinstance(node.node.name_span.source, Declaration) else node.node.name_span
         spot = Location(path, spot.home, span)

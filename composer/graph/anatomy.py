@@ -100,21 +100,12 @@ class Anatomy(Generic[G, N]):
 
     nodes: Callable[[G], Sequence[N]]
     name: Callable[[N], str]
-    dropped: Callable[[N], bool]
     regions: Callable[[N], tuple[Region[G], ...]]
     slots: Callable[[N], Iterable[tuple[str, N]]]
 
-    def present(self, graph: G) -> list[N]:
-        """Return the nodes of a graph that are not dropped."""
-        return [node for node in self.nodes(graph) if not self.dropped(node)]
 
-
-TYPED: Anatomy[TypedGraph, TypedNode] = Anatomy(
-    lambda graph: graph.nodes, lambda node: node.name, lambda node: node.node.dropped, regions, slots
-)
-IR: Anatomy[Graph, Node] = Anatomy(
-    lambda graph: graph.nodes, lambda node: node.name, lambda node: node.dropped, ir_regions, ir_slots
-)
+TYPED: Anatomy[TypedGraph, TypedNode] = Anatomy(lambda graph: graph.nodes, lambda node: node.name, regions, slots)
+IR: Anatomy[Graph, Node] = Anatomy(lambda graph: graph.nodes, lambda node: node.name, ir_regions, ir_slots)
 
 
 # -- the same with something changed

@@ -50,7 +50,7 @@ def phrase(name: str, value: Any, edges: Mapping[str, str]) -> str:
         case dict():
             return f"{name} of {', '.join(key for key, flag in value.items() if flag) or 'none'}"
         case tuple():
-            return f"{name} {', '.join(map(str, value))}"
+            return f"{name} {', '.join(map(str, value)) or '[]'}"
     return f"{name} {value}"
 
 

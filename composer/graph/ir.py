@@ -148,8 +148,6 @@ class BlockNode:
     """The optional outputs that something reads."""
     ties: tuple[Tie, ...] = ()
     trainable: bool = True
-    dropped: bool = False
-    """Whether its `when` is false: it passes its input on."""
     broken: bool = field(default=False, compare=False)
     """Whether a field or an edge has a mistake, so that its outputs have no types."""
     span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given; a default must follow the others
@@ -183,7 +181,6 @@ class GroupNode:
     """How its parameters start, where a recipe defines the block: pattern over their names below it, initializer, number."""
     ties: tuple[Tie, ...] = ()
     trainable: bool = True
-    dropped: bool = False
     span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
     name_span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
 
@@ -212,11 +209,6 @@ class RepeatNode:
     span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
     name_span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
 
-    @property
-    def dropped(self) -> bool:
-        """A repeat is never dropped."""
-        return False
-
 
 @dataclass(frozen=True, slots=True)
 class ScanNode:
@@ -229,7 +221,6 @@ class ScanNode:
     """One for each of the graph's inputs: what is scanned, what is carried from step to step, what stays the same."""
     ties: tuple[Tie, ...] = ()
     trainable: bool = True
-    dropped: bool = False
     axis_span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
     span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
     name_span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given

@@ -91,8 +91,6 @@ class _View:
         if isinstance(node, TypedRepeat):
             return self._repeat(node, given, inside, f"{prefix}{node.name}", below)
         wired = {wire.port: _resolved(wire.refs, given, inside) for wire in node.node.wires}
-        if node.node.dropped:
-            return [dict.fromkeys(node.outputs, next(iter(wired.values())))]
         path, within = f"{prefix}{node.name}", [f"{place}." for place in below]
         match node:
             case TypedBlock():

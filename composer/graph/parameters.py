@@ -18,7 +18,7 @@ from composer.graph.typed import (
     TypedProgram,
     TypedRepeat,
 )
-from composer.graph.visit import Visit, present, walk
+from composer.graph.visit import Visit, walk
 from composer.language.suggestions import suggest
 
 
@@ -77,7 +77,7 @@ def parameters_of(graph: TypedGraph) -> dict[str, TypedParameter]:
 
 def tie_mistakes(typed: TypedProgram) -> tuple[Diagnostic, ...]:
     """Return the mistakes of ties: what they name is not there, or cannot be one tensor."""
-    if not any(visit.node.node.ties for visit in walk(typed.root, nodes=_written, once=True)):
+    if not any(visit.node.node.ties for visit in walk(typed.root, nodes=in_file_order, once=True)):
         return ()  # most models have none, and names of all passes are many
     return _resolved(typed)[1]
 
@@ -94,14 +94,9 @@ def buffers_of(graph: TypedGraph) -> dict[str, TypedParameter]:
 
 def _blocks(graph: TypedGraph) -> Iterator[tuple[Visit, TypedBlock]]:
     """Yield every block below a graph, in the order of the file."""
-    for visit in walk(graph, nodes=_written):
+    for visit in walk(graph, nodes=in_file_order):
         if isinstance(visit.node, TypedBlock):
             yield visit, visit.node
-
-
-def _written(graph: TypedGraph) -> list[TypedNode]:
-    """Return the nodes of a graph that are not dropped, in the order of the file."""
-    return [node for node in in_file_order(graph) if not node.node.dropped]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +163,7 @@ def _resolved(typed: TypedProgram) -> tuple[tuple[NamedParameter, ...], tuple[Di
 def _collected(root: TypedGraph) -> _Table:
     table = _Table()
     trainable: dict[str, bool] = {}
-    for visit in walk(root, nodes=_written):
+    for visit in walk(root, nodes=in_file_order):
         path, node, holder = visit.path, visit.node, visit.holder
         trainable[path] = node.node.trainable and (holder is None or trainable[holder.path])
         table.starts[path] = len(table.names)
@@ -185,12 +180,7 @@ def _collected(root: TypedGraph) -> _Table:
 
 def _below(visit: Visit) -> Mapping[str, TypedNode]:
     """Return the nodes beside a node and itself, by name; what fills a slot stands alone."""
-    return {visit.path.removeprefix(visit.prefix): visit.node} if visit.graph is None else _by_name(visit.graph)
-
-
-def _by_name(graph: TypedGraph) -> Mapping[str, TypedNode]:
-    """Return the nodes that are not dropped, by name."""
-    return {node.name: node for node in present(graph)}
+    return {visit.path.removeprefix(visit.prefix): visit.node} if visit.graph is None else visit.graph.by_name
 
 
 def in_file_order(graph: TypedGraph) -> Sequence[TypedNode]:
@@ -233,7 +223,7 @@ def _target(placed: _PlacedTie) -> tuple[str, str]:
     first, *rest = placed.tie.path
     beside = _below(place)
     if first not in beside:
-        raise _Mistake(f"`{first}` is empty here, so nothing can be tied to it")
+        raise _Mistake(f"`{first}` is not there, so nothing can be tied to it")
     name, node = f"{place.prefix}{first}", beside[str(first)]
     while rest:
         inner = regions(node)
@@ -242,9 +232,9 @@ def _target(placed: _PlacedTie) -> tuple[str, str]:
             name = f"{name}.{region.name}"[:-1]
             if not rest:
                 break
-            below = _by_name(region.graph)
+            below = region.graph.by_name
         else:
-            below = _by_name(inner[0].graph) if inner else dict(slots(node))
+            below = inner[0].graph.by_name if inner else dict(slots(node))
         if rest[0] not in below:
             break
         step = str(rest.pop(0))

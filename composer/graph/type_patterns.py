@@ -17,6 +17,12 @@ from composer.language.expressions.parser import names, parse_expression
 from composer.language.recipe.type_syntax import axes_of
 from composer.language.yaml.nodes import YamlScalar
 
+OTHER_DTYPE: Mapping[tuple[DType, DType], str] = {
+    ("float", "bool"): "nothing turns booleans into numbers: declare the input as float, or read it in a mask or a port `valid`",
+    ("float", "int"): "`embedding` or `one_hot` turns integers into vectors",
+}
+"""What to do where one dtype is wanted and another is given."""
+
 
 @dataclass(frozen=True, slots=True)
 class TypePattern:
@@ -32,10 +38,10 @@ class TypePattern:
 class Mismatch(Exception):
     """The type of an input does not match that of a port."""
 
-    def __init__(self, message: str, index: int | None = None) -> None:
+    def __init__(self, message: str, index: int | None = None, hint: str = "") -> None:
         super().__init__(message)
-        self.message, self.index = message, index
-        """Which of several inputs does not fit, where there are several."""
+        self.message, self.index, self.hint = message, index, hint
+        """Which of several inputs does not fit, where there are several; and what to do."""
 
 
 @cache
@@ -64,7 +70,7 @@ def match(declared_type: TypePattern, given: TensorType, sizes: dict[str, Any], 
         Mismatch: where they do not match.
     """
     if declared_type.dtype != given.dtype:
-        raise Mismatch(f"takes {declared_type.text}, not {given}")
+        raise Mismatch(f"takes {declared_type.text}, not {given}", hint=OTHER_DTYPE.get((declared_type.dtype, given.dtype), ""))
     count = len(declared_type.axes)
     if len(given.axes) < count or (len(given.axes) > count and not declared_type.leading):
         raise Mismatch(f"takes {declared_type.text}, not {given}: {_axes(len(given.axes))}")
@@ -91,14 +97,14 @@ def agree(declared_type: TypePattern, given: TensorType, known: Mapping[str, Any
     for expression, axis in zip(declared_type.axes, given.axes[len(given.axes) - len(declared_type.axes) :], strict=True):
         wanted = size(expression, known)
         if wanted != axis.size:
-            where = "" if isinstance(expression, Number) else f", where {_text(expression)} = {wanted}"
+            where = "" if isinstance(expression, Number) else f", where {text_of_size(expression)} = {wanted}"
             raise Mismatch(f"takes {declared_type.text}{where}, not {given}")
 
 
 def fill(declared_type: TypePattern, known: Mapping[str, Any]) -> TensorType:
     """Return the type that a pattern stands for once its symbols have sizes."""
     leading: tuple[Axis, ...] = known.get("...", ()) if declared_type.leading else ()
-    axes = tuple(Axis(_text(expression), size(expression, known)) for expression in declared_type.axes)
+    axes = tuple(Axis(text_of_size(expression), size(expression, known)) for expression in declared_type.axes)
     return TensorType(declared_type.dtype, (*leading, *axes))
 
 
@@ -115,7 +121,7 @@ def size(expression: Expression, known: Mapping[str, Any]) -> Dim:
         value = int(value)
     if isinstance(value, int | Symbolic):
         return value
-    raise Mismatch(f"{_text(expression)} = {value} is not an integer")
+    raise Mismatch(f"{text_of_size(expression)} = {value} is not an integer")
 
 
 def _value(expression: Expression, known: Mapping[str, Any]) -> Any:
@@ -158,7 +164,8 @@ def _value(expression: Expression, known: Mapping[str, Any]) -> Any:
     )
 
 
-def _text(expression: Expression) -> str:
+def text_of_size(expression: Expression) -> str:
+    """Return a declared size as it is written."""
     match expression:
         case Number(value=value):
             return str(value)

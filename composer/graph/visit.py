@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from composer.graph.anatomy import TYPED, Anatomy, Region, rebuilt, regions, slots, with_nodes
+from composer.graph.anatomy import Anatomy, Region, rebuilt, regions, slots, with_nodes
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode
 from composer.memo import Interned, Memo
 
@@ -72,19 +72,14 @@ def every_pass(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
 
 
 def every_node(graph: TypedGraph) -> Sequence[TypedNode]:
-    """Return the nodes of a graph, dropped ones too."""
+    """Return the nodes of a graph, in order."""
     return graph.nodes
-
-
-def present(graph: TypedGraph) -> Sequence[TypedNode]:
-    """Return the nodes of a graph that are not dropped."""
-    return TYPED.present(graph)
 
 
 def walk(
     root: TypedGraph,
     entrances: Entrances = owned,
-    nodes: Callable[[TypedGraph], Sequence[TypedNode]] = present,
+    nodes: Callable[[TypedGraph], Sequence[TypedNode]] = every_node,
     *,
     prefix: str = "",
     once: bool = False,
@@ -165,10 +160,10 @@ class Fold(Generic[G, N, T, U]):
             anatomy: `TYPED` or `IR`.
             of_node: the value of a node.
             of_graph: the value of a graph, given those of its nodes.
-            nodes: the nodes of a graph that count, in order; those that are not dropped, where nothing is said.
+            nodes: the nodes of a graph that count, in order; all, where nothing is said.
         """
         self.anatomy, self.of_node, self.of_graph = anatomy, of_node, of_graph
-        self.nodes = anatomy.present if nodes is None else nodes
+        self.nodes = anatomy.nodes if nodes is None else nodes
         self.known: Memo[tuple[G, tuple[str, ...]], U] = Memo()
 
     def graph(self, graph: G, places: tuple[str, ...] = ()) -> U:

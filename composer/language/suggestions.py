@@ -7,6 +7,8 @@ from collections.abc import Iterable
 MAX_LETTERS = 64
 """Letters of the longest word that may be a misspelled name."""
 
+DID_YOU_MEAN = "did you mean "
+"""How a hint begins that offers names."""
 MIN_BEGINNING = 3
 """Letters from which the beginning of a name may mean it."""
 
@@ -34,7 +36,7 @@ def suggest(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
 
 def did_you_mean(offered: Iterable[str]) -> str:
     """Return the hint that offers some names."""
-    return f"did you mean {' or '.join(offered)}?"
+    return f"{DID_YOU_MEAN}{' or '.join(offered)}?"
 
 
 def _max_edits(letters: int) -> int:

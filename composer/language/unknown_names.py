@@ -10,8 +10,16 @@ from composer.language.suggestions import did_you_mean, suggest
 from composer.language.yaml.events import UNREADABLE
 from composer.language.yaml.nodes import AmbiguousBlocks
 
-OTHER_NAMES = {"attn": "attention", "mha": "attention", "mlp": "ffn", "rope": "rotary"}
-"""What some blocks are called elsewhere."""
+MAX_FITTING = 8
+"""Blocks that are listed of those that fit a slot."""
+OWN_BLOCK = "a block of your own needs its file: --blocks FILE.py"
+OTHER_NAMES = {
+    "attn": "attention", "mha": "attention", "mlp": "ffn", "rope": "rotary",
+    "n_heads": "heads", "num_heads": "heads", "if": "when", "otherwise": "else",
+}  # fmt: skip
+"""What some blocks, fields and keys are called elsewhere."""
+OTHER_FIELDS = {"causal": "mask: causal", "is_causal": "mask: causal"}
+"""Fields of blocks elsewhere, with what is written for them here."""
 
 
 def unknown(
@@ -21,7 +29,9 @@ def unknown(
     of them. `of` is what would have it, for a key, a field or a port.
     """
     names = list(dict.fromkeys(known))
-    if offered := meant or suggest(name, names):
+    if OTHER_FIELDS.get(name, "").partition(":")[0] in names:
+        hint = f"write {OTHER_FIELDS[name]}"
+    elif offered := meant or meanings(name, names):
         hint = did_you_mean(offered)
     else:
         hint = f"known here: {', '.join(names)}" if 0 < len(names) <= 12 else ""
@@ -29,15 +39,22 @@ def unknown(
     return Diagnostic(code, message, span, hint=hint)
 
 
-def unknown_block(span: Span, name: str, known: Iterable[str], ambiguous_blocks: AmbiguousBlocks) -> list[Diagnostic]:
-    """Return a block that does not exist, or one that two files define."""
+def meanings(name: str, known: Sequence[str]) -> list[str]:
+    """Return the known names that an unknown one may mean: what it is called here, or else the nearest."""
+    return [OTHER_NAMES[name]] if OTHER_NAMES.get(name) in known else suggest(name, known)
+
+
+def unknown_block(
+    span: Span, name: str, known: Iterable[str], ambiguous_blocks: AmbiguousBlocks, fitting: Sequence[str] = ()
+) -> list[Diagnostic]:
+    """Return a block that does not exist, with some of those that are `fitting` in a slot; or one that two files define."""
     if UNREADABLE in name:
         return []
     if name not in ambiguous_blocks:
-        names = list(known)
-        meant = [OTHER_NAMES[name]] if OTHER_NAMES.get(name) in names else []
-        found = unknown("unknown-block", span, "block", name, names, meant=meant)
-        return [found if found.hint else replace(found, hint="a block of your own needs its file: --blocks FILE.py")]
+        found = unknown("unknown-block", span, "block", name, known, meant=suggest(name, fitting))
+        more = ", …" * (len(fitting) > MAX_FITTING)
+        rest = f"this slot takes {', '.join(fitting[:MAX_FITTING])}{more}" if fitting else OWN_BLOCK
+        return [found if found.hint else replace(found, hint=rest)]
     labels = tuple(Label(place, "defined here") for place in ambiguous_blocks[name])
     message = f"two of the files that are used here define `{name}` differently"
     return [Diagnostic("ambiguous", message, span, labels=labels, hint="rename one of them")]

@@ -6,8 +6,16 @@ from fractions import Fraction
 
 from composer.language.expressions.ast import Expression, RefPath
 
+CHOICE_OF_BLOCKS = "a choice between blocks is written {if: CONDITION, then: {type: …}, else: {type: …}}"
+"""What is said wherever `A if C else B` is tried with a block in braces."""
+BLOCK_IN_EXPRESSION = "a block in braces cannot be part of an expression"
 BOOLEANS = {"true": True, "false": False}
 """What a recipe writes for them."""
+
+
+def is_choice_of_blocks(text: str) -> bool:
+    """Return whether a text is `A if C else B` with a block in braces, which YAML does not read as one value."""
+    return "{" in text and " if " in text and " else " in text
 
 
 def boolean(value: bool) -> str:

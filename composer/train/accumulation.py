@@ -9,7 +9,7 @@ from typing import NoReturn, TypeAlias
 from torch import Tensor, nn
 
 from blocks.losses.loss import Loss
-from composer.graph.anatomy import regions, wires_of
+from composer.graph.anatomy import regions
 from composer.graph.dims import names, substitute
 from composer.graph.ir import Ref
 from composer.graph.state_update import SUFFIX
@@ -113,14 +113,11 @@ def _source(graph: TypedGraph, ref: Ref, name: str) -> tuple[TypedBlock, str]:
         if node is None or isinstance(node, TypedScan):
             how = "is a single number" if node is None else "is computed by a scan"
             _refuse(f"the loss `{name}` reads `{ref}`, which {how}, so it cannot be accumulated over batches", name)
-        if node.node.dropped:
-            ref = next(ref for wire in wires_of(node) for ref in wire.refs)
-        elif isinstance(node, TypedBlock):
+        if isinstance(node, TypedBlock):
             return node, ref.port or next(iter(node.outputs))
-        else:
-            graph = regions(node)[-1 if ref.index is None else ref.index].graph
-            outputs = dict(graph.graph.outputs)
-            ref = outputs[ref.port] if ref.port in outputs else next(iter(outputs.values()))
+        graph = regions(node)[-1 if ref.index is None else ref.index].graph
+        outputs = dict(graph.graph.outputs)
+        ref = outputs[ref.port] if ref.port in outputs else next(iter(outputs.values()))
 
 
 def _lengths(typed: TypedProgram, batch: Batch) -> dict[str, int]:

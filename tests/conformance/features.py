@@ -310,7 +310,6 @@ def slot(value: Any) -> bool:
 
 
 def _of_graph(program: ir.Program) -> Iterator[str]:
-    dropped: dict[str, set[bool]] = {}
     for item in below(program.graph):
         match item:
             case ir.BlockNode(part=part):
@@ -340,11 +339,7 @@ def _of_graph(program: ir.Program) -> Iterator[str]:
             case ir.RepeatNode(passes=passes):
                 if item.share is not None:
                     yield f"share:{'equal passes' if len({id(one.graph) for one in passes}) == 1 else 'passes that differ'}"
-                for node in (node for one in passes for node in one.graph.nodes):
-                    dropped.setdefault(f"{id(item)} {node.name}", set()).add(node.dropped)
-        if isinstance(item, ir.BlockNode | ir.GroupNode) and item.dropped:
-            yield "when:dropped"
-    yield from ["when:some passes"] * any(len(both) == 2 for both in dropped.values())
+                yield from ["when:some passes"] * (len({tuple(node.name for node in one.graph.nodes) for one in passes}) > 1)
 
 
 def _of_states(graph: ir.Graph, root: ir.Graph) -> Iterator[str]:
@@ -358,9 +353,11 @@ def _of_states(graph: ir.Graph, root: ir.Graph) -> Iterator[str]:
 
 def _of_program(program: ir.Program) -> Iterator[str]:
     """Yield what the values come to."""
+    graphs = [each for each in below(program.graph) if isinstance(each, ir.Graph)]
     for item in below(program.recipe.body):
-        if isinstance(item, recipe.NodeOptions) and item.when is not None:
-            yield "when:kept"
+        if isinstance(item, recipe.NodeDecl) and item.what is not None and item.what.options.when is not None:
+            kept = any(isinstance(each, ir.Graph) and item.name in {node.name for node in each.nodes} for each in graphs)
+            yield "when:kept" if kept else "when:dropped"
     for item in below(program.graph):
         if isinstance(item, ir.RepeatNode) and len({id(one.graph) for one in item.passes}) == len(item.passes) > 1:
             yield "values:width that changes"

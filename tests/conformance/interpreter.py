@@ -66,9 +66,6 @@ class Interpreter:
     def graph(self, graph: TypedGraph, values: dict[str, Any], path: str) -> dict[str, Any]:
         """Return a graph's outputs; `values` are its inputs, to which every node's outputs are added."""
         for node in graph.nodes:
-            if node.node.dropped:
-                values[node.name] = {"": next(self.wire(wire, values) for wire in node.node.wires)}
-                continue
             if is_renewal(node) or (node.name in self.program.losses.values() and self.lacks(node, values)):
                 continue
             match node:

@@ -59,9 +59,7 @@ class Readers:
     def graph(self, graph: TypedGraph, values: dict[str, Mapping[str, Made]], prefix: str) -> dict[str, Made]:
         for node in graph.nodes:
             path = plain(self.names.called(prefix + node.name))
-            if node.node.dropped:
-                values[node.name] = {"": self.wire(node.node.wires[0], values)}  # type: ignore[union-attr]  # no repeat
-            elif path in self.closed and not isinstance(node, TypedBlock):
+            if path in self.closed and not isinstance(node, TypedBlock):
                 self.blocks.add(path)
                 wires = [
                     w for w in wires_of(node.node) for w in [replace(w, refs=tuple(r for r in w.refs if r.node != node.name))]

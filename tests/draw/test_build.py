@@ -49,7 +49,9 @@ def ends(figure: Figure) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("graph", ["{y: {type: dropout, p: 0}}", "{y: {type: rmsnorm, when: false}}"])
+@pytest.mark.parametrize(
+    "graph", ["{y: {type: dropout, p: 0}}", "{gone: {type: rmsnorm, when: false}, y: {type: dropout, p: 0}}"]
+)
 def test_a_model_that_returns_its_input_is_drawn(graph: str, level: Level) -> None:
     """As a wire from the input to the output."""
     figure = composer.load(ALONE.format(graph=graph)).draw(level)

@@ -123,3 +123,42 @@ def test_passes_of_one_set_of_weights_start_once() -> None:
     """Their parameters have no number of a pass in their names."""
     found = block_rules(composer.load(DEFINED.replace("repeat: 2,", "repeat: 2, share: true,")).program.untyped.graph)
     assert [pattern for pattern, *_ in found] == ["first.o.i.a.*", "first.o.*"]
+
+
+def test_the_axes_of_a_block_have_its_own_names_inside() -> None:
+    """As its inputs declare them, for what goes along an axis; outside, they are those of what it is given."""
+    text = """recipe: named
+inputs: {data: "float[batch, time, 8]"}
+blocks:
+  mix:
+    inputs: {x: "float[batch, steps, width]"}
+    graph:
+      start: {type: zeros, shape: [width]}
+      mean: {type: mean, axis: steps, in: x}
+      walk: {scan: steps, in: {x: x, h: start}, graph: {sum: {type: add, in: [x, h]}}, outputs: {y: sum, h: sum}}
+      y: {type: add, in: [walk, mean]}
+graph:
+  first: mix
+  second: {type: softmax, axis: time}
+"""
+    recipe = composer.load(text)
+    assert recipe.check() == []
+    assert str(recipe.program.root["second"].outputs["y"]) == "float[batch, time, 8]"
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "  a: {type: parameter, shape: [width]}\n  b: {type: add, in: [a, x]}",
+        "  a: {type: linear, out: 2 * width}\n  b: {type: linear, out: width}",
+        "  a: {type: zeros, shape: [width], in: x}\n  b: {type: ffn, hidden: width // 2}",
+    ],
+)
+def test_what_follows_from_a_wrong_input_of_a_block_is_not_said(graph: str) -> None:
+    """The lengths of its axes are not known then, and nobody needs to be told."""
+    inside = "".join(f"    {line}\n" for line in graph.splitlines())
+    text = (
+        'recipe: wrong\ninputs: {data: "int[batch, time]"}\nblocks:\n  mix:\n    inputs: {x: "float[batch, steps, width]"}\n'
+        f"    graph:\n{inside}graph:\n  y: mix\n"
+    )
+    assert [(each.code, each.span.line) for each in composer.load(text).check()] == [("type-mismatch", 10)]

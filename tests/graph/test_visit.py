@@ -200,7 +200,6 @@ class FifthNode:
     wires: tuple[Wire, ...]
     ties: tuple[Tie, ...]
     trainable: bool
-    dropped: bool
     span: Span
     name_span: Span
 

@@ -304,3 +304,46 @@ def test_recipe_is_read_back_as_it_was_written() -> None:
     again = read(Source("text", write(data))).root
     assert again is not None
     assert data_of(again) == data
+
+
+def test_a_new_node_takes_the_place_of_the_one_that_is_deleted_there() -> None:
+    """So that the last node stays the last, which is what the model returns."""
+    change = "graph: {embed: null, table: {type: linear}, more: identity, stack: {repeat: 1}, head: null, out: identity}"
+    changed = at(merged(change), "graph")
+    assert isinstance(changed, dict)
+    assert list(changed) == ["table", "more", "stack", "norm", "mix", "out"]
+
+
+def test_a_node_that_a_file_changes_stands_where_it_is_changed() -> None:
+    """What is said of it quotes the change, and not a line of the base that no longer holds."""
+    change = read(Source("change.yaml", "graph:\n  norm: {type: linear}\n  mix: {in: head}\n")).root
+    assert change is not None
+    graph = merge(base(), change, standard(), from_file=True)[0].get("graph")
+    assert isinstance(graph, YamlMapping)
+    files = {entry.key.text: entry.key.span.source.name for entry in graph}
+    assert [name for name, file in files.items() if file == "change.yaml"] == ["norm", "mix"]
+
+
+NAMED = """recipe: named
+params: {size: 4}
+inputs: {tokens: "int[batch, time]", at: "int[batch, time]"}
+graph:
+  positions: {type: learned_positions, max_length: size}
+positions: {time: at}
+"""
+
+
+@pytest.mark.parametrize(
+    ("argument", "place"),
+    [
+        ("positions.max_length=8", "graph/positions/max_length"),
+        ("graph.positions.max_length=8", "graph/positions/max_length"),
+        ("positions.time=8", "positions/time"),
+    ],
+)
+def test_a_node_with_the_name_of_a_key_can_be_set(argument: str, place: str) -> None:
+    """The key is meant where the path leads on to a name below it."""
+    source = Source("named.yaml", NAMED)
+    root = with_overrides(read(source), [read_override(argument)], standard()).root
+    assert root is not None
+    assert at(data_of(root), place) == "8"

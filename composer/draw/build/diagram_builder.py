@@ -80,9 +80,6 @@ class DiagramBuilder:
     def graph(self, graph: TypedGraph, values: ValueSources, around: NodePlace, out: FlowBuilder) -> None:
         """Add all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
         for node in graph.nodes:
-            if node.node.dropped:
-                values[node.name] = single_output(sources(node.node.wires[0].refs, values))  # type: ignore[union-attr]  # no repeat
-                continue
             if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
                 given = sources(node.node.wires[0].refs, values)
                 if self.dissolves(node, rate, graph, given, out):

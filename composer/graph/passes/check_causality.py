@@ -29,7 +29,7 @@ class CausalityCheck:
     def block(self, node: BlockNode, part: Part, outputs: PortTypes, sizes: Mapping[str, Any], here: Surroundings) -> None:
         """Report a block that needs later tokens, or returns more or fewer values than there are tokens."""
         grows = self.grows
-        if grows is None or node.dropped:
+        if grows is None:
             return
         kind, axis = here.kind(node), str(grows)
         if grows in part.mixed_axes(sizes):

@@ -9,10 +9,12 @@ from typing import TypeVar
 
 from composer.diagnostics import Declaration, Diagnostic, Label, Span
 from composer.graph.ir import Origins
-from composer.graph.passes.expand.builders import GraphBuilder
+from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder
 from composer.language.expressions.parser import ExpressionError
 
 T = TypeVar("T")
+NAMES = ("unknown-", "ambiguous", "too-many-nodes")
+"""How the codes of mistakes begin that a node has whether or not it is left out: of names, and of what cannot be expanded."""
 
 
 class StopExpansion(Exception):
@@ -37,6 +39,17 @@ class ErrorReport:
             self.take(graph, error)
             return None
 
+    def inside(self, node: NodeBuilder, work: Callable[[], None]) -> None:
+        """Run what writes or wires the inside of a node. Of one that is left out, only the names are checked: a number in it may
+        well be wrong, which is perhaps why it is left out.
+        """
+        if not node.absent:
+            work()
+            return
+        before = len(self.diagnostics)
+        self.attempt(node.home, work)
+        self.diagnostics[before:] = [each for each in self.diagnostics[before:] if each.code.startswith(NAMES)]
+
     def take(self, graph: GraphBuilder, error: Exception) -> None:
         """Record the mistake that ended something, if it has not been."""
         if isinstance(error, ExpressionError):
@@ -55,6 +68,12 @@ def _own(graph: GraphBuilder, span: Span) -> Span:
     while isinstance(span.source, Declaration) and holder is not None:
         span, holder = holder.name_span, holder.home.holder
     return span
+
+
+def text_of(span: Span) -> str:
+    """Return what is written at a span, its first line alone."""
+    line = span.source.lines[span.line - 1] if span.line <= len(span.source.lines) else ""
+    return line[span.column - 1 : span.end_column - 1 if span.end_line == span.line else None]
 
 
 @contextmanager

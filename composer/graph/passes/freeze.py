@@ -139,7 +139,7 @@ class _Freezer:
             if node.axis is not None:
                 inner, ties = self.graph(node.graph), tuple(node.ties)
                 axis, axis_span = node.axis
-                return ScanNode(node.name, axis, inner, wires, ties, node.trainable, node.dropped, axis_span, span, name_span)
+                return ScanNode(node.name, axis, inner, wires, ties, node.trainable, axis_span, span, name_span)
             return GroupNode(
                 node.name,
                 self.graph(node.graph),
@@ -149,7 +149,6 @@ class _Freezer:
                 node.init,
                 tuple(node.ties),
                 node.trainable,
-                node.dropped,
                 span,
                 name_span,
             )
@@ -163,7 +162,6 @@ class _Freezer:
             tuple(sorted(node.requested_outputs)),
             tuple(node.ties),
             node.trainable,
-            node.dropped,
             node.broken,
             span,
             name_span,

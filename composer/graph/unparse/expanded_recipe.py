@@ -127,8 +127,6 @@ def _in_order(place: KeyPlace, text: dict[str, YamlData]) -> dict[str, YamlData]
 def _options(node: TypedNode) -> dict[str, YamlData]:
     """Return the options of a node."""
     text: dict[str, YamlData] = {}
-    if node.node.dropped:
-        text["when"] = "false"
     if not node.node.trainable:
         text["trainable"] = "false"
     for tie in node.node.ties:
@@ -238,15 +236,17 @@ def _named(text: str) -> str:
     return text.partition("(")[0].partition(".")[0]
 
 
-def _body(graph: TypedGraph, names: EdgeNames, *, in_place: bool = False) -> dict[str, YamlData]:
-    """Return the nodes of a graph, and what it returns unless it is the last of them; where none is
-    left, one that does nothing.
+def _body(graph: TypedGraph, names: EdgeNames, *, in_place: bool = False, named: bool = False) -> dict[str, YamlData]:
+    """Return the nodes of a graph, and what it returns unless it is the last of them, or where it must be `named`; where no
+    node is left, one that does nothing.
     """
     nodes, unnamed = _nodes(graph, names, in_place=in_place), dict(graph.graph.outputs).get("")
     if unnamed is None:
         returned = {name: reference(ref, graph, names) for name, ref in graph.graph.outputs if name.isidentifier()}
         return {"graph": nodes or {"same": {"type": "identity", "in": INPUT, "when": "false"}}, "outputs": returned}
     value = reference(unnamed, graph, names)
+    if named:
+        return {"graph": nodes, "outputs": {"y": value}}
     if not nodes:
         return {"graph": {"same": {"type": "identity", "in": value, "when": "false"}}}
     return {"graph": nodes, **({} if value == in_file_order(graph)[-1].name else {"outputs": {"y": value}})}
@@ -286,6 +286,8 @@ def _passes(
 ) -> tuple[dict[str, Wire], list[dict[str, YamlData]]]:
     """Return what the first pass is handed, and the text of every pass."""
     written: Memo[Any, dict[str, YamlData]] = Memo()
+    last = {graph.nodes and in_file_order(graph)[-1].name for graph in node.passes}
+    named = len(last) > 1  # what one pass returns is left out of another
     passes, head = [], dict[str, Wire]()
     for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):
         captured = {item.name for item in graph.graph.inputs if item.captured}
@@ -296,5 +298,5 @@ def _passes(
             inside[wire.port] = (earlier_range if wire.port in lists else earlier)(wire.refs, node.name, index)
         for wire in handed:
             head.setdefault(wire.port, wire)  # those of the first pass: what the others are handed follows from it
-        passes.append(written.get((graph, tuple(inside.items())), partial(_body, graph, inside, in_place=in_place)))
+        passes.append(written.get((graph, tuple(inside.items())), partial(_body, graph, inside, in_place=in_place, named=named)))
     return head, passes

@@ -72,6 +72,8 @@ class _Folder:
             return self._varied(bare, path, bound)
         if "graph" in keys and len({_ports(text.get("in")) for text in maps}) > 1:
             raise PassesDiffer(".".join((*path, "in")))  # unlike a block, a graph has no port that may be empty
+        if is_graph:
+            maps = _with_all_nodes(maps, keys)
         bound |= {name for text in maps if isinstance(each := text.get("each"), dict) for name in each}
         return {
             key: self.together([text.get(key, ABSENT.get(key, MISSING)) for text in maps], (*path, key), bound) for key in keys
@@ -82,6 +84,10 @@ class _Folder:
         is_list = any(isinstance(text, list) for text in texts)
         if REFERENCES & {*path} or (is_list and "each" in path) or any(_words(text) & bound for text in texts):
             raise PassesDiffer(".".join(path))
+        maps = [text for text in texts if isinstance(text, dict)]
+        if len(maps) == len(texts) and not all(isinstance(text.get("in", Remark("", "")), Remark) for text in maps):
+            wired = self._chosen([_bare(text.get("in", MISSING)) for text in maps], (*path, "in"), bound)
+            return {"type": self._name([{key: text[key] for key in text if key != "in"} for text in maps], path), "in": wired}
         return self._name(["none" if text == MISSING else _as_value(text, path) for text in texts], path)
 
     def _chosen(self, texts: list[YamlValue], path: TextPath, bound: frozenset[str]) -> YamlData:
@@ -177,6 +183,13 @@ def _node_order(graphs: Sequence[Mapping[str, YamlData]], path: TextPath) -> lis
         return list(sorter.static_order())
     except CycleError:
         raise PassesDiffer(".".join(path)) from None
+
+
+def _with_all_nodes(graphs: Sequence[Mapping[str, YamlData]], names: Sequence[str]) -> list[dict[str, YamlData]]:
+    """Return graphs that all have the same nodes: one that a pass lacks is that of another pass, left out."""
+    anywhere = {name: next(graph[name] for graph in graphs if name in graph) for name in names}
+    left_out = {name: {**node, "when": "false"} for name, node in anywhere.items() if isinstance(node, Mapping)}
+    return [{name: graph.get(name, left_out.get(name, MISSING)) for name in names} for graph in graphs]
 
 
 def _period(values: Sequence[YamlData]) -> int:

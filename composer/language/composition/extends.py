@@ -47,7 +47,7 @@ class _Composition:
         if base.root is None:
             return Document(document.source, None, diagnostics)
         below = YamlMapping(tuple(each for each in base.root if each.key.text != "recipe"), root.span)
-        merged, wrong = merge(below, own, self.library)
+        merged, wrong = merge(below, own, self.library, from_file=True)
         name = [each for each in merged if each.key.text == "recipe"]
         entries = (*name, *(each for each in merged if each.key.text != "recipe"))
         ambiguous_blocks = {**base.ambiguous_blocks, **document.ambiguous_blocks}

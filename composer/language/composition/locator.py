@@ -54,7 +54,7 @@ class Locator:
         first, *rest = path
         params, graph = mapping(self.root.get("params")), mapping(self.root.get("graph"))
         meanings = [name for name, known in (("params", params), ("graph", graph)) if first.text in known]
-        if first.text in KEYS["recipe"] and first.text not in meanings:
+        if first.text in KEYS["recipe"] and self._means_key(first, rest, meanings):
             yield first
             yield from self._under(first, rest)
             return
@@ -69,6 +69,13 @@ class Locator:
             raise OverrideError(unknown("unknown-path", first.span, "param or node", first.text, known, meant=meant))
         yield YamlScalar(meanings[-1], first.span)
         yield from self._under(YamlScalar(meanings[-1], first.span), list(path))
+
+    def _means_key(self, first: YamlScalar, rest: list[YamlScalar], meanings: list[str]) -> bool:
+        """Return whether a path begins with a key of the recipe, and not with a node or a param that has its name."""
+        if not meanings or not rest:
+            return "params" not in meanings
+        under = mapping(self.root.get(first.text))
+        return rest[0].text in under
 
     def _reaches(self, step: YamlScalar, node: YamlNode | None) -> bool:
         try:
@@ -151,7 +158,10 @@ class Locator:
                 yield from self._in_node(more, inside.get(key.text), _default_part(field))
             else:
                 yield from more
-        elif key.text in KEYS[kind_of_node(inside) or "group"]:
+        elif (known := KEYS[kind_of_node(inside) or "group"].get(key.text)) is not None and known.content == "node":
+            yield key
+            yield from self._in_node(more, inside.get(key.text), None)
+        elif known is not None:
             yield key
             yield from self._in_names(more, inside.get(key.text), key.text)
         elif key.text in mapping(inside.get("graph")):

@@ -13,31 +13,36 @@ from composer.language.recipe.ast import ParamType
 from composer.language.recipe.definitions import with_definitions
 from composer.language.recipe.keys import KEYS, NODE_KINDS, KeyContent, KeyPlace, kind_of_node
 from composer.language.recipe.param_types import type_of_default
-from composer.language.suggestions import suggest
+from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
+END = ""
+"""What a new key goes after that stands before all others in a change: the last key."""
 DELETED = "null"
 
 MergeStep: TypeAlias = Callable[[YamlNode, YamlNode], YamlNode]
 """How the value under a key is merged: from the base's and the change's, the result."""
 
 
-def merge(base: YamlMapping, change: YamlMapping, library: Library) -> tuple[YamlMapping, tuple[Diagnostic, ...]]:
+def merge(
+    base: YamlMapping, change: YamlMapping, library: Library, *, from_file: bool = False
+) -> tuple[YamlMapping, tuple[Diagnostic, ...]]:
     """Return the recipe `base` with `change` laid over it, and what of the change has nothing to change.
 
     Every key and value keeps the place where it was written. Mappings merge key by key, once their shorthands are
     expanded; a different `type` replaces a node; scalars and lists replace; `null` deletes. A new key goes right after the
-    key that stands before it in the change.
+    key that stands before it in the change, or in the place of the one that is deleted there. A node that a change `from_file`
+    names stands where the change does, so that what is said of the node quotes no line that is not valid anymore.
     """
-    merger = Merger(with_definitions(change, with_definitions(base, library)), base)
+    merger = Merger(with_definitions(change, with_definitions(base, library)), base, from_file=from_file)
     return merger.top(base, change), tuple(merger.diagnostics)
 
 
 class Merger:
     """One run of `merge`: how each place of a recipe is merged."""
 
-    def __init__(self, library: Library, base: YamlMapping) -> None:
-        self.library = library
+    def __init__(self, library: Library, base: YamlMapping, *, from_file: bool = False) -> None:
+        self.library, self.from_file = library, from_file
         self.diagnostics: list[Diagnostic] = []
         params = base.get("params")
         self.params = {entry.key.text for entry in params} if isinstance(params, YamlMapping) else set()
@@ -61,6 +66,8 @@ class Merger:
                 return self._named(_replaced)
             case "losses":
                 return self._named(self.node)
+            case "node":
+                return self.node
             case "text" | "value" | "checkpoints" | "size" | "edges" | "default":  # nodes and params handle the last two
                 return self.plain
             case _:
@@ -68,7 +75,9 @@ class Merger:
 
     def graph(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Merge two graphs, node by node."""
-        return self._named(self.node)(base, change)
+        if isinstance(base, YamlMapping) and isinstance(change, YamlMapping):
+            return self._mapping(base, change, lambda key: self.node, own_keys=self.from_file)
+        return change
 
     def node(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Merge two nodes, or two values of a slot."""
@@ -162,27 +171,34 @@ class Merger:
 
         return merge_named
 
-    def _mapping(self, base: YamlMapping, change: YamlMapping, place: Callable[[str], MergeStep]) -> YamlMapping:
+    def _mapping(
+        self, base: YamlMapping, change: YamlMapping, place: Callable[[str], MergeStep], *, own_keys: bool = False
+    ) -> YamlMapping:
         entries = {entry.key.text: entry for entry in base}
-        before = ""
+        added: dict[str, list[YamlEntry]] = {name: [] for name in [*entries, END]}
+        """What is new, by the key of the base after which it goes, which may be deleted."""
+        after, known = END, dict(entries)
         for entry in change:
-            name, known = entry.key.text, entries.get(entry.key.text)
-            if is_deleted(entry.value):
-                if known is None:
+            name = entry.key.text
+            if name in known:
+                after = name
+            if name not in entries:
+                if is_deleted(entry.value):
                     self._nothing_to_delete(entry, entries)
-                entries.pop(name, None)
-            elif known is None:
-                entries = _inserted(entries, entry, after=before)
+                else:
+                    added[after].append(entry)
+            elif is_deleted(entry.value):
+                del entries[name]
             else:
-                value = place(name)(known.value, entry.value)
-                entries[name] = YamlEntry(known.key if isinstance(value, YamlMapping) else entry.key, value)
-            before = name if name in entries else before
-        return YamlMapping(tuple(entries.values()), base.span)
+                value = place(name)(entries[name].value, entry.value)
+                kept = isinstance(value, YamlMapping) and not own_keys
+                entries[name] = YamlEntry(entries[name].key if kept else entry.key, value)
+        merged = [each for name in [*known, END] for each in (entries.get(name), *added[name]) if each is not None]
+        return YamlMapping(tuple(merged), base.span)
 
     def _nothing_to_delete(self, entry: YamlEntry, known: Iterable[str]) -> None:
-        offered = suggest(entry.key.text, known)
-        hint = f"did you mean {' or '.join(offered)}?" if offered else ""
         message = f"there is no `{entry.key.text}` to delete"
+        hint = unknown("nothing-to-delete", entry.key.span, "key", entry.key.text, known).hint
         self.diagnostics.append(Diagnostic("nothing-to-delete", message, entry.key.span, hint=hint))
 
 
@@ -199,13 +215,6 @@ def _content(place: KeyPlace, key: str) -> KeyContent:
 def _replaced(_: YamlNode, change: YamlNode) -> YamlNode:
     """Replace one initializer by another."""
     return change
-
-
-def _inserted(entries: dict[str, YamlEntry], entry: YamlEntry, *, after: str) -> dict[str, YamlEntry]:
-    names = list(entries)
-    place = names.index(after) + 1 if after in entries else len(names)
-    pairs = list(entries.items())
-    return dict([*pairs[:place], (entry.key.text, entry), *pairs[place:]])
 
 
 def _bools(names: Sequence[str]) -> MergeStep:

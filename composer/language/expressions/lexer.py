@@ -28,7 +28,7 @@ TOKEN = re.compile(
     re.ASCII | re.DOTALL,
 )
 YAML_VALUES = {
-    "~": ("empty-value", "is null in YAML, which is no value here", "write `none` for nothing, or leave the key out"),
+    "~": ("empty-value", "is null in YAML, which is no value here", "write `none` for nothing, `null` to delete what a base has"),
     **dict.fromkeys((".nan", ".NaN", ".NAN"), ("number-format", "is not a number", "write a number such as `0.5`")),
     **{
         f"{sign}{word}": ("number-format", "is not finite", "every number in a recipe is finite")
@@ -100,6 +100,8 @@ def _check_text(scalar: YamlScalar) -> None:
     if len(scalar.text) > MAX_CHARACTERS:
         message = f"an expression has at most {MAX_CHARACTERS} characters; this one has {len(scalar.text)}"
         refuse("expression-too-long", message, scalar.span, hint="name a part of it under `params`")
+    if scalar.span.line != scalar.span.end_line:
+        refuse("expression-syntax", "an expression stands on one line", scalar.span, hint="name a part of it under `params`")
     for place, character in enumerate(scalar.text):
         if not character.isascii():
             refuse("expression-not-ascii", f"`{character}` is not an ASCII character", scalar.part(place, place + 1),

@@ -124,6 +124,20 @@ class BlockChoice:
     expression: Expression
     span: Span
     options: NodeOptions = NodeOptions()
+    family: type[Part] | None = None
+    """What a slot takes, where this fills one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditional:
+    """One of two blocks, whichever a condition says."""
+
+    condition: ExpressionValue
+    then: NodeContent | None
+    otherwise: NodeContent | None
+    """None: it could not be read, which has been reported."""
+    span: Span
+    options: NodeOptions = NodeOptions()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +175,7 @@ class ScanDecl:
     span: Span
 
 
-NodeContent: TypeAlias = UseDecl | BlockChoice | GroupDecl | RepeatDecl | ScanDecl
+NodeContent: TypeAlias = UseDecl | BlockChoice | Conditional | GroupDecl | RepeatDecl | ScanDecl
 
 
 @dataclass(frozen=True, slots=True, eq=False)

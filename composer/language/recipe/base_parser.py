@@ -128,5 +128,10 @@ def first_key(node: YamlMapping) -> Span:
     return node.entries[0].key.span if node.entries else node.span
 
 
+def names_under(node: YamlNode | None) -> frozenset[str]:
+    """Return the keys of a mapping; none of anything else."""
+    return frozenset(entry.key.text for entry in node) if isinstance(node, YamlMapping) else frozenset()
+
+
 def _form(node: YamlList | YamlMapping) -> str:
     return "list" if isinstance(node, YamlList) else "mapping"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from blocks.core import Library, Part
@@ -34,10 +34,15 @@ class DefinitionParser:
         return self.count > MAX_DEFINITIONS
 
     def under(
-        self, node: YamlNode | None, library: Library, outer: type[Part] | None = None, depth: int = 1
+        self,
+        node: YamlNode | None,
+        library: Library,
+        values: Set[str],
+        outer: type[Part] | None = None,
+        depth: int = 1,
     ) -> tuple[list[Definition], Library]:
         """Return every definition under a key `blocks`, with those that it makes for itself; and the library
-        with the outer ones.
+        with the outer ones. `values` are the params around it.
         """
         if isinstance(node, YamlMapping) and not self._has_room(node):
             return [], library
@@ -45,10 +50,11 @@ class DefinitionParser:
         library = library.shadowed_by(declared.part for declared in begun)
         found: list[Definition] = []
         for declared in begun:
-            inside, known = self.under(declared.root.get("blocks"), library, declared.part, depth + 1)
+            names = values | {param.name for param in declared.params}
+            inside, known = self.under(declared.root.get("blocks"), library, names, declared.part, depth + 1)
             graph = declared.root.get("graph")
             assert graph is not None
-            body = GraphParser(self.reader, known, self.ambiguous_blocks).body(graph, declared.root.entry("outputs"))
+            body = GraphParser(self.reader, known, self.ambiguous_blocks, names).body(graph, declared.root.entry("outputs"))
             found += [replace(declared, body=body, library=known), *inside]
         return found, library
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Set
+from dataclasses import replace
 from typing import Any
 
-from blocks.core import Library, Part, fields, is_node
+from blocks.core import Block, Library, Part, fields, is_node
 from blocks.core.fields import AxisName, BooleanMap, ListOf, SlotOf, String
 from blocks.masks.mask import Mask
+from composer.language.expressions.ast import Expression, If, PathStep, RefPath
+from composer.language.expressions.evaluator import NONE
 from composer.language.recipe.ast import (
     BlockChoice,
     BoolsValue,
+    Conditional,
+    ExpressionValue,
     FieldEntry,
     GivenValue,
     GraphBody,
@@ -30,10 +36,12 @@ from composer.language.recipe.base_parser import BaseParser, first_key
 from composer.language.recipe.defined_block import is_defined
 from composer.language.recipe.keys import KEYS, NODE_KINDS, VALUE_WORDS, keys_of, kind_of_node
 from composer.language.recipe.node_options import node_options, outputs
-from composer.language.suggestions import suggest
-from composer.language.unknown_names import missing_field, unknown_block
+from composer.language.suggestions import DID_YOU_MEAN, suggest
+from composer.language.unknown_names import meanings, missing_field, unknown_block
+from composer.language.wording import BLOCK_IN_EXPRESSION, CHOICE_OF_BLOCKS, is_choice_of_blocks
 from composer.language.yaml.nodes import AmbiguousBlocks, YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
+APART = "blocks with different fields stand apart: {if: CONDITION, then: {type: …}, else: {type: …}}"
 OPTIONS = tuple(key for key in keys_of("node") if key != "type")
 """The options of a block's node, beside its fields."""
 
@@ -41,8 +49,16 @@ OPTIONS = tuple(key for key in keys_of("node") if key != "type")
 class GraphParser:
     """Reads graphs in which the blocks of one library may be named."""
 
-    def __init__(self, reader: BaseParser, library: Library, ambiguous_blocks: AmbiguousBlocks | None = None) -> None:
+    def __init__(
+        self,
+        reader: BaseParser,
+        library: Library,
+        ambiguous_blocks: AmbiguousBlocks | None = None,
+        values: Set[str] = frozenset(),
+    ) -> None:
         self.reader, self.library, self.ambiguous_blocks = reader, library, ambiguous_blocks or {}
+        self.values = values
+        """The params and `each` values in sight, which may hold blocks."""
 
     def body(self, node: YamlNode, returned: YamlEntry | None = None) -> GraphBody:
         """Return the nodes of a graph, and what it returns."""
@@ -55,12 +71,18 @@ class GraphParser:
             self.reader.error("empty-graph", node.span, "a graph needs at least one node")
         return GraphBody(tuple(nodes), tuple(outputs(self.reader, returned)), node.span)
 
-    def content(self, node: YamlNode) -> NodeContent | None:
-        """Return what a node or a slot holds: a block by name, a block with fields, a group, a repeat or a scan."""
+    def content(self, node: YamlNode, family: type[Part] | None = None) -> NodeContent | None:
+        """Return what a node holds, or a slot that takes a `family`: a block by name, a block with fields, a choice between
+        blocks, a group, a repeat or a scan.
+        """
         match node:
+            case YamlScalar() if re.search(r"[{}]", node.text):
+                hint = CHOICE_OF_BLOCKS if is_choice_of_blocks(node.text) else "write it without quotes"
+                self.reader.error("slot-form", node.span, BLOCK_IN_EXPRESSION, hint=hint)
+                return None
             case YamlScalar():
                 written = self.reader.expression(node)
-                return BlockChoice(written.expression, node.span) if written else None
+                return BlockChoice(written.expression, node.span, family=family) if written else None
             case YamlList():
                 self.reader.error("node-form", node.span, "a node must be a block, not a list", hint="write {type: …}")
                 return None
@@ -70,9 +92,11 @@ class GraphParser:
             case "scan":
                 return self._scan(node)
             case "node":
-                return self.use(node)
+                return self.use(node, family)
             case "group":
                 return self._group(node)
+            case "choice":
+                return self._conditional(node, family)
             case None:
                 if not self.reader.holds_unreadable(node):
                     self._no_type(node)
@@ -87,13 +111,31 @@ class GraphParser:
             hint = f"write {{type: {first}, …}}"
         self.reader.error("missing-type", place, "a node needs the type of its block", hint=hint)
 
+    def _conditional(self, node: YamlMapping, family: type[Part] | None) -> Conditional | None:
+        self.reader.keys(node, keys_of("choice"), "a choice between blocks", also=[key for key in NODE_KINDS if key != "if"])
+        condition = self.reader.expression(node.get("if"), "if")
+        then, otherwise = self._branch(node, "then", family), self._branch(node, "else", family)
+        options = node_options(self.reader, node)
+        return None if condition is None else Conditional(condition, then, otherwise, node.span, options)
+
+    def _branch(self, node: YamlMapping, key: str, family: type[Part] | None) -> NodeContent | None:
+        if (value := node.get(key)) is not None:
+            return self.content(value, family)
+        strange = (entry.key.text for entry in node if entry.key.text not in KEYS["choice"])
+        misspelled = any(key in meanings(name, keys_of("choice")) for name in strange)
+        if not misspelled and not self.reader.holds_unreadable(node):
+            message = f"a choice between blocks needs `{key}`"
+            self.reader.error("missing-key", first_key(node), message, hint=f"{CHOICE_OF_BLOCKS}, where either may be `none`")
+        return None
+
     # -- nodes with a graph of their own
 
-    def _group(self, node: YamlMapping) -> GroupDecl:
+    def _group(self, node: YamlMapping) -> GroupDecl | None:
         self.reader.keys(node, keys_of("group"), "a group", also=[key for key in NODE_KINDS if key != "graph"])
         graph = node.get("graph")
         assert graph is not None
-        return GroupDecl(self.body(graph, node.entry("outputs")), node_options(self.reader, node), node.span)
+        body = self.body(graph, node.entry("outputs"))
+        return GroupDecl(body, node_options(self.reader, node), node.span) if isinstance(graph, YamlMapping) else None
 
     def _repeat(self, node: YamlMapping) -> RepeatDecl | None:
         self.reader.keys(node, keys_of("repeat"), "a repeat")
@@ -111,12 +153,17 @@ class GraphParser:
             for entry in self.reader.entries(node.get("each"), "each")
             if self.reader.declares(entry.key, "an `each` value", VALUE_WORDS)
         )
+        names = {index.text if index else "layer", *(name for name, _, _ in each)}
+        inside = GraphParser(self.reader, self.library, self.ambiguous_blocks, self.values | names)
+        body = inside.body(graph, node.entry("outputs"))
+        if not isinstance(graph, YamlMapping):
+            return None
         return RepeatDecl(
             count,
             index.text if index else "layer",
             index.span if index else count.span,
             each,
-            self.body(graph, node.entry("outputs")),
+            body,
             node_options(self.reader, node),
             node.span,
             self.reader.expression(node.get("share")),
@@ -131,22 +178,63 @@ class GraphParser:
         if axis is None or graph is None:
             return None
         body = self.body(graph, node.entry("outputs"))
+        if not isinstance(graph, YamlMapping):
+            return None
         return ScanDecl(axis.text, axis.span, body, node_options(self.reader, node), node.span)
 
     # -- blocks
 
-    def use(self, node: YamlMapping) -> UseDecl | None:
-        """Return a block with its fields."""
+    def use(self, node: YamlMapping, family: type[Part] | None = None) -> UseDecl | BlockChoice | Conditional | None:
+        """Return a block with its fields; of a type that a condition chooses, each block has all of them."""
         kind = self.reader.scalar(node.get("type"), "a block's type is one word")
         if kind is None:
             return None
-        if kind.text not in self.library:
-            self.reader.diagnostics.extend(unknown_block(kind.span, kind.text, self.library, self.ambiguous_blocks))
-            return None
+        if kind.text in self.library:
+            return self.typed(node, kind)
+        written = self.reader.expression(kind) if " " in kind.text else None
+        if written is not None and isinstance(written.expression, If):
+            return self._chosen(node, written.expression, family)
+        return self._named(node, kind, family)
+
+    def typed(self, node: YamlMapping, kind: YamlScalar) -> UseDecl:
+        """Return a block of a type in the library with its fields."""
         part = self.library[kind.text]
         written = tuple(self._fields(node, part))
         self._missing(node, part, kind)
         return UseDecl(part, kind.span, written, node_options(self.reader, node, part), node.span)
+
+    def _chosen(
+        self, node: YamlMapping, kind: Expression, family: type[Part] | None
+    ) -> UseDecl | BlockChoice | Conditional | None:
+        """Return a block whose type a condition chooses."""
+        if isinstance(kind, If):
+            then, otherwise = self._chosen(node, kind.then, family), self._chosen(node, kind.otherwise, family)
+            return Conditional(ExpressionValue(kind.condition, kind.condition.span), then, otherwise, node.span)
+        word = YamlScalar(kind.text if isinstance(kind, RefPath) else "", kind.span)
+        if word.text not in self.library:
+            return self._named(node, word, family)
+        before = len(self.reader.diagnostics)
+        found = self.typed(node, word)
+        self.reader.diagnostics[before:] = [
+            each if each.hint.startswith(DID_YOU_MEAN) or each.code != "unknown-field" else replace(each, hint=APART)
+            for each in self.reader.diagnostics[before:]
+        ]
+        return found
+
+    def _named(self, node: YamlMapping, kind: YamlScalar, family: type[Part] | None) -> BlockChoice | None:
+        """Return the block that a param or an `each` value holds, with its edges; its fields are written where it is set."""
+        if kind.text not in self.values | {NONE}:
+            known = [*self.library, *self.values]
+            self.reader.diagnostics.extend(
+                unknown_block(kind.span, kind.text, known, self.ambiguous_blocks, fitting(self.library, family))
+            )
+            return None
+        for key in (entry.key for entry in node if entry.key.text not in KEYS["node"]):
+            hint = f"write its fields where `{kind.text}` is set; here stand only {', '.join(OPTIONS)}"
+            message = f"`{kind.text}` names a block, and its field `{key.text}` cannot be set here"
+            self.reader.error("slot-form", key.span, message, hint=hint)
+        path = RefPath((PathStep(kind.text, None, kind.span, kind.span),), kind.span)
+        return BlockChoice(path, node.span, node_options(self.reader, node), family)
 
     def _fields(self, node: YamlMapping, part: type[Part]) -> Iterator[FieldEntry]:
         known = fields(part)
@@ -161,7 +249,7 @@ class GraphParser:
         """Report the required fields that are missing, except for those that a misspelled one is likely to mean."""
         known = fields(part)
         strange = [entry.key.text for entry in node if entry.key.text not in known and entry.key.text not in KEYS["node"]]
-        meant = {offered[0] for name in strange if (offered := suggest(name, [*known, *OPTIONS]))}
+        meant = {offered for name in strange for offered in meanings(name, [*known, *OPTIONS])}
         missing = [name for name, field in known.items() if field.required and name not in node and name not in meant]
         if missing and not self.reader.holds_unreadable(node):
             self.reader.diagnostics.append(missing_field(kind.span, kind.text, missing))
@@ -195,7 +283,12 @@ class GraphParser:
                     return None
                 written = self.reader.expression(node)
                 return MaskValue(written.expression, node.span) if written else None
-            case SlotOf():
-                what = self.content(node)
+            case SlotOf(family=family):
+                what = self.content(node, family)
                 return SlotValue(what, node.span) if what else None
         return self.reader.expression(node, name)
+
+
+def fitting(library: Library, family: type[Part] | None) -> list[str]:
+    """Return the parts of the family that a slot takes; nothing for a slot that takes any block."""
+    return [] if family is None or family is Block else sorted(library.of(family))

@@ -41,12 +41,24 @@ LANGUAGE = 1
 """The version of the language."""
 
 KeyPlace: TypeAlias = Literal[
-    "composition", "recipe", "block", "node", "group", "repeat", "scan", "loss", "param", "input",
+    "composition", "recipe", "block", "node", "choice", "group", "repeat", "scan", "loss", "param", "input",
     "checkpoint", "config", "config param", "config constant", "rule", "rotary permutation",
 ]  # fmt: skip
 """Where keys stand; those of `composition` stand beside a recipe's own, and are worked out before the others are read."""
 KeyContent: TypeAlias = Literal[
-    "text", "value", "params", "blocks", "inputs", "graph", "losses", "initializers", "checkpoints", "edges", "default", "size"
+    "text",
+    "value",
+    "params",
+    "blocks",
+    "inputs",
+    "graph",
+    "losses",
+    "initializers",
+    "checkpoints",
+    "edges",
+    "default",
+    "node",
+    "size",
 ]
 """What a key holds, which decides how two values of it are merged and where a path leads on below it: `text` names nothing of
 the recipe, `value` is merged as far as it consists of mappings, and the others have forms of their own."""
@@ -80,7 +92,7 @@ class KeyRow:
 _RECIPE: tuple[KeyPlace, ...] = ("recipe",)
 _DEFINED: tuple[KeyPlace, ...] = ("recipe", "block")
 _REGION: tuple[KeyPlace, ...] = ("group", "repeat", "scan")
-_NODE: tuple[KeyPlace, ...] = ("node", "group", "repeat", "scan")
+_NODE: tuple[KeyPlace, ...] = ("node", "choice", "group", "repeat", "scan")
 _PARSER, _DECLARED, _GRAPHS = "language.recipe.parser.parse", "language.recipe.declarations", "language.recipe.graphs.GraphParser"
 _OPTIONS, _COMPOSED = "language.recipe.node_options", "language.composition.extends.compose"
 _RULES, _CONFIG = "weights.rule_reader.RuleReader.rules", "weights.config_syntax.ConfigReader.config"
@@ -137,6 +149,11 @@ TABLE: tuple[KeyRow, ...] = (
 
     # nodes
     KeyRow("type", ("node",), "the block", "value", STRING, f"{_GRAPHS}.use", "computed", required=True),
+    KeyRow("if", ("choice",), "the condition", "value", EXPRESSION, f"{_GRAPHS}.content", "resolved", required=True),
+    KeyRow("then", ("choice",), "the block where it is true", "node", ref("node"), f"{_GRAPHS}.content", "resolved",
+        required=True),
+    KeyRow("else", ("choice",), "the block where it is not", "node", ref("node"), f"{_GRAPHS}.content", "resolved",
+        required=True),
     KeyRow("repeat", ("repeat",), "how many times the graph is passed through", "value", EXPRESSION, f"{_GRAPHS}.content",
         "computed", multiline=True, required=True),
     KeyRow("as", ("repeat",), "the name of the index, `layer` unless written", "value", STRING, f"{_GRAPHS}.content", "resolved"),
@@ -212,8 +229,8 @@ KEYS: Mapping[KeyPlace, dict[str, KeyRow]] = {
 """The keys of each place, in the order in which they are written."""
 MULTILINE = frozenset(key.name for key in TABLE if key.multiline)
 """Keys whose mapping is never written on one line."""
-NodeKind: TypeAlias = Literal["repeat", "scan", "node", "group"]
-NODE_KINDS: Mapping[str, NodeKind] = {"repeat": "repeat", "scan": "scan", "type": "node", "graph": "group"}
+NodeKind: TypeAlias = Literal["repeat", "scan", "node", "group", "choice"]
+NODE_KINDS: Mapping[str, NodeKind] = {"repeat": "repeat", "scan": "scan", "type": "node", "graph": "group", "if": "choice"}
 """The key that makes a node one of a kind; of several the first decides."""
 
 WORDS = frozenset({"input", "none", *BOOLEANS, *KEYWORDS})

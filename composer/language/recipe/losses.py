@@ -62,8 +62,7 @@ def _loss(graphs: GraphParser, name: YamlScalar, node: YamlMapping) -> UseDecl |
         return None
     given = YamlEntry(YamlScalar("in", node.span), YamlMapping(tuple(edges.values()), node.span))
     own = (each for each in node if each.key.text in fields(part))
-    use = graphs.use(YamlMapping((YamlEntry(YamlScalar("type", kind.span), kind), given, *own), node.span))
-    assert use is not None
+    use = graphs.typed(YamlMapping((YamlEntry(YamlScalar("type", kind.span), kind), given, *own), node.span), kind)
     return replace(use, options=replace(use.options, misread=use.options.misread or bool(strange)))
 
 

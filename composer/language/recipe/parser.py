@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from blocks.core import Library
 from composer.language.recipe.ast import GraphBody, ParsedRecipe
-from composer.language.recipe.base_parser import LETTERS, NAME, BaseParser, first_key
+from composer.language.recipe.base_parser import LETTERS, NAME, BaseParser, first_key, names_under
 from composer.language.recipe.declarations import init, inputs, params
 from composer.language.recipe.definitions import DefinitionParser
 from composer.language.recipe.graphs import GraphParser
@@ -35,15 +35,20 @@ def parse(document: Document, library: Library) -> ParsedRecipe | None:
     reader = BaseParser(list(document.diagnostics))
     reader.keys(root, keys_of("recipe"), "a recipe", also=keys_of("composition"))
     definer = DefinitionParser(reader, document.ambiguous_blocks)
-    definitions, library = definer.under(root.get("blocks"), library)
+    definitions, library = definer.under(root.get("blocks"), library, names_under(root.get("params")))
     reader.diagnostics.extend(endless := check_recursion(definitions))
-    for key, (message, hint) in MISSING.items():
+    holds_blocks = root.entry("blocks") if not {*MISSING} & {entry.key.text for entry in root} else None
+    if holds_blocks is not None:
+        message = "this is a file of blocks and not a model, since it has no graph"
+        hint = "name the file under `uses` of a recipe, with which its blocks are checked"
+        reader.error("missing-key", holds_blocks.key.span, message, hint=hint)
+    for key, (message, hint) in MISSING.items() if holds_blocks is None else ():
         if key not in root and not _misspelled(root, key):
             reader.error("missing-key", first_key(root), message, hint=hint)
     _language(reader, root.get("language"))
     name, task = _name(reader, root.get("recipe")), _task(reader, root.get("task"))
     graphs, graph, checkpoints = (
-        GraphParser(reader, library, document.ambiguous_blocks),
+        GraphParser(reader, library, document.ambiguous_blocks, names_under(root.get("params"))),
         root.get("graph"),
         root.get("checkpoints"),
     )

@@ -11,6 +11,7 @@ from composer.diagnostics import Diagnostic, Label, Span
 from composer.language.expressions.ast import Expression, If, RefPath
 from composer.language.recipe.ast import (
     BlockChoice,
+    Conditional,
     Definition,
     FieldEntry,
     GivenValue,
@@ -93,6 +94,9 @@ def _named(what: GraphBody | NodeContent | None, hidden: set[str]) -> Iterator[t
             for _, _, value in each:
                 yield from _kinds(value)
             yield from _named(body, hidden | {name for name, _, _ in each})
+        case Conditional(then=then, otherwise=otherwise):
+            yield from _named(then, hidden)
+            yield from _named(otherwise, hidden)
         case BlockChoice(expression=expression):
             yield from ((name, span) for name, span in _choices(expression) if name not in hidden)
         case UseDecl(part=part, type_span=span, fields=fields):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from composer.diagnostics import Diagnostic, Label, Span
+from composer.language.wording import CHOICE_OF_BLOCKS, is_choice_of_blocks
 from composer.language.yaml.error_context import ErrorContext
 from composer.language.yaml.flow_style import cut_value
 from composer.language.yaml.nodes import YamlScalar
@@ -60,7 +61,8 @@ def brackets(context: ErrorContext) -> Diagnostic | None:
         return context.diagnose("empty-value", f"a value is missing before `{context.character}`")
     if context.character == ":" and not context.text[context.column + 1 : context.column + 2].isspace():
         return context.diagnose("empty-value", "a space and a value are missing after this colon")
-    return context.diagnose("missing-comma", "a comma or a closing bracket is missing before this", labels=here)
+    hint = CHOICE_OF_BLOCKS if is_choice_of_blocks(context.text) else ""
+    return context.diagnose("missing-comma", "a comma or a closing bracket is missing before this", hint, labels=here)
 
 
 def _outdented(context: ErrorContext, opened: Span) -> bool:

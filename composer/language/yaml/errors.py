@@ -7,6 +7,7 @@ import re
 import yaml
 
 from composer.diagnostics import Diagnostic, Label, Source, Span
+from composer.language.wording import BLOCK_IN_EXPRESSION, CHOICE_OF_BLOCKS, is_choice_of_blocks
 from composer.language.yaml.brackets import brackets, cut_in_flow
 from composer.language.yaml.error_context import ErrorContext, ParseStop
 
@@ -95,8 +96,10 @@ def colon(context: ErrorContext) -> Diagnostic | None:
         text = re.split(r"\s#", context.text, maxsplit=1)[0].rstrip()
         start, end = last.span.column - 1, max(len(text), context.column + 1)
         value = context.text[start:end]
-        hint = f'write "{value}"' if '"' not in value else ""
         place = context.stretch(start, end)
+        if is_choice_of_blocks(value):
+            return context.diagnose("unquoted-value", BLOCK_IN_EXPRESSION, CHOICE_OF_BLOCKS, place=place)
+        hint = f'write "{value}"' if '"' not in value else ""
         return context.diagnose("unquoted-value", "quote this value: a colon followed by a space ends a key", hint, place=place)
     if context.stop.is_key or last.span.column == context.indent + 1:
         return _colon_missing(context, last.span)
@@ -142,9 +145,8 @@ def indentation(context: ErrorContext) -> Diagnostic | None:
         place = Span(last.span.source, last.span.line, last.span.column, last.span.line, last.span.column + 1)
         return context.diagnose("unclosed-quote", f"this quote is closed only on line {last.span.end_line}", place=place)
     if context.column > context.indent:
-        return context.diagnose(
-            "trailing-text", "the value before this is complete", "quote the whole value, or start a new line"
-        )
+        hint = CHOICE_OF_BLOCKS if is_choice_of_blocks(context.text) else "quote the whole value, or start a new line"
+        return context.diagnose("trailing-text", "the value before this is complete", hint)
     return context.diagnose("bad-indentation", "this line is not aligned with any key above it", "indent it like its neighbors")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from composer.diagnostics import Diagnostic, Span
+from composer.language.wording import BLOCK_IN_EXPRESSION, CHOICE_OF_BLOCKS, is_choice_of_blocks
 from composer.language.yaml.nodes import YamlNode, YamlScalar
 
 MAX_PIECES = 100
@@ -47,6 +48,8 @@ def cut_value(value: YamlScalar) -> Diagnostic:
     whole = written(value.span)
     message = "quote this value, or give it a line of its own: inside `{ }` and `[ ]`, a comma or a bracket ends it"
     hint = f'write "{whole}"' if '"' not in whole and balance(whole) == 0 else ""
+    if is_choice_of_blocks(whole):
+        message, hint = BLOCK_IN_EXPRESSION, CHOICE_OF_BLOCKS
     return Diagnostic("unquoted-value", message, value.span, hint=hint)
 
 

@@ -46,10 +46,9 @@ def forward(scope: ForwardScope) -> list[Statement]:
     statements: list[Statement] = []
     prepared: set[str] = set()
     for node in scope.graph.nodes:
-        if not node.node.dropped:
-            for module in pass_names(node) if isinstance(node, TypedRepeat) else [node.name]:
-                statements += _preparations(scope, scope.hoisted_arguments(module).values(), node, prepared)
-            statements += _node(scope, node)
+        for module in pass_names(node) if isinstance(node, TypedRepeat) else [node.name]:
+            statements += _preparations(scope, scope.hoisted_arguments(module).values(), node, prepared)
+        statements += _node(scope, node)
     return statements
 
 

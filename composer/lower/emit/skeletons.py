@@ -89,8 +89,6 @@ class Classes:
         return instance
 
     def _inner(self, node: TypedNode, hoisted: Hoisted, path: str) -> None:
-        if node.node.dropped:
-            return
         match node:
             case TypedGroup():
                 self._instance(node.graph, hoisted.inner[node.name], _name(node, path))
@@ -143,7 +141,6 @@ class Classes:
                     self._kind(node, hoisted),
                     tuple((w.port, w.refs) for w in wires),
                     self._hoisted_arguments(node, hoisted),
-                    node.node.dropped,
                 )
             )
         for node in graph.nodes:
@@ -156,7 +153,7 @@ class Classes:
 
     def _hoisted_arguments(self, node: TypedNode, hoisted: Hoisted) -> Any:
         if isinstance(node, TypedRepeat):
-            return () if node.node.dropped else tuple(tuple(hoisted.arguments[name].items()) for name in pass_names(node))
+            return tuple(tuple(hoisted.arguments[name].items()) for name in pass_names(node))
         return tuple(hoisted.arguments.get(node.name, {}).items())
 
     def _kind(self, node: TypedNode, hoisted: Hoisted) -> Any:
@@ -166,12 +163,8 @@ class Classes:
                 inline = part.inline() if not node.slots and not node.parameters else None
                 return ("block", inline or (call.function if call else type(part)), node.node.requested_outputs, node.expansions)
             case TypedGroup():
-                return (
-                    ("dropped",) if node.node.dropped else ("group", self.instances[node.graph, hoisted.inner[node.name]].class_)
-                )
+                return ("group", self.instances[node.graph, hoisted.inner[node.name]].class_)
             case TypedScan():
-                if node.node.dropped:
-                    return ("dropped",)
                 ways = (tuple(node.steps.items()), tuple(node.carried.items()), tuple(node.widened.items()), node.place)
                 return ("scan", self.instances[node.graph, hoisted.inner[node.name]].class_, ways)
             case TypedRepeat():
@@ -189,7 +182,7 @@ class Classes:
                     known.setdefault(wire.port, wire)
 
     def _attribute(self, instance: Instance, node: TypedNode) -> None:
-        if node.node.dropped or is_renewal(node):
+        if is_renewal(node):
             return
         match node:
             case TypedBlock():

@@ -78,8 +78,6 @@ class _CachedNodes:
             if preparation.axis == self.axis:
                 yield from _cached_part(preparation.part, path, (name,), dict(preparation.attributes))
         for node in graph.nodes:
-            if node.node.dropped:
-                continue
             below = f"{path}.{node.name}" if path else node.name
             match node:
                 case TypedGroup():

@@ -57,7 +57,7 @@ class _Reachability:
             return frozenset(wire.port for wire in wires if any(key_of(graph, ref) in keys for ref in wire.refs))
 
         for node in graph.nodes:
-            if node.node.dropped or is_renewal(node):
+            if is_renewal(node):
                 continue
             place = f"{path}{node.name}"
             match node:

@@ -44,7 +44,7 @@ def _refs(dissolved: Mapping[str, Mapping[str, tuple[Ref, ...]]], refs: tuple[Re
 
 def _dissolves(group: TypedGroup) -> bool:
     """Return whether a group is the expansion of a block of the library; one that a recipe defines stays a module."""
-    return group.node.part is not None and not is_defined(group.node.part) and not group.node.dropped
+    return group.node.part is not None and not is_defined(group.node.part)
 
 
 def _moved(moved: Mapping[str, Ref], given: Mapping[str, tuple[Ref, ...]], refs: tuple[Ref, ...]) -> tuple[Ref, ...]:

@@ -90,8 +90,7 @@ class Hoisting:
         hoisted = Hoisted()
         one = _GraphHoisting(self, graph, blocked, top, hoisted)
         for node in graph.nodes:
-            if not node.node.dropped:
-                one.node(node)
+            one.node(node)
         return hoisted
 
 

@@ -8,7 +8,6 @@ from functools import cache
 from typing import TypeAlias, assert_never
 
 from blocks.core import Part, Tensor, ports
-from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
@@ -18,9 +17,8 @@ Key: TypeAlias = tuple[str, int, int | None]
 
 
 def key_of(graph: TypedGraph, ref: Ref) -> Key:
-    """Return the value that a reference names; that of a dropped node is its input."""
-    while (node := graph.by_name.get(ref.node)) is not None and node.node.dropped:
-        ref = next(ref for wire in wires_of(node) for ref in wire.refs)
+    """Return the value that a reference names."""
+    node = graph.by_name.get(ref.node)
     if node is None:
         return (ref.node, 0, None)
     match node:

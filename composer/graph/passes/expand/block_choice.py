@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from dataclasses import dataclass
+from typing import NoReturn, TypeGuard
 
 from blocks.core import Library, Part, fields
 from composer.diagnostics import Label, Span
@@ -10,12 +11,24 @@ from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Scope
 from composer.graph.passes.expand.evaluation import MAX_DEPTH, Evaluator
 from composer.language.expressions.ast import If, RefPath
-from composer.language.recipe.ast import BlockChoice, NodeContent, ParsedRecipe, SlotValue, UseDecl
+from composer.language.recipe.ast import BlockChoice, Conditional, NodeContent, NodeOptions, ParsedRecipe, SlotValue, UseDecl
 from composer.language.recipe.base_parser import BaseParser
-from composer.language.recipe.graphs import GraphParser
+from composer.language.recipe.graphs import GraphParser, fitting
 from composer.language.unknown_names import missing_field, unknown_block
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.memo import Memo
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenBlock:
+    """What a block's name stands for."""
+
+    content: NodeContent | Part | None
+    """None for `none`."""
+    scope: Scope
+    """The place where that is written."""
+    options: tuple[tuple[NodeOptions, Scope], ...]
+    """The options that are written at the names which led to it."""
 
 
 class Choices:
@@ -23,12 +36,27 @@ class Choices:
 
     def __init__(self, recipe: ParsedRecipe, values: Evaluator) -> None:
         self.recipe, self.values, self.report = recipe, values, values.report
-        self.parsed: Memo[tuple[YamlNode, Library], NodeContent | None] = Memo()
+        self.parsed: Memo[tuple[YamlNode, Library, frozenset[str]], NodeContent | None] = Memo()
 
-    def choose(self, what: BlockChoice, scope: Scope, depth: int = 0) -> tuple[NodeContent | Part | None, Scope]:
-        """Return what a block's name stands for, and the place where that was written; None for `none`. `depth` names
-        have led to it.
+    def choose(
+        self,
+        what: BlockChoice | Conditional,
+        scope: Scope,
+        depth: int = 0,
+        options: tuple[tuple[NodeOptions, Scope], ...] = (),
+    ) -> ChosenBlock:
+        """Return what a block's name, or a choice between blocks, stands for. `depth` names have led to it, with some options.
+
+        Raises:
+            StopExpansion: where that is no block, which is reported.
         """
+        options = (*options, (what.options, scope))
+        if isinstance(what, Conditional):
+            taken = self.values.boolean(what.condition.expression, scope, what.condition.span)
+            branch = what.then if taken else what.otherwise
+            if branch is None:
+                raise StopExpansion
+            return self.choose(branch, scope, depth, options) if _is_choice(branch) else ChosenBlock(branch, scope, options)
         expression = self.values.branch(what.expression, scope)
         if not isinstance(expression, RefPath) or len(expression.steps) != 1 or expression.steps[0].arguments is not None:
             self._no_block(scope, expression.span)
@@ -37,55 +65,69 @@ class Choices:
             case Broken():
                 raise StopExpansion
             case Deferred() as binding:
-                return self._held(binding, name, scope, expression.span, depth)
+                return self._held(binding, name, scope, expression.span, depth, options)
             case Bound(value=str() as word):
                 name = word
             case Bound(value=value, span=span):
                 self._no_block(scope, expression.span, f"`{name}` is {value}, not a block", span)
         if name == "none":
-            return None, scope
+            return ChosenBlock(None, scope, options)
         library = scope.library or self.recipe.library
         if name not in library:
             known = [*library, *(key for key, value in scope.values.items() if isinstance(value, Deferred))]
-            self.report.diagnostics.extend(unknown_block(expression.span, name, known, self.recipe.ambiguous_blocks))
+            self.report.diagnostics.extend(
+                unknown_block(expression.span, name, known, self.recipe.ambiguous_blocks, fitting(library, what.family))
+            )
             raise StopExpansion
         part = library[name]
         missing = [field.name for field in fields(part).values() if field.required]
         if missing:
             self.report.diagnostics.append(missing_field(expression.span, name, missing))
             raise StopExpansion
-        return UseDecl(part, expression.span, (), what.options, what.span), scope
+        return ChosenBlock(UseDecl(part, expression.span, (), NodeOptions(), what.span), scope, options)
 
     def _held(
-        self, binding: Deferred, name: str, scope: Scope, span: Span, depth: int
-    ) -> tuple[NodeContent | Part | None, Scope]:
+        self,
+        binding: Deferred,
+        name: str,
+        scope: Scope,
+        span: Span,
+        depth: int,
+        options: tuple[tuple[NodeOptions, Scope], ...],
+    ) -> ChosenBlock:
         """Return what a name holds that is no plain value."""
         held = binding.holds
         match held:
             case None | Part():
-                return held, binding.scope
+                return ChosenBlock(held, binding.scope, options)
             case SlotValue():
                 what: NodeContent | None = held.what
             case YamlScalar() | YamlMapping() | YamlList():
-                what = self._parsed(held, binding.scope.library or self.recipe.library)
+                what = self._parsed(held, binding.scope)
             case _:
                 self._no_block(scope, span, f"`{name}` holds a value, not a block", binding.span)
         if what is None:
             raise StopExpansion
-        if not isinstance(what, BlockChoice):
-            return what, binding.scope
-        if isinstance(what.expression, RefPath | If):
+        if not _is_choice(what):
+            return ChosenBlock(what, binding.scope, options)
+        if isinstance(what, Conditional) or isinstance(what.expression, RefPath | If):
             if depth == MAX_DEPTH:
                 message = f"more than {MAX_DEPTH} params refer to one another here"
                 self.report.error("too-deep", scope.graph, span, message, hint="does a block contain itself?")
                 raise StopExpansion
-            return self.choose(what, binding.scope, depth + 1)
+            return self.choose(what, binding.scope, depth + 1, options)
         if isinstance(held, SlotValue):  # the name is a field of a block, and this is what is written for it
             self._no_block(binding.scope, what.expression.span)
         self._no_block(scope, span, f"`{name}` is not a block", binding.span)
 
-    def _parsed(self, node: YamlNode, library: Library) -> NodeContent | None:
-        return self.parsed.get((node, library), lambda: GraphParser(BaseParser(self.report.diagnostics), library).content(node))
+    def _parsed(self, node: YamlNode, scope: Scope) -> NodeContent | None:
+        library, names = scope.library or self.recipe.library, frozenset(scope.values)
+
+        def parse() -> NodeContent | None:
+            reader = BaseParser(self.report.diagnostics)
+            return GraphParser(reader, library, self.recipe.ambiguous_blocks, names).content(node)
+
+        return self.parsed.get((node, library, names), parse)
 
     def _no_block(self, scope: Scope, span: Span, message: str = "", set_here: Span | None = None) -> NoReturn:
         """Report what is written where a block is expected, and raise."""
@@ -94,3 +136,8 @@ class Choices:
         else:
             self.report.error("slot-form", scope.graph, span, message, labels=(Label(set_here, "set here"),))
         raise StopExpansion
+
+
+def _is_choice(what: NodeContent) -> TypeGuard[BlockChoice | Conditional]:
+    """Return whether it is yet to be said which block something is."""
+    return isinstance(what, BlockChoice | Conditional)

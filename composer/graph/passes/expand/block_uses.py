@@ -31,7 +31,7 @@ class Uses:
         Raises:
             StopExpansion: where it can be none, which is reported.
         """
-        part, around = what.part, site.home.holder
+        part = what.part
         if not is_node(part):
             hint = "use it in a slot of another block"
             self.report.error("not-a-node", site.home, what.type_span, f"{part.kind} cannot be a node of a graph", hint=hint)
@@ -39,6 +39,12 @@ class Uses:
         node = self.expansion.new(site, what.span)
         node.part = part
         apply_options(node, what.options, scope, site, self.expansion.values)
+        self.report.inside(node, partial(self._write, node, what, scope, site))
+        return node
+
+    def _write(self, node: NodeBuilder, what: UseDecl, scope: Scope, site: Site) -> None:
+        """Write what is inside of a use."""
+        part = what.part
         if part.position_inputs and site.home.within_sealed:
             message = f"{part.kind} needs positions, which a block in this slot is not passed"
             hint = "move it to a node of its own, before or after this block"
@@ -47,13 +53,10 @@ class Uses:
         if is_defined(part):
             node.broken = node.broken or any(entry.value is None for entry in what.fields)
             self.instances.write(node, what, scope)
-        elif node.dropped and scope.outer is None and around is not None and around.part and not is_defined(around.part):
-            node.part = None  # a block's own expansion drops what changes no type, such as a scale by 1
         elif part.graph:
             self.composites.write(node, what, scope)
         else:
             self._fields(node, what, scope)
-        return node
 
     def _fields(self, node: NodeBuilder, what: UseDecl, scope: Scope) -> None:
         """Write the fields of a block that computes by itself."""

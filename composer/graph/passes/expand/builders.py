@@ -4,7 +4,7 @@ a recipe that they are written from, with the names in sight there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -12,7 +12,7 @@ from blocks.core import Library, Part
 from composer.diagnostics import Span
 from composer.graph.ir import FieldValue, GraphInput, PortType, Ref, Tie, Wire
 from composer.language.expressions.ast import Expression, Value
-from composer.language.recipe.ast import WrittenValue
+from composer.language.recipe.ast import NodeOptions, WrittenValue
 from composer.language.yaml.nodes import YamlNode
 
 
@@ -125,6 +125,8 @@ class Site:
     """The node before it, or `input`: what it reads where it says nothing."""
     fed: bool = False
     """Whether it was written for a slot, whose first port the holder feeds."""
+    given: tuple[tuple[NodeOptions, Scope, bool], ...] = ()
+    """Options that are written at a name which stands for the node, each with whether it fills a slot there."""
 
     def implied(self, port: str) -> PendingEdge:
         """Return the edge from what stands above."""
@@ -137,6 +139,10 @@ class Site:
     def filling(self) -> Site:
         """Return this site for what was written for a slot."""
         return replace(self, fed=True)
+
+    def with_options(self, options: Iterable[tuple[NodeOptions, Scope]]) -> Site:
+        """Return this site with the options that are written at a name which stands for the node."""
+        return replace(self, given=(*self.given, *((each, scope, self.fed) for each, scope in options)))
 
 
 @dataclass(slots=True, eq=False)
@@ -157,6 +163,9 @@ class NodeBuilder:
     ties_pending: list[PendingTie] = field(default_factory=list)
     trainable: bool = True
     dropped: bool = False
+    """Whether its `when` is false: it is not in the graph, and what reads it reads its one input instead."""
+    when: str = ""
+    """Its condition, as it is written."""
     broken: bool = False
     """Whether a field or an edge has a mistake, which has been reported."""
     wires: dict[str, Wire] = field(default_factory=dict)
@@ -174,8 +183,13 @@ class NodeBuilder:
 
     @property
     def elided(self) -> bool:
-        """Whether the node came to nothing, such as an empty slot."""
-        return self.part is None and self.graph is None and self.passes is None
+        """Whether the node came to nothing: an empty slot, or a node that `when` leaves out."""
+        return self.dropped or (self.part is None and self.graph is None and self.passes is None)
+
+    @property
+    def absent(self) -> bool:
+        """Whether `when` leaves out the node, or one around it: of those, only the names are checked."""
+        return self.dropped or (self.home.holder is not None and self.home.holder.absent)
 
 
 @dataclass(slots=True, eq=False)

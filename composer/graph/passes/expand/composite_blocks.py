@@ -13,7 +13,16 @@ from composer.graph.ir import Known
 from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, Extent, NodeBuilder, Scope
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.field_values import Fields
-from composer.language.recipe.ast import BlockChoice, FieldEntry, GraphBody, MaskValue, SlotValue, UseDecl
+from composer.language.recipe.ast import (
+    BlockChoice,
+    Conditional,
+    FieldEntry,
+    GraphBody,
+    MaskValue,
+    NodeContent,
+    SlotValue,
+    UseDecl,
+)
 from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.graphs import GraphParser
 from composer.language.yaml.reader import read
@@ -25,7 +34,7 @@ def expansion(part: type[Part]) -> GraphBody:
     document = read(Declaration(f"<{part.kind}>", part.graph))
     assert document.root is not None, document.diagnostics
     reader = BaseParser(list(document.diagnostics))
-    body = GraphParser(reader, standard()).body(document.root)
+    body = GraphParser(reader, standard(), values=frozenset(fields(part))).body(document.root)
     assert not reader.diagnostics, reader.diagnostics
     return body
 
@@ -53,20 +62,32 @@ class Composites:
         written = entry.value
         if written is None:
             return Broken(entry.key)
-        if isinstance(written, SlotValue) and isinstance(written.what, BlockChoice) and not field.nullable:
+        if isinstance(written, SlotValue) and isinstance(written.what, BlockChoice | Conditional) and not field.nullable:
             choice = written.what
             chosen = self.report.attempt(scope.graph, lambda: self.expansion.choices.choose(choice, scope))
             if chosen is None:
                 return Broken(written.span)
-            if chosen[0] is None:
+            if chosen.content is None:
                 self.report.error("not-optional", scope.graph, written.span, f"the slot `{field.name}` cannot be empty")
                 return Broken(written.span)
+        if isinstance(written, SlotValue) and not field.nullable and self._left_out(written.what, scope):
+            hint = f"leave the {part.kind} itself out: write its `when` one level up"
+            self.report.error("not-optional", scope.graph, written.span, f"the slot `{field.name}` cannot be left out", hint=hint)
+            return Broken(written.span)
         if isinstance(written, SlotValue | MaskValue):
             return Deferred(written, scope, written.span)
         value = self.report.attempt(scope.graph, lambda: self.fields.field(written, field, part, scope, None))
         if isinstance(value, Known):
             return Deferred(None, scope, value.span) if value.value is None else Bound(value.value, value.span)
         return Broken(written.span) if value is None else Deferred(written, scope, written.span)
+
+    def _left_out(self, what: NodeContent, scope: Scope) -> bool:
+        """Return whether `when` leaves out what fills a slot."""
+        when = what.options.when
+        return (
+            when is not None
+            and self.report.attempt(scope.graph, lambda: self.expansion.values.boolean(when, scope, when.span)) is False
+        )
 
     def _check(self, what: UseDecl, values: Mapping[str, Binding], node: NodeBuilder) -> None:
         plain: dict[str, Any] = {

@@ -17,11 +17,12 @@ from composer.graph.passes.expand.definition_instances import Instances
 from composer.graph.passes.expand.evaluation import MAX_DEPTH
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.field_values import Fields
-from composer.graph.passes.expand.node_options import apply_options
+from composer.graph.passes.expand.node_options import apply_options, edges_of_nothing
 from composer.graph.passes.expand.params import Params
 from composer.graph.passes.expand.repeats import Repeats
 from composer.language.recipe.ast import (
     BlockChoice,
+    Conditional,
     GraphBody,
     GroupDecl,
     NodeContent,
@@ -142,7 +143,7 @@ class Expander:
             self.report.error("too-deep", site.home, site.span, message, hint="does a block contain itself?")
             raise StopExpansion
         match what:
-            case BlockChoice():
+            case BlockChoice() | Conditional():
                 return self._choice(what, scope, site)
             case UseDecl():
                 return self.uses.use(what, scope, site)
@@ -153,11 +154,12 @@ class Expander:
             case None:  # it could not be read
                 raise StopExpansion
 
-    def _choice(self, what: BlockChoice, scope: Scope, site: Site) -> NodeBuilder:
-        target, place = self.expansion.choices.choose(what, scope)
+    def _choice(self, what: BlockChoice | Conditional, scope: Scope, site: Site) -> NodeBuilder:
+        chosen = self.expansion.choices.choose(what, scope)
+        target, place, site = chosen.content, chosen.scope, site.with_options(chosen.options)
         if target is None:
             node = self.expansion.new(site, what.span)
-            node.edges["x"] = site.implied("x")
+            edges_of_nothing(node, site)
             return node
         if isinstance(target, Part):
             return self.expansion.default(target, site)
@@ -173,7 +175,7 @@ class Expander:
         if isinstance(what, ScanDecl):
             node.axis = (what.axis, what.axis_span)
         inner = self.expansion.inside(node, node.edges)
-        self.body(what.body, inner, scope.within(inner))
+        self.report.inside(node, lambda: self.body(what.body, inner, scope.within(inner)))
         return node
 
 

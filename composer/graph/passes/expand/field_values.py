@@ -20,6 +20,7 @@ from composer.language.expressions.ast import RefPath
 from composer.language.recipe.ast import (
     BlockChoice,
     BoolsValue,
+    Conditional,
     ExpressionValue,
     GraphBody,
     GroupDecl,
@@ -84,13 +85,12 @@ class Fields:
         assert isinstance(form, SlotOf)
         place = scope
         target: NodeContent | Part | None = what
-        if isinstance(what, BlockChoice):
-            target, place = self.expansion.choices.choose(what, scope)
+        given: tuple[tuple[NodeOptions, Scope], ...] = ()
+        if isinstance(what, BlockChoice | Conditional):
+            chosen = self.expansion.choices.choose(what, scope)
+            target, place, given = chosen.content, chosen.scope, chosen.options
         if target is None:
-            if not field.nullable:
-                self.report.error("not-optional", scope.graph, span, f"the slot `{field.name}` cannot be empty")
-                raise StopExpansion
-            return Known(None, span)
+            return self._nothing(field, scope, span)
         if isinstance(target, Part):
             return self.default_slot(FieldSpec(field.name, form, False, target, "", False), node, span)
         part = target.part if isinstance(target, UseDecl) else None
@@ -110,10 +110,11 @@ class Fields:
         if is_node(form.family) or (part is not None and is_node(part)) or part is None:
             sealed = self.expansion.graph(node, sealed=True)
             inside = Scope(place.graph, place.values, place.outer, scope.inside, place.library)
-            return self.writer.node(target, inside, Site(field.name, sealed, span, "input", fed=True))
+            site = Site(field.name, sealed, span, "input", fed=True).with_options(given)
+            filled = self.writer.node(target, inside, site)
+            return self._nothing(field, scope, span) if filled.elided else filled
         assert isinstance(target, UseDecl)
-        options = target.options
-        if options.edges or options.when or options.tie:
+        if any(options.edges or options.when or options.tie for options in (target.options, *(each for each, _ in given))):
             self.report.error(
                 "slot-form",
                 scope.graph,
@@ -125,6 +126,13 @@ class Fields:
         if any(value is None for _, value in values):
             raise StopExpansion
         return PartValue(part, values, target.span)
+
+    def _nothing(self, field: FieldSpec, scope: Scope, span: Span) -> Known:
+        """Return the value of an empty slot, where it may be empty."""
+        if field.nullable:
+            return Known(None, span)
+        self.report.error("not-optional", scope.graph, span, f"the slot `{field.name}` cannot be empty")
+        raise StopExpansion
 
     def _part_fields(self, use: UseDecl, scope: Scope, node: NodeBuilder | None) -> Iterable[tuple[str, Any]]:
         """Yield the fields that are written, None for one with a mistake, and the slots that are not."""

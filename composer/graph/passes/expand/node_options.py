@@ -2,54 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
 from blocks.core import ports
+from composer.graph.passes.error_report import text_of
 from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, PendingTie, Scope, Site
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.language.recipe.ast import EdgeDecl, NodeOptions
+from composer.language.unknown_names import unknown
 
+Written: TypeAlias = Sequence[tuple[NodeOptions, Scope, bool]]
+"""Options, each with the place where they are written, and whether the node fills a slot there."""
 GRAPH_INPUT = "input"
 """The first port of a node with a graph of its own."""
 
 
 def apply_options(node: NodeBuilder, options: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
-    """Record in the node the options that are written in `scope`, and the edges that are implied."""
+    """Record in the node the options that are written in `scope`, those at a name that stands for it, and the edges that are
+    implied.
+    """
+    written = ((options, scope, site.fed), *site.given)
     if node.part is None:
-        _edges_of_graph(node, options, scope, site, values)
+        _edges_of_graph(node, written, site, values)
     else:
-        _edges_of_block(node, options, scope, site, values)
-    if options.when is not None:
-        node.dropped = not values.boolean(options.when, scope, options.when.span)
-    if options.trainable is not None:
-        node.trainable = values.boolean(options.trainable, scope, options.trainable.span)
-    if isinstance(options.tie, tuple):
-        node.ties_pending = [PendingTie(name, reference, scope, span) for name, span, reference in options.tie]
-    elif options.tie is not None:
-        node.ties_pending = [PendingTie("", options.tie, scope, options.tie.span)]
+        _edges_of_block(node, written, site, values)
+    for each, place, _ in written:
+        if each.when is not None and not node.dropped:
+            node.dropped = not values.boolean(each.when, place, each.when.span)
+            node.when = text_of(each.when.span)
+        if each.trainable is not None:
+            node.trainable = node.trainable and values.boolean(each.trainable, place, each.trainable.span)
+        if isinstance(each.tie, tuple):
+            node.ties_pending += [PendingTie(name, reference, place, span) for name, span, reference in each.tie]
+        elif each.tie is not None:
+            node.ties_pending.append(PendingTie("", each.tie, place, each.tie.span))
 
 
-def _edges_of_graph(node: NodeBuilder, options: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
-    for edge in options.edges:
+def edges_of_nothing(node: NodeBuilder, site: Site) -> None:
+    """Record what an empty node reads, which takes its place: what is written at its name, or else the node above."""
+    written = [(edge, place) for options, place, fed in site.given if not fed for edge in options.edges[:1]]
+    node.edges["x"] = site.implied("x")
+    for edge, place in written:
+        node.edges["x"] = PendingEdge("x", edge.references or (), place, edge.key, failed=edge.references is None)
+
+
+def _edges_of_graph(node: NodeBuilder, written: Written, site: Site, values: Evaluator) -> None:
+    for edge, place, fed in _edges(written):
         port = edge.port or GRAPH_INPUT
-        if site.fed and port == GRAPH_INPUT:
+        if fed and port == GRAPH_INPUT:
             _already_fed(edge, site, values)
         else:
-            _edge(node, port, edge, scope, values, several=False)
+            _edge(node, port, edge, place, values, several=False)
     if GRAPH_INPUT not in node.edges and (site.fed or not node.edges):
         node.edges = {GRAPH_INPUT: site.implied(GRAPH_INPUT), **node.edges}
 
 
-def _edges_of_block(node: NodeBuilder, options: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
+def _edges_of_block(node: NodeBuilder, written: Written, site: Site, values: Evaluator) -> None:
     assert node.part is not None
     known = ports(node.part)
     first = next(iter(known), "")
-    for edge in options.edges:
+    for edge, place, fed in _edges(written):
         port = edge.port or first
-        if site.fed and port in (GRAPH_INPUT, first):
+        if fed and port in (GRAPH_INPUT, first):
             _already_fed(edge, site, values)
         elif not port:
             values.report.error("no-input", site.home, edge.key, f"{node.part.kind} takes no input", hint="remove this edge")
+        elif port not in known:  # at a name, whose block is known only here
+            values.report.diagnostics.append(unknown("unknown-port", edge.key, "port", port, known, of=node.part.kind))
         else:
-            _edge(node, port, edge, scope, values, several=known.get(port) == "*")
+            _edge(node, port, edge, place, values, several=known[port] == "*")
     for port, mark in known.items():
         if port in node.edges or mark == "?":
             continue
@@ -57,10 +79,15 @@ def _edges_of_block(node: NodeBuilder, options: NodeOptions, scope: Scope, site:
             node.edges[port] = site.implied(port)
             continue
         node.broken = True
-        if not options.misread:
+        if not any(options.misread for options, _, _ in written):
             hint = f"in: {{{port}: …}}" if mark == "" else "in: [first, second]"
             message = f"port {port} of {node.part.kind} is not connected"
             values.report.error("missing-port", site.home, node.name_span, message, hint=hint)
+
+
+def _edges(written: Written) -> Iterator[tuple[EdgeDecl, Scope, bool]]:
+    for options, scope, fed in written:
+        yield from ((edge, scope, fed) for edge in options.edges)
 
 
 def _edge(node: NodeBuilder, port: str, edge: EdgeDecl, scope: Scope, values: Evaluator, *, several: bool) -> None:

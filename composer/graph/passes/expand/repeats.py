@@ -21,15 +21,11 @@ from composer.graph.passes.expand.builders import (
 )
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.node_options import apply_options
-from composer.language.expressions.ast import PathStep, RefPath
+from composer.language.expressions.ast import RefPath
 from composer.language.expressions.evaluator import as_int
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.expressions.parser import names
 from composer.language.recipe.ast import (
-    EdgeDecl,
-    GraphBody,
-    NodeDecl,
-    NodeOptions,
     RepeatDecl,
 )
 from composer.language.recipe.free_names import identifiers
@@ -60,12 +56,16 @@ class Repeats:
         """Return the node of a repeat."""
         node = self.expansion.new(site, what.span)
         apply_options(node, what.options, scope, site, self.values)
-        if node.dropped:
-            return self._dropped_repeat(node, what, scope)
-        count = self._count(what, scope)
+        node.passes = []
+        self.report.inside(node, lambda: self._write(node, what, scope))
+        return node
+
+    def _write(self, node: NodeBuilder, what: RepeatDecl, scope: Scope) -> None:
+        """Write the passes of a repeat; of one that is left out a single one, however many it would have."""
+        assert node.passes is not None
+        count = 1 if node.absent else self._count(what, scope)
         if what.share is not None and self.values.boolean(what.share.expression, scope, what.share.span):
             node.share = what.share.span
-        node.passes = []
         self._passes(node, node.passes, what, scope, count)
         read = self._free(what.body) | {key for _, _, value in what.each for key in self._free(value)}
         for name, span, _ in what.each:
@@ -74,7 +74,6 @@ class Repeats:
                 self.report.diagnostics.append(Diagnostic("unused-value", message, span, "warning"))
         if self._size(node) > MAX_TOTAL_NODES:
             self._too_much(what, scope, f"with {count:,} passes the model has more than {MAX_TOTAL_NODES:,} nodes")
-        return node
 
     def _count(self, what: RepeatDecl, scope: Scope) -> int:
         """Return the number of passes.
@@ -116,16 +115,6 @@ class Repeats:
                 graph.pass_index = index
                 graph.inputs |= {port: GraphInput(port) for port in node.edges}
                 self.writer.body(what.body, graph, place.within(graph, values))
-
-    def _dropped_repeat(self, node: NodeBuilder, what: RepeatDecl, scope: Scope) -> NodeBuilder:
-        """Return a repeat whose `when` is false: a group of that one node, so that a repeat itself is never dropped."""
-        inner = self.expansion.inside(node, node.edges)
-        here = node.name_span
-        names = {port: RefPath((PathStep(port, None, here, here),), here) for port in node.edges}
-        settings = NodeOptions(tuple(EdgeDecl(port, here, (name,)) for port, name in names.items()))
-        repeat = RepeatDecl(what.count, what.index, what.index_span, what.each, what.body, settings, what.span, what.share)
-        self.writer.body(GraphBody((NodeDecl(node.name, node.name_span, repeat),), (), what.span), inner, scope.within(inner))
-        return node
 
     def _size(self, node: NodeBuilder) -> int:
         """Return the number of nodes below a node, itself and every pass counted."""

@@ -90,7 +90,8 @@ class BlockTyper:
         ref = dict(self.program.positions).get(axis)
         if ref is None or root is None or ref.node not in {*root.inputs, *root.by_name}:
             return None
-        return root.type_of(ref)
+        given = root.type_of(ref)
+        return given if isinstance(given, TensorType) and are_positions(given, axis) else UNKNOWN  # which is reported once
 
     def _part(
         self, node: BlockNode, wired: frozenset[str], known: Mapping[str, Any], here: Surroundings
@@ -177,3 +178,8 @@ def _texts(value: object) -> Iterator[str]:
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if isinstance(value, int | float) and not isinstance(value, bool)}
+
+
+def are_positions(given: TensorType, axis: str) -> bool:
+    """Return whether a value can be the positions of an axis: whole numbers, one for each place along it."""
+    return given.dtype == "int" and str(given.axes[-1] if given.axes else "") == axis

@@ -8,14 +8,14 @@ from typing import Any, TypeAlias
 
 from blocks.core import LinearWeights, Part, Slot, Tensor
 from blocks.core.weights import Init
-from composer.diagnostics import Diagnostic
+from composer.diagnostics import Diagnostic, Label
 from composer.graph.anatomy import TYPED, slots
-from composer.graph.ir import BlockNode, Graph, Node, SlotNode
+from composer.graph.ir import BlockNode, Graph, GroupNode, Node, SlotNode
 from composer.graph.passes.check_causality import CausalityCheck
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.computed_fields import plain
 from composer.graph.passes.infer.type_errors import Surroundings
-from composer.graph.type_patterns import declared, fill, pattern, size
+from composer.graph.type_patterns import declared, fill, pattern, size, text_of_size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedParameter
 from composer.graph.types import UNKNOWN, InputTypes, TensorType, Type, Unknown, first_of
 from composer.graph.visit import Fold, Inside
@@ -114,6 +114,8 @@ class WeightTyper:
 
     def _slot(self, name: str, slot: Slot) -> TypedNode | None:
         filled = self.filled.get(slot.field)
+        if filled is not None and isinstance(filled.node, GroupNode):
+            self._check_axes(filled, filled.node, slot)
         given, expected = fill(pattern(slot.given), self.sizes), fill(pattern(slot.outputs or slot.given), self.sizes)
         if not slot.count:
             return self._fill(filled, given, expected)
@@ -126,6 +128,23 @@ class WeightTyper:
             self.here.report(Diagnostic("rejected", message, place, hint="such as silu, which has none"))
             raise StopExpansion
         return _replicated(expert, self._shape(name, (slot.count,))[0])
+
+    def _check_axes(self, filled: SlotNode, node: GroupNode, slot: Slot) -> None:
+        """Refuse a block whose declaration takes an axis that it is handed for another one.
+
+        Raises:
+            StopExpansion: where it does.
+        """
+        handed = [text_of_size(axis) for axis in pattern(slot.given).axes]
+        for port in node.ports[:1]:
+            declared = [text_of_size(axis) for axis in port.type.axes]
+            pairs = zip(reversed(declared), reversed(handed), strict=False)
+            if mistaken := [name for name, place in pairs if name != place and name in handed]:
+                message = f"the slot `{slot.field}` hands over {slot.given}, but this block takes {port.type.text}"
+                hint = f"`{mistaken[0]}` stands elsewhere; `...` takes whatever axes are in front"
+                labels = (Label(port.type.span, "declared here"),)
+                self.here.report(Diagnostic("type-mismatch", message, filled.span, labels=labels, hint=hint))
+                raise StopExpansion
 
     def _fill(self, filled: SlotNode | None, given: Type, expected: Type | None) -> TypedNode | None:
         if filled is None:

@@ -15,6 +15,7 @@ from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.evaluation import convert
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import Mismatch, declared, size
+from composer.graph.types import Unknown
 from composer.language.expressions.ast import Value
 from composer.language.expressions.evaluator import as_int, evaluate
 from composer.language.expressions.parser import ExpressionError, names
@@ -99,6 +100,8 @@ class FieldComputer:
             match bound:
                 case AxisOf(part=part, name=axis):
                     length = next(sizes.get(axis) for holder, sizes in reversed(self.here.extents) if holder is part)
+                    if isinstance(length, Unknown):
+                        raise StopExpansion  # what the block is given has a mistake
                     if not isinstance(length, int):
                         message = f"`{axis}` is {'not given here' if length is None else 'known only when the model runs'}"
                         raise ExpressionError(Diagnostic("not-a-number", message, span, hint="use a number or a param"))

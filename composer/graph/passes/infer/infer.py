@@ -14,8 +14,8 @@ from composer.graph.ir import BlockNode, Graph, GroupNode, Node, Program, Repeat
 from composer.graph.passes.check_causality import CausalityCheck, output_dependencies
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import labels
-from composer.graph.passes.infer.axis_lengths import defined_axis_lengths
-from composer.graph.passes.infer.block_types import BlockTyper
+from composer.graph.passes.infer.axis_lengths import defined_axis_lengths, named_as_declared, unknown_lengths
+from composer.graph.passes.infer.block_types import BlockTyper, are_positions
 from composer.graph.passes.infer.input_defaults import default_values, shape_mistakes
 from composer.graph.passes.infer.scan_types import (
     ScanMismatch,
@@ -114,7 +114,7 @@ class Inference:
             span = next(span for name, span, _ in recipe.positions if name == axis)
             if axis not in axes and UNKNOWN not in root.inputs.values():
                 self.top.report(unknown("unknown-axis", span, "axis", axis, [name for name in axes if not name.isdigit()]))
-            elif isinstance(given, TensorType) and (given.dtype != "int" or str(given.axes[-1] if given.axes else "") != axis):
+            elif isinstance(given, TensorType) and not are_positions(given, axis):
                 message = f"positions of {axis} must be int[batch, {axis}] or int[{axis}], not {given}"
                 self.top.report(Diagnostic("positions", message, span))
         if recipe.task and self.program.sound:
@@ -154,16 +154,13 @@ class Inference:
             case BlockNode():
                 marks = ports(node.part)
                 several = {port: each_of(types) for port, types in given.items() if marks.get(port) == "*"}
-                typed: TypedNode = self.blocks.block(node, given | several, here)
+                return self.blocks.block(node, given | several, here)
             case GroupNode():
-                typed = self._group(node, given, here)
+                return self._group(node, given, here)
             case ScanNode():
-                typed = self._scan(node, given, here)
+                return self._scan(node, given, here)
             case _:
                 assert_never(node)
-        if node.dropped:
-            self._passes_on(node, typed, around, here)
-        return typed
 
     def _given(self, wires: Iterable[Wire], around: TypedGraph, here: Surroundings) -> dict[str, Types]:
         given: dict[str, Types] = {}
@@ -175,20 +172,6 @@ class Inference:
             given[wire.port] = found[0] if alone else tuple(one for types in found for one in each_of(types))
         return given
 
-    def _passes_on(
-        self, node: BlockNode | GroupNode | ScanNode, typed: TypedNode, around: TypedGraph, here: Surroundings
-    ) -> None:
-        """Check that a dropped node can pass on its one input, which must be of the type of its output."""
-        refs = [ref for wire in node.wires for ref in wire.refs]
-        if len(refs) != 1:
-            message = f"`{node.name}` is left out here and has {len(refs)} inputs, so none can take its place"
-            here.report(Diagnostic("dropped-node", message, node.name_span))
-            return
-        into, out = first_of(around.type_of(refs[0])), next(iter(typed.outputs.values()), UNKNOWN)
-        if isinstance(into, TensorType) and isinstance(out, TensorType) and not into.agrees(out):
-            message = f"`{node.name}` is left out here, and its input cannot take its place: {into} instead of {out}"
-            here.report(Diagnostic("dropped-node", message, node.name_span))
-
     # -- nodes with a graph of their own
 
     def _group(self, node: GroupNode, given: InputTypes, here: Surroundings) -> TypedGroup:
@@ -196,7 +179,9 @@ class Inference:
         if node.part is None or not is_defined(node.part):
             return TypedGroup(node, self.graph(node.graph, given, here))
         sizes = defined_axis_lengths(node, given, here)
-        return TypedGroup(node, self.graph(node.graph, given if sizes is not None else {}, here.sized(node.part, sizes or {})))
+        if sizes is None:
+            return TypedGroup(node, self.graph(node.graph, {}, here.sized(node.part, unknown_lengths(node))))
+        return TypedGroup(node, self.graph(node.graph, named_as_declared(node, given), here.sized(node.part, sizes)))
 
     def _repeat(self, node: RepeatNode, around: TypedGraph, here: Surroundings) -> TypedRepeat:
         passes: list[TypedGraph] = []

@@ -8,6 +8,7 @@ from dataclasses import replace
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.ir import ScanNode
 from composer.graph.types import Axis, InputTypes, PortTypes, TensorType, Type, Types
+from composer.language.suggestions import did_you_mean, suggest
 
 
 class ScanMismatch(Exception):
@@ -29,7 +30,8 @@ def scanned_axis(node: ScanNode, given: InputTypes) -> tuple[Axis, dict[str, int
     known = [axis for axis in axes if str(axis.size) == node.axis] or [axis for axis in axes if axis.name == node.axis]
     if not known:
         shown = sorted({str(axis) for axis in axes if not isinstance(axis.size, int)})
-        hint = f"the axes here are {', '.join(shown)}" if shown else ""
+        near = suggest(node.axis, [*shown, *(axis.name for axis in axes)])
+        hint = did_you_mean(near) if near else f"the axes here are {', '.join(shown)}" if shown else ""
         raise ScanMismatch(
             Diagnostic("scan-axis", f"no input of `{node.name}` has an axis `{node.axis}`", node.axis_span, hint=hint)
         )

@@ -83,7 +83,7 @@ class Surroundings:
         try:
             yield
         except Mismatch as wrong:
-            self.at_port(node, port, "type-mismatch", f"port {port} of {node.part.kind} {wrong.message}")
+            self.at_port(node, port, "type-mismatch", f"port {port} of {node.part.kind} {wrong.message}", wrong.hint)
             raise StopExpansion from None
         except KeyError as missing:
             message = f"port {port} of {node.part.kind} needs {missing}, which is not known here"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import NoReturn
 
 from composer.diagnostics import Declaration, Label, Span
-from composer.graph.ir import Items, Known, Ref
+from composer.graph.ir import Ref
 from composer.graph.passes.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge, Scope
+from composer.graph.passes.expand.evaluation import MAX_DEPTH
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.resolve.captures import fetch
+from composer.graph.passes.resolve.left_out import has, leaves_out, outputs_of, passed_on, refuse_range, where_present
 from composer.graph.passes.resolve.pass_references import enclosing_pass, is_range, selected_passes
 from composer.language.expressions.ast import Expression, PathStep, RefPath, Slice
 from composer.language.suggestions import suggest
@@ -22,8 +25,16 @@ MAX_EDGES = 100_000
 class References:
     """Resolves references once all nodes are there."""
 
-    def __init__(self, expansion: Expansion) -> None:
+    def __init__(self, expansion: Expansion, *, wiring: bool = True) -> None:
         self.expansion, self.values, self.report = expansion, expansion.values, expansion.report
+        self.wiring = wiring
+        """Whether what is named is wired; otherwise its names are looked up, and no graph changes."""
+        self.read: set[NodeBuilder] = set()
+        """The nodes that have been named."""
+        self.passed_on: dict[NodeBuilder, tuple[Ref, ...]] = {}
+        """What nodes that came to nothing pass on."""
+        self.following: list[NodeBuilder] = []
+        """Those through which a reference is being followed."""
         self.count = 0
         """References so far."""
         self.everywhere: dict[str, Span] | None = None
@@ -72,6 +83,8 @@ class References:
         if self.count > MAX_EDGES:
             self.report.error("too-many-nodes", scope.graph, expression.span, f"the model has more than {MAX_EDGES:,} edges")
             raise TooMuch
+        if not self.wiring:
+            return refs
         many = len(refs) != 1 or is_range(first)
         return fetch(home, owner, refs, many, "_".join(step.name for step in expression.steps), expression.span, self.report)
 
@@ -131,7 +144,8 @@ class References:
         """
         if node.elided:
             return self._through(owner, node, steps, scope, span)
-        node.read = True
+        self.read.add(node)
+        node.read = node.read or self.wiring
         if node.passes is not None:
             return self._passes(node, steps, scope, span, first, before)
         if first is not None and first.arguments is not None:
@@ -153,35 +167,59 @@ class References:
     ) -> tuple[Ref, ...]:
         """Return what a node that came to nothing passes on."""
         if steps:
-            self.report.error(
-                "dropped-node", scope.graph, steps[0].span, f"`{node.name}` is empty here, so it has no `{steps[0].name}`"
-            )
+            state, hint = ("left out", where_present(node, steps)) if node.dropped else ("empty", "")
+            message = f"`{node.name}` is {state} here, so it has no `{'.'.join(step.name for step in steps)}`"
+            self.report.error("dropped-node", scope.graph, steps[0].span, message, hint=hint)
             raise StopExpansion
+        if node in self.following:
+            self._in_circle(node, scope, span)
+        if len(self.following) == MAX_DEPTH:
+            message = f"more than {MAX_DEPTH} nodes that are left out read one another here"
+            self.report.error("too-deep", scope.graph, span, message, hint="name what is read itself")
+            raise StopExpansion
+        if node not in self.passed_on:
+            self.following.append(node)
+            try:
+                self.passed_on[node] = self._followed(owner, node, scope, span)
+            finally:
+                self.following.pop()
+        return self.passed_on[node]
+
+    def _in_circle(self, node: NodeBuilder, scope: Scope, span: Span) -> NoReturn:
+        """Report a node that comes to itself."""
+        hint = "remove one of the edges between what is left out"
+        self.report.error("cycle", scope.graph, span, f"`{node.name}` is left out here, and reads itself", hint=hint)
+        raise StopExpansion
+
+    def _followed(self, owner: GraphBuilder, node: NodeBuilder, scope: Scope, span: Span) -> tuple[Ref, ...]:
+        """Return what is above a chain of nodes that came to nothing."""
+        entered: set[NodeBuilder] = set()
         while node.elided:
-            edge = next(iter(node.edges.values()))
-            if edge.source in ("", "input"):
+            if node in entered:
+                self._in_circle(node, scope, span)
+            entered.add(node)
+            edge = passed_on(node, scope, span, self.report)
+            above = edge.source if edge.source != "input" else ""
+            if not edge.source and isinstance(only := edge.references[0], RefPath) and only.text in owner.nodes:
+                above = only.text if edge.scope.graph is owner else ""
+            if not above:
                 return tuple(ref for ref, _ in self.edge(edge, owner))
-            if edge.source not in owner.nodes:
+            if above not in owner.nodes:
                 raise StopExpansion  # the node above has a mistake of its own
-            node = owner.nodes[edge.source]
+            node = owner.nodes[above]
         return self.node(owner, node, (), Scope(owner, {}), span)
 
     def _output(self, node: NodeBuilder, steps: Sequence[PathStep], scope: Scope) -> str:
         """Return the output of a block that the one step names; nothing for the first."""
         assert node.part is not None
-        step, known = steps[0], _outputs(node)
+        step, known = steps[0], outputs_of(node)
         if len(steps) > 1 or step.name not in known:
             bad = steps[1] if step.name in known else step
             self.report.diagnostics.append(unknown("unknown-port", bad.span, "output", bad.name, known, of=node.part.kind))
             raise StopExpansion
         if step.name == next(iter(known)):
             return ""
-        if node.dropped:
-            self.report.error(
-                "dropped-node", scope.graph, step.span, f"`{node.name}` is left out here, so it has no `{step.name}`"
-            )
-            raise StopExpansion
-        if known[step.name].endswith("?"):
+        if self.wiring and known[step.name].endswith("?"):
             node.requested_outputs.add(step.name)
         return step.name
 
@@ -212,7 +250,8 @@ class References:
             )
             raise StopExpansion
         name = ".".join(self._shown(one, inside) for one in steps)
-        graph.outputs[name] = refs[0]
+        if self.wiring:
+            graph.outputs[name] = refs[0]
         return name
 
     def _shown(self, step: PathStep, scope: Scope) -> str:
@@ -228,10 +267,12 @@ class References:
     ) -> tuple[Ref, ...]:
         assert node.passes is not None
         passes = selected_passes(node, first, scope, before, self.values)
+        if is_range(first) and (without := [index for index in passes if leaves_out(node.passes[index].graph, steps)]):
+            refuse_range(node, passes, without, steps, scope, self.report)
         if not is_range(first):
             return tuple(self._pass(node, index, steps, scope) for index in passes)
         found = tuple(
-            self._pass(node, index, steps, scope) for index in passes if not steps or _has(node.passes[index].graph, steps)
+            self._pass(node, index, steps, scope) for index in passes if not steps or has(node.passes[index].graph, steps)
         )
         if found or (before is not None and not (steps and passes)):
             return found
@@ -240,34 +281,16 @@ class References:
                 "empty-range", scope.graph, first.span if first else span, f"no pass of `{node.name}` is in this range"
             )
             raise StopExpansion
-        partly = next((one.graph for one in node.passes if _has(one.graph, steps[:1])), None)
+        partly = next((one.graph for one in node.passes if has(one.graph, steps[:1])), None)
         if passes and partly is not None:
             self._inner(partly, steps, scope, node)  # it says where the name ends that no pass has
         lacking = f"no pass of `{node.name}` has `{steps[0].name}`"
         message = lacking if passes else f"there is no pass of `{node.name}` in this range"
-        self.report.error("unknown-node", scope.graph, steps[0].span, message)
+        there = dict.fromkeys(name for one in node.passes for name in one.graph.nodes)
+        hint = unknown("unknown-node", steps[0].span, "node", steps[0].name, there).hint
+        self.report.error("unknown-node", scope.graph, steps[0].span, message, hint=hint)
         raise StopExpansion
 
     def _pass(self, node: NodeBuilder, index: int, steps: Sequence[PathStep], scope: Scope) -> Ref:
         assert node.passes is not None
         return Ref(node.name, self._inner(node.passes[index].graph, steps, scope, node) if steps else "", index)
-
-
-def _outputs(node: NodeBuilder) -> Mapping[str, str]:
-    """Return a block's outputs by name, as they are declared."""
-    assert node.part is not None
-    match node.fields.get(node.part.named_by):
-        case Items(items=items):
-            return {item.value: item.value for item in items if isinstance(item, Known)}
-    return {name.rstrip("?"): name for name in node.part.outputs}
-
-
-def _has(graph: GraphBuilder, steps: Sequence[PathStep]) -> bool:
-    """Return whether a graph has what the steps name, as far as that differs from pass to pass."""
-    name, rest = steps[0].name, steps[1:]
-    inner = graph.nodes.get(name)
-    if inner is None or inner.elided:
-        return any(name == key for key, *_ in graph.outputs_pending)
-    if inner.graph is not None and rest:
-        return _has(inner.graph, rest)
-    return inner.part is None or not rest or rest[0].name in _outputs(inner)

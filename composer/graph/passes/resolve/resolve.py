@@ -37,7 +37,8 @@ def resolve(state: Compilation) -> Compilation:
         expansion.positions = Wiring(expansion).connect(expansion.root, expansion.recipe.positions)
     except TooMuch:
         return state.reported(stopped=True)
-    assert not expansion.sound or not any(node.broken for node in expansion.all_nodes), "a mistake that nobody was told of"
+    broken = any(node.broken and not node.absent for node in expansion.all_nodes)
+    assert not (expansion.sound and broken), "a mistake that nobody was told of"
     return state.reported()
 
 
@@ -47,23 +48,41 @@ class Wiring:
     def __init__(self, expansion: Expansion) -> None:
         self.expansion, self.report = expansion, expansion.report
         self.references = References(expansion)
+        self.names = References(expansion, wiring=False)
+        """Those of what is left out, of which nothing is wired."""
 
     def connect(self, root: GraphBuilder, positions: Sequence[tuple[str, Span, Expression]]) -> list[tuple[str, Ref]]:
         """Resolve every edge, output and tie; return the nodes that give axes their positions."""
         for node in self.expansion.all_nodes:
-            if not node.elided:
+            if node.absent:
+                self.report.inside(node, partial(self._names, node))
+            elif not node.elided:
                 self._node(node)
         for graph in self.expansion.all_graphs:
-            self._outputs(graph)
+            if graph.holder is None or not graph.holder.absent:
+                self._outputs(graph)
         found = []
         for axis, span, reference in positions:
             ref = self.report.attempt(root, partial(self._value, reference, self.expansion.scope, root, span))
             if ref is not None:
                 found.append((axis, ref))
         self._dead()
+        self._nothing_left(root)
         return found
 
     # -- what nodes read
+
+    def _names(self, node: NodeBuilder) -> None:
+        """Check the names that a node reads which is left out, and those that a graph in it returns."""
+        for edge in node.edges.values():
+            if not edge.source:
+                self.report.attempt(node.home, partial(self.names.edge, edge, node.home))
+        for pending in node.ties_pending:
+            self.report.attempt(node.home, partial(tie, pending, node, self.expansion.values))
+        for graph in [node.graph] if node.graph is not None else [one.graph for one in node.passes or ()]:
+            for _, _, reference, scope in graph.outputs_pending:
+                if not isinstance(reference, str):
+                    self.report.attempt(graph, partial(self.names.named, reference, scope, graph))
 
     def _node(self, node: NodeBuilder) -> None:
         for edge in node.edges.values():
@@ -132,9 +151,18 @@ class Wiring:
             if node.home.nodes.get(node.name) is node and not node.home.in_used_recipe:
                 by_place[node.name_span.source.name, node.name_span.line, node.name_span.column].append(node)
         for nodes in by_place.values():
-            if not any(node.read or node.elided or node.dropped for node in nodes):
+            if not any(node.read or node.elided or node.absent for node in nodes):
                 hint = "wire it to another node, list it under `outputs`, or remove it"
+                if self.names.read.intersection(nodes):
+                    hint = "what reads it is left out here: give it the same `when`"
                 self.report.error("dead-node", nodes[0].home, nodes[0].name_span, f"nothing reads `{nodes[0].name}`", hint=hint)
+
+    def _nothing_left(self, root: GraphBuilder) -> None:
+        """Report a model of which no node is left."""
+        if self.expansion.sound and root.nodes and all(node.elided for node in root.nodes.values()):
+            first = next(iter(root.nodes.values()))
+            hint = "a model needs a node that is always there"
+            self.report.error("empty-graph", root, first.name_span, "nothing is left of this graph", hint=hint)
 
 
 def _is_list(ref: Ref, home: GraphBuilder) -> bool:

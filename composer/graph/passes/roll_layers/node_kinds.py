@@ -47,7 +47,7 @@ class Kinds:
         return self.numbers.of(node if _alone(node) else self._key(node, inside))
 
     def _key(self, node: TypedNode, inside: Inside[TypedGraph, int, int]) -> Hashable:
-        held = node.node.trainable, node.node.dropped
+        held = node.node.trainable
         graphs = {passes[0].graph: number for passes, number in inside.regions}
         match node:
             case TypedBlock(part=part, slots=slots):
@@ -150,7 +150,7 @@ def boxes(graph: TypedGraph) -> Sequence[int]:
 
     def drawn(node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
         first = sum(count for _, count in inside.regions[:1])
-        return int(not node.node.dropped) if isinstance(node, TypedBlock) else first
+        return 1 if isinstance(node, TypedBlock) else first
 
     counts = Fold(TYPED, drawn, lambda _, found: sum(found), every_node)
     return [counts.node(node, node.name) for node in graph.nodes]

@@ -106,7 +106,7 @@ class _Layers:
 
     def _opened(self) -> bool:
         """Return whether each pass is one group, whose graph is then that of the pass."""
-        groups = all(isinstance(node, TypedGroup) and node.node.part is None and not node.node.dropped for node in self.nodes)
+        groups = all(isinstance(node, TypedGroup) and node.node.part is None for node in self.nodes)
         return groups and self.run.period == 1 and len(self.run.carried) == 1 and self._first(self.main)
 
     def port(self, value: SeriesValue) -> str:
