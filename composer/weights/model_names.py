@@ -39,8 +39,6 @@ def names_of(typed: TypedProgram, passes: Collection[int] | None = None) -> Mode
     ties = False
     left_out = _LeftOut(typed, passes)
     for visit in walk(typed.root, left_out.entered, every_node):
-        if any(place.node.node.dropped for place in visit.around):
-            continue
         ties = ties or bool(visit.node.node.ties)
         if isinstance(visit.node, TypedBlock):
             found |= {f"{visit.path}.{each.name}": each.shape for each in (*visit.node.parameters, *visit.node.buffers)}
@@ -64,8 +62,6 @@ class _LeftOut:
     def entered(self, visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
         """Yield the graphs below a node that have names of their own, for `walk`."""
         node = visit.node
-        if node.node.dropped:
-            return
         beside = self.written.get("" if visit.holder is None else visit.holder.path, NOTHING)
         written = _mapping(_mapping(beside.get(node.name)).get("graph"))
         if isinstance(node, TypedGroup) and node.node.part is not None:
@@ -82,10 +78,9 @@ class _LeftOut:
         self.paths += (f"{visit.path}.{slot}" for slot in _slots(type(block.part)) if getattr(block.part, slot) is None)
 
     def _in_graph(self, holder: str, prefix: str, graph: TypedGraph) -> None:
-        """Collect the nodes that are written in a graph and are not in it, or dropped."""
+        """Collect the nodes that are written in a graph and are not in it."""
         for entry in self.written[holder]:
-            node = graph.by_name.get(entry.key.text)
-            if node is None or node.node.dropped:
+            if entry.key.text not in graph.by_name:
                 self.paths.append(prefix + entry.key.text)
 
 
