@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, Unpack
 
 from blocks.core import Library, Part
@@ -20,7 +21,7 @@ from composer.language.composition.extends import compose
 from composer.language.composition.named_files import RecipeFile
 from composer.language.composition.override import Override, Overrides, read_overrides
 from composer.language.recipe.writer import data_of, write
-from composer.language.source_file import file_hint, form_of, open_source
+from composer.language.source_file import file_hint, form_of, mode_of, open_source, open_within
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
@@ -94,7 +95,8 @@ def zoo_source(name: str, folder: Path = Path()) -> Source:
         return Source(f"{name}.yaml", open_source(zoo() / f"{name}.yaml").text)
     nowhere = Span(Source(name, ""), 1, 1, 1, 1)
     path = folder / name
-    aside = " (a file's name ends in .yaml)" if path.is_file() else " (this is a folder)" if path.is_dir() else ""
+    mode = mode_of(path)
+    aside = " (a file's name ends in .yaml)" if S_ISREG(mode) else " (this is a folder)" if S_ISDIR(mode) else ""
     offered = suggest(name, names)
     hint = file_hint(name, folder) or (did_you_mean(offered) if offered else "`arco list` lists all recipes")
     raise RecipeError([Diagnostic("unknown-recipe", f"there is no such recipe{aside}", nowhere, hint=hint)])
@@ -168,7 +170,7 @@ class Recipe:
     def _open(self, file: RecipeFile, folder: PurePosixPath) -> Source:
         """Return the text of a recipe that is named by a file in a folder below this one's."""
         own = Path(self.source.name).parent
-        return zoo_source(file.name, own / folder) if file.in_zoo else open_source(own / file.name)
+        return zoo_source(file.name, own / folder) if file.in_zoo else open_within(own, file.name)
 
     @property
     def text(self) -> str:
