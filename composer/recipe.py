@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR, S_ISREG
@@ -18,7 +18,7 @@ from composer.graph.passes import compile_graph
 from composer.graph.typed import TypedProgram
 from composer.language.composition.apply_overrides import with_overrides
 from composer.language.composition.extends import compose
-from composer.language.composition.named_files import RecipeFile
+from composer.language.composition.named_files import Opener, RecipeFile
 from composer.language.composition.override import Override, Overrides, read_overrides
 from composer.language.recipe.writer import data_of, write
 from composer.language.source_file import file_hint, form_of, mode_of, open_source, open_within
@@ -134,6 +134,8 @@ class Recipe:
     """Values set from outside, applied in order."""
     blocks: Sequence[type[Part] | Path | str] = ()
     """Block classes of the user, or Python files that define some."""
+    opener: Opener | None = field(default=None, repr=False)
+    """Opens the files that it extends and uses; by default, those of its own folder."""
 
     def __post_init__(self) -> None:
         _ = self.library  # unusable blocks are not a mistake in the recipe: raise now
@@ -169,6 +171,8 @@ class Recipe:
 
     def _open(self, file: RecipeFile, folder: PurePosixPath) -> Source:
         """Return the text of a recipe that is named by a file in a folder below this one's."""
+        if self.opener is not None:
+            return self.opener(file, folder)
         own = Path(self.source.name).parent
         return zoo_source(file.name, own / folder) if file.in_zoo else open_within(own, file.name)
 

@@ -62,6 +62,11 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise Problem(f"{self.prog}: {message.removeprefix('argument ')}", f"`{self.prog} -h` shows the usage")
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        if action.option_strings and "--" in arg_strings:  # argparse drops it in `--option=--`
+            raise Problem(f"{self.prog}: {'/'.join(action.option_strings)}: `--` is not a value")
+        return super()._get_values(action, arg_strings)
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             offered = list(map(str, action.choices))
@@ -187,7 +192,15 @@ def sound_recipe(source: str, arguments: argparse.Namespace) -> Recipe:
     Raises:
         Problem: The recipe cannot be read, or has errors.
     """
-    recipe = load_recipe(source, arguments)
+    return sound(load_recipe(source, arguments))
+
+
+def sound(recipe: Recipe) -> Recipe:
+    """Return the recipe, once it has passed all checks.
+
+    Raises:
+        Problem: The recipe has errors.
+    """
     found = recipe.check()
     if any(diagnostic.severity == "error" for diagnostic in found):
         raise Problem(found=found, code=1)

@@ -46,7 +46,7 @@ def open_source(path: Path) -> Source:
     """
     with _refusals(path) as source:
         _refuse_special(path.stat().st_mode, source)
-        return _text(_content(os.open(path, READ), source), source)
+        return decoded(_content(os.open(path, READ), source), source)
 
 
 def open_within(folder: Path, name: str) -> Source:
@@ -65,7 +65,7 @@ def open_within(folder: Path, name: str) -> Source:
     with _refusals(folder / name) as source:
         root = Path(os.path.realpath(folder))
         inside = _inside(root, name)
-        return _text(_content(_opened_inside(root, inside), source), source)
+        return decoded(_content(_opened_inside(root, inside), source), source)
 
 
 class _Outside(Exception):
@@ -118,9 +118,9 @@ def _same_place(root: Path, inside: Path, descriptor: int) -> bool:
 
 def _refuse_special(mode: int, source: Source) -> None:
     if stat.S_ISDIR(mode):
-        _refuse("not-a-file", "this is a folder, not a file", source)
+        refuse("not-a-file", "this is a folder, not a file", source)
     if not stat.S_ISREG(mode):
-        _refuse("not-a-file", "this is a device or a pipe, not a file", source)
+        refuse("not-a-file", "this is a device or a pipe, not a file", source)
 
 
 def _content(descriptor: int, source: Source) -> bytes:
@@ -140,20 +140,25 @@ def _refusals(path: Path) -> Iterator[Source]:
     try:
         yield source
     except FileNotFoundError:
-        _refuse("missing-file", "there is no such file", source, file_hint(str(path)))
+        refuse("missing-file", "there is no such file", source, file_hint(str(path)))
     except _Outside:
         message = "this is a link to a file outside the folder of the recipe"
-        _refuse("outside-folder", message, source, "copy the file into the folder of the recipe")
+        refuse("outside-folder", message, source, "copy the file into the folder of the recipe")
     except RecipeError:
         raise
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         reason = error.strerror if isinstance(error, OSError) else None
-        _refuse("unreadable-file", f"this file cannot be read: {reason or 'no file can have this name'}", source)
+        refuse("unreadable-file", f"this file cannot be read: {reason or 'no file can have this name'}", source)
 
 
-def _text(content: bytes, source: Source) -> Source:
+def decoded(content: bytes, source: Source) -> Source:
+    """Return the source with the text of its bytes.
+
+    Raises:
+        RecipeError: where there are too many, or they are not UTF-8.
+    """
     if len(content) > MAX_FILE_BYTES:
-        _refuse("too-large", f"a recipe has at most {MAX_FILE_BYTES} bytes", source)
+        refuse("too-large", f"a recipe has at most {MAX_FILE_BYTES} bytes", source)
     try:
         return Source(source.name, content.decode("utf-8-sig").replace("\r\n", "\n"))
     except UnicodeDecodeError as error:
@@ -184,5 +189,6 @@ def mode_of(path: Path) -> int:
         return 0
 
 
-def _refuse(code: str, message: str, source: Source, hint: str = "") -> NoReturn:
+def refuse(code: str, message: str, source: Source, hint: str = "") -> NoReturn:
+    """Raise a diagnostic about a file."""
     raise RecipeError([Diagnostic(code, message, Span(source, 1, 1, 1, 1), hint=hint)])
