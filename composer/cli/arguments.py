@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from composer.diagnostics import Diagnostic, RecipeError, concise, report
 from composer.diagnostics.render import Painter, plain
 from composer.language.suggestions import suggest
+from composer.printable import printable
 
 if TYPE_CHECKING:
     from blocks.core import Library
@@ -28,12 +29,16 @@ class Problem(Exception):
     def shown(self, paint: Painter) -> str:
         """Return the message, the diagnostics below it, and the hint."""
         command, colon, rest = self.message.partition(":")
-        message = [paint(command + colon, "error") + rest] if self.message else []
+        message = [paint(_lines(command + colon), "error") + _lines(rest)] if self.message else []
         text = "\n\n".join([*message, *([report(self.found, paint=paint)] if self.found else [])])
-        return f"{text}\n{paint('  = ', 'dim')}{self.hint}" if self.hint else text
+        return f"{text}\n{paint('  = ', 'dim')}{_lines(self.hint)}" if self.hint else text
 
     def __str__(self) -> str:
         return self.shown(plain)
+
+
+def _lines(text: str) -> str:
+    return printable(text, keep="\n")
 
 
 def tell(problem: Problem) -> int:

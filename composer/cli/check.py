@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, add_changes, load_recipe, sound, sound_recipe, tell, unusable
 from composer.cli.color import painter
+from composer.cli.output import say
 from composer.cli.revision import revision_of
 from composer.diagnostics import Diagnostic, RecipeError, as_github, as_json, concise, report
 from composer.diagnostics.render import Painter, in_order
@@ -71,7 +72,7 @@ def check(arguments: argparse.Namespace) -> int:
             diagnostics += against(recipe, source, arguments)
         found.extend(diagnostics)
         if not diagnostics and arguments.format not in FOR_PROGRAMS:
-            print(f"{source}: no problems found")
+            say(f"{source}: no problems found")
     if found or arguments.format == "json":
         print(FORMATS[arguments.format](in_order(found), paint))
     for each in unreadable:

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from composer.diagnostics.diagnostic import Diagnostic
 from composer.diagnostics.source import Span
+from composer.printable import printable
 
 MAX_COLUMNS = 140
 """Columns of a quoted line; of a longer one the part around the caret is shown."""
@@ -124,12 +125,8 @@ def _safe(text: str) -> str:
 
 
 def _shown(character: str) -> str:
-    """Return a character as it may stand in a terminal: controls, bidi marks and the like as their escapes."""
-    if character == "\t":
-        return TAB
-    if character.isprintable() or unicodedata.category(character) == "Zs":
-        return character
-    return character.encode("unicode_escape").decode("ascii")
+    """Return a character as it may stand in a terminal."""
+    return TAB if character == "\t" else printable(character)
 
 
 def _width(shown: str) -> int:
