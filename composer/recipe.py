@@ -353,6 +353,8 @@ class Recipe:
     def export(self) -> str:
         """Return the source of one Python file that defines the model and depends only on torch.
 
+        It begins with the number of its format, the version of Composer, and the digest of the recipe's text.
+
         Raises:
             RecipeError: The recipe has errors.
 
@@ -363,8 +365,9 @@ class Recipe:
             False
         """
         from composer.lower import lower
+        from composer.lower.exported_file import exported
 
-        return lower(self.program).text
+        return exported(lower(self.program), self.text)
 
     def with_config(self, config: StrPath | Mapping[str, Any]) -> Recipe:
         """Return the recipe with the sizes of a published model.
