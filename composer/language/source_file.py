@@ -44,9 +44,18 @@ def open_source(path: Path) -> Source:
     Raises:
         RecipeError: where there is no such file, or it cannot be one of recipes.
     """
+    return decoded(content_of(path, MAX_FILE_BYTES + 1), Source(str(path), ""))
+
+
+def content_of(path: Path, most: int) -> bytes:
+    """Return the first bytes of an ordinary file.
+
+    Raises:
+        RecipeError: where there is no such file, it cannot be read, or it is a folder, a pipe or a device.
+    """
     with _refusals(path) as source:
         _refuse_special(path.stat().st_mode, source)
-        return decoded(_content(os.open(path, READ), source), source)
+        return _content(os.open(path, READ), source, most)
 
 
 def open_within(folder: Path, name: str) -> Source:
@@ -65,7 +74,7 @@ def open_within(folder: Path, name: str) -> Source:
     with _refusals(folder / name) as source:
         root = Path(os.path.realpath(folder))
         inside = _inside(root, name)
-        return decoded(_content(_opened_inside(root, inside), source), source)
+        return decoded(_content(_opened_inside(root, inside), source, MAX_FILE_BYTES + 1), source)
 
 
 class _Outside(Exception):
@@ -123,12 +132,12 @@ def _refuse_special(mode: int, source: Source) -> None:
         refuse("not-a-file", "this is a device or a pipe, not a file", source)
 
 
-def _content(descriptor: int, source: Source) -> bytes:
-    """Return the bytes of an open file, judged once more, and close it."""
+def _content(descriptor: int, source: Source, most: int) -> bytes:
+    """Return the first bytes of an open file, judged once more, and close it."""
     try:
         _refuse_special(os.fstat(descriptor).st_mode, source)
         with open(descriptor, "rb", closefd=False) as file:
-            return file.read(MAX_FILE_BYTES + 1)
+            return file.read(most)
     finally:
         os.close(descriptor)
 

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError, Source, Span
+from composer.language.source_file import content_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 ONE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+MAX_JSON_BYTES = 64 * 2**20
+"""Bytes of an index or a configuration: the index of a model of a trillion parameters has some 20 million."""
 
 
 class PublishedCheckpoint(Mapping[str, "Tensor"]):
@@ -48,10 +51,9 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
     def _open(self, file: Path) -> Any:
         from safetensors import SafetensorError, safe_open
 
+        content_of(file, 0)  # a pipe would be waited for
         try:
             return self._stack.enter_context(safe_open(file, framework="pt"))
-        except FileNotFoundError:
-            refuse("missing-file", "there is no such file", file)
         except (OSError, SafetensorError) as error:
             refuse("unreadable-file", f"this is not a safetensors file: {error}", file)
 
@@ -89,12 +91,17 @@ def files(path: Path) -> list[Path]:
         return [path]
     if (path / INDEX).is_file():
         names = read_json(path / INDEX).get("weight_map")
-        if not isinstance(names, dict) or not all(isinstance(name, str) and Path(name).name == name for name in names.values()):
-            refuse("unreadable-file", "this index has no `weight_map`", path / INDEX)
+        if not isinstance(names, dict) or not all(map(_is_shard, names.values())):
+            refuse("unreadable-file", "this index has no `weight_map` of files in its folder", path / INDEX)
         return [path / name for name in sorted(set(names.values()))]
     if not (path / ONE).is_file():
         refuse("missing-file", f"there is neither {ONE} nor {INDEX} in this folder", path)
     return [path / ONE]
+
+
+def _is_shard(name: object) -> bool:
+    """Return whether something in an index names a file beside it."""
+    return isinstance(name, str) and "\0" not in name and Path(name).name == name and Path(name).suffix != ""
 
 
 def type_of(path: Path) -> str | None:
@@ -110,9 +117,12 @@ def read_json(file: Path) -> dict[str, Any]:
     Raises:
         RecipeError: The file cannot be read as JSON.
     """
+    content = content_of(file, MAX_JSON_BYTES + 1)
+    if len(content) > MAX_JSON_BYTES:
+        refuse("too-large", f"a JSON file of a checkpoint has at most {MAX_JSON_BYTES} bytes", file)
     try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        value = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         refuse("unreadable-file", f"this is not a JSON file: {error}", file)
     return value if isinstance(value, dict) else {}
 
