@@ -15,6 +15,8 @@ MAX_COLUMNS = 140
 """Columns of a quoted line; of a longer one the part around the caret is shown."""
 TAB = "    "
 CUT = "…"
+MAX_WORDS = 4000
+"""Characters of a message or a hint; a program that reads JSON gets all of them."""
 MAX_REACH = 4 * MAX_COLUMNS
 """Characters on either side of a mark that are looked at, so that a line of megabytes costs no more than another."""
 
@@ -120,8 +122,8 @@ def _window(columns: list[int], start: int, end: int) -> tuple[int, int]:
 
 
 def _safe(text: str) -> str:
-    """Return the text without characters that control a terminal."""
-    return "".join(map(_shown, text))
+    """Return the text without characters that control a terminal; of one that quotes a huge value, the beginning."""
+    return "".join(map(_shown, text if len(text) <= MAX_WORDS else text[: MAX_WORDS - 1] + CUT))
 
 
 def _shown(character: str) -> str:

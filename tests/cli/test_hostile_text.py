@@ -80,6 +80,14 @@ def test_a_diagnostic_of_bad_words_is_harmless_in_every_format() -> None:
     assert json.loads(as_json([found]))[0]["message"] == f"message{BAD}"
 
 
+def test_a_message_that_quotes_a_huge_value_is_short() -> None:
+    """A text of megabytes in a recipe or a configuration is not printed back."""
+    source = Source("a.yaml", "a: b")
+    found = Diagnostic("code", "x" * 10**6, Span(source, 1, 1, 1, 2), hint="y" * 10**6)
+    for text in (full(found), report([found]), str(composer.RecipeError([found]))):
+        assert len(text) < 10_000 and "x…" in text and "y…" in text
+
+
 RECIPE = """recipe: evil
 doc: {text}
 paper: {text}
