@@ -14,6 +14,9 @@ import unicodedata
 from html import escape
 from typing import Any
 
+JOINERS = "\u200c\u200d"
+"""Stay as they are: without them, words of some languages and some emoji are written wrongly."""
+
 
 def printable(text: str, *, keep: str = "") -> str:
     r"""Return the text with every character that is not visible by its escape.
@@ -59,7 +62,7 @@ def yaml_string(text: str) -> str:
 
 
 def _is_visible(character: str) -> bool:
-    return character.isprintable() or unicodedata.category(character) == "Zs"
+    return character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs"
 
 
 def _escaped(character: str) -> str:
