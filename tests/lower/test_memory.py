@@ -52,7 +52,7 @@ WRONG = (
 
 def text(number: int) -> str:
     """Return a recipe unlike all others."""
-    return RECIPE.format(number=number, width=2 + number % 7, hidden=3 + number)
+    return RECIPE.format(number=number, width=2 + number % 7, hidden=3 + number % 97)
 
 
 def use(number: int) -> None:
