@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, Unpack
 
 from blocks.core import Library, Part
@@ -18,10 +19,10 @@ from composer.graph.passes.compilation import Compilation
 from composer.graph.typed import TypedProgram
 from composer.language.composition.apply_overrides import with_overrides
 from composer.language.composition.extends import compose
-from composer.language.composition.named_files import RecipeFile
+from composer.language.composition.named_files import Opener, RecipeFile
 from composer.language.composition.override import Override, Overrides, read_overrides
 from composer.language.recipe.writer import data_of, write
-from composer.language.source_file import file_hint, form_of, open_source
+from composer.language.source_file import file_hint, form_of, mode_of, open_source, open_within
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
@@ -96,7 +97,8 @@ def zoo_source(name: str, folder: Path = Path()) -> Source:
         return Source(f"{name}.yaml", open_source(zoo() / f"{name}.yaml").text)
     nowhere = Span(Source(name, ""), 1, 1, 1, 1)
     path = folder / name
-    aside = " (a file's name ends in .yaml)" if path.is_file() else " (this is a folder)" if path.is_dir() else ""
+    mode = mode_of(path)
+    aside = " (a file's name ends in .yaml)" if S_ISREG(mode) else " (this is a folder)" if S_ISDIR(mode) else ""
     offered = suggest(name, names)
     hint = file_hint(name, folder) or (did_you_mean(offered) if offered else "`arco list` lists all recipes")
     raise RecipeError([Diagnostic("unknown-recipe", f"there is no such recipe{aside}", nowhere, hint=hint)])
@@ -134,6 +136,8 @@ class Recipe:
     """Values set from outside, applied in order."""
     blocks: Sequence[type[Part] | Path | str] = ()
     """Block classes of the user, or Python files that define some."""
+    opener: Opener | None = field(default=None, repr=False)
+    """Opens the files that it extends and uses; by default, those of its own folder."""
 
     def __post_init__(self) -> None:
         _ = self.library  # unusable blocks are not a mistake in the recipe: raise now
@@ -169,8 +173,10 @@ class Recipe:
 
     def _open(self, file: RecipeFile, folder: PurePosixPath) -> Source:
         """Return the text of a recipe that is named by a file in a folder below this one's."""
+        if self.opener is not None:
+            return self.opener(file, folder)
         own = Path(self.source.name).parent
-        return zoo_source(file.name, own / folder) if file.in_zoo else open_source(own / file.name)
+        return zoo_source(file.name, own / folder) if file.in_zoo else open_within(own, file.name)
 
     @property
     def text(self) -> str:
@@ -361,6 +367,8 @@ class Recipe:
     def export(self) -> str:
         """Return the source of one Python file that defines the model and depends only on torch.
 
+        It begins with the number of its format, the version of Composer, and the digest of the recipe's text.
+
         Raises:
             RecipeError: The recipe has errors.
 
@@ -371,8 +379,9 @@ class Recipe:
             False
         """
         from composer.lower import lower
+        from composer.lower.exported_file import exported
 
-        return lower(self.program).text
+        return exported(lower(self.program), self.text)
 
     def with_config(self, config: StrPath | Mapping[str, Any]) -> Recipe:
         """Return the recipe with the sizes of a published model.

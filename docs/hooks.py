@@ -15,6 +15,7 @@ PLACES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
     "LICENSE": "LICENSE.txt",
     "composer/data/README.md": "plays.md",
     "composer/draw/export/fonts/OFL.txt": "OFL.txt",

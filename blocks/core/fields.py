@@ -8,7 +8,6 @@ import textwrap
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
@@ -17,6 +16,7 @@ from pydantic import Field as _field
 from pydantic_core import PydanticUndefined
 
 from blocks.core.part import Builtin, Part
+from blocks.core.per_class import per_class
 
 PositiveInt = Annotated[int, annotated_types.Ge(1)]
 """An integer of at least 1, such as a width or a count."""
@@ -144,7 +144,7 @@ class Field:
     """Whether the field accepts `none`."""
 
 
-@cache
+@per_class
 def fields(part: type[Part]) -> Mapping[str, Field]:
     """Return the fields of a part by name, in the order of their declaration.
 
@@ -217,7 +217,7 @@ def _bound(metadata: list[Any], kind: type, name: str) -> Any:
     return next((getattr(item, name) for item in metadata if isinstance(item, kind)), None)
 
 
-@cache
+@per_class
 def field_docs(part: type[Part]) -> Mapping[str, str]:
     """Return the string below each field in the source of the class, which is parsed on first use."""
     body = ast.parse(textwrap.dedent(inspect.getsource(part))).body[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from functools import cache
+from functools import lru_cache
 
 from blocks.masks.areas import All, Below, MaskArea, placed
 from blocks.masks.mask import Mask
@@ -17,7 +17,7 @@ SAMPLED = 100
 """Number of queries that an estimate samples."""
 
 
-@cache
+@lru_cache(maxsize=256)
 def visible(mask: Mask, queries: int, keys: int) -> int:
     """Return the number of (query, key) pairs that a mask allows among positions 0 … queries − 1 and 0 … keys − 1.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from blocks.core import BlockView, Look, NodeRef, Part, declaration, fields
@@ -197,7 +197,7 @@ class Mask(Part):
         return self.hides_nothing or seen(self)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _cells(mask: Mask, absent: frozenset[str]) -> Cells:
     small, last = mask.shrunk(), Pair(CELLS - 1, CELLS - 1)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Annotated, Any
 
 from annotated_types import Ge, Le
@@ -95,6 +95,6 @@ MANY = 256
 """Number of blocks of queries from which on their draws are not enumerated: some of them see a part of the rectangle."""
 
 
-@cache
+@lru_cache(maxsize=64)
 def _blocks_drawn(count: int, b: int, seed: int) -> list[int]:
     return drawn(count, b, seed)

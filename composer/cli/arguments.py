@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from composer.diagnostics import Diagnostic, RecipeError, concise, report
 from composer.diagnostics.render import Painter, plain
 from composer.language.suggestions import suggest
+from composer.printable import printable
 
 if TYPE_CHECKING:
     from blocks.core import Library
@@ -28,12 +29,16 @@ class Problem(Exception):
     def shown(self, paint: Painter) -> str:
         """Return the message, the diagnostics below it, and the hint."""
         command, colon, rest = self.message.partition(":")
-        message = [paint(command + colon, "error") + rest] if self.message else []
+        message = [paint(_lines(command + colon), "error") + _lines(rest)] if self.message else []
         text = "\n\n".join([*message, *([report(self.found, paint=paint)] if self.found else [])])
-        return f"{text}\n{paint('  = ', 'dim')}{self.hint}" if self.hint else text
+        return f"{text}\n{paint('  = ', 'dim')}{_lines(self.hint)}" if self.hint else text
 
     def __str__(self) -> str:
         return self.shown(plain)
+
+
+def _lines(text: str) -> str:
+    return printable(text, keep="\n")
 
 
 def tell(problem: Problem) -> int:
@@ -61,6 +66,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise Problem(f"{self.prog}: {message.removeprefix('argument ')}", f"`{self.prog} -h` shows the usage")
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        if action.option_strings and "--" in arg_strings:  # argparse drops it in `--option=--`
+            raise Problem(f"{self.prog}: {'/'.join(action.option_strings)}: `--` is not a value")
+        return super()._get_values(action, arg_strings)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
@@ -187,7 +197,15 @@ def sound_recipe(source: str, arguments: argparse.Namespace) -> Recipe:
     Raises:
         Problem: The recipe cannot be read, or has errors.
     """
-    recipe = load_recipe(source, arguments)
+    return sound(load_recipe(source, arguments))
+
+
+def sound(recipe: Recipe) -> Recipe:
+    """Return the recipe, once it has passed all checks.
+
+    Raises:
+        Problem: The recipe has errors.
+    """
     found = recipe.check()
     if any(diagnostic.severity == "error" for diagnostic in found):
         raise Problem(found=found, code=1)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from composer.cli.arguments import Parser, Problem, add_changes, load_recipe, sound_recipe, tell
+from composer.cli.arguments import Parser, Problem, add_changes, load_recipe, sound, sound_recipe, tell, unusable
 from composer.cli.color import painter
-from composer.cli.revision import at_revision
-from composer.diagnostics import Diagnostic, Label, Source, as_github, as_json, concise, report
+from composer.cli.output import say
+from composer.cli.revision import revision_of
+from composer.diagnostics import Diagnostic, RecipeError, as_github, as_json, concise, report
 from composer.diagnostics.render import Painter, in_order
+from composer.language.composition.override import read_overrides
 from composer.language.source_file import ENDINGS, form_of
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ def check(arguments: argparse.Namespace) -> int:
         diagnostics = recipe.check()
         wrong = any(diagnostic.severity == "error" for diagnostic in diagnostics)
         code = max(code, int(wrong))
-        if arguments.against and not wrong:
+        if arguments.against is not None and not wrong:
             diagnostics += against(recipe, source, arguments)
         found.extend(diagnostics)
         if not diagnostics and arguments.format not in FOR_PROGRAMS:
-            print(f"{source}: no problems found")
+            say(f"{source}: no problems found")
     if found or arguments.format == "json":
         print(FORMATS[arguments.format](in_order(found), paint))
     for each in unreadable:
@@ -88,19 +88,32 @@ def against(recipe: Recipe, source: str, arguments: argparse.Namespace) -> list[
     """
     from composer.diff.edge_changes import changed_edges
 
-    if names_recipe(arguments.against):
-        return changed_edges(_sound(arguments.against, arguments).program, recipe.program)
-    file = Path(source)
-    if not file.is_file():
-        raise Problem(
-            f"arco check: --against {arguments.against}: {source} is not a file, so Git has no revisions of it",
-            "compare it with another recipe",
-        )
-    with at_revision(file, arguments.against) as earlier:
-        found = changed_edges(_sound(str(earlier), arguments).program, recipe.program)
-    shown = f"{source} at {arguments.against}"
-    return [replace(each, labels=tuple(map(partial(_called, shown), each.labels)), hint=each.hint.replace(str(earlier), shown))
-            for each in found]  # fmt: skip
+    return changed_edges(_earlier(source, arguments).program, recipe.program)
+
+
+def _earlier(source: str, arguments: argparse.Namespace) -> Recipe:
+    """Return the recipe of `--against`, or a file as it was at the revision of `--against`."""
+    from composer.recipe import Recipe
+
+    try:
+        if names_recipe(arguments.against):
+            return sound_recipe(arguments.against, arguments)
+        file = Path(source)
+        if not file.is_file():
+            raise Problem(
+                f"arco check: --against {arguments.against}: {source} is not a file, so Git has no revisions of it",
+                "compare it with another recipe",
+            )
+        revision = revision_of(file, arguments.against)
+        text = revision.open(file.resolve().name, source)
+        return sound(Recipe(text, read_overrides(arguments.set), arguments.blocks, revision))
+    except RecipeError as error:
+        raise unusable(error) from None
+    except Problem as problem:
+        if not problem.found:
+            raise
+        message = f"arco check: --against {arguments.against}: that recipe has errors itself"
+        raise Problem(message, problem.hint, found=problem.found) from None
 
 
 def names_recipe(word: str) -> bool:
@@ -114,17 +127,3 @@ def names_recipe(word: str) -> bool:
             return word.endswith(ENDINGS) or Path(word).is_file()
         case "text":
             return False
-
-
-def _sound(source: str, arguments: argparse.Namespace) -> Recipe:
-    try:
-        return sound_recipe(source, arguments)
-    except Problem as problem:
-        message = f"arco check: --against {arguments.against}: that recipe has errors itself"
-        raise Problem(message, problem.hint, found=problem.found) from None
-
-
-def _called(name: str, label: Label) -> Label:
-    """Return the label with its source shown under another name."""
-    span = label.span
-    return replace(label, span=replace(span, source=Source(name, span.source.text)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from composer.cli import demo_models
 from composer.cli.arguments import Parser, Problem, StoreOnce, integer
 from composer.cli.generate import write
-from composer.cli.output import add_output
+from composer.cli.output import add_output, say
 from composer.cli.running import add_device, rebuild, refusals
 from composer.cli.train import free_folder, sized, trained
 from composer.diagnostics import report
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise Problem(f"arco demo: --{name} only works with --compare", "add --compare, or `arco demo -h` lists the options")
     with refusals():
         folder = free_folder("demo") if arguments.folder is None else new_folder(arguments.folder).path
-    print(f"run folder: {folder}")
+    say(f"run folder: {folder}")
     recipe = load(RECIPE)
     heading(f"arco check {RECIPE}")
     found = recipe.check()
@@ -133,7 +133,7 @@ def draw(recipe: Recipe, result: Result) -> None:
     path = result.run / f"{RECIPE}.svg"
     heading(f"arco draw {RECIPE} -o {path}")
     recipe.draw().save(path)
-    print(f"wrote {path}")
+    say(f"wrote {path}")
 
 
 def sample(result: Result, arguments: argparse.Namespace) -> None:
@@ -144,4 +144,4 @@ def sample(result: Result, arguments: argparse.Namespace) -> None:
     heading(f"arco generate {result.run} --prompt {PROMPT} --max-new-tokens 500 --temperature 0.8")
     model = open_run(result.run, build=rebuild((), arguments.device))
     write(model, PROMPT, max_new_tokens=500, sampling=Sampling(temperature=0.8), seed=arguments.seed)
-    print(f"\nThe run folder is {result.run}; to train further: arco train --resume {result.run} --steps 3000")
+    say(f"\nThe run folder is {result.run}; to train further: arco train --resume {result.run} --steps 3000")

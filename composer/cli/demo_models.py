@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from composer.cli.output import write_file
+from composer.cli.output import say, write_file
 from composer.cli.running import rebuild, refusals
 from composer.cli.train import RUNS, option_of, trained
 from composer.package_data import plays
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     steps = SETTINGS["steps"] if arguments.steps is None else arguments.steps
     settings = TrainSettings(**{**SETTINGS, "steps": steps, "seed": arguments.seed})
     folder = arguments.folder or RUNS / "compare"
-    print(f"run folders: {folder}")
+    say(f"run folders: {folder}")
     rows = list(counted(text))
     with refusals():
         for name in arguments.only or MODELS:
@@ -130,7 +130,7 @@ def row(name: str, folder: Path, settings: TrainSettings, tokenizer: Tokenizer, 
     if not kept.settings.exists():
         trained(recipe, tokenizer, data, settings, folder, device)
     elif done(kept, settings) is None:
-        print(f"resuming {name}; run folder {folder}")
+        say(f"resuming {name}; run folder {folder}")
         resume(folder, build=rebuild((), device), settings=settings, recipe=recipe.text, data=plays())
     last = done(kept, settings)
     assert last is not None  # training ends with a validation

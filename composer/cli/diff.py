@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING
 from composer.cli.arguments import Parser, Problem, add_changes, sound_recipe
 from composer.cli.color import painter
 from composer.cli.draw import LEVELS, THEMES
-from composer.cli.output import STANDARD, add_output, emit, keep_off_terminal, unwritable
+from composer.cli.output import STANDARD, add_output, emit, keep_off_terminal, say, unwritable
 from composer.diagnostics import RecipeError
 from composer.diagnostics.render import Painter, TextRole
+from composer.printable import json_text, printable
 
 if TYPE_CHECKING:
     from composer.draw.export.formats import Page
@@ -73,7 +73,7 @@ def diff(arguments: argparse.Namespace) -> int:
         keep_off_terminal("diff", format, arguments.output, f"diff.{format}")
         _write_figure(found.draw(arguments.level, theme=arguments.theme), format, arguments.output)
     elif format == "json":
-        emit(json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n", arguments.output)
+        emit(json_text(found.to_json(), indent=2) + "\n", arguments.output)
     elif arguments.output in (None, STANDARD):
         print(_colored(str(found), painter(sys.stdout)))
     else:
@@ -84,7 +84,8 @@ def diff(arguments: argparse.Namespace) -> int:
 def _colored(text: str, paint: Painter) -> str:
     """Return the text with each line in the color of its sign."""
     return "\n".join(
-        paint(line, SIGNS[line[0]]) if line[:1] in SIGNS and line[1:2] == " " else line for line in text.splitlines()
+        paint(line, SIGNS[line[0]]) if line[:1] in SIGNS and line[1:2] == " " else line
+        for line in printable(text, keep="\n").split("\n")
     )
 
 
@@ -103,4 +104,4 @@ def _write_figure(page: Page, format: str, output: str | None) -> None:
         raise Problem(f"arco diff: {no.message}", no.hint) from None
     except OSError as error:
         raise unwritable(output or STANDARD, error) from None
-    print(f"wrote {output}")
+    say(f"wrote {output}")

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from composer.cli.arguments import Parser, Problem, add_changes, add_recipe, sound_recipe
-from composer.cli.output import STANDARD, add_output, emit, keep_off_terminal, unwritable
+from composer.cli.output import STANDARD, add_output, emit, keep_off_terminal, say, unwritable
 
 LEVELS = ("overview", "block", "full")
 THEMES = ("light", "dark", "auto", "slide")
@@ -100,5 +100,5 @@ def draw(arguments: argparse.Namespace) -> int:
         raise Problem(f"arco draw: {no.message}", no.hint) from None
     except OSError as error:
         raise unwritable(arguments.output, error) from None
-    print(f"wrote {arguments.output}")
+    say(f"wrote {arguments.output}")
     return 0

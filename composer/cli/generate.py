@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer, number
+from composer.cli.output import generated
 from composer.cli.running import add_device, rebuild, refusals
 from composer.language.tasks import TASKS
 
@@ -87,11 +89,11 @@ def write(trained: Trained, prompt: str, *, max_new_tokens: int, sampling: Sampl
     begin = beginning(trained, prompt)
     request = Request(max_new_tokens=max_new_tokens, sampling=sampling, stop=begin.stop, vocabulary=trained.tokenizer.size)
     if not begin.encoder_inputs:
-        print(prompt, end="")
+        print(generated(prompt, sys.stdout), end="")
         request = replace(request, limit=Slide(trained.settings.seq_len))
     ids = stream(trained.model, begin.tokens, request, encoder_inputs=begin.encoder_inputs, seed=seed, reading=cached)
     for piece in text_as_it_comes(trained.tokenizer, ids):
-        print(piece, end="", flush=True)
+        print(generated(piece, sys.stdout), end="", flush=True)
     print()
 
 
@@ -104,7 +106,8 @@ def write_best(trained: Trained, prompt: str, search: Search) -> None:
     if not begin.encoder_inputs:
         search = replace(search, limit=Refuse(trained.settings.seq_len))
     ((best, *_),) = beam_search(trained.model, [begin.tokens], search, encoder_inputs=begin.encoder_inputs, reading=cached)
-    print(("" if begin.encoder_inputs else prompt) + trained.tokenizer.decode(best.tokens))
+    text = ("" if begin.encoder_inputs else prompt) + trained.tokenizer.decode(best.tokens)
+    print(generated(text, sys.stdout))
 
 
 @dataclass(frozen=True)

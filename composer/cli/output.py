@@ -7,10 +7,12 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TextIO
 
 from composer.atomic_files import save
 from composer.cli.arguments import Problem, StoreOnce
 from composer.diagnostics.render import Painter
+from composer.printable import printable
 
 WIDTH = 100
 """Columns of a line in a list."""
@@ -34,6 +36,16 @@ def rows(meanings: Mapping[str, str], paint: Painter, *, width: int = 0, indent:
         yield f"{indent}{paint(name, 'accent')}{' ' * (width - len(name))}  {short}"
 
 
+def say(text: str) -> None:
+    """Print a text of one or more lines, which may hold names and words of others."""
+    print(printable(text, keep="\n"))
+
+
+def generated(text: str, stream: TextIO) -> str:
+    """Return a text that a model has generated as it is for a file or a pipe; in a terminal, it shows what controls one."""
+    return printable(text, keep="\n\t") if stream.isatty() else text
+
+
 def emit(content: str | bytes, output: str | None) -> None:
     """Print a result, or write it to the file and print the file's name.
 
@@ -46,7 +58,7 @@ def emit(content: str | bytes, output: str | None) -> None:
     if isinstance(content, bytes):
         sys.stdout.buffer.write(content)
     else:
-        sys.stdout.write(content)
+        sys.stdout.write(printable(content, keep="\n\t"))
 
 
 def write_file(file: Path, content: str | bytes) -> None:
@@ -59,7 +71,7 @@ def write_file(file: Path, content: str | bytes) -> None:
         save(file, content.encode() if isinstance(content, str) else content)
     except OSError as error:
         raise unwritable(file, error) from None
-    print(f"wrote {file}")
+    say(f"wrote {file}")
 
 
 def unwritable(file: Path | str, error: OSError) -> Problem:

@@ -15,6 +15,7 @@ from composer.cli.color import painter
 from composer.cli.output import add_output, emit, rows
 from composer.diagnostics.render import Painter
 from composer.package_data import errors_page
+from composer.printable import json_text
 
 WIDTH = 100
 INDENT = " " * 4
@@ -147,9 +148,8 @@ def _entry(part: type[Part], paint: Painter) -> Iterator[str]:
 
 def print_schema(arguments: argparse.Namespace) -> int:
     """Print the JSON Schema."""
-    import json
 
     from composer.json_schema import schema
 
-    emit(json.dumps(schema(library_of(arguments)), indent=2, ensure_ascii=False) + "\n", arguments.output)
+    emit(json_text(schema(library_of(arguments)), indent=2) + "\n", arguments.output)
     return 0

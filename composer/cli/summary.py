@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Mapping
 
 from composer.cli.arguments import Parser, Problem, add_changes, add_recipe, sound_recipe
+from composer.cli.output import say
+from composer.printable import json_text
 
 
 def declare(parser: Parser, name: str) -> None:
@@ -33,9 +34,9 @@ def summary(arguments: argparse.Namespace) -> int:
     recipe = sound_recipe(arguments.recipe, arguments)
     measured = recipe.summary(lengths(arguments.at, axes(recipe.program)))
     if arguments.format == "json":
-        print(json.dumps(measured.to_json(), indent=2, ensure_ascii=False))
+        say(json_text(measured.to_json(), indent=2))
     else:
-        print(measured)
+        say(str(measured))
     return 0
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_changes, add_recipe, integer, number, sound_recipe
 from composer.cli.color import painter
+from composer.cli.output import say
 from composer.cli.running import add_device, chosen_device, rebuild, refusals
 from composer.language.tasks import TASKS
 
@@ -109,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise Problem(f"arco train: {missing} is missing", "arco train RECIPE --data FILE, or arco train --resume RUN")
         else:
             result = started(arguments)
-    print(ending(result))
+    say(ending(result))
     return 0
 
 
@@ -157,7 +158,7 @@ def trained(
 
     model = recipe.compile(device=chosen_device(device), seed=settings.seed)
     count = sum(parameter.numel() for parameter in model.parameters())
-    print(f"training {recipe.name}, {count:,} parameters, on {data.path}; run folder {folder}")
+    say(f"training {recipe.name}, {count:,} parameters, on {data.path}; run folder {folder}")
     return train(model, tokenizer, data, settings, folder, recipe=recipe.text)
 
 

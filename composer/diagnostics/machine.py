@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from composer.diagnostics.diagnostic import Diagnostic
 from composer.diagnostics.source import Span
+from composer.printable import json_text, printable
 
 PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
@@ -15,7 +15,7 @@ MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 
 def as_json(diagnostics: Iterable[Diagnostic]) -> str:
     """Return a list of objects; lines and columns count from 1 in characters, and the end column is exclusive."""
-    return json.dumps([_plain(each) for each in diagnostics], indent=2, ensure_ascii=False)
+    return json_text([_plain(each) for each in diagnostics], indent=2)
 
 
 def _plain(diagnostic: Diagnostic) -> dict[str, Any]:
@@ -40,6 +40,7 @@ def as_github(diagnostic: Diagnostic) -> str:
     last = span.end_column - 1 if span.end_line == span.line else span.end_column  # GitHub's end column is inclusive
     places = {"file": span.source.name, "line": span.line, "col": span.column, "endLine": span.end_line, "endColumn": last}
     properties = {**places, "title": diagnostic.code}
-    told = ",".join(f"{name}={str(value).translate(PROPERTY)}" for name, value in properties.items())
+    told = ",".join(f"{name}={printable(str(value)).translate(PROPERTY)}" for name, value in properties.items())
     hint = f"\n{diagnostic.hint}" if diagnostic.hint else ""
-    return f"::{diagnostic.severity} {told}::{(diagnostic.message + hint).translate(MESSAGE)}"
+    message = printable(diagnostic.message + hint, keep="\n").translate(MESSAGE)
+    return f"::{diagnostic.severity} {told}::{message}"

@@ -9,11 +9,14 @@ from typing import Literal, TypeAlias
 
 from composer.diagnostics.diagnostic import Diagnostic
 from composer.diagnostics.source import Span
+from composer.printable import printable
 
 MAX_COLUMNS = 140
 """Columns of a quoted line; of a longer one the part around the caret is shown."""
 TAB = "    "
 CUT = "…"
+MAX_WORDS = 4000
+"""Characters of a message or a hint; a program that reads JSON gets all of them."""
 MAX_REACH = 4 * MAX_COLUMNS
 """Characters on either side of a mark that are looked at, so that a line of megabytes costs no more than another."""
 
@@ -119,17 +122,13 @@ def _window(columns: list[int], start: int, end: int) -> tuple[int, int]:
 
 
 def _safe(text: str) -> str:
-    """Return the text without characters that control a terminal."""
-    return "".join(map(_shown, text))
+    """Return the text without characters that control a terminal; of one that quotes a huge value, the beginning."""
+    return "".join(map(_shown, text if len(text) <= MAX_WORDS else text[: MAX_WORDS - 1] + CUT))
 
 
 def _shown(character: str) -> str:
-    """Return a character as it may stand in a terminal: controls, bidi marks and the like as their escapes."""
-    if character == "\t":
-        return TAB
-    if character.isprintable() or unicodedata.category(character) == "Zs":
-        return character
-    return character.encode("unicode_escape").decode("ascii")
+    """Return a character as it may stand in a terminal."""
+    return TAB if character == "\t" else printable(character)
 
 
 def _width(shown: str) -> int:

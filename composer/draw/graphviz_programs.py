@@ -8,6 +8,7 @@ import sysconfig
 from pathlib import Path
 
 from composer.errors import ComposerError
+from composer.printable import printable
 
 INCH = 72
 """Points."""
@@ -47,4 +48,4 @@ def quoted(text: str) -> str:
     """Return a text in which Graphviz finds no escapes of its own."""
     from graphviz import escape  # not before a graph is written: most commands write none
 
-    return str(escape(text))
+    return str(escape(printable(text)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from composer.diagnostics import Declaration, Span
@@ -44,7 +44,7 @@ class Mismatch(Exception):
         """Which of several inputs does not fit, where there are several; and what to do."""
 
 
-@cache
+@lru_cache(maxsize=512)
 def pattern(text: str) -> TypePattern:
     """Return a declared type from its text; a mistake in it is one of a block's author, and raises a ValueError."""
     dtype, _, rest = text.strip().rstrip("?").rstrip().partition("[")
@@ -56,7 +56,7 @@ def pattern(text: str) -> TypePattern:
     return TypePattern(kind, leading, tuple(declared(piece) for piece in pieces[leading:]), text)
 
 
-@cache
+@lru_cache(maxsize=512)
 def declared(text: str) -> Expression:
     """Parse an expression from a block's declaration."""
     source = Declaration("<declaration>", text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import TypeAlias
 
 TOKEN = re.compile(r"\*+|[()|]|[^*()|]+")
@@ -27,7 +27,7 @@ class Choice:
     ways: tuple[tuple[PatternPiece, ...], ...]
 
 
-@cache
+@lru_cache(maxsize=512)
 def parsed(pattern: str) -> Choice:
     """Parse a pattern.
 

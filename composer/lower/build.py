@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
-import hashlib
-import linecache
 import math
-import sys
-from types import ModuleType
 from typing import Any, TypeVar
 
 import torch
@@ -16,8 +11,9 @@ from composer.cost.budget import budget
 from composer.diagnostics import RecipeError
 from composer.graph.parameters import parameters
 from composer.lower.emit.module_source import lower
+from composer.lower.generated import execute
 from composer.lower.initialize import initialize
-from composer.lower.model import CompilableRecipe, Model, Module
+from composer.lower.model import CompilableRecipe, Model
 from composer.lower.passes.cache_layout import cache_layout
 
 R = TypeVar("R", bound=CompilableRecipe)
@@ -67,23 +63,6 @@ def on_meta(recipe: R, *, allow_large: bool = False) -> Model[R]:
     built = sum(parameter.numel() for parameter in model.parameters())
     assert declared == built, f"{declared} parameters are declared, {built} are built"
     return model
-
-
-def execute(module: Module) -> tuple[dict[str, Any], str]:
-    """Execute the source; return its namespace and the file that tracebacks name. Tracebacks and debuggers find its lines, and
-    equal sources are one module in `sys.modules`, where `torch.compile` looks up the globals of what it traces.
-    """
-    digest = hashlib.sha256(module.text.encode()).hexdigest()[:12]
-    name, filename = f"composer.generated.{module.name}_{digest}", f"<{module.name} {digest}>"
-    if name not in sys.modules:
-        linecache.cache[filename] = (len(module.text), None, module.text.splitlines(keepends=True), filename)
-        generated = sys.modules[name] = ModuleType(name)  # a dataclass looks up the module of its class
-        try:
-            exec(builtins.compile(module.text, filename, "exec", dont_inherit=True), generated.__dict__)
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name].__dict__, filename
 
 
 def _seed(seed: int | None) -> int:

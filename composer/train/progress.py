@@ -10,6 +10,7 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from composer.printable import printable
 from composer.train.validation import Validation
 
 
@@ -90,7 +91,7 @@ class Bar:
         self.note(validation_line(step, validation))
 
     def note(self, text: str) -> None:
-        self.progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.progress.console.print(printable(text, keep="\n"), markup=False, highlight=False, soft_wrap=True)
 
 
 class LineDisplay:
@@ -113,7 +114,7 @@ class LineDisplay:
         self.note(validation_line(step, validation))
 
     def note(self, text: str) -> None:
-        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(printable(text, keep="\n"), markup=False, highlight=False, soft_wrap=True)
 
 
 def display(console: Console | None = None) -> Display:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from composer.atomic_files import StrPath
 from composer.diagnostics import Source, Span
+from composer.language.source_file import content_of
 from composer.weights.json_places import places
 from composer.weights.other_formats import ARRAYS, OTHERS, PICKLES, StoredTensor, arrays, pickled, refuse
 
@@ -21,6 +22,8 @@ ONE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 IN_FOLDERS = (ONE, INDEX, "pytorch_model.bin", "pytorch_model.bin.index.json")
 """What a folder may hold, the first that is there being read: a checkpoint, or the index of one in pieces."""
+MAX_JSON_BYTES = 64 * 2**20
+"""Bytes of an index or a configuration: the index of a model of a trillion parameters has some 20 million."""
 
 
 class PublishedCheckpoint(Mapping[str, "Tensor"]):
@@ -48,6 +51,7 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
         self.shapes: Mapping[str, tuple[int, ...]] = {name: each.shape for name, each in self._tensors.items()}
 
     def _open(self, file: Path) -> Mapping[str, StoredTensor]:
+        content_of(file, 0)  # a pipe would be waited for
         match file.suffix:
             case suffix if suffix in PICKLES:
                 return pickled(file)
@@ -60,8 +64,6 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
 
         try:
             handle = self._stack.enter_context(safe_open(file, framework="pt"))
-        except FileNotFoundError:
-            refuse("missing-file", "there is no such file", file)
         except (OSError, SafetensorError) as error:
             known = OTHERS.get(file.suffix)
             hint = "" if known is None else f"{known}; safetensors, .npz and files of torch.save can be read"
@@ -101,9 +103,14 @@ def files(path: Path) -> list[Path]:
     if not found.name.endswith(".index.json"):
         return [found]
     names = read_json(found).get("weight_map")
-    if not isinstance(names, dict) or not all(isinstance(name, str) and Path(name).name == name for name in names.values()):
-        refuse("unreadable-file", "this index has no `weight_map`", found)
+    if not isinstance(names, dict) or not all(map(_is_shard, names.values())):
+        refuse("unreadable-file", "this index has no `weight_map` of files in its folder", found)
     return [path / name for name in sorted(set(names.values()))]
+
+
+def _is_shard(name: object) -> bool:
+    """Return whether something in an index names a file beside it."""
+    return isinstance(name, str) and "\0" not in name and Path(name).name == name and Path(name).suffix != ""
 
 
 def type_of(path: Path) -> str | None:
@@ -127,8 +134,11 @@ def read_json(file: Path) -> dict[str, Any]:
     Raises:
         RecipeError: The file cannot be read as JSON.
     """
+    content = content_of(file, MAX_JSON_BYTES + 1)
+    if len(content) > MAX_JSON_BYTES:
+        refuse("too-large", f"a JSON file of a checkpoint has at most {MAX_JSON_BYTES} bytes", file)
     try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        value = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         refuse("unreadable-file", f"this is not a JSON file: {error}", file)
     return value if isinstance(value, dict) else {}

@@ -285,6 +285,12 @@ BOUNDS = {
         + f"  b25: {{type: block, default: relu}}\n{HEAD}  a: b0",
         "too-many-nodes",
     ),
+    "definitions that double": (
+        "blocks:\n"
+        + "".join(f"  b{i}: {{inputs: {{x: 'float[..., d]'}}, graph: {{l: b{i + 1}, r: b{i + 1}}}}}\n" for i in range(30))
+        + f"  b30: {{inputs: {{x: 'float[..., d]'}}, graph: {{l: relu}}}}\n{HEAD}  a: b0",
+        "too-many-nodes",
+    ),
     "stars": (HEAD + "  a: {type: linear, out: 8}\ninit:\n  \"" + "*a" * 400 + "\": {normal: 1}", "unused-init"),
 }  # fmt: skip
 

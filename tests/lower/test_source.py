@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -372,3 +373,18 @@ def test_a_value_that_has_no_source_is_refused(tmp_path: Path) -> None:
     recipe = composer.load('recipe: own\ninputs: {x: "float[batch, 8]"}\ngraph: {a: annotated}\n', blocks=[tmp_path / "own.py"])
     with pytest.raises(composer.ComposerError, match="the source of MADE cannot be read"):
         recipe.export()
+
+
+def test_an_exported_file_says_what_it_is_and_of_which_recipe(tmp_path: Path) -> None:
+    """Its format, who wrote it, and the digest of the text that `show` prints, which differs with every override."""
+    small = composer.load("gpt2", overrides=TINY)
+    digests = set()
+    for recipe in (small, small.with_overrides({"d_model": 64}), composer.load(small.text)):
+        _, _, *about = recipe.export().split("\n")[:5]
+        digest = hashlib.sha256(recipe.text.encode()).hexdigest()
+        assert about == ["# format: 1", f"# written by: arco-composer {composer.__version__}", f"# recipe: sha256 {digest}"]
+        digests.add(digest)
+    assert len(digests) == 2
+    tree = ast.parse(small.export())
+    assert ast.get_docstring(tree) == "gpt2: generated from a recipe; plain torch, nothing else is needed."
+    assert ast.dump(tree) == ast.dump(ast.parse(small.compile(device="meta").source))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from html import escape
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -23,6 +22,7 @@ from composer.draw.paths import above, plain
 from composer.draw.scene import Box, Frame, MergeCircle, Scene, WirePath
 from composer.draw.style.palette import DARK, LIGHT, Palette
 from composer.draw.style.themes import CHANGES, ThemeName, change_rules
+from composer.printable import markup
 
 T = TypeVar("T")
 
@@ -138,11 +138,11 @@ def partners(pairing: Pairing, page: MarkedDrawings) -> Iterator[tuple[str, str]
 def panel(difference: DifferenceData) -> str:
     """Return the summary line, the costs, and the place of the list of changes."""
     costs = [*changed_costs(difference), *((what, f"{text}, unchanged") for what, text in unchanged_costs(difference))]
-    rows = "".join(f"<tr><th>{escape(what)}<td>{escape(text)}" for what, text in costs)
-    said = "".join(f"<p>{escape(note)}" for note in notes(difference))
+    rows = "".join(f"<tr><th>{markup(what)}<td>{markup(text)}" for what, text in costs)
+    said = "".join(f"<p>{markup(note)}" for note in notes(difference))
     return (
         '<section id="differences" aria-label="What differs" tabindex="0"><details>'
-        f"<summary>{escape(summary_line(difference))}</summary><table>{rows}</table>{said}</details>"
+        f"<summary>{markup(summary_line(difference))}</summary><table>{rows}</table>{said}</details>"
         '<ol id="changes"></ol></section>'
     )
 

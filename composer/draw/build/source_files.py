@@ -12,6 +12,7 @@ from composer.draw.paths import plain
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedProgram
 from composer.graph.visit import every_node, every_pass, walk
+from composer.printable import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ def source(typed: TypedProgram) -> File:
 
 def file_of(span: Span) -> File:
     """Return where something is written."""
-    return File(Path(span.source.name).name, span.source.text)
+    return File(printable(Path(span.source.name).name), span.source.text)
 
 
 def elsewhere(model: RolledProgram) -> dict[str, LineRange]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 import graphviz
 
@@ -16,6 +15,7 @@ from composer.draw.links import Cluster, Link, LinkGraph, LinkNode
 from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, MergeCircle, Reference, Scene, Strip
 from composer.draw.style.themes import THEMES, WIDTHS, Theme, ThemeName, wire_color
 from composer.draw.style.typography import Typography
+from composer.printable import markup
 
 FONT = "Arial"
 """Not Helvetica, which Graphviz takes to be narrower than it draws it."""
@@ -156,7 +156,7 @@ class _Writer:
         for text in texts:
             font = text.font
             ink = color or (self.palette.title if font.bold else self.palette.muted)
-            inner = escape(text.text)
+            inner = markup(text.text)
             inner = f"<B>{inner}</B>" if font.bold else inner
             said.append(f'<FONT POINT-SIZE="{font.size:g}" COLOR="{ink}">{inner}</FONT>')
         return f"<{'<BR/>'.join(said)}>"

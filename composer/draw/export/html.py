@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import json
+import hashlib
 import re
 from base64 import b64encode
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -22,6 +21,7 @@ from composer.draw.scene import Box, Reference, Scene, WirePath
 from composer.draw.style.palette import DARK
 from composer.draw.style.themes import ThemeName, rules
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
+from composer.printable import json_text, markup
 
 PAGE_FILES = Path(__file__).parent / "web"
 MAX_VIEWS = 16
@@ -136,8 +136,10 @@ def document(
         "first": first,
         "views": compressed({view.key: view_data(view, pictures.unwritten) for view in views}),
     }
+    script = "".join(map(page_file, scripts)) + "start();"
     parts = {
-        "title": escape(title),
+        "policy": policy(script),
+        "title": markup(title),
         "style": page_file("page.css") + f"html[data-theme=dark] #picture{{{rules(DARK)}}}" + style,
         "levels": "".join(f'<button type="button" data-level="{level}">{level.capitalize()}</button>' for level in LEVELS),
         "panel": panel,
@@ -145,7 +147,7 @@ def document(
         "recipes": "".join(recipe(one, changed.get(one, ())) for one in sources),
         "picture": next(view for view in views if view.key == first).figure.svg(),
         "data": as_json(data),
-        "script": "".join(map(page_file, scripts)),
+        "script": script,
         "theme": "dark" if pictures.theme == "dark" else "",
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], page_file("page.html"))
@@ -156,11 +158,20 @@ def page_file(name: str) -> str:
     return (PAGE_FILES / name).read_text(encoding="utf-8")
 
 
+def policy(script: str) -> str:
+    """Return what a page may do: run its own script, and load nothing. What a recipe says is only text; this holds even if it
+    became markup.
+    """
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    rules = ("default-src 'none'", f"script-src 'sha256-{digest}'", "style-src 'unsafe-inline'")
+    return "; ".join((*rules, "base-uri 'none'", "form-action 'none'"))
+
+
 def recipe(file: File, changed: Container[int]) -> str:
     """Return a file as a list of its lines."""
-    name, lines = escape(file.name), file.text.split("\n")
+    name, lines = markup(file.name), file.text.split("\n")
     items = "".join(
-        f"<li{' class=changed' * (number in changed)}>{escape(line) or ' '}</li>"
+        f"<li{' class=changed' * (number in changed)}>{markup(line) or ' '}</li>"
         for number, line in enumerate(lines[: len(lines) - (lines[-1] == "")], 1)
     )
     return f'<h2>{name}</h2><ol class="recipe" tabindex="0" aria-label="{name}">{items}</ol>'
@@ -168,12 +179,12 @@ def recipe(file: File, changed: Container[int]) -> str:
 
 def as_json(data: Any) -> str:
     """Return JSON that a script may hold: it neither ends there nor turns into a comment."""
-    return re.sub("<(?=[!/s])", r"\\u003c", json.dumps(data, ensure_ascii=False, separators=(",", ":")), flags=re.IGNORECASE)
+    return re.sub("<(?=[!/s])", r"\\u003c", json_text(data, separators=(",", ":")), flags=re.IGNORECASE)
 
 
 def compressed(data: Any) -> str:
     """Return data as JSON in gzip in base64, which `DecompressionStream` reads: pictures of a model have most text in common."""
-    return b64encode(gzip.compress(json.dumps(data, ensure_ascii=False).encode(), mtime=0)).decode()
+    return b64encode(gzip.compress(json_text(data).encode(), mtime=0)).decode()
 
 
 def all_views(figure: Openable) -> list[View]:

@@ -10,6 +10,7 @@ from composer.draw.links import Cluster, LinkGraph, LinkNode
 from composer.draw.scene import DASHED, DOTTED, Box, MergeCircle, Reference, Scene
 from composer.draw.style.palette import Palette
 from composer.draw.style.themes import THEMES, ThemeName
+from composer.printable import printable
 
 MAX_LINE_LENGTH = 90
 """Letters of a line: the whole text has a limit that one endless name must not use up."""
@@ -70,12 +71,13 @@ def _hue(node: LinkNode) -> Hue:
 
 def _plain(text: str) -> str:
     """Return a text in a comment, which ends with its line and must not look like a directive."""
-    return re.sub(r"[{}%]|\s+", " ", text)[: 4 * MAX_LINE_LENGTH]
+    return re.sub(r"[{}%]|\s+", " ", printable(text))[: 4 * MAX_LINE_LENGTH]
 
 
 def escaped(text: str) -> str:
     """Return a text that Mermaid and the page around it show as it is: everything but letters and harmless
     signs by its number.
     """
+    text = printable(text)
     short = text if len(text) <= MAX_LINE_LENGTH else text[: MAX_LINE_LENGTH - 1] + "…"
     return "".join(sign if sign.isalnum() or sign in " .,·×→+-/=()…−√‖Σ\u00a0" else f"#{ord(sign)};" for sign in short)

@@ -13,6 +13,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from composer.draw.export.marks import TextLine
 from composer.draw.export.outlines import FlatMark, OutlinedShape
+from composer.printable import printable
 
 REGULAR, BOLD = "Arimo-Regular", "Arimo-Bold"
 """As wide as Helvetica, letter by letter."""
@@ -24,7 +25,7 @@ def pdf(width: float, height: float, marks: Iterable[FlatMark], scale: float = 1
         registerFont(TTFont(name, str(Path(__file__).parent / "fonts" / f"{name}.ttf")))
     written = BytesIO()
     page = Canvas(written, (width * scale, height * scale), invariant=True, initialFontName=REGULAR)
-    page.setTitle(title)
+    page.setTitle(printable(title))
     page.setCreator("arco draw")
     page.scale(scale, scale)
     for mark in marks:
@@ -42,8 +43,9 @@ def _words(page: Canvas, words: TextLine, height: float) -> None:
     font = BOLD if words.font.bold else REGULAR
     page.setFont(font, words.font.size)
     page.setFillColor(HexColor(words.ink.color), alpha=words.ink.cover)
-    shift = {"start": 0.0, "middle": 0.5, "end": 1.0}[words.anchor] * stringWidth(words.text, font, words.font.size)
-    page.drawString(words.x - shift, height - words.y, words.text)
+    text = printable(words.text)
+    shift = {"start": 0.0, "middle": 0.5, "end": 1.0}[words.anchor] * stringWidth(text, font, words.font.size)
+    page.drawString(words.x - shift, height - words.y, text)
 
 
 def _shape(page: Canvas, shape: OutlinedShape, height: float) -> None:

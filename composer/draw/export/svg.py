@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 
 from composer.draw.export.marks import (
     BLACK,
@@ -31,6 +30,7 @@ from composer.draw.geometry import Point
 from composer.draw.scene import Scene
 from composer.draw.style.palette import DARK
 from composer.draw.style.themes import THEMES, ThemeName, change_rules, rules, within
+from composer.printable import markup
 
 FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
 
@@ -52,13 +52,13 @@ def _lines(scene: Scene, theme: ThemeName, width: str, highlight: Sequence[str])
     follows = THEMES[theme].follows
     wide, high = n(scene.width), n(scene.height)
     size = f'width="{width}"' if width.endswith("%") else f'width="{width or wide}" height="{height_of(scene, width)}"'
-    label, kind = escape(scene.name, quote=True), ' class="follows"' if follows else ""
+    label, kind = markup(scene.name), ' class="follows"' if follows else ""
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {wide} {high}" '
         f'font-family="{FAMILY}" role="img" aria-label="{label}"{kind}>'
     )
     if scene.description:
-        yield f"<desc>{escape(scene.description, quote=False)}</desc>"
+        yield f"<desc>{markup(scene.description)}</desc>"
     if follows:
         more = change_rules(DARK) if scene.badges else ""
         yield f"<style>@media (prefers-color-scheme:dark){{{within('.follows', rules(DARK) + more)}}}</style>"
@@ -70,9 +70,9 @@ def _lines(scene: Scene, theme: ThemeName, width: str, highlight: Sequence[str])
 def _mark(mark: Mark) -> Iterator[str]:
     match mark:
         case MarkGroup():
-            data = "".join(f' data-{name}="{escape(value)}"' for name, value in mark.data)
-            title = f"<title>{escape(mark.title)}</title>" if mark.title else ""
-            more = f"<desc>{escape(mark.description, quote=False)}</desc>" if mark.description else ""
+            data = "".join(f' data-{name}="{markup(value)}"' for name, value in mark.data)
+            title = f"<title>{markup(mark.title)}</title>" if mark.title else ""
+            more = f"<desc>{markup(mark.description)}</desc>" if mark.description else ""
             yield f'<g class="{mark.kind}"{data}{_opacity(mark.opacity)}>{title}{more}'
             for inner in mark.marks:
                 yield from _mark(inner)
@@ -89,14 +89,14 @@ def _text(line: TextLine) -> str:
     weight = ' font-weight="700"' if line.font.bold else ""
     return (
         f'<text{kind} x="{n(line.x)}" y="{n(line.y)}" font-size="{line.font.size:g}"{anchor}{weight} fill="{line.ink.color}">'
-        f"{escape(line.text, quote=False)}</text>"
+        f"{markup(line.text)}</text>"
     )
 
 
 def _shape(shape: MarkShape) -> str:
     name, geometry = _geometry(shape.geometry)
     kind = f' class="{shape.kind}"' if shape.kind else ""
-    of = "" if shape.of is None else f' data-of="{escape(shape.of)}"'
+    of = "" if shape.of is None else f' data-of="{markup(shape.of)}"'
     ink = _fill(shape.fill) + (_stroke(shape.stroke) if shape.stroke else "") + _opacity(shape.opacity)
     is_named_path = isinstance(shape.geometry, Path) and shape.kind
     return f"<{name}{kind}{of}{ink}{geometry}/>" if is_named_path else f"<{name}{kind}{of}{geometry}{ink}/>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from composer.draw.style.text_metrics import text_width
@@ -56,7 +56,7 @@ FONTS: dict[Role, Font] = {
 """At natural size, where the smallest letters are 10 pixels high."""
 
 
-@cache
+@lru_cache(maxsize=256)
 def font(role: Role, scale: float) -> Font:
     """Return the font of a kind of text, so many times larger than usual."""
     usual = FONTS[role]

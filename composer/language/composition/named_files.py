@@ -10,7 +10,7 @@ from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import Literal, TypeAlias
 
 from composer.diagnostics import Diagnostic, Label, RecipeError, Source
-from composer.language.source_file import form_of
+from composer.language.source_file import MAX_FILE_BYTES, form_of
 from composer.language.yaml.nodes import Document, YamlList, YamlScalar
 from composer.language.yaml.reader import read
 
@@ -18,6 +18,8 @@ MAX_CHAIN = 20
 """Recipes in a chain of `extends` and `uses`."""
 MAX_FILES = 100
 """Files that one recipe may be made of, beside its own."""
+MAX_CHARACTERS = 4 * MAX_FILE_BYTES
+"""Characters of all these files together."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,7 +67,7 @@ def read_files(document: Document, opener: Opener) -> NamedFiles:
     documents = {outermost: document}
     links: dict[RecipeFile, dict[YamlScalar, NamedRecipe]] = {}
     refused: dict[YamlScalar, Diagnostic] = {}
-    waiting = [outermost]
+    waiting, characters = [outermost], len(document.source.text)
     for file in waiting:  # the nearest first
         links[file] = {}
         folder = PurePosixPath() if file.in_zoo else PurePosixPath(file.name).parent
@@ -75,7 +77,12 @@ def read_files(document: Document, opener: Opener) -> NamedFiles:
                 if link.target not in documents:
                     if len(documents) > MAX_FILES:
                         raise _Refused(Diagnostic("too-deep", f"a recipe is made of at most {MAX_FILES} files", value.span))
-                    documents[link.target] = read(_opened(link, folder, opener))
+                    opened = _opened(link, folder, opener)
+                    if characters + len(opened.text) > MAX_CHARACTERS:
+                        message = f"the files of a recipe have at most {MAX_CHARACTERS} characters together"
+                        raise _Refused(Diagnostic("too-large", message, value.span))
+                    characters += len(opened.text)
+                    documents[link.target] = read(opened)
                     waiting.append(link.target)
                 links[file][value] = link
             except _Refused as error:

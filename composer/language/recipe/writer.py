@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import TypeAlias
 
 from composer.language.recipe.keys import MULTILINE
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
+from composer.printable import printable, yaml_string
 
 MAX_COLUMNS = 120
 """Columns of a line with a mapping or a list in flow style."""
@@ -105,9 +105,11 @@ def _remarks(value: YamlData) -> Iterator[str]:
 
 def _scalar(text: str, *, flow: bool) -> str:
     quoted = _SPECIAL.search(text) or (flow and _IN_FLOW.search(text))
-    return json.dumps(text, ensure_ascii=False) if quoted else text
+    return yaml_string(text) if quoted or printable(text) != text else text
 
 
 def _fits_block(text: str) -> bool:
     """Return whether a text of several lines can stand as it is, indented, under `|`."""
-    return not text.startswith((" ", "\n")) and not text.endswith("\n\n") and not re.search(r"[ \t]\n|[ \t]$|\t|\r", text)
+    if text.startswith((" ", "\n")) or text.endswith("\n\n") or re.search(r"[ \t]\n|[ \t]$|\t|\r", text):
+        return False
+    return printable(text, keep="\n") == text

@@ -21,6 +21,7 @@ from blocks.core.lazy import F, nn, torch
 from composer.errors import ComposerError
 from composer.lower.emit.constructor_trees import literal
 from composer.memo import IdentityKey
+from composer.printable import printable
 
 HEADER = '''
 
@@ -328,7 +329,7 @@ def _summary(part: type[Part]) -> str:
 
 def docstring(text: str) -> list[str]:
     """Return the wrapped docstring of a class; whatever the text contains cannot end it."""
-    plain = "".join(character if character.isprintable() else "?" for character in " ".join(text.split()))
+    plain = printable(" ".join(text.split()))
     lines = textwrap.wrap(plain.replace("\\", "\\\\").replace('"', "'"), 100)
     return (
         [f'    """{lines[0]}"""']

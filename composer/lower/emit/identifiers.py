@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from composer.lower.model import Model
+from composer.printable import printable
 
 RESERVED = frozenset(
     {
@@ -79,4 +80,4 @@ def camel(name: str) -> str:
 
 def one_line(text: str) -> str:
     """Return text that stays within one comment."""
-    return "".join(character if character.isprintable() else "?" for character in text)
+    return printable(text)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from functools import cache
 from typing import TypeAlias, assert_never
 
 from blocks.core import Part, Tensor, ports
+from blocks.core.per_class import per_class
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
@@ -56,7 +56,7 @@ def optional_output(block: TypedBlock, name: str) -> bool:
     return name + "?" in type(block.part).outputs
 
 
-@cache
+@per_class
 def takes(part: type[Part]) -> frozenset[str]:
     """Return the ports that `forward` takes; others are read by `prepare` alone."""
     return frozenset(inspect.signature(part.forward).parameters) if part.forward is not None else frozenset()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from blocks.core import BlockError, Part, fields, ports, standard
 from blocks.core.fields import Field
+from blocks.core.per_class import per_class
 from composer.diagnostics import Declaration
 from composer.graph.ir import Known
 from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, Extent, NodeBuilder, Scope
@@ -28,7 +28,7 @@ from composer.language.recipe.graphs import GraphParser
 from composer.language.yaml.reader import read
 
 
-@cache
+@per_class
 def expansion(part: type[Part]) -> GraphBody:
     """Return the graph that a block declares, parsed."""
     document = read(Declaration(f"<{part.kind}>", part.graph))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from functools import cache
 from typing import Any, TypeVar
 
 from blocks.core import Part
 from blocks.core.fields import Boolean, Integer, Real
+from blocks.core.per_class import per_class
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import AxisOf, Origins, Pending
 from composer.graph.passes.error_report import ErrorReport, StopExpansion, labeled, labels
@@ -234,7 +234,7 @@ def _bounds(form: Any, number: Any) -> Iterable[tuple[Any, bool, str]]:
             yield form.below, number >= form.below, "below"
 
 
-@cache
+@per_class
 def axis_names(part: type[Part]) -> frozenset[str]:
     """Return the axis symbols of a block's inputs."""
     return frozenset(name for text in part.inputs.values() for name in IDENTIFIER.findall(text.partition("[")[2]))
