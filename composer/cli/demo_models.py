@@ -14,7 +14,7 @@ from composer.cli.train import RUNS, option_of, trained
 from composer.package_data import plays
 
 if TYPE_CHECKING:
-    from composer.train import RunFolder, TextData, Tokenizer, TrainSettings
+    from composer.train import TextData, Tokenizer, TrainSettings
 
 SETTINGS = {
     "steps": 1000, "batch_size": 16, "seq_len": 128, "learning_rate": 3e-3, "warmup_steps": 50, "min_lr_ratio": 0.02,
@@ -126,23 +126,26 @@ def row(name: str, folder: Path, settings: TrainSettings, tokenizer: Tokenizer, 
     from composer.train import RunFolder, resume
 
     recipe = load(name, overrides={**MODELS[name], "vocab": tokenizer.size})
-    kept = RunFolder(folder)
-    if not kept.settings.exists():
+    if not RunFolder(folder).manifest.exists():
         trained(recipe, tokenizer, data, settings, folder, device)
-    elif done(kept, settings) is None:
+    elif done(folder, settings) is None:
         say(f"resuming {name}; run folder {folder}")
         resume(folder, build=rebuild((), device), settings=settings, recipe=recipe.text, data=plays())
-    last = done(kept, settings)
+    last = done(folder, settings)
     assert last is not None  # training ends with a validation
     return ResultRow(name, last["validation_loss_per_character"], recipe.summary().costs.parameters, last["seconds"])
 
 
-def done(run: RunFolder, settings: TrainSettings) -> Mapping[str, float] | None:
-    """Return the last metrics of a finished run; None if the run is unfinished or has other settings."""
-    from composer.train import metrics
-    from composer.train.settings import load_settings
+def done(folder: Path, settings: TrainSettings) -> Mapping[str, float] | None:
+    """Return the last metrics of a finished run; None if the run is unfinished or has other settings.
 
-    lines = metrics.read(run.metrics)
-    if load_settings(run.settings) != settings or not lines or lines[-1]["step"] != settings.steps:
+    Raises:
+        TrainingError: A file of the run is damaged.
+    """
+    from composer.train.run.reader import last_line, read_run
+
+    run = read_run(folder)
+    if run.settings != settings or run.manifest.latest is None:
         return None
-    return lines[-1]
+    last = last_line(run.metrics(run.manifest.latest), run.folder.metrics)
+    return last if last is not None and last["step"] == settings.steps else None

@@ -40,11 +40,17 @@ def chosen_device(name: str | None) -> str:
 
 
 def rebuild(blocks: Sequence[str], device: str | None) -> Callable[[str], Model]:
-    """Return a function that compiles the recipe of a run folder with these blocks of the user."""
+    """Return a function that compiles the recipe of a run folder with these blocks of the user.
+
+    Raises:
+        Problem: torch cannot use the device.
+    """
     from composer.recipe import load
 
+    chosen = chosen_device(device)
+
     def build(recipe: str) -> Model:
-        return load(recipe, blocks=blocks).compile(device=chosen_device(device))
+        return load(recipe, blocks=blocks).compile(device=chosen)
 
     return build
 

@@ -38,6 +38,7 @@ def declare(parser: Parser, name: str) -> None:
     """Declare the recipe, the data, the run folder and every field of `TrainSettings`."""
     from composer.train import TrainSettings
     from composer.train.optimizers import OPTIMIZERS
+    from composer.train.settings import MAX_DATA_BYTES
 
     parser.usage = "arco train [OPTIONS] RECIPE --data FILE\narco train [OPTIONS] --resume RUN"
     add_recipe(parser, nargs="?")
@@ -49,6 +50,13 @@ def declare(parser: Parser, name: str) -> None:
         type=Path,
         help="UTF-8 text to train on; its last tenth is held out for validation",
     )
+    data.add_argument(
+        "--max-data-bytes",
+        metavar="N",
+        type=integer,
+        default=MAX_DATA_BYTES,
+        help=f"Largest size of the text that is read (default: {MAX_DATA_BYTES})",
+    )
     data.add_argument("--tokenizer", choices=TOKENIZERS, help="How text becomes tokens (default: characters)")
     data.add_argument("--vocab-size", metavar="N", type=integer, help=f"Vocabulary size of bpe (default: {BPE_TOKENS})")
     run_folder = parser.add_argument_group("Run folder")
@@ -56,6 +64,12 @@ def declare(parser: Parser, name: str) -> None:
         "--run", metavar="RUN", action=StoreOnce, type=Path, dest="folder", help="Run folder to write (default: runs/NAME)"
     )
     run_folder.add_argument("--resume", metavar="RUN", action=StoreOnce, type=Path, help="Resume the training of this run folder")
+    run_folder.add_argument(
+        "--checkpoint",
+        metavar="NAME",
+        action=StoreOnce,
+        help="With --resume: the checkpoint to go back to, such as step-000500 (default: the latest)",
+    )
     settings = parser.add_argument_group("Training")
     docs = setting_docs(TrainSettings)
     for field in fields(TrainSettings):
@@ -83,7 +97,10 @@ def declare(parser: Parser, name: str) -> None:
         ("Train a byte-pair encoding (BPE) first", "arco train gpt_mini --data input.txt --tokenizer bpe --vocab-size 300"),
         ("Resume a run up to step 1000", "arco train --resume runs/small --steps 1000"),
     ]
-    parser.notes = "A run folder holds the recipe, the settings, the tokenizer, the metrics and the checkpoints."
+    parser.notes = (
+        "A run folder holds the recipe, the settings, the tokenizer, the metrics and the checkpoints, with a manifest of their "
+        "checksums. One process at a time trains in it."
+    )
     parser.set_defaults(run=run)
 
 
@@ -105,6 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.recipe is not None or arguments.folder is not None:
                 raise Problem("arco train: a resumed run keeps its recipe and its folder", "remove RECIPE and --run, or --resume")
             result = resumed(arguments)
+        elif arguments.checkpoint is not None:
+            raise Problem("arco train: --checkpoint only works with --resume", "a new run starts at its first step")
         elif arguments.recipe is None or arguments.data is None:
             missing = "RECIPE" if arguments.recipe is None else "--data"
             raise Problem(f"arco train: {missing} is missing", "arco train RECIPE --data FILE, or arco train --resume RUN")
@@ -115,14 +134,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def started(arguments: argparse.Namespace) -> Result:
-    """Train a recipe in a new run folder; one that contains a run is refused before anything is read."""
+    """Train a recipe in a new run folder; the folder, settings, recipe and device are judged before the text is read."""
     from composer.train import TrainSettings, learnable, marked, objective_of, read_text
     from composer.train.run.folder import new_folder
 
     if arguments.folder is not None:
         new_folder(arguments.folder)
-    recipe, text = sound_recipe(arguments.recipe, arguments), read_text(arguments.data)
+    check_tokenizer(arguments)
+    settings_of(arguments, TrainSettings())
+    recipe = sound_recipe(arguments.recipe, arguments)
     task = learnable(recipe.task)
+    folder = new_folder(arguments.folder or free_folder(recipe.name)).path
+    device = chosen_device(arguments.device)
+    text = read_text(arguments.data, max_bytes=arguments.max_data_bytes)
     tokenizer = marked(tokenizer_of(text, arguments), task)
     recipe = sized(recipe, tokenizer)
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
@@ -130,18 +154,22 @@ def started(arguments: argparse.Namespace) -> Result:
     data = objective.tokenize(text, path=arguments.data)
     if objective.windows and arguments.seq_len is None and (doubt := long_context(settings, len(data.train))):
         print(f"{painter(sys.stderr)('warning:', 'warning')} {doubt}", file=sys.stderr)
-    return trained(recipe, tokenizer, data, settings, arguments.folder or free_folder(recipe.name), arguments.device)
+    return trained(recipe, tokenizer, data, settings, folder, device)
+
+
+def check_tokenizer(arguments: argparse.Namespace) -> None:
+    """Raise `Problem` if an option does not work with the chosen tokenizer."""
+    if arguments.vocab_size is not None and arguments.tokenizer != "bpe":
+        raise Problem(
+            "arco train: --vocab-size only works with --tokenizer bpe",
+            "the other tokenizers determine their vocabulary themselves",
+        )
 
 
 def tokenizer_of(text: str, arguments: argparse.Namespace) -> Tokenizer:
     """Return the tokenizer of `--tokenizer`, built from the text."""
     from composer.train import ByteTokenizer, characters_of, train_bpe
 
-    if arguments.vocab_size is not None and arguments.tokenizer != "bpe":
-        raise Problem(
-            "arco train: --vocab-size only works with --tokenizer bpe",
-            "the other tokenizers determine their vocabulary themselves",
-        )
     match arguments.tokenizer:
         case "bpe":
             return train_bpe(text, size=BPE_TOKENS if arguments.vocab_size is None else arguments.vocab_size)
@@ -170,10 +198,16 @@ def resumed(arguments: argparse.Namespace) -> Result:
     if changed or arguments.set or arguments.tokenizer or arguments.vocab_size is not None:
         raise Problem(
             "arco train: a resumed run keeps its recipe and its settings",
-            "only --steps, --data, --device and --blocks can be combined with --resume",
+            "only --steps, --data, --max-data-bytes, --checkpoint, --device and --blocks can be combined with --resume",
         )
-    build = rebuild(arguments.blocks, arguments.device)
-    return resume(arguments.resume, build=build, steps=arguments.steps, data=arguments.data)
+    return resume(
+        arguments.resume,
+        build=rebuild(arguments.blocks, arguments.device),
+        steps=arguments.steps,
+        data=arguments.data,
+        max_data_bytes=arguments.max_data_bytes,
+        checkpoint=arguments.checkpoint,
+    )
 
 
 def sized(recipe: Recipe, tokenizer: Tokenizer) -> Recipe:

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from composer.train.data.text import read_text as read_text
     from composer.train.data.text import split as split
     from composer.train.data.text import tokenize as tokenize
+    from composer.train.data.tokenizer_files import load_tokenizer as load_tokenizer
+    from composer.train.data.tokenizer_files import save_tokenizer as save_tokenizer
     from composer.train.data.tokenizers import BPETokenizer as BPETokenizer
     from composer.train.data.tokenizers import ByteTokenizer as ByteTokenizer
     from composer.train.data.tokenizers import CharacterTokenizer as CharacterTokenizer
     from composer.train.data.tokenizers import MarkedTokenizer as MarkedTokenizer
     from composer.train.data.tokenizers import Tokenizer as Tokenizer
     from composer.train.data.tokenizers import characters_of as characters_of
-    from composer.train.data.tokenizers import load_tokenizer as load_tokenizer
-    from composer.train.data.tokenizers import save_tokenizer as save_tokenizer
     from composer.train.data.tokenizers import text_as_it_comes as text_as_it_comes
     from composer.train.data.tokenizers import train_bpe as train_bpe
     from composer.train.decay_groups import param_groups as param_groups
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from composer.train.progress import display as display
     from composer.train.run.checkpoint import Checkpoint as Checkpoint
     from composer.train.run.folder import RunFolder as RunFolder
-    from composer.train.run.folder import Trained as Trained
-    from composer.train.run.folder import open_run as open_run
+    from composer.train.run.trained import Trained as Trained
+    from composer.train.run.trained import open_run as open_run
     from composer.train.settings import TrainSettings as TrainSettings
     from composer.train.validation import Validation as Validation
     from composer.train.validation import validate as validate
@@ -57,21 +57,21 @@ _HOME = {
     "RunFolder": "run.folder",
     "TrainSettings": "settings",
     "Tokenizer": "data.tokenizers",
-    "Trained": "run.folder",
+    "Trained": "run.trained",
     "TrainingError": "errors",
     "Validation": "validation",
     "characters_of": "data.tokenizers",
     "display": "progress",
     "learnable": "data.objectives",
-    "load_tokenizer": "data.tokenizers",
+    "load_tokenizer": "data.tokenizer_files",
     "loss": "losses",
     "marked": "data.objectives",
     "objective_of": "data.objectives",
-    "open_run": "run.folder",
+    "open_run": "run.trained",
     "param_groups": "decay_groups",
     "read_text": "data.text",
     "resume": "api",
-    "save_tokenizer": "data.tokenizers",
+    "save_tokenizer": "data.tokenizer_files",
     "split": "data.text",
     "task_of": "losses",
     "text_as_it_comes": "data.tokenizers",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import hashlib
 import inspect
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,19 +13,21 @@ from torch import nn
 
 from composer.atomic_files import StrPath
 from composer.language.tasks import TASKS
-from composer.train import metrics
 from composer.train.accumulation import shares
 from composer.train.data.objectives import Objective, learnable, objective_of
 from composer.train.data.text import TextData, read_text
-from composer.train.data.tokenizers import Tokenizer, load_tokenizer
-from composer.train.device import device_of
+from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError
+from composer.train.input_files import reason_of
 from composer.train.loop import Result, fit
 from composer.train.losses import task_of
 from composer.train.progress import Display, display
-from composer.train.run import checkpoint as checkpoints
-from composer.train.run.folder import Build, compiled, create, folder_of, open_folder, rebuilt, refuse_changes
-from composer.train.settings import TrainSettings, load_settings, save_settings
+from composer.train.run.folder import new_folder
+from composer.train.run.lock import locked
+from composer.train.run.reader import SavedRun, read_run, why_not_whole
+from composer.train.run.trained import Build, check_vocabulary, compiled, rebuilt
+from composer.train.run.writer import RunWriter, pending
+from composer.train.settings import MAX_DATA_BYTES, TrainSettings, fixed_changes
 
 
 def train(
@@ -52,7 +55,8 @@ def train(
         The losses of the finished run, and its folder.
 
     Raises:
-        TrainingError: Model, data and settings do not fit together, the folder contains a run, or the loss is not finite.
+        TrainingError: Model, data and settings do not fit together, the folder contains a run or cannot be written, or the loss
+            is not finite.
         Interrupted: The process was asked to stop; the run can be resumed.
 
     Examples:
@@ -75,8 +79,16 @@ def train(
     check_vocabulary(model, tokenizer)
     check_inputs(model, data, settings, objective)
     check_accumulation(model, data, settings, objective)
-    folder = create(Path(run), recipe=recipe, settings=settings, tokenizer=tokenizer, data=data)
-    return fit(model, data, settings, folder, objective=objective, display=show or display())
+    if reason := why_not_whole(recipe):
+        raise TrainingError(f"`recipe` is not the whole text of a recipe: {reason}", hint="pass `Recipe.text`")
+    folder = new_folder(Path(run)).path
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TrainingError(f"cannot write {folder}: {reason_of(error)}", hint="choose another folder") from None
+    with locked(folder) as lock:
+        writer = RunWriter.begin(lock, recipe=recipe, settings=settings, tokenizer=tokenizer, data=data)
+        return fit(model, data, settings, writer, objective=objective, display=show or display())
 
 
 def resume(
@@ -87,6 +99,7 @@ def resume(
     settings: TrainSettings | None = None,
     recipe: str | None = None,
     data: StrPath | None = None,
+    max_data_bytes: int = MAX_DATA_BYTES,
     checkpoint: str | None = None,
     show: Display | None = None,
 ) -> Result:
@@ -101,6 +114,7 @@ def resume(
         settings: The settings; only those that do not affect the result may differ, such as `log_every`.
         recipe: The text of the recipe, to check that it has not changed.
         data: The path of the text file, if it has moved.
+        max_data_bytes: The largest text that is read.
         checkpoint: The name of a checkpoint, such as `step-000500`; by default, the latest.
         show: The progress display, as for `train`.
 
@@ -109,7 +123,8 @@ def resume(
 
     Raises:
         RecipeError: The recipe does not compile, such as for lack of your own blocks.
-        TrainingError: The folder is not a run folder, all its steps are done, or a change would affect the result.
+        TrainingError: The folder is not a run folder, is damaged or in use, all its steps are done, a change would affect the
+            result, or the folder cannot be written.
         Interrupted: The process was asked to stop; the run can be resumed.
 
     Examples:
@@ -131,24 +146,47 @@ def resume(
         validation at step 3: …
         3
     """
-    folder = open_folder(Path(run))
-    text_path = Path(data or json.loads(folder.data.read_text(encoding="utf-8"))["path"])
-    tokenizer = load_tokenizer(folder.tokenizer)
-    content = read_text(text_path)
-    refuse_changes(folder, recipe=recipe, settings=settings, text=content, path=text_path)
-    settings = settings or load_settings(folder.settings)
-    settings = settings if steps is None else replace(settings, steps=steps)
-    start = checkpoints.load(folder_of(folder, checkpoint))
-    if start.step >= settings.steps:
-        raise TrainingError(
-            f"{run} has already completed its {start.step} steps", hint="increase the number of steps to continue"
-        )
-    model = rebuilt(folder, build)
-    objective = objective_of(learnable(task_of(model)), tokenizer)
-    text = objective.tokenize(content, path=text_path)
-    save_settings(settings, folder.settings)
-    metrics.rewind(folder.metrics, start.step)
-    return fit(model, text, settings, folder, objective=objective, display=show or display(), start=start)
+    path = Path(run)
+    read_run(path)  # a lock is not left in a folder that is none
+    with locked(path) as lock:
+        saved = read_run(path)
+        name = saved.name(checkpoint)
+        settings = refuse_changes(saved, recipe=recipe, settings=settings)
+        settings = settings if steps is None else replace(settings, steps=steps)
+        start = saved.checkpoint(name)
+        report = pending(saved, start)
+        if start.step > settings.steps or (start.step == settings.steps and report is None):
+            raise TrainingError(
+                f"{run} has already completed its {start.step} steps", hint="increase the number of steps to continue"
+            )
+        model = rebuilt(saved, build)
+        objective = objective_of(learnable(task_of(model)), saved.tokenizer)
+        check_vocabulary(model, saved.tokenizer)
+        text_path = Path(data or saved.data.path)
+        content = read_text(text_path, max_bytes=max_data_bytes)
+        if hashlib.sha256(content.encode("utf-8")).hexdigest() != saved.data.sha256:
+            raise TrainingError(f"{text_path} is not the text that this run started with: its checksum differs")
+        text = objective.tokenize(content, path=text_path)
+        objective.check(text, settings.seq_len)
+        writer = RunWriter.go_on(lock, saved, name=name, settings=settings)
+        return fit(model, text, settings, writer, objective=objective, display=show or display(), start=start, report=report)
+
+
+def refuse_changes(saved: SavedRun, *, recipe: str | None, settings: TrainSettings | None) -> TrainSettings:
+    """Return the settings of a resumed run.
+
+    Raises:
+        TrainingError: The run would use another recipe or other settings; the message names the differences.
+    """
+    began_with = saved.recipe
+    if recipe is not None and recipe != began_with:
+        lines = difflib.unified_diff(began_with.splitlines(), recipe.splitlines(), n=0, lineterm="")
+        changed = [line for line in lines if line[0] in "+-" and line[:3] not in ("+++", "---")]
+        raise TrainingError(f"the recipe is not the one that this run started with: {'; '.join(changed[:4])}")
+    changes = [] if settings is None else fixed_changes(saved.settings, settings)
+    if changes:
+        raise TrainingError(f"a resumed run keeps its settings, but {', '.join(changes)}", hint="start a new run to change them")
+    return settings or saved.settings
 
 
 def check_inputs(model: nn.Module, data: TextData, settings: TrainSettings, objective: Objective) -> None:
@@ -167,18 +205,3 @@ def check_accumulation(model: nn.Module, data: TextData, settings: TrainSettings
     """Raise `TrainingError` if accumulated batches do not equal one large batch."""
     one = objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
     shares(model, [one] * settings.grad_accum, [1] * settings.grad_accum, task_of(model) or "")
-
-
-@torch.no_grad()
-def check_vocabulary(model: nn.Module, tokenizer: Tokenizer) -> None:
-    """Raise `TrainingError` if the tokenizer has more tokens than the model."""
-    training = model.training
-    token = torch.zeros(1, 1, dtype=torch.int64, device=device_of(model))
-    given = dict.fromkeys(TASKS[learnable(task_of(model))].inputs, token)
-    known = model.eval()(**given).logits.shape[-1]
-    model.train(training)
-    if known < tokenizer.size:
-        raise TrainingError(
-            f"the model has a vocabulary of {known} tokens, the tokenizer one of {tokenizer.size}",
-            hint=f"set the recipe's vocabulary to {tokenizer.size}",
-        )

@@ -9,5 +9,5 @@ class TrainingError(ComposerError, ValueError):
     """A run cannot start or continue; the message says why in one line, and `hint` what to do."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
+        super().__init__(" ".join(message.splitlines()))  # one line, also if it quotes a stranger's file
         self.hint = hint

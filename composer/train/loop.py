@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from composer.language.wording import counted
-from composer.train import metrics
 from composer.train.accumulation import shares
 from composer.train.data.objectives import Objective
 from composer.train.data.text import TextData
@@ -25,10 +25,9 @@ from composer.train.interrupt import Interrupted, stop_requests
 from composer.train.losses import Batch, loss, target_count, task_of
 from composer.train.optimizers import OPTIMIZERS
 from composer.train.progress import Display, Moment
-from composer.train.run import checkpoint as checkpoints
-from composer.train.run.checkpoint import Checkpoint
-from composer.train.run.folder import RunFolder
+from composer.train.run.checkpoint import Checkpoint, Report
 from composer.train.run.state import capture, restore
+from composer.train.run.writer import RunWriter
 from composer.train.schedule import learning_rate
 from composer.train.settings import TrainSettings
 from composer.train.validation import Validation, validate
@@ -102,16 +101,19 @@ def fit(
     model: nn.Module,
     data: TextData,
     settings: TrainSettings,
-    run: RunFolder,
+    run: RunWriter,
     *,
     objective: Objective,
     display: Display,
     start: Checkpoint | None = None,
+    report: Report | None = None,
 ) -> Result:
     """Train from the beginning, or from a checkpoint exactly as if the run had not stopped.
 
+    A step with a validation is saved before it, with its report, so that nothing is lost if the process dies while it validates.
+
     Raises:
-        TrainingError: A loss or gradient is not finite.
+        TrainingError: A loss or gradient is not finite, or the run folder cannot be written.
         Interrupted: The process was asked to stop, and a checkpoint is saved.
     """
     optimizer = build_optimizer(model, settings)
@@ -120,27 +122,37 @@ def fit(
     first, tokens, seconds = 1, 0, 0.0
     if start is not None:
         restore(start, model, optimizer, generator)
-        first, tokens, seconds = start.step + 1, start.counters["tokens"], start.counters["seconds"]
+        first, tokens, seconds = start.step + 1, start.tokens, start.seconds
 
-    def save(step: int) -> Path:
-        state = capture(model, optimizer, generator, step=step, counters={"tokens": tokens, "seconds": seconds})
-        return checkpoints.save(state, run.checkpoints)
+    def save(step: int, report: Report | None) -> None:
+        run.save(capture(model, optimizer, generator, step=step, tokens=tokens, seconds=seconds, report=report))
+
+    def validated(step: int, report: Report) -> Validation:
+        sizes = {"batch_size": settings.batch_size, "seq_len": settings.seq_len}
+        held_out = validate(model, data, objective, **sizes, batches=report.batches)
+        display.validated(step, held_out)
+        run.append({**report.line, **held_out.line()})
+        return held_out
 
     model.train()
     pace = Pace()
     with display, stop_requests(display.note) as stop:
+        if start is not None and report is not None:
+            held_out, loss = validated(start.step, report), report.line["loss"]
+            run.seal()
         for step in range(first, settings.steps + 1):
             began = time.perf_counter()
             rate = learning_rate(settings, step)
-            batches = [
-                objective.draw(data, batch_size=settings.batch_size, seq_len=settings.seq_len, generator=generator)
-                for _ in range(settings.grad_accum)
-            ]
-            measured = update(model, optimizer, batches, settings, rate=rate)
+            with enough_memory(settings):
+                batches = [
+                    objective.draw(data, batch_size=settings.batch_size, seq_len=settings.seq_len, generator=generator)
+                    for _ in range(settings.grad_accum)
+                ]
+                measured = update(model, optimizer, batches, settings, rate=rate)
             if not measured.gradient_norm < float("inf"):
                 raise not_a_number(measured, step, rate, run)
             elapsed = time.perf_counter() - began
-            tokens, seconds = tokens + measured.tokens, seconds + elapsed
+            tokens, seconds, loss = tokens + measured.tokens, seconds + elapsed, measured.loss
             pace.add(measured.tokens, elapsed)
 
             last = step == settings.steps
@@ -151,21 +163,22 @@ def fit(
             display.step(moment, logged=logged)
             line = {"step": step, **measured.line(), "learning_rate": rate, "tokens": tokens, "seconds": round(seconds, 3)}
             line["tokens_per_second"] = round(pace.tokens_per_second, 1)
+            saving = last or stop.made or every(settings.save_every, step)
             if validating:
-                limit = 0 if last else settings.validation_batches
-                held_out = validate(
-                    model, data, objective, batch_size=settings.batch_size, seq_len=settings.seq_len, batches=limit
-                )
-                display.validated(step, held_out)
-                line |= held_out.line()
-            if logged:
-                metrics.append(run.metrics, line)
-            if last or stop.made or every(settings.save_every, step):
-                save(step)
+                report = Report(line, 0 if last else settings.validation_batches)
+                if saving:
+                    save(step, report)
+                held_out = validated(step, report)
+                if saving:
+                    run.seal()
+            elif logged:
+                run.append(line)
+            if not (saving and validating) and (saving or stop.made):  # the request may have come during the validation
+                save(step, None)
             if stop.made and not last:
-                display.note(f"saved step {step}; to continue: {run.resume_command}")
+                display.note(f"saved step {step}; to continue: {run.folder.resume_command}")
                 raise Interrupted
-    return Result(run.path, task_of(model) or "", settings.steps, measured.loss, held_out, seconds)
+    return Result(run.folder.path, task_of(model) or "", settings.steps, loss, held_out, seconds)
 
 
 def build_optimizer(model: nn.Module, settings: TrainSettings) -> Optimizer:
@@ -205,11 +218,28 @@ def every(interval: int, step: int) -> bool:
     return interval > 0 and step % interval == 0
 
 
-def not_a_number(measured: TrainStep, step: int, rate: float, run: RunFolder) -> TrainingError:
+@contextmanager
+def enough_memory(settings: TrainSettings) -> Iterator[None]:
+    """Turn a lack of memory into an error that a user can fix.
+
+    Raises:
+        TrainingError: The memory of the machine or of the device does not suffice.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error):
+            raise TrainingError(
+                f"there is not enough memory for batches of {settings.batch_size} sequences of {settings.seq_len} tokens",
+                hint="lower --batch-size or --seq-len; --grad-accum makes up for a smaller batch",
+            ) from None
+        raise
+
+
+def not_a_number(measured: TrainStep, step: int, rate: float, run: RunWriter) -> TrainingError:
     """Return the error of a run that diverged; the weights are those before the step."""
-    saved = checkpoints.finished(run.checkpoints)
     what = "gradient" if abs(measured.loss) < float("inf") else f"loss ({measured.loss})"
-    kept = f"the last good checkpoint is {saved[-1]}" if saved else "no checkpoint has been saved yet"
+    kept = "no checkpoint has been saved yet" if run.last is None else f"the last good checkpoint is {run.last}"
     return TrainingError(
         f"the {what} is not finite at step {step}, with a learning rate of {rate:.2g}; {kept}",
         hint="lower the learning rate, lengthen the warm-up, or clip the gradients",

@@ -1,8 +1,7 @@
-"""The hyperparameters of training, their ranges, and their file."""
+"""The hyperparameters of training, and their ranges."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -62,10 +61,11 @@ class TrainSettings:
     """Steps between checkpoints; 0 saves only at the end."""
 
     def __post_init__(self) -> None:
-        if self.optimizer not in OPTIMIZERS:
+        if self.optimizer not in [*OPTIMIZERS]:
             raise TrainingError(f"`optimizer` is {self.optimizer}; it must be {' or '.join(OPTIMIZERS)}")
         for field in fields(self):
             if field.name != "optimizer":
+                check_type(field.name, getattr(self, field.name), whole=isinstance(field.default, int))
                 check_range(field.name, getattr(self, field.name))
 
 
@@ -73,8 +73,21 @@ AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_e
 ABOVE_ZERO = frozenset({"learning_rate", "eps"})
 BELOW_ONE = frozenset({"beta1", "beta2", "label_smoothing"})
 
+MAX_DATA_BYTES = 1 << 30
+"""The largest text that is read unless another limit is given: in memory it takes up to ten times as much."""
+LARGEST = 2**63 - 1
+"""The largest whole number that torch takes."""
+
 CHANGEABLE = frozenset({"steps", "log_every", "validate_every", "validation_batches", "save_every"})
 """Settings that may change when a run is resumed: they affect its length and its reports, not its weights along the way."""
+
+
+def check_type(name: str, value: object, *, whole: bool) -> None:
+    """Raise `TrainingError` if a setting is not a number, or not a whole one where that is needed."""
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+        raise TrainingError(f"`{name}` is {value!r:.40}; it must be {'a whole number' if whole else 'a number'}")
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise TrainingError(f"`{name}` is larger than {LARGEST:,}")
 
 
 def check_range(name: str, value: float) -> None:
@@ -91,18 +104,27 @@ def check_range(name: str, value: float) -> None:
         raise TrainingError(f"`{name}` is {value}; it must be a finite number, at least 0")
 
 
-def save_settings(settings: TrainSettings, path: Path) -> None:
-    """Write the settings as JSON."""
-    path.write_text(json.dumps(asdict(settings), indent=2) + "\n", encoding="utf-8")
+def settings_from_json(values: object, path: Path) -> TrainSettings:
+    """Return the settings of a file.
 
+    Args:
+        values: The content of the file.
+        path: The file, for errors.
 
-def load_settings(path: Path) -> TrainSettings:
-    """Read the settings that `save_settings` wrote."""
-    values = json.loads(path.read_text(encoding="utf-8"))
-    unknown = sorted(set(values) - {field.name for field in fields(TrainSettings)})
-    if unknown:
-        raise TrainingError(f"{path.name} has a setting `{unknown[0]}` that this version does not support")
-    return TrainSettings(**values)
+    Raises:
+        TrainingError: The file has another form, or a setting is missing, unknown or out of range.
+    """
+    if not isinstance(values, dict):
+        raise TrainingError(f"{path} does not contain settings")
+    known = {field.name for field in fields(TrainSettings)}
+    if unknown := sorted(values.keys() - known):
+        raise TrainingError(f"{path} has a setting `{unknown[0]}` that this version does not support")
+    if missing := sorted(known - values.keys()):
+        raise TrainingError(f"{path} lacks the setting `{missing[0]}`")
+    try:
+        return TrainSettings(**values)
+    except TrainingError as error:
+        raise TrainingError(f"{path}: {error}") from None
 
 
 def fixed_changes(old: TrainSettings, new: TrainSettings) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
@@ -47,7 +49,7 @@ class Validation:
 def validate(
     model: nn.Module, data: TextData, objective: Objective, *, batch_size: int, seq_len: int, batches: int = 0
 ) -> Validation:
-    """Return the losses on the held-out text, in evaluation mode.
+    """Return the losses on the held-out text, in evaluation mode; the model's states and random numbers are as before.
 
     Args:
         model: A compiled recipe.
@@ -69,18 +71,34 @@ def validate(
     """
     device, task = device_of(model), task_of(model) or ""
     nats, tokens = 0.0, 0
-    training = model.training
-    model.eval()
-    for part in islice(objective.held_out(data, batch_size=batch_size, seq_len=seq_len), batches or None):
-        with autocast(device):
-            mean = loss(model, on_device(part, device)).by_name[task]
-        count = int(target_count(part, task))
-        nats += float(mean) * count
-        tokens += count
-    model.train(training)
+    with unchanged(model):
+        for part in islice(objective.held_out(data, batch_size=batch_size, seq_len=seq_len), batches or None):
+            with autocast(device):
+                mean = loss(model, on_device(part, device)).by_name[task]
+            count = int(target_count(part, task))
+            nats += float(mean) * count
+            tokens += count
     per_token = nats / tokens
     targets = objective.whole(data)
     if targets is None:
         return Validation(per_token, None, None, tokens)
     whole = per_token * targets  # if only some batches are read, an estimate
     return Validation(per_token, whole / data.characters, whole / data.bytes, tokens)
+
+
+@contextmanager
+def unchanged(model: nn.Module) -> Iterator[None]:
+    """Put a model into evaluation mode, and afterward restore its mode, its buffers and the random generators.
+
+    A run that is resumed before a validation, which draws and updates the same again, then equals one that was not interrupted.
+    """
+    training, device = model.training, device_of(model)
+    kept = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    model.eval()
+    try:
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            yield
+    finally:
+        for name, buffer in model.named_buffers():
+            buffer.copy_(kept[name])
+        model.train(training)

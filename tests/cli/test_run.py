@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -146,6 +147,57 @@ def test_a_wrong_recipe_is_not_trained(arco: Arco, text: Path) -> None:
     assert (done.code, done.out) == (1, "")
     assert "error[indivisible]" in done.err
     assert not Path("runs").exists()
+
+
+ENDLESS = "/dev/zero"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no device that never ends")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--steps", 0), "`steps` is 0; it must be at least 1"),
+        (("--learning-rate", "nan"), "`learning_rate` is nan"),
+        (("--device", "nonsense"), "the device nonsense cannot be used"),
+        (("--tokenizer", "bytes", "--vocab-size", 300), "--vocab-size only works with --tokenizer bpe"),
+        (("--run", "taken.txt/run"), "taken.txt/run cannot be a run folder"),
+        (("--run", "old"), "old is a run folder already"),
+        (("--checkpoint", "step-000500"), "--checkpoint only works with --resume"),
+        ((), "cannot read /dev/zero: it is a device"),
+    ],
+)
+def test_device_folder_and_settings_are_judged_before_the_text_is_read(arco: Arco, words: tuple[object, ...], says: str) -> None:
+    """Which may take long; nothing is left behind."""
+    Path("taken.txt").touch()
+    Path("old").mkdir()
+    Path("old", "settings.json").touch()
+    before = sorted(Path().rglob("*"))
+    done = arco("train", "gpt_mini", *SMALL, "--data", ENDLESS, *words)
+    assert (done.code, done.out) == (2, "")
+    assert says in done.err and len(done.err.splitlines()) <= 2
+    assert sorted(Path().rglob("*")) == before
+
+
+@pytest.mark.skipif(os.name == "nt" or not hasattr(os, "geteuid"), reason="folders are protected otherwise there")
+def test_a_read_only_folder_is_told_before_the_text_is_read(arco: Arco, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the system tells it, also for a folder that would have to be made."""
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # everything may be written by who runs tests as root
+    done = arco("train", "gpt_mini", *SMALL, "--data", ENDLESS, "--run", "new/run")
+    assert done.err.startswith(f"arco: new/run cannot be written: {Path.cwd()} is read-only\n")
+
+
+def test_a_run_goes_back_to_a_checkpoint_that_is_named(arco: Arco, text: Path) -> None:
+    """As the error about a damaged one tells to type; the numbers after it are the same again."""
+    assert arco("train", "gpt_mini", *SMALL, "--data", text, *QUICK, "--save-every", 1).code == 0
+    run = RunFolder(Path("runs") / "gpt_mini")
+    weights = (run.checkpoints / "step-000003" / "model.safetensors").read_bytes()
+    (run.checkpoints / "step-000003" / "model.safetensors").write_bytes(weights[:-1])
+    done = arco("generate", run.path, "--device", "cpu")
+    command = f"{run.resume_command} --checkpoint step-000002"
+    assert done.code == 2 and done.err.endswith(f"\n  = the previous checkpoint is step-000002: {command}\n")
+    assert arco(*command.split()[1:], "--device", "cpu").code == 0
+    assert (run.checkpoints / "step-000003" / "model.safetensors").read_bytes() == weights
+    assert arco("generate", run.path, "--device", "cpu").code == 0
 
 
 @pytest.mark.slow

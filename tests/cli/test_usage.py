@@ -35,7 +35,7 @@ MISTAKES = [
     (
         "train --resume r --tokenizer bytes",
         "arco train: a resumed run keeps its recipe and its settings",
-        "only --steps, --data, --device and --blocks can be combined with --resume",
+        "only --steps, --data, --max-data-bytes, --checkpoint, --device and --blocks can be combined with --resume",
     ),
     ("generate r --tokens 3", "arco generate: unknown option --tokens", "did you mean --max-new-tokens?"),
     ("generate r --beams 3", "arco generate: unknown option --beams", "did you mean --num-beams?"),
@@ -58,7 +58,7 @@ MISTAKES = [
     (
         "train --resume r --batch-size 3",
         "arco train: a resumed run keeps its recipe and its settings",
-        "only --steps, --data, --device and --blocks can be combined with --resume",
+        "only --steps, --data, --max-data-bytes, --checkpoint, --device and --blocks can be combined with --resume",
     ),
 ]
 
@@ -77,12 +77,12 @@ def test_missing_files_are_named(arco: Arco) -> None:
     assert arco("generate", "no_run") == (
         2,
         "",
-        "arco: no_run is not a run folder: there is no recipe.yaml\n  = `arco train` writes run folders\n",
+        "arco: no_run is not a run folder: there is no manifest.json\n  = `arco train` writes run folders\n",
     )
     assert arco("train", "--resume", "no_run") == (
         2,
         "",
-        "arco: no_run is not a run folder: there is no recipe.yaml\n  = `arco train` writes run folders\n",
+        "arco: no_run is not a run folder: there is no manifest.json\n  = `arco train` writes run folders\n",
     )
 
 

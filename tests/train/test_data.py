@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +14,7 @@ from torch import nn
 
 from composer.train import ByteTokenizer, TrainingError, characters_of, objective_of, read_text, split, tokenize, validate
 from composer.train.data.text import check_length, draw_batch, held_out_batches
+from composer.train.settings import MAX_DATA_BYTES
 
 
 @pytest.mark.parametrize(
@@ -32,6 +35,44 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
     for path in (tmp_path / "absent.txt", tmp_path):
         with pytest.raises(TrainingError, match="cannot read"):
             read_text(path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are neither devices nor pipes in folders")
+def test_what_is_not_a_file_is_not_waited_for(tmp_path):
+    """A device that never ends, and a pipe that nobody writes."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TrainingError, match=r"cannot read .*pipe: it is a pipe") as error:
+        read_text(tmp_path / "pipe")
+    assert "write its content to a file" in error.value.hint
+    for device in ("/dev/zero", "/dev/null"):
+        with pytest.raises(TrainingError, match=f"cannot read {device}: it is a device"):
+            read_text(device)
+    (tmp_path / "link").symlink_to("/dev/zero")
+    with pytest.raises(TrainingError, match="it is a device"):
+        read_text(tmp_path / "link")
+
+
+def test_a_text_has_a_largest_size(tmp_path):
+    """Which the message names, and the hint how to raise; a text of just that size is read."""
+    path = tmp_path / "large.txt"
+    with path.open("wb") as file:
+        file.truncate(MAX_DATA_BYTES + 1)
+    with pytest.raises(TrainingError, match=r"large.txt has more than 1,073,741,824 bytes") as error:
+        read_text(path)
+    assert "--max-data-bytes" in error.value.hint
+    path.write_bytes(b"0123456789")
+    assert read_text(path, max_bytes=10) == "0123456789"
+    with pytest.raises(TrainingError, match="has more than 9 bytes"):
+        read_text(path, max_bytes=9)
+
+
+@pytest.mark.parametrize("name", ["gzip", "bz2", "lzma"])
+def test_a_compressed_text_is_told(tmp_path, name):
+    """By what it is compressed with, and what to do."""
+    (tmp_path / "text.gz").write_bytes(import_module(name).compress(b"to be or not to be"))
+    with pytest.raises(TrainingError, match=r"text.gz is compressed with \w+$") as error:
+        read_text(tmp_path / "text.gz")
+    assert error.value.hint == "decompress it first"
 
 
 def test_a_byte_order_mark_is_no_text(tmp_path):
@@ -83,6 +124,30 @@ class Uniform(nn.Module):
 
     def forward(self, tokens):
         return SimpleNamespace(logits=self.scores.expand(*tokens.shape, -1), losses={})
+
+
+class Restless(Uniform):
+    """Counts its calls in a buffer, also in evaluation, and draws a random number in each."""
+
+    def __init__(self, vocab):
+        super().__init__(vocab)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, tokens):
+        self.calls += 1
+        noise = torch.rand(tokens.shape[-1], 1)
+        return SimpleNamespace(logits=self.scores.expand(*tokens.shape, -1) * (1 + noise) + self.calls, losses={})
+
+
+def test_a_validation_leaves_a_model_and_the_random_numbers_as_they_were(data, tokenizer):
+    """So that it gives the same again, and the steps after it are those of a run that was interrupted in it."""
+    model, seen = Restless(tokenizer.size).train(), []
+    torch.manual_seed(4)
+    state = torch.get_rng_state()
+    for _ in range(2):
+        seen.append(validate(model, data, objective_of("causal_lm", tokenizer), batch_size=3, seq_len=8))
+        assert torch.equal(torch.get_rng_state(), state) and model.calls == 0 and model.training
+    assert seen[0] == seen[1]
 
 
 def test_losses_per_character_and_per_byte_compare_across_tokenizers(tmp_path):

@@ -24,7 +24,7 @@ from composer.train import (
     train,
     validate,
 )
-from composer.train.run import checkpoint as checkpoints
+from composer.train.run.reader import read_run
 
 TEXT = "the cat sat on the mat and the dog lay on the log. " * 30
 TINY = {"d_model": 32, "n_layers": 1, "n_heads": 2, "hidden": 48, "dropout": 0}
@@ -159,10 +159,9 @@ def test_models_learn_stop_and_go_on(task, recipe, text, context, tmp_path, quie
     assert whole.validation.per_token < before.per_token
     assert (whole.validation.per_character is None) == (task != "seq2seq_lm")
 
-    latest = tmp_path / "whole" / "checkpoints" / "step-000012"
-    saved = checkpoints.load(latest).model
+    saved = read_run(tmp_path / "whole").checkpoint("step-000012").model
     resume(tmp_path / "whole", build=lambda _: loaded.compile(seed=5), checkpoint="step-000008", show=quiet())
-    again = checkpoints.load(latest).model
+    again = read_run(tmp_path / "whole").checkpoint("step-000012").model
     assert all(torch.equal(again[name], saved[name]) for name in saved)
 
 

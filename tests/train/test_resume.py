@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import signal
 import threading
@@ -12,8 +13,9 @@ import torch
 import composer
 from composer.train import Interrupted, RunFolder, TrainingError, resume, train
 from composer.train.interrupt import stop_requests
-from composer.train.run import checkpoint as checkpoints
-from composer.train.run.folder import rebuilt
+from composer.train.run.manifest import Manifest, Seal
+from composer.train.run.reader import SavedRun, read_run
+from composer.train.run.trained import rebuilt
 
 RECIPE = "composer: 1\nname: small\ntask: causal_lm\n"
 TIMES = ("seconds", "tokens_per_second")
@@ -27,7 +29,8 @@ def metrics(path):
 
 def weights(path):
     """Return the latest checkpoint's tensors: the model's and the optimizer's, and the random states."""
-    saved = checkpoints.load(checkpoints.latest(RunFolder(path).checkpoints))
+    run = read_run(path)
+    saved = run.checkpoint(run.name(None))
     return {**saved.model, **saved.optimizer, **saved.random}
 
 
@@ -134,7 +137,7 @@ def test_a_text_that_moved_is_found_again(uninterrupted, build, quiet, data, tmp
 
 def test_a_folder_without_a_run_is_refused(tmp_path, build, quiet):
     """It says what is not there."""
-    with pytest.raises(TrainingError, match=r"is not a run folder: there is no recipe.yaml"):
+    with pytest.raises(TrainingError, match=r"is not a run folder: there is no manifest.json"):
         resume(tmp_path, build=build, show=quiet())
 
 
@@ -169,10 +172,11 @@ def test_a_run_outside_the_main_thread_hears_no_signals():
 def test_a_run_without_its_own_blocks_names_its_recipe(tmp_path):
     """And what the blocks are given by."""
     text = 'recipe: own\ninputs: {x: "float[batch, time, 8]"}\ngraph:\n  a: {type: zigzag_of_mine}\n'
-    run = RunFolder(tmp_path)
-    run.recipe.write_text(text, encoding="utf-8")
+    folder = RunFolder(tmp_path)
+    folder.recipe.write_bytes(text.encode())
+    run = SavedRun(folder, Manifest(files={"recipe.yaml": Seal(len(text), hashlib.sha256(text.encode()).hexdigest())}))
     with pytest.raises(composer.RecipeError) as error:
         rebuilt(run, lambda recipe: composer.load(recipe).compile(device="meta"))
     (found,) = error.value.diagnostics
-    assert (found.code, found.span.source.name, found.span.line) == ("unknown-block", str(run.recipe), 4)
+    assert (found.code, found.span.source.name, found.span.line) == ("unknown-block", str(folder.recipe), 4)
     assert found.hint == "a block of your own needs its file: --blocks FILE.py"

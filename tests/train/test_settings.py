@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+from pathlib import Path
+
 import pytest
 
 from composer.train import TrainingError, TrainSettings
-from composer.train.settings import load_settings, save_settings
+from composer.train.settings import settings_from_json
+
+PATH = Path("run", "settings.json")
 
 
 @pytest.mark.parametrize(
@@ -22,15 +28,38 @@ def test_a_setting_out_of_range_is_named(name, value):
         TrainSettings(**{name: value})
 
 
-def test_settings_come_back_from_their_file(tmp_path):
+@pytest.mark.parametrize("value", ["3", None, True, 2.0, [3], 2**63], ids=repr)
+def test_a_setting_of_another_type_is_named(value):
+    """Such as one of a file that somebody has edited."""
+    with pytest.raises(TrainingError, match="`batch_size` is"):
+        TrainSettings(batch_size=value)
+    with pytest.raises(TrainingError, match="`optimizer` is"):
+        TrainSettings(optimizer=value)
+
+
+def test_settings_come_back_from_their_file():
     """Every field, to the last digit."""
     settings = TrainSettings(learning_rate=1 / 3, steps=7, max_grad_norm=0)
-    save_settings(settings, tmp_path / "settings.json")
-    assert load_settings(tmp_path / "settings.json") == settings
+    assert settings_from_json(json.loads(json.dumps(asdict(settings))), PATH) == settings
 
 
-def test_an_unknown_setting_in_a_file_is_not_skipped(tmp_path):
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sharpness": 1}, "a setting `sharpness` that this version does not support"),
+        ({"steps": None}, "lacks the setting `steps`"),
+        ({"steps": "many"}, "`steps` is 'many'; it must be a whole number"),
+    ],
+)
+def test_settings_in_a_file_are_neither_skipped_nor_guessed(change, message):
     """A file of a later version says so."""
-    (tmp_path / "settings.json").write_text('{"steps": 3, "sharpness": 1}', encoding="utf-8")
-    with pytest.raises(TrainingError, match="sharpness"):
-        load_settings(tmp_path / "settings.json")
+    values = {**asdict(TrainSettings()), **change}
+    values = {name: value for name, value in values.items() if value is not None}
+    with pytest.raises(TrainingError, match=rf"settings\.json.*{message}"):
+        settings_from_json(values, PATH)
+
+
+def test_settings_are_an_object():
+    """Neither a list nor a number."""
+    with pytest.raises(TrainingError, match=r"settings\.json does not contain settings"):
+        settings_from_json([3], PATH)

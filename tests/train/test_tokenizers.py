@@ -17,6 +17,7 @@ from composer.train import (
     text_as_it_comes,
     train_bpe,
 )
+from composer.train.data.tokenizer_files import PATTERNS
 from composer.train.data.tokenizers import stretches
 
 AWKWARD = "  Two spaces, a tab\t, naïve café — “quotes” 🦉🦉\r\n\n\n日本語 <|endoftext|> \\u0041 \x00 end "
@@ -82,11 +83,81 @@ def test_a_vocabulary_too_small_for_the_bytes_is_refused():
         train_bpe("text", size=255)
 
 
-def test_a_file_that_is_no_tokenizer_is_refused(tmp_path):
-    """Such as a number."""
-    (tmp_path / "tokenizer.json").write_text(json.dumps(3), encoding="utf-8")
-    with pytest.raises(TrainingError, match="is not a tokenizer"):
+WRONG = {
+    "number": "3",
+    "nothing": "",
+    "no JSON": '["a"',
+    "nested": "[" * 100_000,
+    "empty list": "[]",
+    "pairs of characters": '["a", "bc"]',
+    "one twice": '["a", "a"]',
+    "half a character": '["\\udc00"]',
+    "numbers": "[1, 2]",
+    "no marks": '{"text": "bytes", "marks": []}',
+    "an empty mark": '{"text": "bytes", "marks": [""]}',
+    "marks twice": '{"text": "bytes", "marks": ["<a>", "<a>"]}',
+    "marks in marks": '{"text": {"text": "bytes", "marks": ["<a>"]}, "marks": ["<b>"]}',
+    "no model": "{}",
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_file_that_is_no_tokenizer_is_refused(tmp_path, kind):
+    """Whatever else it is, in a line that names it."""
+    (tmp_path / "tokenizer.json").write_text(WRONG[kind], encoding="utf-8")
+    with pytest.raises(TrainingError, match=r"tokenizer.json is (not|empty)"):
         load_tokenizer(tmp_path / "tokenizer.json")
+
+
+def changed(**parts: object) -> dict[str, object]:
+    """Return the file of a small BPE tokenizer with other parts."""
+    return {**train_bpe("to be or not to be", size=260).to_json(), **parts}
+
+
+def splitting(pattern: str) -> dict[str, object]:
+    """Return a pre-tokenizer with a pattern of its own."""
+    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    levels = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    return {"type": "Sequence", "pretokenizers": [split, levels]}
+
+
+LOSSY = {
+    "truncation": {"truncation": {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}},
+    "normalizer": {"normalizer": {"type": "Lowercase"}},
+    "no decoder": {"decoder": None},
+    "another rule": {"pre_tokenizer": {"type": "Whitespace"}},
+    "a slow pattern": {"pre_tokenizer": splitting("(a+)+$")},
+    "a hidden pattern": {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [splitting("(a|aa)+$")]}},
+    "dropout": {"model": {**changed()["model"], "dropout": 0.5}},
+    "words": {"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}},
+    "no bytes": {"model": {**changed()["model"], "vocab": {"a": 0}, "merges": []}},
+    "a gap in the ids": {"model": {**changed()["model"], "vocab": {**changed()["model"]["vocab"], "zz": 99_999}}},
+}
+
+
+@pytest.mark.parametrize("kind", LOSSY)
+def test_a_tokenizer_that_changes_cuts_or_hangs_is_refused(tmp_path, kind):
+    """Other tokenizers of the library would give other text, or ids that no model has, or would take for ever."""
+    (tmp_path / "tokenizer.json").write_text(json.dumps(changed(**LOSSY[kind])), encoding="utf-8")
+    with pytest.raises(
+        TrainingError, match=r"tokenizer.json is not a (byte-level BPE )?tokenizer: |is not a byte-level BPE tokenizer"
+    ):
+        load_tokenizer(tmp_path / "tokenizer.json")
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_published_patterns_are_taken(tmp_path, pattern):
+    """With their sequences of rules, and a token that is put before each text, which is not text."""
+    template = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "Ġt", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+        "special_tokens": {"Ġt": {"id": "Ġt", "ids": [0], "tokens": ["Ġt"]}},
+    }
+    content = changed(pre_tokenizer=splitting(pattern), post_processor=template)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    tokenizer = load_tokenizer(tmp_path / "tokenizer.json")
+    assert tokenizer.decode(tokenizer.encode(AWKWARD)) == AWKWARD
 
 
 def test_stretches_are_whole_lines_that_make_up_the_text():

@@ -16,6 +16,8 @@ from torch import Tensor
 from composer.atomic_files import StrPath
 from composer.train.data.tokenizers import Tokenizer, stretches
 from composer.train.errors import TrainingError
+from composer.train.input_files import read_bytes
+from composer.train.settings import MAX_DATA_BYTES
 
 Ids: TypeAlias = "npt.NDArray[np.uint16] | npt.NDArray[np.uint32]"
 
@@ -40,14 +42,15 @@ class TextData:
     """Length of the held-out text in UTF-8 bytes."""
 
 
-def read_text(path: StrPath) -> str:
+def read_text(path: StrPath, *, max_bytes: int = MAX_DATA_BYTES) -> str:
     """Return the text of a file.
 
     Args:
-        path: The path of the file.
+        path: The path of the file, which is no pipe or device: a resumed run reads it again.
+        max_bytes: The largest size that is read.
 
     Raises:
-        TrainingError: There is no such file, or it is empty or not UTF-8.
+        TrainingError: There is no such file, or it is too large, empty or not UTF-8.
 
     Examples:
         >>> from pathlib import Path
@@ -56,10 +59,11 @@ def read_text(path: StrPath) -> str:
         >>> read_text("hamlet.txt")
         'to be'
     """
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise TrainingError(f"cannot read {path}: {(error.strerror or 'it is not a file').lower()}") from None
+    content = read_bytes(
+        Path(path),
+        limit=max_bytes,
+        hint="raise the limit with --max-data-bytes, in Python `max_bytes`, if there is memory for it",
+    )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -8,12 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from pathlib import Path
 from typing import Any, Protocol
 
 import tokenizers
 
-from composer.atomic_files import StrPath
 from composer.train.errors import TrainingError
 
 
@@ -108,7 +106,7 @@ class BPETokenizer:
         return self.pieces.get_vocab_size()
 
     def encode(self, text: str) -> list[int]:
-        return self.pieces.encode(text).ids
+        return self.pieces.encode(text, add_special_tokens=False).ids
 
     def decode(self, ids: Sequence[int]) -> str:
         return self.pieces.decode(list(ids), skip_special_tokens=False)
@@ -209,58 +207,6 @@ def stretches(text: str, length: int = 1 << 20) -> Iterator[str]:
         end = line_end + 1 if line_end >= 0 else len(text)
         yield text[start:end]
         start = end
-
-
-def save_tokenizer(tokenizer: Tokenizer, path: StrPath) -> None:
-    """Write a tokenizer to a JSON file, which `load_tokenizer` reads.
-
-    Args:
-        tokenizer: The tokenizer.
-        path: The file to write.
-
-    Examples:
-        >>> from composer.train import characters_of, load_tokenizer, save_tokenizer
-        >>> save_tokenizer(characters_of("banana"), "tokenizer.json")
-        >>> load_tokenizer("tokenizer.json").size
-        3
-    """
-    Path(path).write_text(json.dumps(tokenizer.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def load_tokenizer(path: StrPath) -> Tokenizer:
-    """Return the tokenizer of a file: one that `save_tokenizer` wrote, or a byte-level BPE of the `tokenizers` library.
-
-    Args:
-        path: The file to read.
-
-    Raises:
-        TrainingError: The file does not contain such a tokenizer.
-
-    Examples:
-        >>> from composer.train import ByteTokenizer, load_tokenizer, save_tokenizer
-        >>> save_tokenizer(ByteTokenizer(), "tokenizer.json")
-        >>> load_tokenizer("tokenizer.json")
-        ByteTokenizer(size=256)
-    """
-    tokenizer = from_json(json.loads(Path(path).read_text(encoding="utf-8")))
-    if tokenizer is None:
-        raise TrainingError(f"{path} is not a tokenizer")
-    return tokenizer
-
-
-def from_json(content: Any) -> Tokenizer | None:
-    """Return the tokenizer whose `to_json` returned this, or None if there is none."""
-    match content:
-        case "bytes":
-            return ByteTokenizer()
-        case list() as characters:
-            return CharacterTokenizer(tuple(characters))
-        case {"text": text, "marks": [*marks]}:
-            inner = from_json(text)
-            return None if inner is None else MarkedTokenizer(inner, tuple(marks))
-        case dict() as pieces:
-            return BPETokenizer(tokenizers.Tokenizer.from_str(json.dumps(pieces)))
-    return None
 
 
 def text_as_it_comes(tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from composer.train.run.checkpoint import Checkpoint
+from composer.train.errors import TrainingError
+from composer.train.run.checkpoint import Checkpoint, Report
+from composer.train.run.manifest import name_of
 
 
 def capture(
-    model: nn.Module, optimizer: Optimizer, generator: torch.Generator, *, step: int, counters: Mapping[str, Any]
+    model: nn.Module,
+    optimizer: Optimizer,
+    generator: torch.Generator,
+    *,
+    step: int,
+    tokens: int,
+    seconds: float,
+    report: Report | None,
 ) -> Checkpoint:
     """Return the state after `step` steps; its tensors are those of the objects, not copies."""
     moments = {
@@ -21,21 +29,64 @@ def capture(
         for name, parameter in model.named_parameters()
         for key, value in optimizer.state.get(parameter, {}).items()
     }
-    return Checkpoint(step, model.state_dict(), moments, random_states(generator), counters)
+    return Checkpoint(step, model.state_dict(), moments, random_states(generator), tokens, seconds, report)
 
 
 def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: Optimizer, generator: torch.Generator) -> None:
-    """Restore the state that `capture` returned, including the random generators."""
-    model.load_state_dict(dict(checkpoint.model))
+    """Restore the state that `capture` returned, including the random generators.
+
+    Raises:
+        TrainingError: The checkpoint is of another model.
+    """
+    load_weights(checkpoint, model)
     parameters = dict(model.named_parameters())
     for key, value in checkpoint.optimizer.items():
-        name, moment = key.rsplit("/", 1)
-        parameter = parameters[name]
-        optimizer.state[parameter][moment] = value.to(parameter.device)
-    generator.set_state(checkpoint.random["data"])
-    torch.set_rng_state(checkpoint.random["cpu"])
+        name, _, moment = key.rpartition("/")
+        if name not in parameters or value.shape not in ((), parameters[name].shape):
+            raise misfit(checkpoint, "optimizer", f"`{key}` belongs to no parameter")
+        optimizer.state[parameters[name]][moment] = value.to(parameters[name].device)
+    generators = {"data": generator.set_state, "cpu": torch.set_rng_state}
     if "cuda" in checkpoint.random and torch.cuda.is_available():
-        torch.cuda.set_rng_state(checkpoint.random["cuda"])
+        generators["cuda"] = torch.cuda.set_rng_state
+    for name, set_state in generators.items():
+        set_random_state(checkpoint, name, set_state)
+
+
+def load_weights(checkpoint: Checkpoint, model: nn.Module) -> None:
+    """Load the weights of a checkpoint.
+
+    Raises:
+        TrainingError: The checkpoint is of another model.
+    """
+    expected = model.state_dict()
+    for name in sorted(expected.keys() | checkpoint.model.keys()):
+        if name not in checkpoint.model:
+            raise misfit(checkpoint, "model", f"it lacks `{name}`")
+        if name not in expected:
+            raise misfit(checkpoint, "model", f"the model has no `{name}`")
+        here, there = (f"{tensor.dtype} {list(tensor.shape)}" for tensor in (checkpoint.model[name], expected[name]))
+        if here != there:
+            raise misfit(checkpoint, "model", f"`{name}` is {here}, in the model {there}")
+    model.load_state_dict(dict(checkpoint.model))
+
+
+def set_random_state(checkpoint: Checkpoint, name: str, set_state: Callable[[Tensor], object]) -> None:
+    """Restore the state of a random generator.
+
+    Raises:
+        TrainingError: There is none, or it is of another form.
+    """
+    if name not in checkpoint.random:
+        raise misfit(checkpoint, "random", f"it lacks `{name}`")
+    try:
+        set_state(checkpoint.random[name])
+    except (RuntimeError, TypeError):
+        raise misfit(checkpoint, "random", f"`{name}` is no state of a random generator") from None
+
+
+def misfit(checkpoint: Checkpoint, part: str, what: str) -> TrainingError:
+    """Return the error of a checkpoint that is not one of this model."""
+    return TrainingError(f"{part}.safetensors of {name_of(checkpoint.step)} does not fit the recipe: {what}")
 
 
 def random_states(generator: torch.Generator) -> dict[str, Tensor]:

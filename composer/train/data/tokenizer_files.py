@@ -1,0 +1,143 @@
+"""Files of tokenizers: those that this package writes, and byte-level BPE of the `tokenizers` library."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+
+from composer.atomic_files import StrPath, save
+from composer.train.data.tokenizers import BPETokenizer, ByteTokenizer, CharacterTokenizer, MarkedTokenizer, Tokenizer
+from composer.train.errors import TrainingError
+from composer.train.input_files import parse_json, read_bytes
+
+LIMIT = 1 << 28
+"""The largest size of the file of a tokenizer that is read, in bytes."""
+PATTERNS = (
+    # Llama 3
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    # Qwen 2
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+)
+"""The patterns by which a file may cut a text before its bytes are paired, besides that of GPT-2, which is built in."""
+
+
+def save_tokenizer(tokenizer: Tokenizer, path: StrPath) -> None:
+    """Write a tokenizer to a JSON file, which `load_tokenizer` reads.
+
+    Args:
+        tokenizer: The tokenizer.
+        path: The file to write.
+
+    Examples:
+        >>> from composer.train import characters_of, load_tokenizer, save_tokenizer
+        >>> save_tokenizer(characters_of("banana"), "tokenizer.json")
+        >>> load_tokenizer("tokenizer.json").size
+        3
+    """
+    save(Path(path), content_of(tokenizer))
+
+
+def content_of(tokenizer: Tokenizer) -> bytes:
+    """Return the content of the file of a tokenizer."""
+    return f"{json.dumps(tokenizer.to_json(), ensure_ascii=False)}\n".encode()
+
+
+def load_tokenizer(path: StrPath) -> Tokenizer:
+    """Return the tokenizer of a file: one that `save_tokenizer` wrote, or a byte-level BPE of the `tokenizers` library.
+
+    Args:
+        path: The file to read.
+
+    Raises:
+        TrainingError: The file cannot be read, has more than 256 MB, or does not contain such a tokenizer.
+
+    Examples:
+        >>> from composer.train import ByteTokenizer, load_tokenizer, save_tokenizer
+        >>> save_tokenizer(ByteTokenizer(), "tokenizer.json")
+        >>> load_tokenizer("tokenizer.json")
+        ByteTokenizer(size=256)
+    """
+    file = Path(path)
+    return tokenizer_from_json(parse_json(read_bytes(file, limit=LIMIT), file), file)
+
+
+def tokenizer_from_json(content: Any, path: Path) -> Tokenizer:
+    """Return the tokenizer whose `to_json` returned this.
+
+    Args:
+        content: The content of the file.
+        path: The file, for errors.
+
+    Raises:
+        TrainingError: It is not a tokenizer.
+    """
+    match content:
+        case {"text": text, "marks": [*marks]} if len(content) == 2:
+            if not marks or not all(isinstance(mark, str) and mark for mark in marks) or len({*marks}) < len(marks):
+                raise TrainingError(f"{path} is not a tokenizer: its marks are not different words")
+            return MarkedTokenizer(plain_from_json(text, path), tuple(marks))
+    return plain_from_json(content, path)
+
+
+def plain_from_json(content: Any, path: Path) -> Tokenizer:
+    """Return a tokenizer without marks.
+
+    Raises:
+        TrainingError: It is not one.
+    """
+    match content:
+        case "bytes":
+            return ByteTokenizer()
+        case [*characters]:
+            if not characters or not all(isinstance(one, str) and len(one) == 1 for one in characters):
+                raise TrainingError(f"{path} is not a tokenizer: its characters are not a list of single ones")
+            if any("\ud800" <= one <= "\udfff" for one in characters) or len({*characters}) < len(characters):
+                raise TrainingError(f"{path} is not a tokenizer: a character is there twice, or is half of one")
+            return CharacterTokenizer(tuple(characters))
+        case dict():
+            return BPETokenizer(byte_level(content, path))
+    raise TrainingError(f"{path} is not a tokenizer")
+
+
+def byte_level(content: dict[str, Any], path: Path) -> tokenizers.Tokenizer:
+    """Return a byte-level BPE of the `tokenizers` library, which has tokens for every text.
+
+    Patterns that cut a text are only taken as published: the library has no bound on the time that others take.
+
+    Raises:
+        TrainingError: It is another kind of tokenizer, or one that changes or cuts the text.
+    """
+    for key in ("truncation", "padding", "normalizer"):
+        if content.get(key) is not None:
+            raise TrainingError(f"{path} is not a byte-level BPE tokenizer: its {key} changes the text")
+    for piece in pieces_of(content.get("pre_tokenizer"), "pretokenizers"):
+        pattern = piece.get("pattern")
+        if piece.get("type") not in ("ByteLevel", "Split") or (pattern is not None and pattern.get("Regex") not in PATTERNS):
+            raise TrainingError(f"{path} is not a byte-level BPE tokenizer: it cuts the text by a rule that is not known here")
+    try:
+        made = tokenizers.Tokenizer.from_str(json.dumps(content))
+    except Exception as error:  # the library raises no narrower type
+        raise TrainingError(f"{path} is not a tokenizer: {str(error)[:200].lower()}") from None
+    vocabulary = made.get_vocab()
+    if not isinstance(made.model, tokenizers.models.BPE) or not isinstance(made.decoder, tokenizers.decoders.ByteLevel):
+        raise TrainingError(f"{path} is not a byte-level BPE tokenizer")
+    if made.model.dropout is not None:
+        raise TrainingError(f"{path} is not a byte-level BPE tokenizer: its dropout cuts the same text differently each time")
+    if not {*tokenizers.pre_tokenizers.ByteLevel.alphabet()} <= vocabulary.keys():
+        raise TrainingError(f"{path} is not a byte-level BPE tokenizer: bytes are missing in its vocabulary")
+    if {*vocabulary.values()} != {*range(len(vocabulary))}:
+        raise TrainingError(f"{path} is not a tokenizer: its ids are not 0 to {len(vocabulary) - 1:,}")
+    return made
+
+
+def pieces_of(part: Any, key: str) -> Iterator[dict[str, Any]]:
+    """Yield the pieces of a part of a tokenizer, which may be a sequence of some."""
+    if isinstance(part, dict) and part.get("type") == "Sequence" and isinstance(part.get(key), list):
+        for inner in part[key]:
+            yield from pieces_of(inner, key)
+    elif part is not None:
+        yield part if isinstance(part, dict) and isinstance(part.get("pattern", {}), dict) else {}

@@ -1,0 +1,120 @@
+"""Opening a trained model from its run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from composer.atomic_files import StrPath
+from composer.diagnostics import Diagnostic, RecipeError, Source
+from composer.language.tasks import TASKS
+from composer.train.data.objectives import learnable, objective_of
+from composer.train.data.tokenizers import Tokenizer
+from composer.train.device import device_of
+from composer.train.errors import TrainingError
+from composer.train.losses import task_of
+from composer.train.run.reader import SavedRun, read_run
+from composer.train.run.state import load_weights
+from composer.train.settings import TrainSettings
+
+Build = Callable[[str], nn.Module]
+"""A function that compiles the text of a recipe to a model on its device."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A trained model with its tokenizer and settings, opened from a run folder."""
+
+    model: nn.Module
+    tokenizer: Tokenizer
+    settings: TrainSettings
+    step: int
+
+
+def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained:
+    """Return the trained model of a run with its tokenizer and settings.
+
+    Every file that is read is compared with the manifest of the run first.
+
+    Args:
+        path: The run folder.
+        build: Compiles the text of the recipe; pass your own if the recipe uses blocks of yours.
+        checkpoint: The name of a checkpoint, such as `step-000500`; by default, the latest.
+
+    Raises:
+        TrainingError: The folder is not a run folder, there is no such checkpoint, or a file is missing or damaged.
+        RecipeError: The recipe does not compile, such as for lack of your own blocks.
+
+    Examples:
+        >>> import composer
+        >>> from composer.train import TrainSettings, characters_of, open_run, tokenize, train
+        >>> text = "to be or not to be\\n" * 20
+        >>> tokenizer = characters_of(text)
+        >>> recipe = composer.load("gpt_mini", {"vocab": tokenizer.size, "d_model": 16, "n_layers": 1})
+        >>> settings = TrainSettings(steps=1, batch_size=2, seq_len=8, log_every=100)
+        >>> data = tokenize(text, tokenizer, path="hamlet.txt")
+        >>> result = train(recipe.compile(seed=0), tokenizer, data, settings, "runs/hamlet", recipe=recipe.text)
+        step 1/1  loss …
+        validation at step 1: …
+        >>> open_run("runs/hamlet").tokenizer.decode([0, 1])
+        '\\n '
+    """
+    run = read_run(Path(path))
+    saved = run.checkpoint(run.name(checkpoint))
+    tokenizer, settings = run.tokenizer, run.settings
+    model = rebuilt(run, build or compiled)
+    load_weights(saved, model)
+    objective_of(learnable(task_of(model)), tokenizer)  # raises if the tokenizer lacks what the task needs
+    check_vocabulary(model, tokenizer)
+    return Trained(model.eval(), tokenizer, settings, saved.step)
+
+
+def rebuilt(run: SavedRun, build: Build) -> nn.Module:
+    """Return the model of the recipe in a run folder, with its initial weights.
+
+    Raises:
+        RecipeError: The recipe does not compile, such as for lack of the user's own blocks; mistakes are located in its file.
+    """
+    text = run.recipe
+    try:
+        return build(text)
+    except RecipeError as error:
+        file = Source(str(run.folder.recipe), text)
+        raise RecipeError([_located(each, file) for each in error.diagnostics]) from None
+
+
+def _located(found: Diagnostic, file: Source) -> Diagnostic:
+    """Return a diagnostic of a file's text as one of the file."""
+    span, labels = found.span, found.labels
+    if span.source.text == file.text:
+        span = replace(span, source=file)
+    moved = (
+        replace(each, span=replace(each.span, source=file)) if each.span.source.text == file.text else each for each in labels
+    )
+    return replace(found, span=span, labels=tuple(moved))
+
+
+def compiled(recipe: str) -> nn.Module:
+    """Compile the text of a recipe for the GPU if there is one, else for the CPU."""
+    from composer.recipe import load
+
+    return load(recipe).compile(device="cuda" if torch.cuda.is_available() else "cpu")
+
+
+@torch.no_grad()
+def check_vocabulary(model: nn.Module, tokenizer: Tokenizer) -> None:
+    """Raise `TrainingError` if the tokenizer has more tokens than the model."""
+    training = model.training
+    token = torch.zeros(1, 1, dtype=torch.int64, device=device_of(model))
+    given = dict.fromkeys(TASKS[learnable(task_of(model))].inputs, token)
+    known = model.eval()(**given).logits.shape[-1]
+    model.train(training)
+    if known < tokenizer.size:
+        raise TrainingError(
+            f"the model has a vocabulary of {known} tokens, the tokenizer one of {tokenizer.size}",
+            hint=f"set the recipe's vocabulary to {tokenizer.size}",
+        )
