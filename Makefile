@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NEEDS  := pyproject.toml constraints.txt
 
-.PHONY: demo plays fast test test-all check format-check lint contracts types format docs clean
+.PHONY: demo plays fast test test-all fuzz check format-check lint contracts types format docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/arco demo
@@ -25,6 +25,10 @@ test: $(VENV)/installed-dev
 
 test-all: $(VENV)/installed-dev
 	$(PYTEST) -m ""
+
+# Mutated recipes, until it is stopped: make fuzz FUZZ="--minutes 10 --seed 3". What fails is written to fuzz-finds.
+fuzz: $(VENV)/installed-dev
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 # One after the other, cheapest first, also under `make -j`.
 check:

@@ -30,7 +30,9 @@ def alone(block: TypedBlock, recipe: Recipe) -> Recipe | None:
     names = [name.rstrip("?") for name in type(block.part).outputs] or list(block.outputs)
     outputs = {name: f"{NODE}.{name}" for name in names}
     outputs |= {names[0]: NODE} if names else {}
-    return _sound({"recipe": "alone", "inputs": inputs, "graph": {NODE: block_on_inputs(block, _ports(block))}, "outputs": outputs}, recipe)
+    return _sound(
+        {"recipe": "alone", "inputs": inputs, "graph": {NODE: block_on_inputs(block, _ports(block))}, "outputs": outputs}, recipe
+    )
 
 
 def in_language_model(block: TypedBlock, recipe: Recipe) -> Recipe | None:
@@ -38,19 +40,24 @@ def in_language_model(block: TypedBlock, recipe: Recipe) -> Recipe | None:
     one axis, or gives none, or where the recipe has errors.
     """
     axes = AxisNames()
-    (stream, type_), *others = [*_inputs(block)] or [("", None)]
+    inputs = [*_inputs(block)]
     given = next(iter(block.outputs.values()), None)
-    if not (type_ and _is_stream(type_) and isinstance(given, TensorType) and _is_stream(given)):
+    if not inputs:
+        return None
+    (stream, type_), *others = inputs
+    if not (_is_stream(type_) and isinstance(given, TensorType) and _is_stream(given)):
         return None
     if given.sizes[:2] != type_.sizes[:2]:
         return None
     axes.names[type_.sizes[0]], axes.names[type_.sizes[1]] = "batch", "time"
-    node = block_on_inputs(block, {port: ["embed" if name == stream else name for name in names] for port, names in _ports(block).items()})
+    node = block_on_inputs(
+        block, {port: ["embed" if name == stream else name for name in names] for port, names in _ports(block).items()}
+    )
     embed = {"type": "embedding", "vocab": str(VOCAB), "dim": str(type_.sizes[2]), "in": "tokens"}
-    head = {"type": "linear", "out": str(VOCAB), "in": NODE}
-    inputs = {"tokens": "int[batch, time]", **{name: axes.written(other) for name, other in others}}
-    return _sound({"recipe": "alone", "task": "causal_lm", "inputs": inputs, "graph": {"embed": embed, NODE: node, "head": head},
-                   "outputs": {"logits": "head"}}, recipe)  # fmt: skip
+    graph = {"embed": embed, NODE: node, "head": {"type": "linear", "out": str(VOCAB), "in": NODE}}
+    given_inputs = {"tokens": "int[batch, time]", **{name: axes.written(other) for name, other in others}}
+    outputs = {"logits": "head"}
+    return _sound({"recipe": "alone", "task": "causal_lm", "inputs": given_inputs, "graph": graph, "outputs": outputs}, recipe)
 
 
 def _is_stream(type_: TensorType) -> bool:
@@ -95,4 +102,3 @@ class AxisNames:
             return str(size)
         plain = str(size) if str(size).isidentifier() and str(size) not in self.names.values() else ""
         return self.names.setdefault(size, plain or f"length_{len(self.names)}")
-

@@ -14,7 +14,7 @@ from composer.verify.subject import ROUNDING, Broken, Subject, difference, execu
 
 DTYPES = {"float": torch.float64, "int": torch.int64, "bool": torch.bool}
 SMALL_STEP, LARGE_STEP = 1e-4, 1.0
-"""Standard deviations of what is added to a parameter: one along which a function is straight, and one that shows any influence."""
+"""Standard deviations of what is added to a parameter: along one a function is straight, the other shows any influence."""
 INFLUENCE = 1e-6
 """Relative change of the outputs for each unit of a step that counts as an influence."""
 
@@ -32,7 +32,9 @@ def types_are_declared(subject: Subject) -> Iterator[Broken]:
             expected = shape_of(type_, how.lengths)
             if tuple(value.shape) != expected:
                 lengths = ", ".join(f"{axis} {length}" for axis, length in how.lengths.items())
-                yield Broken("types", f"`{name}` has the shape {list(value.shape)} and is declared {type_}, {list(expected)} for {lengths}")
+                yield Broken(
+                    "types", f"`{name}` has the shape {list(value.shape)} and is declared {type_}, {list(expected)} for {lengths}"
+                )
             if value.dtype != DTYPES[type_.dtype] and not (type_.dtype == "float" and value.dtype.is_floating_point):
                 yield Broken("types", f"`{name}` has the dtype {str(value.dtype)[6:]} and is declared {type_.dtype}")
 
@@ -109,7 +111,9 @@ def rows_are_apart(subject: Subject) -> Iterator[Broken]:
         wrong = [(name, by) for name, by in found if by > ROUNDING]
         if not wrong:
             return
-    yield from (Broken("rows", f"`{name}` of row 0 changes by {by:.2g} when another row of the batch changes") for name, by in wrong)
+    yield from (
+        Broken("rows", f"`{name}` of row 0 changes by {by:.2g} when another row of the batch changes") for name, by in wrong
+    )
 
 
 @torch.no_grad()

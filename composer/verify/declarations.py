@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -67,6 +67,8 @@ class DeclarationTest:
     """The attribute or method of the block that is not true if the test fails."""
     hint: str
     """What to do then."""
+    says: str
+    """What must be true, in plain words."""
 
 
 def of_subject(property: Callable[[Subject], Iterator[Broken]]) -> Callable[[BlockAlone], Iterator[Broken]]:
@@ -89,20 +91,29 @@ def positions_are_apart(alone: BlockAlone) -> Iterator[Broken]:
             continue
         for place in range(how.lengths[str(axis)]):
             changed = {name: _at(value, other[name], subject.program.inputs[name], axis, place) for name, value in given.items()}
-            after = subject.outputs(changed)
-            for (_, name), type_ in zip(subject.module.outputs, subject.program.root.outputs.values(), strict=True):
-                if not isinstance(type_, TensorType) or axis not in type_.sizes or name not in after:
-                    continue
-                where = type_.sizes.index(axis)
-                seen = [
-                    index for index in range(before[name].shape[where])
-                    if index != place and (index < place or not alone.looks_back)
-                    and difference(before[name].select(where, index), after[name].select(where, index)) > ROUNDING
-                ]  # fmt: skip
-                if seen:
-                    by = difference(before[name].select(where, seen[0]), after[name].select(where, seen[0]))
-                    yield Broken("positions", f"`{name}` at position {seen[0]} along `{axis}` changes by {by:.2g} when position {place} of the input does")
-                    return
+            for name, index, by in _changes(alone, axis, place, before, subject.outputs(changed)):
+                message = (
+                    f"`{name}` at position {index} along `{axis}` changes by {by:.2g} when position {place} of the input does"
+                )
+                yield Broken("positions", message)
+                return
+
+
+def _changes(
+    alone: BlockAlone, axis: Dim, place: int, before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]
+) -> Iterator[tuple[str, int, float]]:
+    """Yield the outputs that differ at another place along an axis than the one that was changed."""
+    subject = alone.subject
+    for (_, name), type_ in zip(subject.module.outputs, subject.program.root.outputs.values(), strict=True):
+        if not isinstance(type_, TensorType) or axis not in type_.sizes:
+            continue
+        where = type_.sizes.index(axis)
+        for index in range(before[name].shape[where]):
+            if index == place or (index > place and alone.looks_back):
+                continue
+            by = difference(before[name].select(where, index), after[name].select(where, index))
+            if by > ROUNDING:
+                yield name, index, by
 
 
 def _axes(subject: Subject) -> list[Dim]:
@@ -186,8 +197,7 @@ def flops_are_declared(alone: BlockAlone) -> Iterator[Broken]:
 def weights_are_used(alone: BlockAlone) -> Iterator[Broken]:
     """Every declared parameter has an influence on an output."""
     for name in without_influence(alone.subject):
-        short = name.removeprefix("block.")
-        yield Broken("unused", f"`{short}` is declared, and no output depends on it")
+        yield Broken("unused", f"`{name}` is declared, and no output depends on it")
 
 
 def continues(alone: BlockAlone) -> Iterator[Broken]:
@@ -203,21 +213,85 @@ def looks_back_only(alone: BlockAlone) -> Iterator[Broken]:
 
 
 TESTS = (
-    DeclarationTest("types", of_subject(types_are_declared), "outputs", "declare in `outputs` or `output_types` what `forward` returns"),
-    DeclarationTest("parameters", of_subject(parameters_are_declared), "weights", "declare in `weights` what the module has"),
-    DeclarationTest("unused", weights_are_used, "weights", "use it in `forward`, or declare it only if it is used"),
-    DeclarationTest("gradients", of_subject(gradients_reach), "forward", "`forward` must not detach what depends on it: no `.data`, `.detach()` or `no_grad`"),
-    DeclarationTest("repeatable", of_subject(calls_repeat), "forward", "keep nothing on `self`: what lives from call to call is declared in `buffers`, `cache_slots` or `carry`"),
-    DeclarationTest("training", of_subject(training_repeats), "forward", "draw random numbers from torch's own generator"),
-    DeclarationTest("rows", of_subject(rows_are_apart), "forward", "the first axis is the batch: `forward` must not compute across it"),
-    DeclarationTest("batch", rows_in_training, "batch_dependent", "set `batch_dependent = True`"),
-    DeclarationTest("positions", positions_are_apart, "mixed_axes", "return the axis from `mixed_axes`; if it only looks back, declare a `carry` or `cache_slots`"),
-    DeclarationTest("padding", padding_is_left_out, "inputs", "leave out the positions where `valid` is false, or drop the port"),
-    DeclarationTest("shapes", shapes_alone_are_read, "shape_only_inputs", "take it off `shape_only_inputs`"),
-    DeclarationTest("flops", flops_are_declared, "cost", "return from `cost` what `forward` computes"),
-    DeclarationTest("causal", looks_back_only, "mixed_axes", "return the axis from `mixed_axes`, or look back only"),
-    DeclarationTest("cached", continues, "cache_slots", "declare in `cache_slots` what later tokens need, and read it with `append_to_cache`"),
-    DeclarationTest("state", of_subject(state_is_whole), "buffers", "declare in `weights` or `buffers` what the model must save"),
-    DeclarationTest("export", of_subject(exported_is_equal), "forward", "use only what can be copied into a file: functions, classes and constants of modules"),
-)
-"""The tests in the order in which they are tried; once a test fails, those after it are tried too, unless nothing runs."""
+    DeclarationTest(
+        "types", of_subject(types_are_declared), "outputs",
+        "declare in `outputs` or `output_types` what `forward` returns",
+        "every output has the declared shape and dtype",
+    ),
+    DeclarationTest(
+        "parameters", of_subject(parameters_are_declared), "weights",
+        "declare in `weights` what the module has",
+        "the module has exactly the declared parameters",
+    ),
+    DeclarationTest(
+        "unused", weights_are_used, "weights",
+        "use it in `forward`, or declare it only if it is used",
+        "some output depends on each declared parameter",
+    ),
+    DeclarationTest(
+        "gradients", of_subject(gradients_reach), "forward",
+        "`forward` must not detach what depends on it: no `.data`, `.detach()` or `no_grad`",
+        "a gradient reaches each parameter on which an output depends",
+    ),
+    DeclarationTest(
+        "repeatable", of_subject(calls_repeat), "forward",
+        "keep nothing on `self`: what lives from call to call is declared in `buffers`, `cache_slots` or `carry`",
+        "the same inputs give the same outputs, whatever was computed in between",
+    ),
+    DeclarationTest(
+        "training", of_subject(training_repeats), "forward",
+        "draw random numbers from torch's own generator",
+        "in training, the same seed gives the same outputs",
+    ),
+    DeclarationTest(
+        "rows", of_subject(rows_are_apart), "forward",
+        "the first axis is the batch: `forward` must not compute across it",
+        "a row of the batch does not depend on the other rows",
+    ),
+    DeclarationTest(
+        "batch", rows_in_training, "batch_dependent",
+        "set `batch_dependent = True`",
+        "in training, rows depend on each other only if that is declared",
+    ),
+    DeclarationTest(
+        "positions", positions_are_apart, "mixed_axes",
+        "return the axis from `mixed_axes`; if it only looks back, declare a `carry` or `cache_slots`",
+        "a position depends on others only if `mixed_axes`, a mask or a cache says so, with a cache only on earlier ones",
+    ),
+    DeclarationTest(
+        "padding", padding_is_left_out, "inputs",
+        "leave out the positions where `valid` is false, or drop the port",
+        "what stands where the port `valid` is false has no influence elsewhere",
+    ),
+    DeclarationTest(
+        "shapes", shapes_alone_are_read, "shape_only_inputs",
+        "take it off `shape_only_inputs`",
+        "the numbers of an input of which only the shape is read have no influence",
+    ),
+    DeclarationTest(
+        "flops", flops_are_declared, "cost",
+        "return from `cost` what `forward` computes",
+        "the declared FLOPs are those that torch counts; not tried with a mask or with blocks in slots",
+    ),
+    DeclarationTest(
+        "causal", looks_back_only, "mixed_axes",
+        "return the axis from `mixed_axes`, or look back only",
+        "in a language model, no token depends on a later one",
+    ),
+    DeclarationTest(
+        "cached", continues, "cache_slots",
+        "declare in `cache_slots` what later tokens need, and read it with `append_to_cache`",
+        "in a language model, a session computes what one call computes",
+    ),
+    DeclarationTest(
+        "state", of_subject(state_is_whole), "buffers",
+        "declare in `weights` or `buffers` what the model must save",
+        "the `state_dict` holds all that the block keeps",
+    ),
+    DeclarationTest(
+        "export", of_subject(exported_is_equal), "forward",
+        "use only what can be copied into a file: functions, classes and constants of modules",
+        "the exported file computes the same",
+    ),
+)  # fmt: skip
+"""The tests in the order in which they are tried."""

@@ -33,9 +33,9 @@ class Property:
 
 PROPERTIES = (
     Property("check", check_repeats, "cheap", "check gives the same diagnostics each time"),
-    Property("source", source_parses, "cheap", "the generated source is Python, and imports only torch"),
     Property("expand", expands, "cheap", "the expanded recipe is read again, to the same model"),
     Property("parameters", parameters_are_declared, "cheap", "the model has exactly the declared parameters"),
+    Property("source", source_parses, "cheap", "the generated source is Python, and imports only torch"),
     Property("types", types_are_declared, "cheap", "every output has the declared shape and dtype"),
     Property("gradients", gradients_reach, "costly", "gradients reach every trainable parameter"),
     Property("rows", rows_are_apart, "costly", "the rows of a batch do not see each other"),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import torch
 
 from composer.cost.costs import costs
-from composer.diagnostics import full
+from composer.diagnostics import Source, full
 from composer.diff.difference import compare
 from composer.draw.build.levels import LEVELS
 from composer.graph.parameters import buffers, parameters
@@ -44,7 +44,7 @@ def expands(subject: Subject) -> Iterator[Broken]:
     text = subject.recipe.expand()
     if "passes differ in" in text:
         return  # a remark says that no recipe can say it, in the text itself
-    again = type(subject.recipe)(_source(subject, text), (), subject.recipe.blocks)
+    again = type(subject.recipe)(Source("<text>", text), (), subject.recipe.blocks)
     errors = [found for found in again.check() if found.severity == "error"]
     if errors:
         yield Broken("expand", f"the expanded recipe has an error: {errors[0].code}: {errors[0].message}")
@@ -61,10 +61,6 @@ def expands(subject: Subject) -> Iterator[Broken]:
         yield Broken("expand", f"the expanded recipe is another model: {' '.join(' '.join(first[:4]).split())}")
 
 
-def _source(subject: Subject, text: str) -> object:
-    return type(subject.recipe.source)("<text>", text)
-
-
 def parameters_are_declared(subject: Subject) -> Iterator[Broken]:
     """The model has the parameters that the table lists: names, shapes, dtypes, owners, and as many as the summary counts."""
     model = subject.model
@@ -74,7 +70,9 @@ def parameters_are_declared(subject: Subject) -> Iterator[Broken]:
     built = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     for name in sorted(declared.keys() | built.keys()):
         if declared.get(name) != built.get(name):
-            yield Broken("parameters", f"`{name}` is declared as {_shape(declared.get(name))} and built as {_shape(built.get(name))}")
+            yield Broken(
+                "parameters", f"`{name}` is declared as {_shape(declared.get(name))} and built as {_shape(built.get(name))}"
+            )
     for name, parameter in model.named_parameters():
         if parameter.dtype != torch.float64:
             yield Broken("parameters", f"`{name}` stays {str(parameter.dtype)[6:]} in a model of float64")

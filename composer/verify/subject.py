@@ -60,10 +60,8 @@ class Subject:
     @cached_property
     def module(self) -> Module:
         """The generated source."""
-        try:
-            return self.model.module  # which was lowered to build it
-        except SyntaxError:
-            return lower(self.program)
+        built = vars(self).get("model")
+        return lower(self.program) if built is None else built.module
 
     @cached_property
     def model(self) -> Model[Recipe]:
@@ -80,7 +78,8 @@ class Subject:
     @cached_property
     def selects(self) -> bool:
         """Whether something is selected by rank, where a rounding error can change everything."""
-        return any(isinstance(getattr(block.part, name), Router) for block in blocks(self.program) for name in type(block.part).model_fields)  # fmt: skip
+        values = (getattr(block.part, name) for block in blocks(self.program) for name in type(block.part).model_fields)
+        return any(isinstance(value, Router) for value in values)
 
     def draw(self, how: Draw) -> dict[str, torch.Tensor]:
         """Return inputs."""

@@ -102,7 +102,7 @@ def _masks(block: TypedBlock) -> Iterator[Mask]:
 
 @torch.no_grad()
 def sessions_equal_one_call(subject: Subject) -> Iterator[Broken]:
-    """A session gives the logits of one call, at steps of one, three and all, with padding left, right and none; or it refuses."""
+    """A session gives the logits of one call, at steps of one, three and all, padded left, right and not; or it refuses."""
     growing = _growing(subject)
     if growing is None:
         return
@@ -202,7 +202,7 @@ def _packs(subject: Subject) -> bool:
     other = any(
         block.part.length_field or block.part.carry or block.part.kind in ("sinusoidal_positions", "conv1d")
         or (not list(_masks(block)) and type(block.part).cache_slots)
-        or axis in block.part.mixed_axes(block.sizes) or block.part.position_inputs and not list(_masks(block))
+        or axis in block.part.mixed_axes(block.sizes) or (block.part.position_inputs and not list(_masks(block)))
         for block in blocks(subject.program)
     )  # fmt: skip
     scans = any(node for node in _scans(subject))

@@ -15,7 +15,7 @@ from blocks.core import Part, standard
 from composer.diagnostics import Declaration, Diagnostic, Label, Source, Span, as_json, report
 from composer.graph.typed import TypedBlock
 from composer.graph.visit import walk
-from composer.verify.alone import alone, in_language_model
+from composer.verify.alone import NODE, alone, in_language_model
 from composer.verify.declarations import TESTS, BlockAlone, DeclarationTest
 from composer.verify.properties import PROPERTIES
 from composer.verify.shrink import shrunk
@@ -28,6 +28,10 @@ SAID_BY = {"batch": {"rows"}, "causal": {"positions"}, "cached": {"positions", "
 """Tests that say nothing new if others have failed."""
 ENDS = ("types", "repeatable")
 """Tests whose failure leaves nothing to compare."""
+
+
+WIRED = "no block alone does this: it is the way in which they are wired, or a mistake of Composer"
+MASKED = "a query sees later keys: begin the mask with `causal and`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +89,7 @@ def verify(recipe: Recipe) -> Verification:
         rest = [block for block in _distinct(small) if block not in standing]
         found = [each for block in rest for each in _of_block(block, small, recipe)]
     if broken and not found:
-        place = _top(recipe)
-        found = [
-            Diagnostic(each.property, each.message, place, hint="no block alone does this: it is the way in which they are wired, or a mistake of Composer")
-            for each in broken
-        ]  # fmt: skip
+        found = [Diagnostic(each.property, each.message, _top(recipe), hint=WIRED) for each in broken]
     names = tuple(dict.fromkeys(block.part.kind for block in standing))
     return Verification(program.name, tuple(found), tuple(held), not_tried, names)
 
@@ -138,7 +138,9 @@ def _of_block(block: TypedBlock, around: Subject, recipe: Recipe) -> Iterator[Di
         except NotTried:
             continue
         except Exception as error:
-            yield _diagnostic(block, test, _raised(error), "forward", "it is called with inputs of the declared types", recipe, error)
+            yield _diagnostic(
+                block, test, _raised(error), "forward", "it is called with inputs of the declared types", recipe, error
+            )
             return
         for each in seen[:1]:
             said.add(test.name)
@@ -150,11 +152,13 @@ def _of_block(block: TypedBlock, around: Subject, recipe: Recipe) -> Iterator[Di
 def _diagnostic(
     block: TypedBlock, test: DeclarationTest, message: str, declaration: str, hint: str, recipe: Recipe, error: Exception | None
 ) -> Diagnostic:
-    """Return a diagnostic at a declaration of a block; at the block if it does not declare it."""
-    place = place_of(type(block.part), declaration, error)
+    """Return a diagnostic at a declaration of a block; for a block of the library, where the recipe uses it."""
     node = _node_span(block, recipe)
+    told = f"{block.part.kind}: {message.replace(f'`{NODE}.', '`')}"
+    if block.part.kind in standard():  # no one can change its declarations
+        return Diagnostic(test.name, told, node or _top(recipe), hint=MASKED if test.name == "causal" else WIRED)
     labels = (Label(node, "used here"),) if node is not None else ()
-    return Diagnostic(test.name, f"{block.part.kind}: {message}", place, labels=labels, hint=hint)
+    return Diagnostic(test.name, told, place_of(type(block.part), declaration, error), labels=labels, hint=hint)
 
 
 def place_of(part: type[Part], declaration: str, error: Exception | None = None) -> Span:
@@ -168,9 +172,9 @@ def place_of(part: type[Part], declaration: str, error: Exception | None = None)
     except (OSError, TypeError):  # a class without a file, such as one of a REPL
         return Span(Source(part.__name__, ""), 1, 1, 1, 1)
     number = first
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file] if error else []
-    if frames and frames[-1].lineno:
-        number = frames[-1].lineno
+    raising = _line_that_raised(error, lines) if error is not None else None
+    if raising is not None:
+        number += raising
     else:
         body = ast.parse(inspect.cleandoc("\n" + "".join(lines))).body[0]
         number += next((node.lineno - 1 for node in getattr(body, "body", []) if declaration in _declared_by(node)), 0)
@@ -179,13 +183,25 @@ def place_of(part: type[Part], declaration: str, error: Exception | None = None)
     return Span(source, number, len(line) - len(line.lstrip()) + 1, number, len(line.rstrip()) + 1)
 
 
+def _line_that_raised(error: Exception, lines: list[str]) -> int | None:
+    """Return the line of a class that raised an error, counted from 0; the generated module has a copy of the line."""
+    texts = [line.strip() for line in lines]
+    found = [
+        texts.index(frame.line.strip())
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.line and frame.line.strip() in texts
+    ]
+    return found[-1] if found else None
+
+
 def _declared_by(node: ast.stmt) -> list[str]:
     """Return the names that a statement of a class body gives a value."""
     match node:
         case ast.FunctionDef(name=name):
             return [name]
         case ast.Assign(targets=targets):
-            return [target.id for target in targets if isinstance(target, ast.Name)]
+            several = [inner for target in targets for inner in getattr(target, "elts", [target])]
+            return [target.id for target in several if isinstance(target, ast.Name)]
         case ast.AnnAssign(target=ast.Name(id=name)):
             return [name]
     return []
@@ -214,4 +230,3 @@ def _top(recipe: Recipe) -> Span:
 def _raised(error: Exception) -> str:
     words = " ".join(str(error).split())
     return f"raises {type(error).__name__}: {words[:300]}"
-

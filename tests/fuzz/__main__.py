@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from tests.fuzz.campaign import Found, Statistics, mutant, run
+from tests.fuzz.campaign import EVERYTHING, Found, Statistics, mutant, run
 from tests.fuzz.documents import text_of
 from tests.fuzz.minimize import minimized
 
@@ -21,12 +21,15 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=None, help="how long at most")
     parser.add_argument("--start", type=int, default=0, help="number of the first mutant")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--everything", type=int, default=EVERYTHING, help="of so many mutants, one is judged by all properties")
     parser.add_argument("--show", type=int, default=None, help="print this mutant instead, and what is wrong with it")
     parser.add_argument("--finds", type=Path, default=Path("fuzz-finds"), help="folder of the recipes that fail")
     given = parser.parse_args()
     if given.show is not None:
         return show(given.seed, given.show)
-    statistics = run(given.seed, given.count, jobs=given.jobs, start=given.start, minutes=given.minutes)
+    statistics = run(
+        given.seed, given.count, jobs=given.jobs, start=given.start, minutes=given.minutes, everything=given.everything
+    )
     print(told(statistics))
     for found in sorted(statistics.found.values(), key=lambda found: -found.times):
         print(f"\n{found.times} × {found.failure.property}: {found.failure.message}", flush=True)
@@ -51,7 +54,8 @@ def told(statistics: Statistics) -> str:
     rate = statistics.mutants / max(statistics.seconds, 1e-9)
     lines = [
         f"{statistics.mutants} mutants in {statistics.seconds:.0f} s: {rate:.0f} a second, "
-        f"{1000 * statistics.busy / max(1, statistics.mutants):.0f} ms each, the slowest {statistics.slowest[0]:.1f} s (number {statistics.slowest[1]})",
+        f"{1000 * statistics.busy / max(1, statistics.mutants):.0f} ms each, "
+        f"the slowest {statistics.slowest[0]:.1f} s (number {statistics.slowest[1]})",
         f"{statistics.sound} sound, {sum(statistics.refused.values())} refused with {len(statistics.refused)} codes",
         f"{'property':12}{'tried':>8}{'skipped':>9}{'broken':>8}",
     ]

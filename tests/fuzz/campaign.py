@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import resource
+import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from tests.fuzz.seeds import drawn, names, seed
 
 CHUNK = 1000
 """Mutants of one process, which then gives its memory back."""
+LONG = 5000
+"""A campaign of more mutants than this reads all seeds before it begins."""
 EVERYTHING = 10
 """Of so many mutants, one is judged by all properties."""
 MEMORY = 8 * 2**30
@@ -33,11 +36,6 @@ class Mutant:
     origin: str
     steps: list[str]
     document: Document
-
-    @property
-    def everything(self) -> bool:
-        """Whether it is judged by all properties."""
-        return self.number % EVERYTHING == 0
 
 
 def mutant(campaign: int, number: int) -> Mutant:
@@ -88,14 +86,18 @@ class Statistics:
             known = self.found.get(failure.signature)
             if known is None:
                 self.found[failure.signature] = Found(failure, number)
+                print(f"number {number}: {failure.property}: {failure.message}", file=sys.stderr, flush=True)
             else:
                 known.times += 1
 
 
-def run(campaign: int, count: int, *, jobs: int, start: int = 0, minutes: float | None = None) -> Statistics:
-    """Judge mutants from a number on, as many as asked for or until the time is over."""
-    for name in (name for several in names().values() for name in several):
-        seed(name)  # once, before the processes are forked
+def run(
+    campaign: int, count: int, *, jobs: int, start: int = 0, minutes: float | None = None, everything: int = EVERYTHING
+) -> Statistics:
+    """Judge mutants from a number on, as many as asked for or until the time is over; one of so many by `everything`."""
+    if count > LONG:
+        for name in (name for several in names().values() for name in several):
+            seed(name)  # once, before the processes are forked
     context = multiprocessing.get_context("fork")
     statistics, begun = Statistics(), time.monotonic()
     deadline = begun + 60 * minutes if minutes is not None else None
@@ -104,7 +106,7 @@ def run(campaign: int, count: int, *, jobs: int, start: int = 0, minutes: float 
     while waiting or running:
         late = deadline is not None and time.monotonic() > deadline
         while waiting and len(running) < jobs and not late:
-            worker = _Worker(context, campaign, *waiting.pop())
+            worker = _Worker(context, (campaign, everything), *waiting.pop())
             running[worker.connection] = worker
         if late:
             waiting.clear()
@@ -129,11 +131,11 @@ def run(campaign: int, count: int, *, jobs: int, start: int = 0, minutes: float 
 class _Worker:
     """A process that judges some mutants one after the other."""
 
-    def __init__(self, context: Any, campaign: int, first: int, last: int) -> None:
+    def __init__(self, context: Any, campaign: tuple[int, int], first: int, last: int) -> None:
         self.next, self.last, self.over = first, last, False
         self.heard = time.monotonic()
         self.connection, theirs = context.Pipe(duplex=False)
-        self.process = context.Process(target=_work, args=(theirs, campaign, first, last), daemon=True)
+        self.process = context.Process(target=_work, args=(theirs, *campaign, first, last), daemon=True)
         self.process.start()
         theirs.close()
 
@@ -154,12 +156,12 @@ def _receive(worker: _Worker, statistics: Statistics) -> None:
         worker.over = True
 
 
-def _work(connection: Connection, campaign: int, first: int, last: int) -> None:
+def _work(connection: Connection, campaign: int, everything: int, first: int, last: int) -> None:
     import torch
 
     torch.set_num_threads(1)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for number in range(first, last):
         one = mutant(campaign, number)
-        connection.send((number, *timed(text_of(one.document), everything=one.everything)))
+        connection.send((number, *timed(text_of(one.document), everything=number % everything == 0)))
     connection.close()

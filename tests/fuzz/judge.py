@@ -76,7 +76,7 @@ def _judge(text: str, found: Judgment, *, everything: bool, only: str) -> None:
     if found.failures:
         return
     for each in ALL:
-        if only and each.name != only or not only and not everything and each.price == "costly":
+        if (only and each.name != only) or (not only and not everything and each.price == "costly"):
             continue
         if not small and each.name not in ("check", "source", "expand", "draw", "drawing"):
             found.skipped.append(each.name)
@@ -85,7 +85,9 @@ def _judge(text: str, found: Judgment, *, everything: bool, only: str) -> None:
             with _caught(found, each.name):
                 broken = list(each.try_(subject))
                 found.tried.append(each.name)
-                found.failures += [Failure(each.name, f"{each.name} {_without_numbers(one.message)}", one.message) for one in broken]
+                found.failures += [
+                    Failure(each.name, f"{each.name} {_without_numbers(one.message)}", one.message) for one in broken
+                ]
         except NotTried:
             found.skipped.append(each.name)
         if found.failures:
@@ -139,7 +141,9 @@ def _caught(found: Judgment, stage: str) -> Iterator[None]:
             return
         kind = type(error).__name__
         words = " ".join(str(error).split())[:200]
-        found.failures.append(Failure(stage, f"{stage} raises {kind} in {where} {_without_numbers(words)[:40]}", f"{kind} in {where}: {words}"))
+        found.failures.append(
+            Failure(stage, f"{stage} raises {kind} in {where} {_without_numbers(words)[:40]}", f"{kind} in {where}: {words}")
+        )
 
 
 class Hang(Exception):

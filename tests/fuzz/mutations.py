@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from blocks.core import fields, is_node, ports, standard
-from tests.conformance.declared import Declared
+from tests.conformance.declared import INPUTS, Declared
 from tests.conformance.generator import HARMFUL
 from tests.fuzz.documents import Document, Path, at, copied, delete, graphs, nodes, places, put
 
@@ -20,12 +20,38 @@ KINDS = sorted(kind for kind in LIBRARY._parts if is_node(LIBRARY[kind]))
 PARTS = sorted(LIBRARY._parts)
 NAME = re.compile(r"[A-Za-z_]\w*")
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
-NUMBERS = ("0", "1", "2", "3", "4", "5", "7", "8", "16", "-1", "0.5", "1e9", "2 ** 40", "1.0", "0.1", ".nan", "none", "time", "dim")
+NUMBERS = (
+    "0",
+    "1",
+    "2",
+    "3",
+    "4",
+    "5",
+    "7",
+    "8",
+    "16",
+    "-1",
+    "0.5",
+    "1e9",
+    "2 ** 40",
+    "1.0",
+    "0.1",
+    ".nan",
+    "none",
+    "time",
+    "dim",
+)
 CONDITIONS = ("true", "false", "width > 8", "layer == 0", "layer > 0", "not true", "true if layer == 0 else false")
 TYPES = ("int[batch, time]", "float[batch, time, 8]", "bool[batch, time]", "float[batch, time]", "int[batch]", "float[...]",
          "bool[batch, time, time]", "float[batch, source, 8]", "int[batch, 4]", "float[8]")  # fmt: skip
 TASKS = ("causal_lm", "masked_lm", "seq2seq_lm", "encoder", "token_classification", "sequence_classification", "image_to_text")
 WIDTHS = ("8", "16", "width", "d_model", "dim", "2 * dim", "dim // 2")
+USED = {
+    "rnn_lm": {"vocab": "8", "d_model": "2", "hidden": "3"},
+    "mlp_lm": {"vocab": "8", "d_model": "6", "reach": "2"},
+    "gpt_mini": {"vocab": "8", "d_model": "8", "n_layers": "1", "n_heads": "2"},
+}
+"""Recipes that are used as blocks, with their sizes."""
 Mutation = Callable[[Document, Random, Document], None]
 MUTATIONS: list[tuple[int, Mutation]] = []
 
@@ -187,15 +213,12 @@ def write_a_block(whole: Document, random: Random, other: Document) -> None:
     drawn = Declared(LIBRARY, random, causal=random.random() < 0.5)
     node = drawn.use(LIBRARY[random.choice(KINDS)])
     for name in sorted(drawn.read):
-        whole.setdefault("inputs", {}).setdefault(name, _MASK_INPUTS[name])
+        whole.setdefault("inputs", {}).setdefault(name, INPUTS[name])
     if random.random() < 0.5:
         put(whole, random.choice(nodes(whole)), node)
     else:
         graph = at(whole, random.choice(graphs(whole)))
         _insert(graph, _new_name(graph, random), node, random)
-
-
-_MASK_INPUTS = {"valid": "bool[batch, time]?", "documents": "int[batch, time]?", "length": "int[batch]?", "pairs": "bool[batch, time, time]?"}  # fmt: skip
 
 
 @mutation(5)
@@ -210,7 +233,7 @@ def set_field(whole: Document, random: Random, other: Document) -> None:
     drawn = Declared(LIBRARY, random, causal=whole.get("task") in ("causal_lm", "seq2seq_lm"))
     value = drawn.value(fields(part)[name], part)
     for each in sorted(drawn.read):
-        whole.setdefault("inputs", {}).setdefault(each, _MASK_INPUTS[each])
+        whole.setdefault("inputs", {}).setdefault(each, INPUTS[each])
     node[name] = "none" if value is None else value
 
 
@@ -222,7 +245,9 @@ def change_number(whole: Document, random: Random, other: Document) -> None:
     found = random.choice(list(NUMBER.finditer(value)))
     number = float(found[0])
     near = [number + 1, number - 1, number * 2, number // 2, number / 2]
-    new = random.choice([*(f"{n:g}" for n in near), *(f"{n:g}" for n in near), random.choice(NUMBERS), random.choice(_names(whole))])
+    new = random.choice(
+        [*(f"{n:g}" for n in near), *(f"{n:g}" for n in near), random.choice(NUMBERS), random.choice(_names(whole))]
+    )
     put(whole, path, value[: found.start()] + new + value[found.end() :])
 
 
@@ -255,7 +280,9 @@ def change_type(whole: Document, random: Random, other: Document) -> None:
         case 3:
             whole["inputs"][name] = {"type": value, "default": random.choice(["0", "1", "2"])}
         case _:
-            whole["inputs"][name] = re.sub(r"\b(batch|time|source|\d+)\b", lambda m: random.choice([m[0], "time", "batch", "9", "n"]), value)
+            whole["inputs"][name] = re.sub(
+                r"\b(batch|time|source|\d+)\b", lambda m: random.choice([m[0], "time", "batch", "9", "n"]), value
+            )
 
 
 @mutation(2)
@@ -328,8 +355,10 @@ def each(whole: Document, random: Random, other: Document) -> None:
     """Give the passes of a repeat a value of their own, and let something in it read that value."""
     path = random.choice([p for p, v in places(whole) if isinstance(v, dict) and "repeat" in v])
     repeat = at(whole, path)
-    options = ["layer + 1", "8 if layer == 0 else 16", ["1", "2"], "layer == 0", ["rmsnorm", "layernorm"], ["causal", "causal and window(2)"],
-               ["relu", {"type": "ffn"}]]  # fmt: skip
+    options = [
+        *("layer + 1", "8 if layer == 0 else 16", "layer == 0", ["1", "2"]),
+        *(["rmsnorm", "layernorm"], ["causal", "causal and window(2)"], ["relu", {"type": "ffn"}]),
+    ]
     repeat.setdefault("each", {})["varied"] = random.choice(options)
     inside = [p for p, v in places(repeat["graph"]) if isinstance(v, str) and p]
     put(repeat["graph"], random.choice(inside), random.choice(["varied", "varied", "2 * varied", "dim if varied else 4"]))
@@ -338,7 +367,10 @@ def each(whole: Document, random: Random, other: Document) -> None:
 @mutation(3)
 def widths_in_passes(whole: Document, random: Random, other: Document) -> None:
     """Let the passes of a repeat have widths that differ, with a repeat inside."""
-    inner = {"repeat": random.choice(["2", "layer + 1"]), "graph": {"f": random.choice(["ffn", {"type": "gated_ffn"}, "rmsnorm"])}}
+    inner = {
+        "repeat": random.choice(["2", "layer + 1"]),
+        "graph": {"f": random.choice(["ffn", {"type": "gated_ffn"}, "rmsnorm"])},
+    }
     width = random.choice(["8 * (layer + 1)", "dim + 1", "3 if layer == 0 else dim"])
     made = {"repeat": "2", "graph": {"wide": {"type": "linear", "out": width}, "inner": inner}}
     graph = at(whole, random.choice(graphs(whole)))
@@ -384,8 +416,8 @@ def splice_as_a_block(whole: Document, random: Random, other: Document) -> None:
 @mutation(1)
 def use_a_recipe(whole: Document, random: Random, other: Document) -> None:
     """Use a recipe of the zoo as a block."""
-    name, sizes = random.choice([("rnn_lm", {"vocab": "8", "d_model": "2", "hidden": "3"}), ("mlp_lm", {"vocab": "8", "d_model": "6", "reach": "2"}),
-                                 ("gpt_mini", {"vocab": "8", "d_model": "8", "n_layers": "1", "n_heads": "2"})])  # fmt: skip
+    name = random.choice(list(USED))
+    sizes = USED[name]
     whole["uses"] = [name]
     put(whole, random.choice(nodes(whole)), {"type": name, **sizes, "in": random.choice(list(whole["inputs"]))})
 
@@ -393,7 +425,11 @@ def use_a_recipe(whole: Document, random: Random, other: Document) -> None:
 @mutation(2)
 def wire_keys(whole: Document, random: Random, other: Document) -> None:
     """Wire keys, values, a memory, positions or padding into an attention or a recurrent layer."""
-    found = [v for _, v in places(whole) if isinstance(v, dict) and v.get("type") in ("attention", "cross_attention", "gru", "lstm", "rnn")]
+    found = [
+        v
+        for _, v in places(whole)
+        if isinstance(v, dict) and v.get("type") in ("attention", "cross_attention", "gru", "lstm", "rnn")
+    ]
     node = random.choice(found)
     wires = node.get("in") if isinstance(node.get("in"), dict) else {}
     port = random.choice(list(ports(LIBRARY[node["type"]])))

@@ -170,7 +170,9 @@ def block_on_inputs(node: TypedBlock, inputs: Mapping[str, Sequence[str]]) -> di
     """Return a block with its fields, each wired port reading inputs of the recipe; `inputs` has their names by port."""
     wires = tuple(Wire(port, tuple(map(Ref, names)), node.node.span) for port, names in inputs.items())
     nowhere = TypedGraph(Graph((), (), ()), {}, (), {}, {})
-    return _block(replace(node, node=replace(node.node, wires=wires)), nowhere, {name: name for names in inputs.values() for name in names})
+    return _block(
+        replace(node, node=replace(node.node, wires=wires)), nowhere, {name: name for names in inputs.values() for name in names}
+    )
 
 
 def _filled(holder: TypedBlock, field: str) -> YamlData:
