@@ -119,8 +119,9 @@ class Subject:
 
 
 def named(result: Any, fields: tuple[tuple[str, str], ...]) -> dict[str, torch.Tensor]:
-    """Return what a model returned by the recipe's names, and its losses after them."""
-    return {name: getattr(result, field) for field, name in fields} | {f"loss {name}": y for name, y in result.losses.items()}
+    """Return what a model returned by the recipe's names, and its losses after them; without what a session leaves out."""
+    found = {name: getattr(result, field) for field, name in fields} | {f"loss {name}": y for name, y in result.losses.items()}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def move_weights(model: Model[Any]) -> None:

@@ -82,15 +82,15 @@ def verify(recipe: Recipe) -> Verification:
     own = tuple(recipe.library[kind] for kind in recipe.library if kind not in standard())
     recipe = replace(recipe, blocks=own)  # classes, so that no file is executed again
     small = Subject(shrunk(recipe))
-    standing = [block for block in _distinct(small) if block.part.kind not in standard()]
-    found = [each for block in standing for each in _of_block(block, small, recipe)]
+    own_blocks = [block for block in _distinct(small) if block.part.kind not in standard()]
+    found = [each for block in own_blocks for each in _of_block(block, small, recipe)]
     held, broken, not_tried = _of_model(small)
     if broken and not found:
-        rest = [block for block in _distinct(small) if block not in standing]
+        rest = [block for block in _distinct(small) if block not in own_blocks]
         found = [each for block in rest for each in _of_block(block, small, recipe)]
     if broken and not found:
         found = [Diagnostic(each.property, each.message, _top(recipe), hint=WIRED) for each in broken]
-    names = tuple(dict.fromkeys(block.part.kind for block in standing))
+    names = tuple(dict.fromkeys(block.part.kind for block in own_blocks))
     return Verification(program.name, tuple(found), tuple(held), not_tried, names)
 
 

@@ -372,3 +372,20 @@ def test_a_value_that_has_no_source_is_refused(tmp_path: Path) -> None:
     recipe = composer.load('recipe: own\ninputs: {x: "float[batch, 8]"}\ngraph: {a: annotated}\n', blocks=[tmp_path / "own.py"])
     with pytest.raises(composer.ComposerError, match="the source of MADE cannot be read"):
         recipe.export()
+
+
+def test_modules_that_are_arguments_of_a_constructor_are_modules_of_their_own() -> None:
+    """Passes that differ in whole modules, such as linear maps with a bias and without: equal ones are still several tensors."""
+    text = """
+recipe: stages
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  stages:
+    repeat: 3
+    graph:
+      attn: {type: attention, heads: 2, bias: layer == 1}
+      inner: {repeat: 2, graph: {look: {type: attention, heads: 2, bias: layer == 1}}}
+"""
+    recipe = composer.load(text)
+    model = recipe.compile(seed=0)
+    assert sum(parameter.numel() for parameter in model.parameters()) == recipe.summary().costs.parameters
