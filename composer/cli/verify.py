@@ -17,7 +17,7 @@ def declare(parser: Parser, name: str) -> None:
     add_changes(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="Output format")
     parser.examples = [
-        ("Try a model and the blocks that it uses", "arco verify mixed.yaml --blocks my_blocks.py"),
+        ("Try a model, and the blocks of your own that it uses", "arco verify small.yaml"),
         ("Try a recipe of the package", "arco verify gpt_mini"),
         ("Print the result as JSON", "arco verify gpt_mini --format json"),
     ]

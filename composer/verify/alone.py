@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from composer.diagnostics import Source
 from composer.graph.dims import Dim
@@ -11,9 +10,7 @@ from composer.graph.typed import TypedBlock
 from composer.graph.types import TensorType, each_of
 from composer.graph.unparse.expanded_recipe import block_on_inputs
 from composer.language.recipe.writer import YamlData, write
-
-if TYPE_CHECKING:
-    from composer.recipe import Recipe
+from composer.verify.recipes import VerifiableRecipe
 
 NODE = "block"
 """The name of the block in its recipe."""
@@ -21,7 +18,7 @@ VOCAB = 11
 """Ids of the language model around a block."""
 
 
-def alone(block: TypedBlock, recipe: Recipe) -> Recipe | None:
+def alone(block: TypedBlock, recipe: VerifiableRecipe) -> VerifiableRecipe | None:
     """Return a recipe of the block alone, with an input for each of its wired ports and all of its outputs; None where such a
     recipe has errors.
     """
@@ -35,7 +32,7 @@ def alone(block: TypedBlock, recipe: Recipe) -> Recipe | None:
     )
 
 
-def in_language_model(block: TypedBlock, recipe: Recipe) -> Recipe | None:
+def in_language_model(block: TypedBlock, recipe: VerifiableRecipe) -> VerifiableRecipe | None:
     """Return a language model of an embedding, the block and a linear map; None where the block takes no stream of vectors along
     one axis, or gives none, or where the recipe has errors.
     """
@@ -54,7 +51,7 @@ def in_language_model(block: TypedBlock, recipe: Recipe) -> Recipe | None:
         block, {port: ["embed" if name == stream else name for name in names] for port, names in _ports(block).items()}
     )
     embed = {"type": "embedding", "vocab": str(VOCAB), "dim": str(type_.sizes[2]), "in": "tokens"}
-    graph = {"embed": embed, NODE: node, "head": {"type": "linear", "out": str(VOCAB), "in": NODE}}
+    graph: dict[str, YamlData] = {"embed": embed, NODE: node, "head": {"type": "linear", "out": str(VOCAB), "in": NODE}}
     given_inputs = {"tokens": "int[batch, time]", **{name: axes.written(other) for name, other in others}}
     outputs = {"logits": "head"}
     return _sound({"recipe": "alone", "task": "causal_lm", "inputs": given_inputs, "graph": graph, "outputs": outputs}, recipe)
@@ -65,7 +62,7 @@ def _is_stream(type_: TensorType) -> bool:
     return type_.dtype == "float" and [isinstance(size, int) for size in type_.sizes] == [False, False, True]
 
 
-def _sound(data: dict[str, YamlData], recipe: Recipe) -> Recipe | None:
+def _sound(data: dict[str, YamlData], recipe: VerifiableRecipe) -> VerifiableRecipe | None:
     made = type(recipe)(Source("<text>", write(data)), (), recipe.blocks)
     return None if any(found.severity == "error" for found in made.check()) else made
 

@@ -10,7 +10,7 @@ import torch
 
 from composer.graph.types import TensorType
 from composer.verify.inputs import Draw, shape_of
-from composer.verify.subject import ROUNDING, Broken, Subject, difference, executed, named
+from composer.verify.subject import ROUNDING, Subject, Violation, difference, executed, named
 
 DTYPES = {"float": torch.float64, "int": torch.int64, "bool": torch.bool}
 SMALL_STEP, LARGE_STEP = 1e-4, 1.0
@@ -19,29 +19,29 @@ INFLUENCE = 1e-6
 """Relative change of the outputs for each unit of a step that counts as an influence."""
 
 
-def types_are_declared(subject: Subject) -> Iterator[Broken]:
-    """Every output has the inferred shape and dtype, with optional inputs and without."""
+def types_are_declared(subject: Subject) -> Iterator[Violation]:
+    """Check that every output has the inferred shape and dtype, with optional inputs and without."""
     for how in subject.draws:
         with torch.no_grad():
             result = subject.model(**subject.draw(how))
         for (field, name), type_ in zip(subject.module.outputs, subject.program.root.outputs.values(), strict=True):
             value = getattr(result, field)
             if not isinstance(type_, TensorType) or not isinstance(value, torch.Tensor):
-                yield Broken("types", f"`{name}` is {type(value).__name__}, and is declared {type_}")
+                yield Violation("types", f"`{name}` is {type(value).__name__}, and is declared {type_}")
                 continue
             expected = shape_of(type_, how.lengths)
             if tuple(value.shape) != expected:
                 lengths = ", ".join(f"{axis} {length}" for axis, length in how.lengths.items())
-                yield Broken(
+                yield Violation(
                     "types", f"`{name}` has the shape {list(value.shape)} and is declared {type_}, {list(expected)} for {lengths}"
                 )
             if value.dtype != DTYPES[type_.dtype] and not (type_.dtype == "float" and value.dtype.is_floating_point):
-                yield Broken("types", f"`{name}` has the dtype {str(value.dtype)[6:]} and is declared {type_.dtype}")
+                yield Violation("types", f"`{name}` has the dtype {str(value.dtype)[6:]} and is declared {type_.dtype}")
 
 
-def gradients_reach(subject: Subject) -> Iterator[Broken]:
-    """Every trainable parameter has a gradient, unless small changes of it change no output: the weights of a router that selects
-    one expert have none, nor do those that add the same to all scores of a softmax.
+def gradients_reach(subject: Subject) -> Iterator[Violation]:
+    """Check that every trainable parameter has a gradient, unless small changes of it change no output: the weights of a router
+    that selects one expert have none, nor do those that add the same to all scores of a softmax.
     """
     model = copy.deepcopy(subject.model)
     waiting = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
@@ -58,7 +58,7 @@ def gradients_reach(subject: Subject) -> Iterator[Broken]:
         waiting -= {n for n, p in model.named_parameters() if p.grad is not None and bool((p.grad.abs() > 1e-12).any())}
     for name in sorted(waiting):
         if influences(subject, name, SMALL_STEP):
-            yield Broken("gradients", f"`{name}` changes the outputs, and no gradient reaches it")
+            yield Violation("gradients", f"`{name}` changes the outputs, and no gradient reaches it")
 
 
 def without_influence(subject: Subject) -> Iterator[str]:
@@ -95,8 +95,8 @@ def one_number(outputs: Mapping[str, torch.Tensor]) -> torch.Tensor | None:
 
 
 @torch.no_grad()
-def rows_are_apart(subject: Subject) -> Iterator[Broken]:
-    """Each row of a batch gives the same whatever the other rows are."""
+def rows_are_apart(subject: Subject) -> Iterator[Violation]:
+    """Check that each row of a batch gives the same whatever the other rows are."""
     batched = {name for name, type_ in subject.program.inputs.items() if type_.sizes and str(type_.sizes[0]) == "batch"}
     first = [name for (_, name), type_ in zip(subject.module.outputs, subject.program.root.outputs.values(), strict=True)
              if isinstance(type_, TensorType) and type_.axes and str(type_.axes[0].size) == "batch"]  # fmt: skip
@@ -112,33 +112,33 @@ def rows_are_apart(subject: Subject) -> Iterator[Broken]:
         if not wrong:
             return
     yield from (
-        Broken("rows", f"`{name}` of row 0 changes by {by:.2g} when another row of the batch changes") for name, by in wrong
+        Violation("rows", f"`{name}` of row 0 changes by {by:.2g} when another row of the batch changes") for name, by in wrong
     )
 
 
 @torch.no_grad()
-def calls_repeat(subject: Subject) -> Iterator[Broken]:
-    """A call leaves nothing behind: the same inputs give the same outputs, whatever was computed in between."""
+def calls_repeat(subject: Subject) -> Iterator[Violation]:
+    """Check that a call leaves nothing behind: the same inputs give the same outputs, whatever was computed in between."""
     model = copy.deepcopy(subject.model)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     given = subject.draw(subject.draws[0])
     first = {name: value.clone() for name, value in subject.outputs(given, model).items()}
     again = subject.outputs(given, model)
     for name, by in _differences(first, again):
-        yield Broken("repeatable", f"`{name}` differs by {by:.2g} between two calls with the same inputs")
+        yield Violation("repeatable", f"`{name}` differs by {by:.2g} between two calls with the same inputs")
         return
     subject.outputs(subject.draw(_again(subject.draws[1], 5)), model)
     for name, by in _differences(first, subject.outputs(given, model)):
-        yield Broken("repeatable", f"`{name}` differs by {by:.2g} after a call with other inputs: the model keeps something")
+        yield Violation("repeatable", f"`{name}` differs by {by:.2g} after a call with other inputs: the model keeps something")
         return
     for name, value in model.state_dict().items():
         if not torch.equal(value, before[name]):
-            yield Broken("repeatable", f"a call in evaluation changes `{name}`")
+            yield Violation("repeatable", f"a call in evaluation changes `{name}`")
 
 
 @torch.no_grad()
-def training_repeats(subject: Subject) -> Iterator[Broken]:
-    """In training, the same seed gives the same outputs."""
+def training_repeats(subject: Subject) -> Iterator[Violation]:
+    """Check that in training, the same seed gives the same outputs."""
     results = []
     for _ in range(2):
         model = copy.deepcopy(subject.model).train()
@@ -146,31 +146,31 @@ def training_repeats(subject: Subject) -> Iterator[Broken]:
             torch.manual_seed(0)
             results.append(named(model(**subject.draw(subject.draws[0])), subject.module.outputs))
     for name, by in _differences(*results):
-        yield Broken("repeatable", f"in training, `{name}` differs by {by:.2g} between two calls with the same seed")
+        yield Violation("repeatable", f"in training, `{name}` differs by {by:.2g} between two calls with the same seed")
 
 
 @torch.no_grad()
-def state_is_whole(subject: Subject) -> Iterator[Broken]:
-    """A model that loads the state of another computes the same."""
+def state_is_whole(subject: Subject) -> Iterator[Violation]:
+    """Check that a model that loads the state of another computes the same."""
     given = subject.draw(subject.draws[0])
     again = subject.recipe.compile(dtype=torch.float64, seed=2).eval()
     again.load_state_dict(subject.model.state_dict(), strict=True)
     for name, by in _differences(subject.outputs(given), subject.outputs(given, again)):
-        yield Broken("state", f"`{name}` differs by {by:.2g} in a model that loaded the state_dict")
+        yield Violation("state", f"`{name}` differs by {by:.2g} in a model that loaded the state_dict")
 
 
 @torch.no_grad()
-def exported_is_equal(subject: Subject) -> Iterator[Broken]:
-    """The exported file loads the state strictly, and computes the same."""
+def exported_is_equal(subject: Subject) -> Iterator[Violation]:
+    """Check that the exported file loads the state strictly, and computes the same."""
     given = subject.draw(subject.draws[0])
     exported: Any = executed(subject.module)().double().eval()
     try:
         exported.load_state_dict(subject.model.state_dict(), strict=True)
     except RuntimeError as error:
-        yield Broken("export", f"the exported file does not load the state_dict: {' '.join(str(error).split())}")
+        yield Violation("export", f"the exported file does not load the state_dict: {' '.join(str(error).split())}")
         return
     for name, by in _differences(subject.outputs(given), subject.outputs(given, exported)):
-        yield Broken("export", f"`{name}` differs by {by:.2g} between the model and its exported file")
+        yield Violation("export", f"`{name}` differs by {by:.2g} between the model and its exported file")
 
 
 def _differences(ours: Mapping[str, torch.Tensor], theirs: Mapping[str, torch.Tensor]) -> Iterator[tuple[str, float]]:

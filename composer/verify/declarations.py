@@ -26,7 +26,7 @@ from composer.verify.computing import (
 )
 from composer.verify.inputs import Draw
 from composer.verify.static import parameters_are_declared
-from composer.verify.subject import ROUNDING, Broken, Subject, difference
+from composer.verify.subject import ROUNDING, Subject, Violation, difference
 from composer.verify.texts import nothing_looks_ahead, sessions_equal_one_call
 
 
@@ -62,7 +62,7 @@ class DeclarationTest:
     """A test of one declaration of a block."""
 
     name: str
-    try_: Callable[[BlockAlone], Iterator[Broken]]
+    try_: Callable[[BlockAlone], Iterator[Violation]]
     declaration: str
     """The attribute or method of the block that is not true if the test fails."""
     hint: str
@@ -71,14 +71,14 @@ class DeclarationTest:
     """What must be true, in plain words."""
 
 
-def of_subject(property: Callable[[Subject], Iterator[Broken]]) -> Callable[[BlockAlone], Iterator[Broken]]:
+def of_subject(property: Callable[[Subject], Iterator[Violation]]) -> Callable[[BlockAlone], Iterator[Violation]]:
     """Return a property of models as a test of a block alone."""
     return lambda alone: property(alone.subject)
 
 
 @torch.no_grad()
-def positions_are_apart(alone: BlockAlone) -> Iterator[Broken]:
-    """A position depends on no other, unless `mixed_axes`, a mask or a cache says so; with a cache only on earlier ones."""
+def positions_are_apart(alone: BlockAlone) -> Iterator[Violation]:
+    """Check that a position depends on others only if `mixed_axes`, a mask or a cache says so; with a cache, on earlier ones."""
     if alone.masks:
         return
     subject, block = alone.subject, alone.own
@@ -95,7 +95,7 @@ def positions_are_apart(alone: BlockAlone) -> Iterator[Broken]:
                 message = (
                     f"`{name}` at position {index} along `{axis}` changes by {by:.2g} when position {place} of the input does"
                 )
-                yield Broken("positions", message)
+                yield Violation("positions", message)
                 return
 
 
@@ -132,16 +132,16 @@ def _at(value: torch.Tensor, other: torch.Tensor, type_: TensorType, axis: Dim, 
 
 
 @torch.no_grad()
-def rows_in_training(alone: BlockAlone) -> Iterator[Broken]:
-    """In training too, the rows of a batch do not see each other, unless the block says so."""
+def rows_in_training(alone: BlockAlone) -> Iterator[Violation]:
+    """Check that in training too, the rows of a batch do not see each other, unless the block says so."""
     if alone.own.part.batch_dependent:
         return
     yield from rows_are_apart(Subject(alone.subject.recipe, training=True))
 
 
 @torch.no_grad()
-def padding_is_left_out(alone: BlockAlone) -> Iterator[Broken]:
-    """What stands at padding changes nothing elsewhere, for a block with a port `valid`."""
+def padding_is_left_out(alone: BlockAlone) -> Iterator[Violation]:
+    """Check that what stands at padding changes nothing elsewhere, for a block with a port `valid`."""
     subject = alone.subject
     if "valid" not in subject.program.inputs:
         return
@@ -161,12 +161,12 @@ def padding_is_left_out(alone: BlockAlone) -> Iterator[Broken]:
         if isinstance(type_, TensorType) and type_.sizes[: valid.dim()] == flags.sizes:
             ours, theirs = ours[valid], theirs[valid]
         if (by := difference(ours, theirs)) > ROUNDING:
-            yield Broken("padding", f"`{name}` changes by {by:.2g} where only padding changes")
+            yield Violation("padding", f"`{name}` changes by {by:.2g} where only padding changes")
 
 
 @torch.no_grad()
-def shapes_alone_are_read(alone: BlockAlone) -> Iterator[Broken]:
-    """Other numbers at an input of which only the shape is read change nothing."""
+def shapes_alone_are_read(alone: BlockAlone) -> Iterator[Violation]:
+    """Check that other numbers at an input of which only the shape is read change nothing."""
     subject = alone.subject
     given = subject.draw(subject.draws[0])
     other = subject.draw(Draw(subject.draws[0].lengths, 34))
@@ -175,12 +175,12 @@ def shapes_alone_are_read(alone: BlockAlone) -> Iterator[Broken]:
             before, after = subject.outputs(given), subject.outputs({**given, port: other[port]})
             for name, value in before.items():
                 if (by := difference(value, after[name])) > ROUNDING:
-                    yield Broken("shapes", f"`{name}` changes by {by:.2g} with the numbers of `{port}`")
+                    yield Violation("shapes", f"`{name}` changes by {by:.2g} with the numbers of `{port}`")
 
 
 @torch.no_grad()
-def flops_are_declared(alone: BlockAlone) -> Iterator[Broken]:
-    """The declared FLOPs are those that torch counts."""
+def flops_are_declared(alone: BlockAlone) -> Iterator[Violation]:
+    """Check that the declared FLOPs are those that torch counts."""
     if alone.masks or any(alone.own.slots.values()):
         return
     subject, how = alone.subject, alone.subject.draws[0]
@@ -190,24 +190,24 @@ def flops_are_declared(alone: BlockAlone) -> Iterator[Broken]:
     declared, counted = costs(subject.program, how.lengths).flops.dense, counter.get_total_flops()
     if declared != counted:
         lengths = ", ".join(f"{axis} {length}" for axis, length in how.lengths.items())
-        yield Broken("flops", f"{declared} FLOPs are declared for {lengths}, and torch counts {counted}")
+        yield Violation("flops", f"{declared} FLOPs are declared for {lengths}, and torch counts {counted}")
 
 
 @torch.no_grad()
-def weights_are_used(alone: BlockAlone) -> Iterator[Broken]:
-    """Every declared parameter has an influence on an output."""
+def weights_are_used(alone: BlockAlone) -> Iterator[Violation]:
+    """Check that every declared parameter has an influence on an output."""
     for name in without_influence(alone.subject):
-        yield Broken("unused", f"`{name}` is declared, and no output depends on it")
+        yield Violation("unused", f"`{name}` is declared, and no output depends on it")
 
 
-def continues(alone: BlockAlone) -> Iterator[Broken]:
-    """In a language model, a session computes what one call computes."""
+def continues(alone: BlockAlone) -> Iterator[Violation]:
+    """Check that in a language model, a session computes what one call computes."""
     if alone.language_model is not None:
         yield from sessions_equal_one_call(alone.language_model)
 
 
-def looks_back_only(alone: BlockAlone) -> Iterator[Broken]:
-    """In a language model that passes all checks, no token depends on a later one."""
+def looks_back_only(alone: BlockAlone) -> Iterator[Violation]:
+    """Check that in a language model that passes all checks, no token depends on a later one."""
     if alone.language_model is not None:
         yield from nothing_looks_ahead(alone.language_model)
 

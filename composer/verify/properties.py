@@ -16,7 +16,7 @@ from composer.verify.computing import (
     types_are_declared,
 )
 from composer.verify.static import check_repeats, draws_at_every_level, expands, parameters_are_declared, source_parses
-from composer.verify.subject import Broken, Subject
+from composer.verify.subject import Subject, Violation
 from composer.verify.texts import documents_are_apart, nothing_looks_ahead, sessions_equal_one_call
 
 
@@ -25,7 +25,7 @@ class Property:
     """One property, and how much it takes to try it."""
 
     name: str
-    try_: Callable[[Subject], Iterator[Broken]]
+    try_: Callable[[Subject], Iterator[Violation]]
     price: Literal["cheap", "costly"]
     says: str
     """What holds, in plain words."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from blocks.masks.mask import Mask
 from composer.diagnostics import Source
@@ -12,9 +11,7 @@ from composer.graph.typed import TypedBlock
 from composer.graph.types import TensorType
 from composer.graph.visit import walk
 from composer.language.recipe.writer import YamlData, data_of, write
-
-if TYPE_CHECKING:
-    from composer.recipe import Recipe
+from composer.verify.recipes import VerifiableRecipe
 
 SIZED = ("params", "blocks", "inputs", "graph", "losses", "outputs")
 """Top-level keys with numbers that are sizes."""
@@ -31,7 +28,7 @@ WIDTHS = (8, 12, 16, 10, 20, 14, 24, 9, 11, 32, 48, 64, 96, 128, 256)
 _WHOLE = re.compile(r"(?<![\w.])\d+(?![\w.])")
 
 
-def shrunk(recipe: Recipe) -> Recipe:
+def shrunk(recipe: VerifiableRecipe) -> VerifiableRecipe:
     """Return the recipe with every number as small as the checks allow; equal numbers stay equal, and others differ if they can.
 
     Numbers are made smaller one after the other, the largest first, until none can be made smaller alone.
@@ -59,18 +56,18 @@ def shrunk(recipe: Recipe) -> Recipe:
     return _with(recipe, data, sizes)
 
 
-def _is_sound(recipe: Recipe) -> bool:
+def _is_sound(recipe: VerifiableRecipe) -> bool:
     return not any(found.severity == "error" for found in recipe.check())
 
 
-def _widths(recipe: Recipe) -> Iterator[int]:
+def _widths(recipe: VerifiableRecipe) -> Iterator[int]:
     """Yield the lengths of last axes, as far as they are known."""
     for visit in walk(recipe.program.root, once=True):
         types = [type_ for type_ in visit.node.outputs.values() if isinstance(type_, TensorType)]
         yield from (size for type_ in types for size in type_.sizes[-1:] if isinstance(size, int))
 
 
-def _numbers_of_masks(recipe: Recipe) -> Iterator[int]:
+def _numbers_of_masks(recipe: VerifiableRecipe) -> Iterator[int]:
     """Yield the numbers in masks, such as windows, which must stay below the lengths of inputs."""
     for visit in walk(recipe.program.root, once=True):
         if isinstance(visit.node, TypedBlock):
@@ -89,7 +86,7 @@ def _numbers(value: YamlData) -> Iterator[int]:
             yield from (number for inner in value for number in _numbers(inner))
 
 
-def _with(recipe: Recipe, data: Mapping[str, YamlData], sizes: Mapping[int, int]) -> Recipe:
+def _with(recipe: VerifiableRecipe, data: Mapping[str, YamlData], sizes: Mapping[int, int]) -> VerifiableRecipe:
     """Return the recipe of the data with some of its numbers replaced."""
     changed = {key: _replaced(value, sizes) if key in SIZED else value for key, value in data.items()}
     return type(recipe)(Source(recipe.source.name, write(changed)), (), recipe.blocks)

@@ -7,19 +7,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from blocks.experts.router import Router
 from composer.graph.typed import TypedProgram
 from composer.lower import lower
-from composer.lower.model import Module
+from composer.lower.model import Model, Module
 from composer.verify.inputs import Draw, blocks, draw, draws
-
-if TYPE_CHECKING:
-    from composer.lower import Model
-    from composer.recipe import Recipe
+from composer.verify.recipes import VerifiableRecipe
 
 STEP = 0.3
 """Standard deviation of what is added to every weight, so that gains are not one and biases not zero."""
@@ -32,7 +29,7 @@ NUDGE = 1e-14
 
 
 @dataclass(frozen=True)
-class Broken:
+class Violation:
     """A property that does not hold."""
 
     property: str
@@ -48,7 +45,7 @@ class NotTried(Exception):
 class Subject:
     """A recipe without errors, and what the properties share."""
 
-    recipe: Recipe
+    recipe: VerifiableRecipe
     training: bool = False
     """Whether the model is in training, with the same random numbers in every call."""
 
@@ -64,7 +61,7 @@ class Subject:
         return lower(self.program) if built is None else built.module
 
     @cached_property
-    def model(self) -> Model[Recipe]:
+    def model(self) -> Model[Any]:
         """The model in float64, every weight moved from where it starts."""
         model = self.recipe.compile(dtype=torch.float64, seed=1).train(self.training)
         move_weights(model)
@@ -85,7 +82,7 @@ class Subject:
         """Return inputs."""
         return draw(self.program, how)
 
-    def outputs(self, given: Mapping[str, torch.Tensor], model: Model[Recipe] | None = None) -> dict[str, torch.Tensor]:
+    def outputs(self, given: Mapping[str, torch.Tensor], model: Model[Any] | None = None) -> dict[str, torch.Tensor]:
         """Return the outputs of a call by the recipe's names, and the recipe's losses after them.
 
         Raises:

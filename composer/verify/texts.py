@@ -15,7 +15,7 @@ from composer.graph.dims import names
 from composer.graph.typed import TypedBlock
 from composer.language.tasks import TASKS
 from composer.verify.inputs import Draw, blocks, shape_of, text_axis
-from composer.verify.subject import ROUNDING, Broken, Subject, difference
+from composer.verify.subject import ROUNDING, Subject, Violation, difference
 
 PACKED = 1e-5
 """Relative difference of packed documents: tables of rotary angles are float32."""
@@ -41,8 +41,8 @@ def _growing(subject: Subject) -> dict[str, int] | None:
 
 
 @torch.no_grad()
-def nothing_looks_ahead(subject: Subject) -> Iterator[Broken]:
-    """What comes later in a text changes no earlier logit."""
+def nothing_looks_ahead(subject: Subject) -> Iterator[Violation]:
+    """Check that what comes later in a text changes no earlier logit."""
     growing = _growing(subject)
     if growing is None:
         return
@@ -69,7 +69,7 @@ def nothing_looks_ahead(subject: Subject) -> Iterator[Broken]:
                 break
         if worst is not None:
             by_, name, query, cut = worst
-            yield Broken("causal", f"`{name}` at token {query} changes by {by_:.2g} when the tokens from {cut} on change")
+            yield Violation("causal", f"`{name}` at token {query} changes by {by_:.2g} when the tokens from {cut} on change")
             return
 
 
@@ -101,14 +101,14 @@ def _masks(block: TypedBlock) -> Iterator[Mask]:
 
 
 @torch.no_grad()
-def sessions_equal_one_call(subject: Subject) -> Iterator[Broken]:
-    """A session gives the logits of one call, at steps of one, three and all, padded left, right and not; or it refuses."""
+def sessions_equal_one_call(subject: Subject) -> Iterator[Violation]:
+    """Check that a session gives the logits of one call, in steps of 1, 3 and all, padded left, right and not, or refuses."""
     growing = _growing(subject)
     if growing is None:
         return
     how = subject.draws[0]
     for padding in ("none", "left", "right"):
-        found: list[Broken] = []
+        found: list[Violation] = []
         for attempt in range(3 if subject.selects else 1):
             given = padded(subject, subject.draw(Draw(how.lengths, 100 + attempt, optional=padding != "none")), growing, padding)
             if given is None:
@@ -139,7 +139,9 @@ def padded(
     return given
 
 
-def _sessions(subject: Subject, given: Mapping[str, torch.Tensor], growing: Mapping[str, int], padding: str) -> Iterator[Broken]:
+def _sessions(
+    subject: Subject, given: Mapping[str, torch.Tensor], growing: Mapping[str, int], padding: str
+) -> Iterator[Violation]:
     whole, wanted = subject.outputs(given), _task_outputs(subject)
     length = given[TASKS[subject.recipe.task or ""].text].shape[1]
     tolerance: float | None = None
@@ -165,13 +167,15 @@ def _sessions(subject: Subject, given: Mapping[str, torch.Tensor], growing: Mapp
             if tolerance is not None and by > tolerance:
                 place = "with one call for all tokens" if step == length else f"with calls of {step} token{'s' * (step > 1)}"
                 pads = "" if padding == "none" else f", with padding on the {padding}"
-                yield Broken("cached", f"in a session {place}{pads}, `{name}` differs by {by:.2g} from a call without a session")
+                yield Violation(
+                    "cached", f"in a session {place}{pads}, `{name}` differs by {by:.2g} from a call without a session"
+                )
                 return
 
 
 @torch.no_grad()
-def documents_are_apart(subject: Subject) -> Iterator[Broken]:
-    """Two documents in one row give the logits of each alone, where nothing but distances within a document counts."""
+def documents_are_apart(subject: Subject) -> Iterator[Violation]:
+    """Check that two documents in one row give the logits of each alone, where nothing but distances within a document counts."""
     growing = _growing(subject)
     name = next((n for n, t in subject.program.inputs.items() if n == "documents" and t.dtype == "int"), "")
     if growing is None or not name or not _packs(subject):
@@ -189,7 +193,7 @@ def documents_are_apart(subject: Subject) -> Iterator[Broken]:
         for output in _task_outputs(subject):
             by = difference(alone[output], together[output][:, start:stop])
             if by > PACKED:
-                yield Broken("packed", f"`{output}` of a document differs by {by:.2g} when another document is packed with it")
+                yield Violation("packed", f"`{output}` of a document differs by {by:.2g} when another document is packed with it")
                 return
 
 

@@ -7,9 +7,9 @@ import inspect
 import json
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from blocks.core import Part, standard
 from composer.diagnostics import Declaration, Diagnostic, Label, Source, Span, as_json, report
@@ -18,11 +18,9 @@ from composer.graph.visit import walk
 from composer.verify.alone import NODE, alone, in_language_model
 from composer.verify.declarations import TESTS, BlockAlone, DeclarationTest
 from composer.verify.properties import PROPERTIES
+from composer.verify.recipes import VerifiableRecipe
 from composer.verify.shrink import shrunk
-from composer.verify.subject import Broken, NotTried, Subject
-
-if TYPE_CHECKING:
-    from composer.recipe import Recipe
+from composer.verify.subject import NotTried, Subject, Violation
 
 SAID_BY = {"batch": {"rows"}, "causal": {"positions"}, "cached": {"positions", "causal"}}
 """Tests that say nothing new if others have failed."""
@@ -72,7 +70,7 @@ class Verification:
         }
 
 
-def verify(recipe: Recipe) -> Verification:
+def verify(recipe: VerifiableRecipe) -> Verification:
     """Return what is true of a recipe without errors, at small sizes and in float64.
 
     Raises:
@@ -80,7 +78,7 @@ def verify(recipe: Recipe) -> Verification:
     """
     program = recipe.program
     own = tuple(recipe.library[kind] for kind in recipe.library if kind not in standard())
-    recipe = replace(recipe, blocks=own)  # classes, so that no file is executed again
+    recipe = type(recipe)(recipe.source, recipe.overrides, own)  # classes, so that no file is executed again
     small = Subject(shrunk(recipe))
     own_blocks = [block for block in _distinct(small) if block.part.kind not in standard()]
     found = [each for block in own_blocks for each in _of_block(block, small, recipe)]
@@ -94,7 +92,7 @@ def verify(recipe: Recipe) -> Verification:
     return Verification(program.name, tuple(found), tuple(held), not_tried, names)
 
 
-def _of_model(subject: Subject) -> tuple[list[str], list[Broken], dict[str, str]]:
+def _of_model(subject: Subject) -> tuple[list[str], list[Violation], dict[str, str]]:
     """Return which properties of the model hold, which do not, and which could not be tried."""
     held, broken, not_tried = [], [], {}
     for each in PROPERTIES:
@@ -104,7 +102,7 @@ def _of_model(subject: Subject) -> tuple[list[str], list[Broken], dict[str, str]
             not_tried[each.name] = str(reason)
             continue
         except Exception as error:
-            broken.append(Broken(each.name, _raised(error)))
+            broken.append(Violation(each.name, _raised(error)))
             continue
         broken += seen
         if not seen:
@@ -122,7 +120,7 @@ def _distinct(subject: Subject) -> list[TypedBlock]:
     return list(found.values())
 
 
-def _of_block(block: TypedBlock, around: Subject, recipe: Recipe) -> Iterator[Diagnostic]:
+def _of_block(block: TypedBlock, around: Subject, recipe: VerifiableRecipe) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each declaration of a block that is not true."""
     own = alone(block, around.recipe)
     if own is None:
@@ -150,7 +148,13 @@ def _of_block(block: TypedBlock, around: Subject, recipe: Recipe) -> Iterator[Di
 
 
 def _diagnostic(
-    block: TypedBlock, test: DeclarationTest, message: str, declaration: str, hint: str, recipe: Recipe, error: Exception | None
+    block: TypedBlock,
+    test: DeclarationTest,
+    message: str,
+    declaration: str,
+    hint: str,
+    recipe: VerifiableRecipe,
+    error: Exception | None,
 ) -> Diagnostic:
     """Return a diagnostic at a declaration of a block; for a block of the library, where the recipe uses it."""
     node = _node_span(block, recipe)
@@ -213,7 +217,7 @@ def _shown(file: str) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
 
 
-def _node_span(block: TypedBlock, recipe: Recipe) -> Span | None:
+def _node_span(block: TypedBlock, recipe: VerifiableRecipe) -> Span | None:
     """Return the first node of the user's own recipe that is such a block."""
     for visit in walk(recipe.program.root, once=True):
         if isinstance(visit.node, TypedBlock) and visit.node.part.kind == block.part.kind:
@@ -222,7 +226,7 @@ def _node_span(block: TypedBlock, recipe: Recipe) -> Span | None:
     return None
 
 
-def _top(recipe: Recipe) -> Span:
+def _top(recipe: VerifiableRecipe) -> Span:
     line = recipe.source.lines[0]
     return Span(recipe.source, 1, 1, 1, len(line) + 1)
 

@@ -18,7 +18,7 @@ from composer.diagnostics import Diagnostic, full, report
 from composer.draw.build.levels import LEVELS
 from composer.draw.figure import draw
 from composer.verify.properties import PROPERTIES, Property
-from composer.verify.subject import Broken, NotTried, Subject
+from composer.verify.subject import NotTried, Subject, Violation
 from tests.draw.checks import borders, overlaps
 
 PARAMETERS, FLOPS = 300_000, 100_000_000
@@ -94,11 +94,11 @@ def _judge(text: str, found: Judgment, *, everything: bool, only: str) -> None:
             return  # what follows would say the same
 
 
-def drawings_are_clear(subject: Subject) -> Iterator[Broken]:
+def drawings_are_clear(subject: Subject) -> Iterator[Violation]:
     """No drawing has anything on top of anything else."""
     for level in LEVELS:
         scene = draw(subject.program, level).scene
-        yield from (Broken("drawing", f"{level}: {problem}") for check in (overlaps, borders) for problem in check(scene))
+        yield from (Violation("drawing", f"{level}: {problem}") for check in (overlaps, borders) for problem in check(scene))
 
 
 ALL = (*PROPERTIES, Property("drawing", drawings_are_clear, "costly", "nothing in a drawing lies on anything else"))
