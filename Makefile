@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 NEWEST ?= $(shell for python in python3.14 python3.13 python3.12 $(PYTHON); do command -v $$python && break; done)
 NEEDS  := pyproject.toml constraints.txt
 
-.PHONY: demo plays fast test test-all test-oldest test-newest check format-check lint contracts types format docs clean
+.PHONY: demo plays fast test test-all test-oldest test-newest fuzz check format-check lint contracts types format docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/arco demo
@@ -36,6 +36,10 @@ test-oldest: .venv-oldest/installed
 
 test-newest: .venv-newest/installed
 	.venv-newest/bin/python -m pytest -n 2 --dist worksteal
+
+# Mutated recipes, until it is stopped: make fuzz FUZZ="--minutes 10 --seed 3". What fails is written to fuzz-finds.
+fuzz: $(VENV)/installed-dev
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 # One after the other, cheapest first, also under `make -j`.
 check:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from composer.draw.build.levels import Level
     from composer.draw.figure import Figure, Options
     from composer.lower import Model
+    from composer.verify.verification import Verification
 
 
 def load(source: str | Path, overrides: Overrides = None, blocks: Blocks | Path = ()) -> Recipe:
@@ -382,6 +383,24 @@ class Recipe:
         from composer.lower.exported_file import exported
 
         return exported(lower(self.program), self.text)
+
+    def verify(self) -> Verification:
+        """Return whether the model does what it declares: its properties, tried at small sizes in float64.
+
+        `check` reads declarations and trusts them; `verify` runs the model, and each block of your own alone.
+
+        Raises:
+            RecipeError: The recipe has errors.
+
+        Examples:
+            >>> import composer
+            >>> verification = composer.load("gpt_mini").verify()
+            >>> verification.ok
+            True
+        """
+        from composer.verify.verification import verify
+
+        return verify(self)
 
     def with_config(self, config: StrPath | Mapping[str, Any]) -> Recipe:
         """Return the recipe with the sizes of a published model.

@@ -9,8 +9,8 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-WHOLE = {"conformance", "docs", "package", "parity"}
-"""Folders whose tests run models, pages and commands from end to end: all of them are slow."""
+WHOLE = {"conformance", "docs", "fuzz", "package", "parity"}
+"""Folders whose tests run models, mutants, pages and commands from end to end: all of them are slow."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -57,6 +57,7 @@ FUNCTIONS = {
     "composer.Recipe.export": "(self) -> str",
     "composer.Recipe.overridden": "(self, param: str) -> bool",
     "composer.Recipe.with_overrides": "(self, overrides: Overrides) -> Recipe",
+    "composer.Recipe.verify": "(self) -> Verification",
     "composer.Recipe.with_config": "(self, config: StrPath | Mapping[str, Any]) -> Recipe",
     "composer.Recipe.compile": (
         "(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int | None = None, *, "

@@ -6,6 +6,7 @@ from typing import Any
 
 from blocks.core import (
     Block,
+    BlockError,
     BlockView,
     F,
     Init,
@@ -43,6 +44,9 @@ class LearnedPositions(Block, kind="learned_positions"):
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_leading_axes(sizes)
+        positions = sizes.get("time")
+        if isinstance(positions, int) and positions > self.max_length and "position_ids" not in wired:
+            raise BlockError(f"{positions} positions need a vector each, there are {self.max_length}", field="max_length")
 
     def look(self, view: BlockView) -> Look:
         rows = self.max_length + self.offset

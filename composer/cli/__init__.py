@@ -18,6 +18,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Write a recipe": {
         "check": ("check", "Check recipes and show where each mistake is"),
+        "verify": ("verify", "Run a model in small, and test that it and its blocks do what they declare"),
         "explain": ("reference", "Explain an error code, with an example"),
         "blocks": ("reference", "Look up blocks, masks, norms and everything else a recipe can name"),
         "mask": ("mask", "Draw an attention mask in the terminal"),

@@ -9,7 +9,7 @@ from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
 
-from tests.blocks.alone import alone, refusal
+from tests.blocks.alone import alone, recipe, refusal
 
 B, T, S, D = 2, 7, 5, 6
 STREAM = f"float[batch, time, {D}]"
@@ -88,3 +88,11 @@ def test_what_cannot_be_a_position_is_refused_where_it_stands():
     assert refusal("type: t5_bias, heads: 2, max_distance: 8", x=STREAM).startswith("8: distances below 8")
     wired = "{x: x, position_ids: position_ids}"
     assert "count from 0" in refusal("type: alibi, heads: 2", wired, x=STREAM, position_ids="int[batch, time]")
+
+
+def test_more_positions_than_a_learned_table_has_are_refused_where_their_number_is_known():
+    """As many as the table has are not, nor are positions that are given."""
+    node = "type: learned_positions, max_length: 9"
+    assert refusal(node, x="float[batch, 10, 4]") == "9: 10 positions need a vector each, there are 9"
+    assert recipe(node, x="float[batch, 9, 4]").check() == []
+    assert recipe(node, "{x: x, position_ids: at}", x="float[batch, 10, 4]", at="int[batch, 10]").check() == []

@@ -18,6 +18,7 @@ from blocks.core import standard
 from composer.lower import Model
 from composer.recipe import zoo_names
 from tests.conformance.declared import alone, blocks, draws
+from tests.conformance.further_scenarios import FURTHER_COUNT, further_recipe
 from tests.conformance.generator import COUNT, generated
 
 TINY: Mapping[str, dict[str, Any]] = {
@@ -69,7 +70,13 @@ TINY: Mapping[str, dict[str, Any]] = {
 ZOO = zoo_names()
 ALONE = sorted(blocks(standard()))
 CHUNKS = 24
-CASES = [*(f"zoo {name}" for name in ZOO), *(f"block {kind}" for kind in ALONE), *(f"chunk {n}" for n in range(CHUNKS))]
+FURTHER_CHUNKS = 8
+CASES = [
+    *(f"zoo {name}" for name in ZOO),
+    *(f"block {kind}" for kind in ALONE),
+    *(f"chunk {n}" for n in range(CHUNKS)),
+    *(f"further {n}" for n in range(FURTHER_CHUNKS)),
+]
 MORE = 2 * COUNT
 """Recipes that are generated beyond the first ones, for the exhaustive tests."""
 MORE_CASES = [f"more {n}" for n in range(2 * CHUNKS)]
@@ -90,6 +97,8 @@ def recipes(case: str) -> list[composer.Recipe]:
         case "block":
             part = blocks(standard())[name]
             return [composer.load(alone(part, standard(), seed)) for seed in range(draws(part))]
+        case "further":
+            return [further_recipe(seed) for seed in range(int(name), FURTHER_COUNT, FURTHER_CHUNKS)]
         case "more":
             return [composer.load(generated(seed)) for seed in range(COUNT + int(name), COUNT + MORE, len(MORE_CASES))]
     return [composer.load(generated(seed)) for seed in range(int(name), COUNT, CHUNKS)]

@@ -388,3 +388,20 @@ def test_an_exported_file_says_what_it_is_and_of_which_recipe(tmp_path: Path) ->
     tree = ast.parse(small.export())
     assert ast.get_docstring(tree) == "gpt2: generated from a recipe; plain torch, nothing else is needed."
     assert ast.dump(tree) == ast.dump(ast.parse(small.compile(device="meta").source))
+
+
+def test_modules_that_are_arguments_of_a_constructor_are_modules_of_their_own() -> None:
+    """Passes that differ in whole modules, such as linear maps with a bias and without: equal ones are still several tensors."""
+    text = """
+recipe: stages
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  stages:
+    repeat: 3
+    graph:
+      attn: {type: attention, heads: 2, bias: layer == 1}
+      inner: {repeat: 2, graph: {look: {type: attention, heads: 2, bias: layer == 1}}}
+"""
+    recipe = composer.load(text)
+    model = recipe.compile(seed=0)
+    assert sum(parameter.numel() for parameter in model.parameters()) == recipe.summary().costs.parameters

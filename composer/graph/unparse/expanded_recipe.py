@@ -167,6 +167,15 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames) -> dict[str, 
     )
 
 
+def block_on_inputs(node: TypedBlock, inputs: Mapping[str, Sequence[str]]) -> dict[str, YamlData]:
+    """Return a block with its fields, each wired port reading inputs of the recipe; `inputs` has their names by port."""
+    wires = tuple(Wire(port, tuple(map(Ref, names)), node.node.span) for port, names in inputs.items())
+    nowhere = TypedGraph(Graph((), (), ()), {}, (), {}, {})
+    return _block(
+        replace(node, node=replace(node.node, wires=wires)), nowhere, {name: name for names in inputs.values() for name in names}
+    )
+
+
 def _filled(holder: TypedBlock, field: str) -> YamlData:
     """Return the node in a slot; its input comes from the holder."""
     filled = next(slot for slot in holder.slots.values() if slot is not None and slot.name == field)

@@ -122,12 +122,16 @@ def _runs(items: Sequence[str]) -> str:
 
 
 def unify(trees: Sequence[Tree], path: str, fresh: Callable[[str], str], holes: list[tuple[str, list[Tree]]]) -> Tree:
-    """Return one tree for all, with holes where they differ; the values of a hole in each of the trees are added to `holes`."""
+    """Return one tree for all, with holes where they differ; the values of a hole in each of the trees are added to `holes`.
+
+    Plain values that differ in the same way are one hole. Modules never are: one argument would be one module in two places, and
+    its weights would be shared.
+    """
     first = trees[0]
     if all(tree == first for tree in trees):
         return first
     for name, values in holes:
-        if values == list(trees):
+        if values == list(trees) and all(isinstance(tree, Literal) for tree in trees):
             return Hole(name)
     if all(isinstance(tree, New) and _shape(tree) == _shape(first) for tree in trees):
         news: list[New] = [tree for tree in trees if isinstance(tree, New)]

@@ -1,0 +1,184 @@
+"""Properties of every model that runs: types, gradients, rows of a batch, repeated calls, saving and exporting."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from composer.graph.types import TensorType
+from composer.verify.inputs import Draw, shape_of
+from composer.verify.subject import ROUNDING, Subject, Violation, difference, executed, named
+
+DTYPES = {"float": torch.float64, "int": torch.int64, "bool": torch.bool}
+SMALL_STEP, LARGE_STEP = 1e-4, 1.0
+"""Standard deviations of what is added to a parameter: along one a function is straight, the other shows any influence."""
+INFLUENCE = 1e-6
+"""Relative change of the outputs for each unit of a step that counts as an influence."""
+
+
+def types_are_declared(subject: Subject) -> Iterator[Violation]:
+    """Check that every output has the inferred shape and dtype, with optional inputs and without."""
+    for how in subject.draws:
+        with torch.no_grad():
+            result = subject.model(**subject.draw(how))
+        for (field, name), type_ in zip(subject.module.outputs, subject.program.root.outputs.values(), strict=True):
+            value = getattr(result, field)
+            if not isinstance(type_, TensorType) or not isinstance(value, torch.Tensor):
+                yield Violation("types", f"`{name}` is {type(value).__name__}, and is declared {type_}")
+                continue
+            expected = shape_of(type_, how.lengths)
+            if tuple(value.shape) != expected:
+                lengths = ", ".join(f"{axis} {length}" for axis, length in how.lengths.items())
+                yield Violation(
+                    "types", f"`{name}` has the shape {list(value.shape)} and is declared {type_}, {list(expected)} for {lengths}"
+                )
+            if value.dtype != DTYPES[type_.dtype] and not (type_.dtype == "float" and value.dtype.is_floating_point):
+                yield Violation("types", f"`{name}` has the dtype {str(value.dtype)[6:]} and is declared {type_.dtype}")
+
+
+def gradients_reach(subject: Subject) -> Iterator[Violation]:
+    """Check that every trainable parameter has a gradient, unless small changes of it change no output: the weights of a router
+    that selects one expert have none, nor do those that add the same to all scores of a softmax.
+    """
+    model = copy.deepcopy(subject.model)
+    waiting = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    for seed in range(4):
+        if not waiting:
+            return
+        given = subject.draw(_again(subject.draws[seed % 2], seed))
+        total = one_number(subject.outputs(given, model))
+        if total is None:
+            return
+        model.zero_grad(set_to_none=True)
+        if total.requires_grad:
+            total.backward()  # type: ignore[no-untyped-call]  # torch has no annotation
+        waiting -= {n for n, p in model.named_parameters() if p.grad is not None and bool((p.grad.abs() > 1e-12).any())}
+    for name in sorted(waiting):
+        if influences(subject, name, SMALL_STEP):
+            yield Violation("gradients", f"`{name}` changes the outputs, and no gradient reaches it")
+
+
+def without_influence(subject: Subject) -> Iterator[str]:
+    """Yield the parameters on which no output depends."""
+    for name, parameter in subject.model.named_parameters():
+        if parameter.requires_grad and not influences(subject, name, LARGE_STEP):
+            yield name
+
+
+@torch.no_grad()
+def influences(subject: Subject, name: str, step: float) -> bool:
+    """Return whether steps of a size, from where a parameter is, change any output."""
+    model = subject.model
+    parameter = model.get_parameter(name)
+    for how in subject.draws:
+        given = subject.draw(_again(how, 9))
+        before, kept = subject.outputs(given), parameter.clone()
+        noise = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3), dtype=parameter.dtype)
+        parameter.add_(step * noise)
+        try:
+            after = subject.outputs(given)
+        finally:
+            parameter.copy_(kept)
+        if any(difference(before[each], after[each]) > INFLUENCE * step for each in before):
+            return True
+    return False
+
+
+def one_number(outputs: Mapping[str, torch.Tensor]) -> torch.Tensor | None:
+    """Return one number that depends on every output in its own way; None where no output is of floats."""
+    parts = [value for value in outputs.values() if value.dtype.is_floating_point]
+    weighted = [(p * torch.linspace(0.5, 1.5, p.numel(), dtype=p.dtype).view_as(p)).sin().sum() for p in parts]
+    return torch.stack(weighted).sum() if weighted else None
+
+
+@torch.no_grad()
+def rows_are_apart(subject: Subject) -> Iterator[Violation]:
+    """Check that each row of a batch gives the same whatever the other rows are."""
+    batched = {name for name, type_ in subject.program.inputs.items() if type_.sizes and str(type_.sizes[0]) == "batch"}
+    first = [name for (_, name), type_ in zip(subject.module.outputs, subject.program.root.outputs.values(), strict=True)
+             if isinstance(type_, TensorType) and type_.axes and str(type_.axes[0].size) == "batch"]  # fmt: skip
+    if not batched:
+        return
+    for attempt in range(3 if subject.selects else 1):
+        given = subject.draw(_again(subject.draws[0], 20 + attempt))
+        other = subject.draw(_again(subject.draws[0], 40 + attempt))
+        mixed = {name: torch.cat([value[:1], other[name][1:]]) if name in batched else value for name, value in given.items()}
+        before, after = subject.outputs(given), subject.outputs(mixed)
+        found = [(name, difference(before[name][:1], after[name][:1])) for name in first]
+        wrong = [(name, by) for name, by in found if by > ROUNDING]
+        if not wrong:
+            return
+    yield from (
+        Violation("rows", f"`{name}` of row 0 changes by {by:.2g} when another row of the batch changes") for name, by in wrong
+    )
+
+
+@torch.no_grad()
+def calls_repeat(subject: Subject) -> Iterator[Violation]:
+    """Check that a call leaves nothing behind: the same inputs give the same outputs, whatever was computed in between."""
+    model = copy.deepcopy(subject.model)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    given = subject.draw(subject.draws[0])
+    first = {name: value.clone() for name, value in subject.outputs(given, model).items()}
+    again = subject.outputs(given, model)
+    for name, by in _differences(first, again):
+        yield Violation("repeatable", f"`{name}` differs by {by:.2g} between two calls with the same inputs")
+        return
+    subject.outputs(subject.draw(_again(subject.draws[1], 5)), model)
+    for name, by in _differences(first, subject.outputs(given, model)):
+        yield Violation("repeatable", f"`{name}` differs by {by:.2g} after a call with other inputs: the model keeps something")
+        return
+    for name, value in model.state_dict().items():
+        if not torch.equal(value, before[name]):
+            yield Violation("repeatable", f"a call in evaluation changes `{name}`")
+
+
+@torch.no_grad()
+def training_repeats(subject: Subject) -> Iterator[Violation]:
+    """Check that in training, the same seed gives the same outputs."""
+    results = []
+    for _ in range(2):
+        model = copy.deepcopy(subject.model).train()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            results.append(named(model(**subject.draw(subject.draws[0])), subject.module.outputs))
+    for name, by in _differences(*results):
+        yield Violation("repeatable", f"in training, `{name}` differs by {by:.2g} between two calls with the same seed")
+
+
+@torch.no_grad()
+def state_is_whole(subject: Subject) -> Iterator[Violation]:
+    """Check that a model that loads the state of another computes the same."""
+    given = subject.draw(subject.draws[0])
+    again = subject.recipe.compile(dtype=torch.float64, seed=2).eval()
+    again.load_state_dict(subject.model.state_dict(), strict=True)
+    for name, by in _differences(subject.outputs(given), subject.outputs(given, again)):
+        yield Violation("state", f"`{name}` differs by {by:.2g} in a model that loaded the state_dict")
+
+
+@torch.no_grad()
+def exported_is_equal(subject: Subject) -> Iterator[Violation]:
+    """Check that the exported file loads the state strictly, and computes the same."""
+    given = subject.draw(subject.draws[0])
+    exported: Any = executed(subject.module)().double().eval()
+    try:
+        exported.load_state_dict(subject.model.state_dict(), strict=True)
+    except RuntimeError as error:
+        yield Violation("export", f"the exported file does not load the state_dict: {' '.join(str(error).split())}")
+        return
+    for name, by in _differences(subject.outputs(given), subject.outputs(given, exported)):
+        yield Violation("export", f"`{name}` differs by {by:.2g} between the model and its exported file")
+
+
+def _differences(ours: Mapping[str, torch.Tensor], theirs: Mapping[str, torch.Tensor]) -> Iterator[tuple[str, float]]:
+    """Yield what is not equal bit for bit."""
+    for name, value in ours.items():
+        if name not in theirs or not torch.equal(value, theirs[name]):
+            yield name, difference(value, theirs[name]) if name in theirs else float("inf")
+
+
+def _again(how: Draw, seed: int) -> Draw:
+    return Draw(how.lengths, seed, optional=how.optional)

@@ -1,0 +1,147 @@
+"""What properties are tried on: a recipe, its model in float64 with weights that are nowhere zero, and inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from blocks.experts.router import Router
+from composer.graph.typed import TypedProgram
+from composer.lower import lower
+from composer.lower.model import Model, Module
+from composer.verify.inputs import Draw, blocks, draw, draws
+from composer.verify.recipes import VerifiableRecipe
+
+STEP = 0.3
+"""Standard deviation of what is added to every weight, so that gains are not one and biases not zero."""
+ROUNDING = 1e-12
+"""Relative difference of two float64 computations in the same order."""
+REORDERED = 1e-9
+"""Relative difference of two float64 computations in another order, such as with a cache."""
+NUDGE = 1e-14
+"""Relative change of the weights from which the condition of a model is measured."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A property that does not hold."""
+
+    property: str
+    message: str
+    """What was observed, in plain words."""
+
+
+class NotTried(Exception):
+    """A property that cannot be tried on a model, with the reason."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A recipe without errors, and what the properties share."""
+
+    recipe: VerifiableRecipe
+    training: bool = False
+    """Whether the model is in training, with the same random numbers in every call."""
+
+    @cached_property
+    def program(self) -> TypedProgram:
+        """The typed program."""
+        return self.recipe.program
+
+    @cached_property
+    def module(self) -> Module:
+        """The generated source."""
+        built = vars(self).get("model")
+        return lower(self.program) if built is None else built.module
+
+    @cached_property
+    def model(self) -> Model[Any]:
+        """The model in float64, every weight moved from where it starts."""
+        model = self.recipe.compile(dtype=torch.float64, seed=1).train(self.training)
+        move_weights(model)
+        return model
+
+    @cached_property
+    def draws(self) -> tuple[Draw, Draw]:
+        """Two ways to draw inputs."""
+        return draws(self.program)
+
+    @cached_property
+    def selects(self) -> bool:
+        """Whether something is selected by rank, where a rounding error can change everything."""
+        values = (getattr(block.part, name) for block in blocks(self.program) for name in type(block.part).model_fields)
+        return any(isinstance(value, Router) for value in values)
+
+    def draw(self, how: Draw) -> dict[str, torch.Tensor]:
+        """Return inputs."""
+        return draw(self.program, how)
+
+    def outputs(self, given: Mapping[str, torch.Tensor], model: Model[Any] | None = None) -> dict[str, torch.Tensor]:
+        """Return the outputs of a call by the recipe's names, and the recipe's losses after them.
+
+        Raises:
+            NotTried: an output is not finite, so nothing can be compared with it.
+        """
+        with torch.random.fork_rng(devices=[]) if self.training else nullcontext():
+            if self.training:
+                torch.manual_seed(0)
+            result = (self.model if model is None else model)(**given)
+        found = named(result, self.module.outputs)
+        for name, value in found.items():
+            if not bool(value.isfinite().all()):
+                raise NotTried(f"`{name}` has values that are not finite")
+        return found
+
+    def tolerance(self, given: Mapping[str, torch.Tensor]) -> float:
+        """Return by how much two computations in another order may differ: more where tiny changes of the weights do much."""
+        before = self.outputs(given)
+        with torch.no_grad():
+            kept = [parameter.clone() for parameter in self.model.parameters()]
+            for number, parameter in enumerate(self.model.parameters()):
+                noise = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(number), dtype=parameter.dtype)
+                parameter.mul_(1 + NUDGE * noise)
+            try:
+                after = self.outputs(given)
+            finally:
+                for parameter, value in zip(self.model.parameters(), kept, strict=True):
+                    parameter.copy_(value)
+        moved = max((difference(before[name], after[name]) for name in before), default=0.0)
+        return max(REORDERED, 1000 * moved)
+
+
+def named(result: Any, fields: tuple[tuple[str, str], ...]) -> dict[str, torch.Tensor]:
+    """Return what a model returned by the recipe's names, and its losses after them; without what a session leaves out."""
+    found = {name: getattr(result, field) for field, name in fields} | {f"loss {name}": y for name, y in result.losses.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def move_weights(model: Model[Any]) -> None:
+    """Move every weight from where it starts."""
+    with torch.no_grad():
+        for number, parameter in enumerate(model.parameters()):
+            generator = torch.Generator().manual_seed(number)
+            parameter.add_(STEP * torch.randn(parameter.shape, generator=generator, dtype=torch.float64).to(parameter.dtype))
+
+
+def difference(one: torch.Tensor, other: torch.Tensor) -> float:
+    """Return the largest difference of two tensors, relative to the largest number of the first if that is above one."""
+    if one.shape != other.shape:
+        return float("inf")
+    if not one.numel():
+        return 0.0
+    if not one.dtype.is_floating_point:
+        return 0.0 if torch.equal(one, other) else float("inf")
+    return float((one - other).abs().max()) / max(1.0, float(one.abs().max()))
+
+
+def executed(module: Module) -> Any:
+    """Return the class of an exported file, executed by itself as a user would import it."""
+    namespace = ModuleType(f"exported_{module.name}").__dict__
+    exec(compile(module.text, "<exported>", "exec", dont_inherit=True), namespace)
+    return namespace[module.name]

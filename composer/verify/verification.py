@@ -1,0 +1,236 @@
+"""Everything tried on one recipe: what holds, what does not, and which declaration of which block is not true."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from blocks.core import Part, standard
+from composer.diagnostics import Declaration, Diagnostic, Label, Source, Span, as_json, report
+from composer.graph.typed import TypedBlock
+from composer.graph.visit import walk
+from composer.verify.alone import NODE, alone, in_language_model
+from composer.verify.declarations import TESTS, BlockAlone, DeclarationTest
+from composer.verify.properties import PROPERTIES
+from composer.verify.recipes import VerifiableRecipe
+from composer.verify.shrink import shrunk
+from composer.verify.subject import NotTried, Subject, Violation
+
+SAID_BY = {"batch": {"rows"}, "causal": {"positions"}, "cached": {"positions", "causal"}}
+"""Tests that say nothing new if others have failed."""
+ENDS = ("types", "repeatable")
+"""Tests whose failure leaves nothing to compare."""
+
+
+WIRED = "no block alone does this: it is the way in which they are wired, or a mistake of Composer"
+MASKED = "a query sees later keys: begin the mask with `causal and`"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The result of `Recipe.verify`."""
+
+    name: str
+    """The recipe's name."""
+    diagnostics: tuple[Diagnostic, ...]
+    """What is not true: at the block's declaration, or in the recipe if no block alone is to blame."""
+    held: tuple[str, ...]
+    """The properties of the model that hold, by their names."""
+    not_tried: Mapping[str, str]
+    """Properties that could not be tried, with the reason."""
+    blocks: tuple[str, ...]
+    """Blocks of the user's own that were tried alone."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything that was tried holds."""
+        return not self.diagnostics
+
+    def __str__(self) -> str:
+        if self.diagnostics:
+            return report(self.diagnostics)
+        own = f", and every declaration of {', '.join(self.blocks)}" if self.blocks else ""
+        rest = "".join(f"\n  {name} not tried: {why}" for name, why in self.not_tried.items())
+        return f"{self.name}: {len(self.held)} properties hold{own}{rest}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as plain data."""
+        return {
+            "recipe": self.name,
+            "diagnostics": json.loads(as_json(list(self.diagnostics))),
+            "held": list(self.held),
+            "not_tried": dict(self.not_tried),
+            "blocks": list(self.blocks),
+        }
+
+
+def verify(recipe: VerifiableRecipe) -> Verification:
+    """Return what is true of a recipe without errors, at small sizes and in float64.
+
+    Raises:
+        RecipeError: The recipe has errors.
+    """
+    program = recipe.program
+    own = tuple(recipe.library[kind] for kind in recipe.library if kind not in standard())
+    recipe = type(recipe)(recipe.source, recipe.overrides, own)  # classes, so that no file is executed again
+    small = Subject(shrunk(recipe))
+    own_blocks = [block for block in _distinct(small) if block.part.kind not in standard()]
+    found = [each for block in own_blocks for each in _of_block(block, small, recipe)]
+    held, broken, not_tried = _of_model(small)
+    if broken and not found:
+        rest = [block for block in _distinct(small) if block not in own_blocks]
+        found = [each for block in rest for each in _of_block(block, small, recipe)]
+    if broken and not found:
+        found = [Diagnostic(each.property, each.message, _top(recipe), hint=WIRED) for each in broken]
+    names = tuple(dict.fromkeys(block.part.kind for block in own_blocks))
+    return Verification(program.name, tuple(found), tuple(held), not_tried, names)
+
+
+def _of_model(subject: Subject) -> tuple[list[str], list[Violation], dict[str, str]]:
+    """Return which properties of the model hold, which do not, and which could not be tried."""
+    held, broken, not_tried = [], [], {}
+    for each in PROPERTIES:
+        try:
+            seen = list(each.try_(subject))
+        except NotTried as reason:
+            not_tried[each.name] = str(reason)
+            continue
+        except Exception as error:
+            broken.append(Violation(each.name, _raised(error)))
+            continue
+        broken += seen
+        if not seen:
+            held.append(each.name)
+    return held, broken, not_tried
+
+
+def _distinct(subject: Subject) -> list[TypedBlock]:
+    """Return the blocks of a model, one of each class with equal fields and inputs."""
+    found: dict[str, TypedBlock] = {}
+    for visit in walk(subject.program.root, once=True):
+        if isinstance(visit.node, TypedBlock):
+            types = {port: str(type_) for port, type_ in visit.node.inputs.items()}
+            found.setdefault(f"{visit.node.part!r} {types}", visit.node)
+    return list(found.values())
+
+
+def _of_block(block: TypedBlock, around: Subject, recipe: VerifiableRecipe) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each declaration of a block that is not true."""
+    own = alone(block, around.recipe)
+    if own is None:
+        return
+    language_model = in_language_model(block, around.recipe)
+    tried = BlockAlone(block, Subject(own), None if language_model is None else Subject(language_model))
+    said: set[str] = set()
+    for test in TESTS:
+        if SAID_BY.get(test.name, set()) & said:
+            continue
+        try:
+            seen = list(test.try_(tried))
+        except NotTried:
+            continue
+        except Exception as error:
+            yield _diagnostic(
+                block, test, _raised(error), "forward", "it is called with inputs of the declared types", recipe, error
+            )
+            return
+        for each in seen[:1]:
+            said.add(test.name)
+            yield _diagnostic(block, test, each.message, test.declaration, test.hint, recipe, None)
+        if seen and test.name in ENDS:
+            return
+
+
+def _diagnostic(
+    block: TypedBlock,
+    test: DeclarationTest,
+    message: str,
+    declaration: str,
+    hint: str,
+    recipe: VerifiableRecipe,
+    error: Exception | None,
+) -> Diagnostic:
+    """Return a diagnostic at a declaration of a block; for a block of the library, where the recipe uses it."""
+    node = _node_span(block, recipe)
+    told = f"{block.part.kind}: {message.replace(f'`{NODE}.', '`')}"
+    if block.part.kind in standard():  # no one can change its declarations
+        return Diagnostic(test.name, told, node or _top(recipe), hint=MASKED if test.name == "causal" else WIRED)
+    labels = (Label(node, "used here"),) if node is not None else ()
+    return Diagnostic(test.name, told, place_of(type(block.part), declaration, error), labels=labels, hint=hint)
+
+
+def place_of(part: type[Part], declaration: str, error: Exception | None = None) -> Span:
+    """Return where a class declares something; where it does not, the line of the class. An error is placed where it was raised,
+    if that is in the file of the class.
+    """
+    try:
+        file = inspect.getsourcefile(part) or ""
+        lines, first = inspect.getsourcelines(part)
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, TypeError):  # a class without a file, such as one of a REPL
+        return Span(Source(part.__name__, ""), 1, 1, 1, 1)
+    number = first
+    raising = _line_that_raised(error, lines) if error is not None else None
+    if raising is not None:
+        number += raising
+    else:
+        body = ast.parse(inspect.cleandoc("\n" + "".join(lines))).body[0]
+        number += next((node.lineno - 1 for node in getattr(body, "body", []) if declaration in _declared_by(node)), 0)
+    source = Source(_shown(file), text)
+    line = source.lines[number - 1]
+    return Span(source, number, len(line) - len(line.lstrip()) + 1, number, len(line.rstrip()) + 1)
+
+
+def _line_that_raised(error: Exception, lines: list[str]) -> int | None:
+    """Return the line of a class that raised an error, counted from 0; the generated module has a copy of the line."""
+    texts = [line.strip() for line in lines]
+    found = [
+        texts.index(frame.line.strip())
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.line and frame.line.strip() in texts
+    ]
+    return found[-1] if found else None
+
+
+def _declared_by(node: ast.stmt) -> list[str]:
+    """Return the names that a statement of a class body gives a value."""
+    match node:
+        case ast.FunctionDef(name=name):
+            return [name]
+        case ast.Assign(targets=targets):
+            several = [inner for target in targets for inner in getattr(target, "elts", [target])]
+            return [target.id for target in several if isinstance(target, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+    return []
+
+
+def _shown(file: str) -> str:
+    """Return a path as a user writes it: relative to the working folder, if it is below."""
+    path = Path(file)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+
+
+def _node_span(block: TypedBlock, recipe: VerifiableRecipe) -> Span | None:
+    """Return the first node of the user's own recipe that is such a block."""
+    for visit in walk(recipe.program.root, once=True):
+        if isinstance(visit.node, TypedBlock) and visit.node.part.kind == block.part.kind:
+            span = visit.node.node.span
+            return None if isinstance(span.source, Declaration) else span
+    return None
+
+
+def _top(recipe: VerifiableRecipe) -> Span:
+    line = recipe.source.lines[0]
+    return Span(recipe.source, 1, 1, 1, len(line) + 1)
+
+
+def _raised(error: Exception) -> str:
+    words = " ".join(str(error).split())
+    return f"raises {type(error).__name__}: {words[:300]}"

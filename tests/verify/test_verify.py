@@ -1,0 +1,188 @@
+"""What `verify` says of models and of blocks with a mistake; the page shows more of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import composer
+from blocks.core import Block, Init, LinearWeights, Tensor, torch
+from composer.verify.declarations import TESTS
+from composer.verify.properties import PROPERTIES
+from composer.verify.shrink import shrunk
+from composer.verify.verification import Verification
+from tests.docs.pages import ROOT
+
+STREAM = {"x": "float[batch, time, dim]"}
+
+
+class Sound(Block, kind="sound"):
+    """A linear map of each position."""
+
+    inputs, outputs = STREAM, {"y": "float[batch, time, dim]"}
+    weights = {"map": LinearWeights("dim", "dim")}
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return self.map(x)
+
+
+class Centered(Block, kind="centered"):
+    """Subtracts the mean of the batch."""
+
+    inputs, outputs = STREAM, {"y": "float[batch, time, dim]"}
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return x - x.mean(0, keepdim=True)
+
+
+class Halved(Block, kind="halved"):
+    """Returns half of the channels."""
+
+    inputs, outputs = STREAM, {"y": "float[batch, time, dim]"}
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return x[..., ::2]
+
+
+class Rounded(Block, kind="rounded"):
+    """Returns whole numbers."""
+
+    inputs, outputs = STREAM, {"y": "float[batch, time, dim]"}
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.round().long()
+
+
+class Idle(Block, kind="idle"):
+    """Declares a gain that it does not use."""
+
+    inputs, outputs = STREAM, {"y": "float[batch, time, dim]"}
+    weights = {"gain": Tensor(("dim",), "gain", Init("constant", 1.0))}
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return x + 0 * self.gain
+
+
+class Noisy(Block, kind="noisy"):
+    """Adds noise when it is evaluated, too."""
+
+    inputs, outputs = STREAM, {"y": "float[batch, time, dim]"}
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return x + torch.randn_like(x)
+
+
+class BatchMean(Block, kind="batch_mean"):
+    """Subtracts the mean of the batch in training alone."""
+
+    inputs, outputs = STREAM, {"y": "float[batch, time, dim]"}
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return x - x.mean(0, keepdim=True) if self.training else x
+
+
+class Padded(Block, kind="padded"):
+    """Takes `valid` and ignores it."""
+
+    inputs = {"x": "float[batch, time, dim]", "valid?": "bool[batch, time]"}
+    outputs = {"y": "float[batch, dim]"}
+
+    def forward(self: Any, x: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:
+        return x.sum(1)
+
+    def mixed_axes(self, sizes: Any) -> Any:
+        return (sizes["time"],)
+
+
+class Broken(Block, kind="broken"):
+    """Adds tensors whose shapes do not go together."""
+
+    inputs, outputs = STREAM, {"y": "float[batch, time, dim]"}
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return x + x[:, 1:]
+
+
+RECIPE = """
+recipe: example
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  up: {type: linear, out: 16}
+  own: KIND
+  down: {type: linear, out: 8}
+"""
+
+
+def verified(part: type[Block], text: str = RECIPE) -> Verification:
+    return composer.load(text.replace("KIND", part.kind), blocks=[part]).verify()
+
+
+def test_a_block_that_does_what_it_declares_passes() -> None:
+    """And it is named, so that one sees that it was tried."""
+    found = verified(Sound)
+    assert found.ok and found.blocks == ("sound",) and set(found.held) == {each.name for each in PROPERTIES}
+    assert str(found).endswith("and every declaration of sound")
+
+
+@pytest.mark.parametrize(
+    ("part", "code", "line"),
+    [
+        (Centered, "rows", "def forward"),
+        (Halved, "types", "inputs, outputs ="),
+        (Rounded, "types", "inputs, outputs ="),
+        (Idle, "unused", "weights ="),
+        (Noisy, "repeatable", "def forward"),
+        (BatchMean, "batch", "class BatchMean"),
+        (Broken, "types", "return x + x[:, 1:]"),
+    ],
+)
+def test_the_declaration_that_is_not_true_is_named(part: type[Block], code: str, line: str) -> None:
+    """One diagnostic, at its line in the file of the block, with the node that uses it."""
+    (found,) = verified(part).diagnostics
+    assert found.code == code and found.severity == "error" and found.hint
+    assert found.span.source.name.endswith("test_verify.py")
+    assert found.span.source.lines[found.span.line - 1].strip().startswith(line)
+    (label,) = found.labels
+    assert label.span.source.lines[label.span.line - 1].strip() == f"own: {part.kind}"
+
+
+def test_padding_that_counts_is_seen() -> None:
+    """A block with a port `valid` must leave out what it marks."""
+    text = """
+recipe: example
+inputs: {x: "float[batch, time, 8]", valid: "bool[batch, time]?"}
+graph: {own: {type: KIND, in: {x: x, valid: valid}}}
+"""
+    assert [each.code for each in verified(Padded, text).diagnostics] == ["padding"]
+
+
+def test_a_recipe_with_errors_is_not_verified() -> None:
+    """It is refused as by any other stage."""
+    with pytest.raises(composer.RecipeError, match="unknown-block"):
+        composer.load(RECIPE).verify()
+
+
+def test_a_large_model_becomes_small() -> None:
+    """Every width becomes another one, layers become two, and nothing else changes."""
+    small = shrunk(composer.load("llama3")).program
+    params = small.untyped.params
+    assert small.name == "llama3" and params["n_layers"] == 2
+    assert len({params[name] for name in ("vocab", "d_model", "hidden")}) == 3
+    assert max(value for value in params.values() if isinstance(value, int)) < 20
+
+
+def test_the_page_lists_everything_that_is_tried() -> None:
+    """In the words of the tables."""
+    page = (ROOT / "docs" / "verify.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE)
+    assert rows == [*((each.name, each.says) for each in PROPERTIES), *((each.name, each.says) for each in TESTS)]
+
+
+def test_places_in_files_are_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the user wrote them, where the file lies below the working folder."""
+    monkeypatch.chdir(ROOT)
+    (found,) = verified(Centered).diagnostics
+    assert found.span.source.name == "tests/verify/test_verify.py"
