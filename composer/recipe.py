@@ -181,10 +181,19 @@ class Recipe:
 
     @property
     def text(self) -> str:
-        """The recipe as one text, with its overrides and everything that it extends or uses, to store with a trained model."""
+        """The recipe as one text, with its overrides and everything that it extends or uses, to store with a trained model.
+
+        Rules for published weights that do not fit the changed model are not part of it.
+        """
         root = self.document.root
         data = data_of(root) if root is not None and (self.overrides or self._composed) else None
-        return write(data) if isinstance(data, dict) else self.source.text
+        if not isinstance(data, dict):
+            return self.source.text
+        for model_type in self._unfit:
+            del data["checkpoints"][model_type]
+        if not data.get("checkpoints", True):
+            del data["checkpoints"]
+        return write(data)
 
     @property
     def name(self) -> str:
@@ -223,13 +232,36 @@ class Recipe:
             if state.typed is None:
                 rules = mistakes(weights, state.program.params if state.program else None)
             else:
-                own = state.expansion.recipe.name_scalar.span.source
-                inherited = any(entry.key.span.source != own for entry in weights)
                 rules = [
-                    *misfits(weights, state.typed, changed=inherited or bool(self.overrides)),
+                    *misfits(weights, state.typed, changed=self._is_variant),
                     *config_mistakes(weights, state.document, state.library, state.typed.untyped.params),
                 ]
         return state.typed, (*state.diagnostics, *rules)
+
+    @property
+    def _is_variant(self) -> bool:
+        """Whether the model is not the one for which the rules under `checkpoints` were written: another file or an override
+        changes it, other than by the params that it offers.
+        """
+        state = self._compiled
+        assert state.expansion is not None and state.typed is not None
+        params = state.typed.untyped.params
+        own, rules = state.expansion.recipe.name_scalar.span.source, state.expansion.recipe.checkpoints or ()
+        return any(entry.key.span.source != own for entry in rules) or any(
+            len(each.path) > 1 or each.path[0].text not in params for each in self.overrides
+        )
+
+    @cached_property
+    def _unfit(self) -> frozenset[str]:
+        """The model types whose rules do not fit a variant of the model that they were written for."""
+        state = self._compiled
+        if state.typed is None or self.checkpoints is None or not self._is_variant:
+            return frozenset()
+        return frozenset(
+            entry.key.text
+            for entry in self.checkpoints
+            if misfits(YamlMapping((entry,), entry.key.span), state.typed, changed=True)
+        )
 
     def check(self) -> list[Diagnostic]:
         """Return all errors and warnings, in the order of the file; an empty list for a correct recipe.

@@ -45,7 +45,8 @@ FUNCTIONS = {
     ),
     "composer.decode.session": "(model: Model, initial_length: int = 256) -> Session",
     "composer.weights.load_published": (
-        "(model: Model, source: StrPath | Mapping[str, Tensor] | Mapping[str, NDArray[Any]], model_type: str | None = None) -> None"
+        "(model: Model, source: StrPath | Mapping[str, Tensor] | Mapping[str, NDArray[Any]], "
+        "model_type: str | None = None) -> None"
     ),
     "composer.weights.save_published": "(model: Model, path: StrPath, model_type: str | None = None) -> None",
     "composer.Recipe.check": "(self) -> list[Diagnostic]",

@@ -19,7 +19,7 @@ from composer.weights.rule_reader import RuleReader
 from composer.weights.rules import Rule, Rules
 
 CODE = "checkpoints-unknown-name"
-REMOVED = "`checkpoints: null` removes the rules, if the changed model is not the published one anymore"
+REMOVED = "published weights do not fit the changed model as it is; `checkpoints: null` removes the rules"
 
 
 def mistakes(checkpoints: YamlMapping, params: Mapping[str, Any] | None = None) -> list[Diagnostic]:
@@ -47,15 +47,18 @@ def misfits(checkpoints: YamlMapping, typed: TypedProgram, *, changed: bool = Fa
     Args:
         checkpoints: The value of `checkpoints:` in the recipe.
         typed: The model.
-        changed: Whether the rules were written for another model, which the recipe extends or overrides change.
+        changed: Whether the rules were written for another model, which the recipe extends or overrides change. A variant
+            need not be loadable: it has one warning for each type of published model.
     """
     found: list[Diagnostic] = []
     for entry in checkpoints:
         reader = RuleReader(typed.untyped.params)
         rules = reader.rules(entry)
-        found += reader.diagnostics or _misfits(rules, typed)
-    vague = ("", "known here")
-    return [replace(each, hint=REMOVED) if changed and each.hint.partition(":")[0] in vague else each for each in found]
+        wrong = reader.diagnostics or _misfits(rules, typed)
+        if changed and not reader.diagnostics:
+            wrong = [replace(each, severity="warning", hint=REMOVED) for each in wrong[:1]]
+        found += wrong
+    return found
 
 
 def _misfits(rules: Rules, typed: TypedProgram) -> list[Diagnostic]:

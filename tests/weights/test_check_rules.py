@@ -148,14 +148,18 @@ def test_what_is_tied_needs_a_rule_for_its_owner() -> None:
     ]
 
 
-def test_rules_of_a_changed_model_may_be_removed() -> None:
-    """The hint says how, where the rules were written for the model as it was."""
+def test_a_variant_need_not_be_loadable() -> None:
+    """One warning says so, where the rules were written for the model as it was; the text of the variant is without them."""
     text = "recipe: mine\nextends: gpt2\ngraph: {layers: {graph: {ffn: {body: {type: gated_ffn, hidden: 8}}}}}\n"
     (wrong,) = composer.load(text).check()
     assert (wrong.code, wrong.span.source.name) == ("checkpoints-uncovered", "gpt2.yaml") and "`checkpoints: null`" in wrong.hint
+    assert wrong.severity == "warning"
+    assert "checkpoints" not in composer.load(text).text
+    assert [each.code for each in composer.load(composer.load(text).text).check()] == ["vocabulary"]
     assert [each.code for each in composer.load(text + "checkpoints: null\n").check()] == ["vocabulary"]
     (wrong,) = composer.load("gpt2", {"layers.ffn.body": {"type": "gated_ffn", "hidden": 8}}).check()
-    assert "`checkpoints: null`" in wrong.hint
+    assert wrong.severity == "warning" and "`checkpoints: null`" in wrong.hint
+    assert "checkpoints:" in composer.load("gpt2", {"n_layers": 2}).text
 
 
 @pytest.mark.parametrize("params", [{}, {"n_layers": 2}, {"n_layers": 64}, {"tied": True}], ids=str)
