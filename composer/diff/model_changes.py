@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from composer.diff.changes import Change, FieldChange, LearnedChange, Stated, Tied
 from composer.diff.flat_graph import FlatModel, FlatParameter, FlatSource, FlatValues
 from composer.diff.fold_passes import NamesOfBoth, NodeNames
 from composer.diff.pairing import Pairing
-from composer.graph.dims import Dim, Symbolic, symbol
+from composer.graph.dims import Capped, Dim, Quotient, Symbolic, TextRows, symbol
 from composer.language.expressions.evaluator import evaluate
 from composer.language.wording import boolean
 
@@ -92,12 +92,19 @@ def numbered(size: Dim, known: dict[str, Symbolic]) -> Dim:
     for monomial, coefficient in size.terms:
         product: Dim = coefficient
         for atom in monomial:
-            if isinstance(atom, str):
-                factor: Dim = known.setdefault(atom, symbol(f"a{len(known)}"))
-            else:
-                over, under = numbered(atom.numerator, known), numbered(atom.denominator, known)
-                assert isinstance(over, Symbolic)  # its axes have other names, and no lengths yet
-                factor = over // under if atom.operator == "//" else over % under
+            match atom:
+                case str():
+                    factor: Dim = known.setdefault(atom, symbol(f"a{len(known)}"))
+                case Capped(length=length):
+                    factor = length
+                case TextRows(count=count):
+                    factor = numbered(count, known)
+                case Quotient():
+                    over, under = numbered(atom.numerator, known), numbered(atom.denominator, known)
+                    assert isinstance(over, Symbolic)  # its axes have other names, and no lengths yet
+                    factor = over // under if atom.operator == "//" else over % under
+                case _:
+                    assert_never(atom)
             product = product * factor
         total = total + product
     return total

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from blocks.core import Init, ParameterRole, Part
-from composer.graph.dims import Dim
 from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode, ScanNode
 from composer.graph.state_update import Renewal
-from composer.graph.types import UNKNOWN, Axis, InputTypes, PortTypes, TensorType, Type, Types, each_given
+from composer.graph.types import UNKNOWN, Axis, InputTypes, PortTypes, TensorType, Type, Types
 from composer.language.expressions.ast import Value
 
 
@@ -183,8 +182,3 @@ def output(outputs: PortTypes, port: str) -> Type:
 def is_renewal(node: TypedNode) -> bool:
     """Return whether a node is the update of a state: it is written with the state, and has no outputs."""
     return isinstance(node, TypedBlock) and isinstance(node.part, Renewal)
-
-
-def has_axis(block: TypedBlock, axis: Dim | None) -> bool:
-    """Return whether an input of a block has an axis."""
-    return any(isinstance(one, TensorType) and axis in one.sizes for one in each_given(block.inputs))
