@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from functools import cache
 
-from blocks.masks.areas import All, Band, Below, MaskArea, UnknownPairs, placed
+from blocks.masks.areas import All, Band, MaskArea, UnknownPairs, placed
 from blocks.masks.mask import Mask
 from blocks.masks.operators import And, Or
 
 FAR = 2**17
-"""Number of positions of a text without a length that are looked at; more for a mask with larger numbers."""
+"""Number of positions that are looked at; more for a mask with larger numbers."""
 NEAR = 128
 """Number of positions all of whose pairs are looked at for a mask that only its predicate describes."""
 MOST_KINDS = 5_000
 """Most kinds of squares of one size that are told apart; with more, pairs are sampled."""
 
 
-@cache
-def first_ahead(
-    mask: Mask, most: int | None = None, optional: frozenset[str] = frozenset(), *, prefixes: bool = False
-) -> tuple[int, int] | None:
-    """Return a query and a later key that it may see, an early one if there is one, in texts of at most `most` positions; None if
-    no query sees ahead.
+def first_ahead(mask: Mask, optional: frozenset[str] = frozenset(), *, prefixes: bool = False) -> tuple[int, int] | None:
+    """Return a query and a later key that it may see, an early one if there is one; None if no query sees ahead.
 
     Pairs that depend on data count as seen. A prefix that is always given counts as empty, unless `prefixes` is set: all of it is
     there in the first call of a session. `optional` are the edges that may be absent.
     """
-    return _ahead(mask if prefixes else mask.continued(optional), most)
+    return _ahead(mask if prefixes else mask.continued(optional))
 
 
 def needs_end(mask: Mask) -> bool:
@@ -40,26 +36,26 @@ def is_causal_in_part(mask: Mask) -> bool:
     return (structure is not None and structure.causal) or any(is_causal_in_part(part) for part in mask.inner())
 
 
-def _ahead(mask: Mask, most: int | None) -> tuple[int, int] | None:
+@cache
+def _ahead(mask: Mask) -> tuple[int, int] | None:
     structure = mask.structure()
     if structure is not None and structure.causal:
         return None
     if isinstance(mask, And | Or):
-        sides = [_ahead(side, most) for side in (mask.left, mask.right)]
+        sides = [_ahead(side) for side in (mask.left, mask.right)]
         if (None in sides) if isinstance(mask, And) else (sides == [None, None]):
             return None
-    few = NEAR if most is None else min(most, NEAR)
-    near = _first(mask, few)
-    if near is not None or few == most:
+    near = _first(mask, NEAR)
+    if near is not None:
         return near
-    count = most if most is not None else max(FAR, 4 * _largest(mask))
-    area = All((Below("q", count), Below("k", count), mask.area(count, count, True), Band(None, -1)))
+    count = max(FAR, 4 * _largest(mask))
+    area = All((mask.area(count, count, True), Band(None, -1)))
     return _sampled(area, count) if _is_opaque(area) else _searched(area, count)
 
 
 def _first(mask: Mask, count: int) -> tuple[int, int] | None:
     """Return the first query that sees a later key, among a few positions."""
-    area = All((Below("q", count), Below("k", count), mask.area(count, count, True), Band(None, -1)))
+    area = All((mask.area(count, count, True), Band(None, -1)))
     rows = ((q, placed(area, q, 0, 1, count)) for q in range(count))
     pairs = ((q, k, row) for q, row in rows if row is not False for k in range(q + 1, count))
     return next(((q, k) for q, k, row in pairs if placed(row, 0, k, 1, 1) is True), None)

@@ -75,12 +75,12 @@ def _declared(model: FlatModel, index: int) -> Mapping[str, str]:
     name = model.nodes[index].path
     item = next(one for one in model.program.untyped.inputs if one.name == name)
     default = "none" if item.default is None else str(evaluate(item.default.expression, model.program.untyped.params))
-    return {"name": name, "type": f"{model.program.inputs[name]}{'?' if item.optional else ''}", "default": default}
+    return {"name": name, "type": f"{model.program.written_inputs[name]}{'?' if item.optional else ''}", "default": default}
 
 
 def _type(model: FlatModel, index: int, known: dict[str, Symbolic]) -> Any:
     """Return a type with its axes numbered in the order in which the inputs name them."""
-    type_ = model.program.inputs[model.nodes[index].path]
+    type_ = model.program.written_inputs[model.nodes[index].path]
     return type_.dtype, tuple(numbered(size, known) for size in type_.sizes), type_.optional
 
 
@@ -93,12 +93,8 @@ def numbered(size: Dim, known: dict[str, Symbolic]) -> Dim:
         product: Dim = coefficient
         for atom in monomial:
             match atom:
-                case str():
-                    factor: Dim = known.setdefault(atom, symbol(f"a{len(known)}"))
-                case Capped(length=length):
-                    factor = length
-                case TextRows(count=count):
-                    factor = numbered(count, known)
+                case str() | Capped() | TextRows():
+                    factor: Dim = known.setdefault(str(atom), symbol(f"a{len(known)}"))
                 case Quotient():
                     over, under = numbered(atom.numerator, known), numbered(atom.denominator, known)
                     assert isinstance(over, Symbolic)  # its axes have other names, and no lengths yet

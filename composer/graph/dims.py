@@ -150,6 +150,16 @@ def is_routed(size: Dim) -> bool:
     return False
 
 
+def as_written(size: Dim) -> Dim:
+    """Return the size of an axis of a text as a recipe writes it: the number that it has there, and the same for all rows."""
+    match size:
+        case Symbolic(terms=(((Capped(length=length),), 1),)):
+            return length
+        case Symbolic(terms=(((TextRows(count=count),), 1),)):
+            return as_written(count)
+    return size
+
+
 def names(dim: Dim) -> frozenset[str]:
     """Return the axes that a size depends on and that have no number."""
     return frozenset(leaf for leaf in leaves(dim) if isinstance(leaf, str))
@@ -157,8 +167,11 @@ def names(dim: Dim) -> frozenset[str]:
 
 def leaves(dim: Dim) -> frozenset[str | Capped]:
     """Return the axes that a size depends on."""
-    if isinstance(dim, int):
-        return frozenset()
+    match dim:
+        case int():
+            return frozenset()
+        case Symbolic(terms=(((str(name),), 1),)):
+            return frozenset((name,))
     return frozenset[str | Capped]().union(*(_leaves(atom) for monomial, _ in dim.terms for atom in monomial))
 
 

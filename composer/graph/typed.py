@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from blocks.core import Init, ParameterRole, Part
+from composer.graph.dims import as_written
 from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode, ScanNode
 from composer.graph.state_update import Renewal
 from composer.graph.types import UNKNOWN, Axis, InputTypes, PortTypes, TensorType, Type, Types
@@ -172,6 +173,14 @@ class TypedProgram:
     def name(self) -> str:
         """The recipe's name."""
         return self.untyped.recipe.name
+
+    @property
+    def written_inputs(self) -> Mapping[str, TensorType]:
+        """The types of the inputs as the recipe writes them: the axis of a text may have a number."""
+        return {
+            name: replace(type_, axes=tuple(replace(axis, size=as_written(axis.size)) for axis in type_.axes))
+            for name, type_ in self.inputs.items()
+        }
 
 
 def output(outputs: PortTypes, port: str) -> Type:

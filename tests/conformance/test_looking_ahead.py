@@ -153,6 +153,17 @@ REFUSED = {
         "time in one and time so far in the other",
         "",
     ),
+    "given positions along all so far": (
+        recipe(
+            SHARED,
+            "flat: {type: rearrange, pattern: batch source heads dim -> batch source (heads dim), in: first.k}",
+            "b: {type: cross_attention, heads: 2, mask: causal, positions: rotary, in: {x: first, memory: flat}}",
+            head=HEAD.replace("time]'}", "time]', places: 'int[batch, time]'}") + "positions: {time: places}\n",
+        ),
+        "9:3-4",
+        "cross_attention needs positions along time so far, and `positions` names those of the tokens of one call",
+        "wire what has the rows of one call",
+    ),
     "a parameter beside a numbered axis": (
         recipe("p: {type: parameter, shape: [16, 8]}", "a: {type: add, in: [embed, p]}", head=NUMBERED),
         "7:30-31",

@@ -175,7 +175,7 @@ class _Search:
         while root.around is not None:
             root = root.around
         named = dict(self.program.positions)
-        axes = {str(block.sizes.get(axis)) for port, axis in type(block.part).position_inputs.items() if port not in block.inputs}
+        axes = {str(block.sizes.get(axis)) for axis in type(block.part).position_inputs.values()}
         found = [(root, named[axis], None) for axis in sorted(axes & named.keys()) if _is_ahead(root.graph.type_of(named[axis]))]
         self.waiting += found
         return bool(found)
@@ -234,7 +234,7 @@ class _Search:
             known = "which positions are first is known: `causal and (window(4) or global_first(1))`"
             hint = f"the axis {self.text.length} of a {self.text.task} grows with each token; {known}"
             return Diagnostic("unknown-end", message, one.span if one is not None else span, hint=hint)
-        pair = first_ahead(mask, self.text.most, optional_edges(mask, block.inputs))
+        pair = first_ahead(mask, optional_edges(mask, block.inputs))
         assert pair is not None
         names = {wire.port: str(wire.refs[0]) for wire in block.node.wires}
         written = mask.with_edges(names)

@@ -24,7 +24,7 @@ def axis_lengths(node: BlockNode, given: InputTypes, here: Surroundings, text: G
     """
     part, known, fixed = node.part, dict[str, Any](), fields(node.part)
     for port, types in given.items():
-        declared = declared_type(node, port)
+        declared = declared_type(node.part, port)
         for index, one in enumerate(each_of(types) if declared else ()):
             assert isinstance(one, TensorType)
             if not part.broadcasts and port + "*" not in part.inputs:
@@ -45,7 +45,7 @@ def axis_lengths(node: BlockNode, given: InputTypes, here: Surroundings, text: G
 def check_optional_inputs(node: BlockNode, given: InputTypes, here: Surroundings) -> None:
     """Report optional inputs of the model that are wired to required ports."""
     for port, types in given.items():
-        if not declared_type(node, port) or port + "?" in node.part.inputs:
+        if not declared_type(node.part, port) or port + "?" in node.part.inputs:
             continue
         for index, one in enumerate(each_of(types)):
             if isinstance(one, TensorType) and one.optional:
@@ -64,7 +64,7 @@ def check_field_axes(
         StopExpansion: where they differ.
     """
     for port, types in given.items():
-        declared = declared_type(node, port)
+        declared = declared_type(node.part, port)
         if declared and isinstance(types, TensorType):
             with here.fitting(node, port):
                 agree(pattern(declared), as_of_call(node.part, port, types, text), sizes)
@@ -74,7 +74,7 @@ def as_of_call(part: type[Part], port: str, type_: TensorType, text: GeneratedTe
     """Return the type of an input with the rows of one call along the axes whose other rows the block has itself."""
     if text is None or port not in part.so_far_inputs:
         return type_
-    names = [expression.text if isinstance(expression, RefPath) else "" for expression in pattern(_declared(part, port)).axes]
+    names = [expression.text if isinstance(expression, RefPath) else "" for expression in pattern(declared_type(part, port)).axes]
     first = len(type_.axes) - len(names)
     axes = tuple(
         replace(axis, size=text.length)
@@ -85,12 +85,8 @@ def as_of_call(part: type[Part], port: str, type_: TensorType, text: GeneratedTe
     return replace(type_, axes=axes)
 
 
-def declared_type(node: BlockNode, port: str) -> str:
+def declared_type(part: type[Part], port: str) -> str:
     """Return the declared type of a port; an empty string for a port that a mask reads."""
-    return _declared(node.part, port)
-
-
-def _declared(part: type[Part], port: str) -> str:
     return next((text for name, text in part.inputs.items() if name.rstrip("?*") == port), "")
 
 

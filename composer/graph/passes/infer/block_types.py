@@ -8,7 +8,7 @@ from dataclasses import astuple, replace
 from typing import Any, TypeAlias
 
 from blocks.core import BlockError, Part, fields
-from composer.diagnostics import Declaration
+from composer.diagnostics import Declaration, Diagnostic
 from composer.graph.ir import BlockNode, Program
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs, declared_type
@@ -32,6 +32,7 @@ class BlockTyper:
 
     def __init__(self, program: Program, text: GeneratedText | None, typed: NodeTyper) -> None:
         self.program, self.text, self.typed = program, text, typed
+        self.named_positions = dict(program.positions)
 
     def block(self, node: BlockNode, given: InputTypes, here: Surroundings) -> TypedBlock:
         """Return the block in place, or one of no known types where something is wrong, which is reported."""
@@ -56,6 +57,7 @@ class BlockTyper:
         sizes |= part.constants(given, sizes)
         check_field_axes(node, given, sizes, here, self.text)
         check_masks(node, part, given, sizes, here, self.text)
+        self._check_given_positions(node, part, given, sizes, here)
         for warning in part.warn(sizes, wired):
             here.rejected(node, warning, "warning")
         outputs, expansions = self._outputs(node, part, given, sizes, here)
@@ -91,14 +93,26 @@ class BlockTyper:
 
     def positions(self, axis: str, root: TypedGraph | None) -> Types | None:
         """Return the type of what the recipe names as the positions of an axis, where that stands before what is being typed."""
-        ref = dict(self.program.positions).get(axis)
+        ref = self.named_positions.get(axis)
         if ref is None or root is None or ref.node not in {*root.inputs, *root.by_name}:
             return None
         return root.type_of(ref)
 
+    def _check_given_positions(
+        self, node: BlockNode, part: Part, given: InputTypes, sizes: Mapping[str, Any], here: Surroundings
+    ) -> None:
+        """Report a block that needs the positions of all rows so far, where the recipe names those of the rows of one call."""
+        if self.text is None or not self.named_positions or str(self.text.length) not in self.named_positions:
+            return
+        if any(sizes.get(axis) == self.text.so_far and port not in given for port, axis in part.position_inputs.items()):
+            kind, axis = here.kind(node), self.text.length
+            message = f"{kind} needs positions along {axis} so far, and `positions` names those of the tokens of one call"
+            here.report(Diagnostic("positions", message, node.name_span, hint="wire what has the rows of one call"))
+            raise StopExpansion
+
     def _positions_of(self, part: Part, given: InputTypes, sizes: Mapping[str, Any], here: Surroundings) -> Iterator[Types]:
         """Yield the types of the positions that the recipe names for the axes of a block."""
-        for port, axis in part.position_inputs.items():
+        for port, axis in part.position_inputs.items() if self.named_positions else ():
             if port not in given or any(isinstance(one, TensorType) and one.optional for one in each_of(given[port])):
                 named = self.positions(str(sizes.get(axis)), here.root)
                 if named is not None:
@@ -137,7 +151,7 @@ class BlockTyper:
     ) -> None:
         """Check that the block is the same without each input that may be absent: of equal weights and outputs."""
         for port, type_ in given.items():
-            if not (isinstance(type_, TensorType) and type_.optional and declared_type(node, port)):
+            if not (isinstance(type_, TensorType) and type_.optional and declared_type(node.part, port)):
                 continue
             others, apart = {name: each for name, each in given.items() if name != port}, replace(here, found=[])
             try:
@@ -167,15 +181,14 @@ class BlockTyper:
             raise StopExpansion from None
         types = part.output_types(given, sizes)
         table = types if types is not None else type(part).outputs
-        lengths = {**sizes, **dict.fromkeys(self._kept(part, sizes), self.text.so_far)} if self.text is not None else sizes
+        lengths = sizes
+        if self.text is not None and part.kept_axes:
+            kept = (axis for axis in part.kept_axes if sizes.get(axis) == self.text.length)
+            lengths = {**sizes, **dict.fromkeys(kept, self.text.so_far)}
         filled = {
             name.rstrip("?"): fill(pattern(text), lengths) if isinstance(text, str) else text for name, text in table.items()
         }
         return filled, ()
-
-    def _kept(self, part: Part, sizes: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the axes of which a block returns all rows so far."""
-        yield from (axis for axis in part.kept_axes if self.text is not None and sizes.get(axis) == self.text.length)
 
 
 def _weights(part: Part, given: InputTypes, sizes: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from blocks.core import Part
 from blocks.masks.mask import Mask
 from blocks.masks.order import first_ahead, needs_end
-from composer.graph.dims import Dim, Symbolic, capped, is_routed, leaves, routed, so_far
+from composer.graph.dims import Capped, Dim, Symbolic, capped, is_routed, leaves, routed, so_far
 from composer.graph.types import Axis, Depends, InputTypes, PortTypes, TensorType, Type, Types, each_of
 
 
@@ -30,11 +30,8 @@ class GeneratedText:
     """The number of tokens in one call, which grows from call to call."""
     so_far: Symbolic
     """The number of tokens until now."""
-
-    @property
-    def most(self) -> int | None:
-        """The number that the recipe gives for the length; None where it gives none."""
-        return self.written.size if isinstance(self.written.size, int) else None
+    leaves: frozenset[str | Capped]
+    """The axes that the number of tokens is made of: one, in general."""
 
     def grows(self, size: object) -> bool:
         """Return whether a size is that of the rows of one call, or of all so far."""
@@ -42,7 +39,7 @@ class GeneratedText:
 
     def touches(self, size: object) -> bool:
         """Return whether a size depends on the length of the text."""
-        return isinstance(size, Symbolic) and not leaves(size).isdisjoint(leaves(self.length))
+        return isinstance(size, Symbolic) and (size == self.length or not self.leaves.isdisjoint(leaves(size)))
 
 
 def text_of(task: str, type_: Type) -> GeneratedText | None:
@@ -51,7 +48,7 @@ def text_of(task: str, type_: Type) -> GeneratedText | None:
         return None
     written = type_.axes[1]
     length = capped(written.name, written.size) if isinstance(written.size, int) else written.size
-    return GeneratedText(task, written, length, so_far(length))
+    return GeneratedText(task, written, length, so_far(length), leaves(length))
 
 
 def input_type(type_: TensorType, text: GeneratedText, *, whole: bool) -> TensorType:
@@ -60,7 +57,7 @@ def input_type(type_: TensorType, text: GeneratedText, *, whole: bool) -> Tensor
     An axis with a number is that of the text where it is the same param, or else where it has the number first. An input that the
     task reads as a `whole` has no axis of the text, though it may have the same number.
     """
-    if whole and text.most is not None:
+    if whole and isinstance(text.written.size, int):
         return type_
     axes: list[Axis] = []
     for axis in type_.axes:
@@ -76,10 +73,11 @@ def depending(type_: TensorType, least: Depends, text: GeneratedText) -> TensorT
     """Return a type that depends on the text as its axes say, and not less than `least`: what has a row for each token depends
     on these, also where the rows are sorted by expert, and what has another number of rows for them on all.
     """
-    sizes = [size for size in type_.sizes if text.touches(size)]
-    whole = any(not text.grows(size) and not is_routed(size) for size in sizes)
-    own = Depends.ALL if whole else Depends.PAST if sizes else Depends.NONE
-    return replace(type_, depends=max(least, own))
+    own = least
+    for axis in type_.axes:
+        if own is not Depends.ALL and not isinstance(axis.size, int) and text.touches(axis.size):
+            own = Depends.PAST if text.grows(axis.size) or is_routed(axis.size) else Depends.ALL
+    return type_ if own is type_.depends else TensorType(type_.dtype, type_.axes, type_.optional, own)
 
 
 def at_least(type_: Type, least: Depends) -> Type:
@@ -94,13 +92,18 @@ def each_at_least(types: Types, least: Depends) -> Types:
 
 def most_of(types: Iterable[Types]) -> Depends:
     """Return what the value depends on most that is computed from values of these types."""
-    found = (one.depends for each in types for one in each_of(each) if isinstance(one, TensorType))
-    return max(found, default=Depends.NONE)
+    most = Depends.NONE
+    for each in types:
+        for one in each_of(each):
+            if isinstance(one, TensorType) and one.depends > most:
+                most = one.depends
+    return most
 
 
 def read_by(part: Part, given: InputTypes) -> Mapping[str, Types]:
     """Return the inputs of which a block reads the values, and not only the shape."""
-    return {port: types for port, types in given.items() if port not in type(part).shape_only_inputs}
+    left_out = type(part).shape_only_inputs
+    return {port: types for port, types in given.items() if port not in left_out} if left_out else given
 
 
 def routed_rows(type_: TensorType, text: GeneratedText | None) -> TensorType:
@@ -136,11 +139,11 @@ def causes(part: Part, given: InputTypes, outputs: PortTypes, sizes: Mapping[str
     for slot, mask, query, key in masks(part, given, sizes):
         if needs_end(mask) and (text.grows(query) or text.grows(key)):
             yield Cause("end", slot=slot)
-        elif text.grows(query) and text.grows(key) and first_ahead(mask, text.most, optional_edges(mask, given)) is not None:
+        elif text.grows(query) and text.grows(key) and first_ahead(mask, optional_edges(mask, given)) is not None:
             yield Cause("mask", slot=slot)
     rows = {size for types in read_by(part, given).values() for size in _sizes(types) if text.grows(size)}
     for name, type_ in outputs.items():
-        found = list(_sizes(type_))
+        found = _sizes(type_)
         kept = bool(part.kept_axes) and any(text.grows(size) for size in found)
         if not kept and not rows.issubset(found):
             odd = any(text.touches(size) and not text.grows(size) for size in found)
@@ -168,10 +171,8 @@ def optional_edges(mask: Mask, given: InputTypes) -> frozenset[str]:
     return frozenset(name for name in mask.edge_types() if getattr(given.get(name), "optional", False))
 
 
-def _sizes(types: Types) -> Iterator[Dim]:
-    for one in each_of(types):
-        if isinstance(one, TensorType):
-            yield from one.sizes
+def _sizes(types: Types) -> list[Dim]:
+    return [axis.size for one in each_of(types) if isinstance(one, TensorType) for axis in one.axes]
 
 
 def output_types(
@@ -181,8 +182,11 @@ def output_types(
     slots, and the rows that they have.
     """
     least = most_of([*read_by(part, given).values(), *others])
-    ahead = {cause.port for cause in causes(part, given, outputs, sizes, text)}
+    # What depends on nothing of the text has none of its rows.
+    ahead = {cause.port for cause in causes(part, given, outputs, sizes, text)} if least else ()
     return {
-        name: depending(type_, Depends.ALL if ahead & {"", name} else least, text) if isinstance(type_, TensorType) else type_
+        name: depending(type_, Depends.ALL if "" in ahead or name in ahead else least, text)
+        if isinstance(type_, TensorType)
+        else type_
         for name, type_ in outputs.items()
     }
