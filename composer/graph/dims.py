@@ -27,11 +27,11 @@ class Capped:
     """
 
     text: str
-    """The number as the recipe writes it, such as a param: axes of which it is the same are one."""
+    """The param that it is; something else for a number that is written."""
     length: int
 
     def __str__(self) -> str:
-        return f"≤{self.length}"
+        return self.text if self.text.isidentifier() else f"≤{self.length}"
 
 
 @dataclass(frozen=True, slots=True)

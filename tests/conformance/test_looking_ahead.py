@@ -203,6 +203,11 @@ RIGHT = {
     "a numbered axis": masked("causal and window(4)", NUMBERED),
     "positions that restart": masked("causal", PLACES),
     "positions that turn": masked("causal, positions: rotary", PLACES),
+    "positions of a numbered axis": masked(
+        "causal, positions: rotary",
+        "recipe: writer\ntask: causal_lm\nparams: {context: 16}\n"
+        "inputs: {tokens: 'int[batch, context]', places: 'int[batch, context]'}\npositions: {context: places}\n",
+    ),
     "order by data, and causal": masked("causal and pairs(pairs)", WITH_PAIRS),
     "a prefix": masked("causal or prefix(4)"),
     "a prefix for each row": masked("causal or prefix(n)", WITH_DATA),

@@ -105,6 +105,8 @@ class WeightTyper:
                     f"`{name}` of {self.node.part.kind} would have the size `{length}`, which is known only when the model runs"
                 )
                 hint = "give that axis a number, in `inputs` or with a node before this one"
+                if self.text is not None and self.text.touches(length):
+                    hint = f"a text that {self.text.task} generates has no fixed length, whatever number it is given"
                 self.here.report(Diagnostic("unknown-size", message, self.node.name_span, hint=hint))
                 raise StopExpansion
             found.append(length)

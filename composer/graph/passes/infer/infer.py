@@ -25,7 +25,7 @@ from composer.graph.passes.infer.scan_types import (
     scanned_axis,
     step_types,
 )
-from composer.graph.passes.infer.text_dependence import at_least, each_at_least, input_type, most_of, text_of
+from composer.graph.passes.infer.text_dependence import NUMBER, at_least, each_at_least, input_type, most_of, text_of
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.task_signature import task_mistakes
 from composer.graph.type_patterns import Mismatch, size
@@ -118,7 +118,7 @@ class Inference:
                 message = f"an axis must have a length of at least 1, not {length}"
                 self.top.report(Diagnostic("bad-type", message, expression.span, labels=set_here))
                 continue
-            axes.append(Axis(expression.text if isinstance(expression, RefPath) else "axis", length))
+            axes.append(Axis(expression.text if isinstance(expression, RefPath) else NUMBER, length))
         return TensorType(item.type.dtype, tuple(axes), item.optional) if len(axes) == len(item.type.axes) else UNKNOWN
 
     def defaults(self, types: Mapping[str, Type]) -> dict[str, Value]:
@@ -257,7 +257,7 @@ class Inference:
         types, widened = step_types(given, steps, back)
         along = self.text is not None and self.text.touches(axis.size)
         if along:
-            types |= {name: each_at_least(types[name], Depends.PAST) for name in (*steps, *back)}
+            types |= {name: each_at_least(types[name], Depends.PAST) for name in (*steps, *back) if name in types}
         graph = self.graph(node.graph, types, here)
         while (more := _carried_on(types, graph.outputs, back)) != types:
             types = more
@@ -305,7 +305,9 @@ def _depending(dropped: TypedNode, depends: Depends) -> TypedNode:
 
 def _carried_on(types: Mapping[str, Types], returned: PortTypes, back: Mapping[str, str]) -> dict[str, Types]:
     """Return the types of the inputs of a step, where what is carried depends on what the steps before it return."""
-    return dict(types) | {name: each_at_least(types[name], most_of([returned[output]])) for name, output in back.items()}
+    return dict(types) | {
+        name: each_at_least(types[name], most_of([returned[output]])) for name, output in back.items() if name in types
+    }
 
 
 def _as_before(types: Types, before: Types | None) -> Types:

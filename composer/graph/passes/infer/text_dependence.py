@@ -18,6 +18,9 @@ from blocks.masks.order import first_ahead, needs_end
 from composer.graph.dims import Capped, Dim, Symbolic, capped, is_routed, leaves, routed, so_far
 from composer.graph.types import Axis, Depends, InputTypes, PortTypes, TensorType, Type, Types, each_of
 
+NUMBER = "axis"
+"""The name of an axis for whose length a recipe writes no name."""
+
 
 @dataclass(frozen=True, slots=True)
 class GeneratedText:
@@ -47,7 +50,9 @@ def text_of(task: str, type_: Type) -> GeneratedText | None:
     if not isinstance(type_, TensorType) or len(type_.axes) != 2:
         return None
     written = type_.axes[1]
-    length = capped(written.name, written.size) if isinstance(written.size, int) else written.size
+    length = (
+        capped(written.name if written.name != NUMBER else "", written.size) if isinstance(written.size, int) else written.size
+    )
     return GeneratedText(task, written, length, so_far(length), leaves(length))
 
 
@@ -62,7 +67,7 @@ def input_type(type_: TensorType, text: GeneratedText, *, whole: bool) -> Tensor
     axes: list[Axis] = []
     for axis in type_.axes:
         known = any(text.grows(one.size) for one in axes)
-        chance = isinstance(axis.size, int) and (axis.name != text.written.name or (axis.name == "axis" and known))
+        chance = isinstance(axis.size, int) and (axis.name != text.written.name or (axis.name == NUMBER and known))
         if axis.size == text.written.size and not chance:
             axis = replace(axis, size=text.so_far if known else text.length)
         axes.append(axis)
