@@ -11,13 +11,16 @@ from composer.language.expressions.ast import RefPath
 
 def grown_slots(block: TypedBlock, length: Symbolic) -> dict[str, int]:
     """Return the slots of a block's cache to which each call appends the rows of its tokens, with the axis of these, counted from
-    the last. A slot whose port has all rows so far is kept by the block that the port reads.
+    the last. A slot whose port has all rows so far is kept by the block that the port reads, and where tokens are the rows of a
+    batch, nothing is kept of them.
 
     Args:
         block: the block.
         length: the number of tokens in a call.
     """
     found: dict[str, int] = {}
+    if block.sizes.get("batch") == length:
+        return found
     for name, declared in type(block.part).cache_slots.items():
         axes = slot_axes(declared)
         places = [index - len(axes) for index, axis in enumerate(axes) if axis and block.sizes.get(axis) == length]

@@ -256,6 +256,15 @@ RIGHT = {
         "s: {scan: time, in: {x: embed, h: start}, graph: {a: {type: gru_cell, hidden: 8, in: {x: x, h: h}}},"
         " outputs: {y: a, h: a}}",
     ),
+    "tokens as the rows of a batch": recipe(
+        SHARED,
+        "turned: {type: rearrange, pattern: batch time dim -> time batch dim}",
+        "g: {type: gru, hidden: 8}",
+        "c: {type: conv1d, out: 8, kernel_size: 2, causal: true}",
+        "a: {type: attention, heads: 2, mask: causal}",
+        "m: {type: moe, experts: 3, expert: {type: ffn, hidden: 4}, router: {type: switch_router, capacity: 1}}",
+        "back: {type: rearrange, pattern: time batch dim -> batch time dim}",
+    ),
     "experts": recipe(
         "m: {type: moe, experts: 3, expert: {type: ffn, hidden: 4}, router: {type: switch_router, capacity: 2}}",
         "n: {type: moe, experts: 3, expert: {type: ffn, hidden: 4}}",

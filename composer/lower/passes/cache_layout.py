@@ -144,6 +144,7 @@ class _CachedNodes:
             if name not in held and not is_fixed(block.outputs) and _comes_from_outside(block, declared):
                 held[name] = CacheSlot(None, slot_axes(declared)[:1] == ["batch"], whole=True)
         along = any(self.axis in one.sizes for one in each_given(block.inputs) if isinstance(one, TensorType))
+        along = along and block.sizes.get("batch") != self.axis  # otherwise each token is a text of its own
         if along and self.axis not in block.part.mixed_axes(block.sizes):
             held |= {name: CacheSlot(None, True) for name in part.carry}
         if held or block.part.renewed_by:
