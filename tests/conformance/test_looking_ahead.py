@@ -211,6 +211,16 @@ RIGHT = {
     "order by data, and causal": masked("causal and pairs(pairs)", WITH_PAIRS),
     "a prefix": masked("causal or prefix(4)"),
     "a prefix for each row": masked("causal or prefix(n)", WITH_DATA),
+    "a prefix of all that is so far": recipe(
+        SHARED,
+        "flat: {type: rearrange, pattern: batch source heads dim -> batch source (heads dim), in: first.k}",
+        "b: {type: cross_attention, heads: 2, mask: causal or prefix(3), in: {x: first, memory: flat}}",
+    ),
+    "a prefix deep inside": recipe(
+        "layers: {repeat: 2, graph: {g: {graph: "
+        "{a: {type: residual, body: {type: attention, heads: 2, mask: causal or prefix(n)}}}}}}",
+        head=WITH_DATA,
+    ),
     "wired keys": recipe(*WIRED, "a: {type: attention, heads: 2, mask: causal, in: {x: embed, k: k}}"),
     "wired keys and values": recipe(*WIRED, "a: {type: attention, heads: 2, mask: causal, in: {x: embed, k: k, v: k}}"),
     "keys of another attention, wired on": recipe(
@@ -297,7 +307,9 @@ def written(name: str) -> tuple[Model, dict[str, torch.Tensor]]:
 
 def first_call(name: str) -> int:
     """Return the number of tokens that see each other at the start."""
-    return {"a prefix": 4, "a prefix for each row": 3}.get(name, 1)
+    return {"a prefix": 4, "a prefix for each row": 3, "a prefix of all that is so far": 3, "a prefix deep inside": 3}.get(
+        name, 1
+    )
 
 
 @pytest.mark.parametrize("name", RIGHT)

@@ -104,6 +104,7 @@ class _CachedNodes:
         for name, preparation in hoisted.local.items():
             if preparation.axis == self.axis:
                 yield from _cached_part(preparation.part, path, (name,), dict(preparation.attributes))
+            if preparation.axis in (self.axis, so_far(self.axis)):
                 self.prefixes += self._prefixes(preparation, graph)
         for node in graph.nodes:
             if node.node.dropped:
