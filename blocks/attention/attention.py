@@ -86,6 +86,8 @@ class MultiHead(Block):
     }
     position_inputs = {"position_ids": "time", "memory_position_ids": "source"}
     second_stream_inputs = ("memory", "k", "v")
+    kept_axes = ("source",)
+    so_far_inputs = ("k", "v", "bias")
     cache_slots = {"k": "float[batch, kv_heads, source, head_dim]", "v": "float[batch, kv_heads, source, value_dim]"}
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
@@ -147,27 +149,17 @@ class MultiHead(Block):
                 raise BlockError(error.message, field=f"positions.{error.field}", hint=error.hint, code=error.code) from None
 
     def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[BlockError]:
-        warnings = []
-        if "memory" in wired and any((one := term.structure()) and one.causal for term in self.mask.conjuncts()):
-            warnings.append(
-                BlockError(
-                    "in cross-attention, `causal` compares positions of two different sequences",
-                    field="mask",
-                    hint="queries usually see the whole memory: `mask: full`",
-                    code="causal-memory",
-                )
-            )
         head_dim = head_width(self, sizes)
-        if head_dim is not None and head_dim % 8:
-            warnings.append(
-                BlockError(
-                    f"a head has {head_dim} channels, which is not a multiple of 8",
-                    field="heads" if self.head_dim is None else "head_dim",
-                    hint="GPU kernels are fastest at multiples of 8",
-                    code="head-size",
-                )
+        if head_dim is None or head_dim % 8 == 0:
+            return []
+        return [
+            BlockError(
+                f"a head has {head_dim} channels, which is not a multiple of 8",
+                field="heads" if self.head_dim is None else "head_dim",
+                hint="GPU kernels are fastest at multiples of 8",
+                code="head-size",
             )
-        return warnings
+        ]
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
         per_query = ["dim * heads * head_dim"]
@@ -212,7 +204,7 @@ class MultiHead(Block):
             q = self.positions.rotate(q, rope)
 
         if k is not None:
-            k = k.transpose(1, 2)  # from another attention, for all positions: [B, K, S, D]
+            k = append_to_cache(self, "k", k.transpose(1, 2))  # [B, K, S, D]; from another attention, it has all positions
         elif self.cache is None or (k := cached(self, "k")) is None:  # in a session, those of a memory are computed once
             k = torch.unflatten(self.k(source), -1, (self.kv_heads, -1)).transpose(1, 2)  # [B, K, S, D]
             if self.k_norm is not None:
@@ -222,7 +214,7 @@ class MultiHead(Block):
             if self.cache is not None:
                 k = append_to_cache(self, "k", k)
         if v is not None:
-            v = v.transpose(1, 2)
+            v = append_to_cache(self, "v", v.transpose(1, 2))
         elif self.cache is None or (v := cached(self, "v")) is None:
             v = torch.unflatten(self.v(source), -1, (self.kv_heads, -1)).transpose(1, 2)  # [B, K, S, Dv]
             if self.cache is not None:

@@ -55,6 +55,8 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
     outputs = {"y": "float[batch, time, values_dim * heads // kv_heads]"}
     position_inputs = {"position_ids": "time", "source_position_ids": "source"}
     second_stream_inputs = ("k", "v")
+    kept_axes = ("source",)
+    so_far_inputs = ("k", "v")
     cache_slots = {
         "k": "float[batch, kv_heads, source, key_dim // kv_heads]",
         "v": "float[batch, kv_heads, source, values_dim // kv_heads]",

@@ -101,6 +101,10 @@ class Part(BaseModel):
     wires a color of their own."""
     cache_slots: ClassVar[Mapping[str, str]] = {}
     """Tensors that the cache keeps from call to call while decoding, name to type; they grow along the model's growing axis."""
+    kept_axes: ClassVar[tuple[str, ...]] = ()
+    """Axes whose rows of earlier calls `cache_slots` keep, so that outputs with such an axis have all rows so far."""
+    so_far_inputs: ClassVar[tuple[str, ...]] = ()
+    """Inputs with a kept axis that may have all rows so far, which are then not cached, in place of the rows of the call."""
     carry: ClassVar[Mapping[str, str]] = {}
     """The recurrent state that each call passes to the next while decoding, name to type; its first axis is the batch. It is
     replaced at each call, so a session with a carry cannot be truncated."""

@@ -62,6 +62,12 @@ class Prefix(Mask, kind="prefix"):
     def area(self, queries: int, keys: int, unknown: bool) -> MaskArea:
         return Below("k", self.length) if isinstance(self.length, int) else unknown
 
+    def continued(self, optional: frozenset[str]) -> Mask:
+        return self if self.length in optional else Prefix(length=0)
+
+    def prefixes(self) -> tuple[int | NodeRef, ...]:
+        return (self.length,)
+
 
 class GlobalTokens(Mask, kind="global_tokens"):
     """Global attention of the positions that data marks, such as the tokens of a question: `flags[q]` or `flags[k]`.

@@ -93,6 +93,28 @@ class Mask(Part):
         """Return the mask without its data, whose predicates are then true; None if nothing is hidden then."""
         return None if self.edge_types() or self.hides_nothing else self
 
+    @declaration
+    def inner(self) -> tuple[Mask, ...]:
+        """Return the masks that it is made of."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        return tuple(value for value in values if isinstance(value, Mask))
+
+    @declaration
+    def continued(self, optional: frozenset[str]) -> Mask:
+        """Return the mask for the tokens after the first call of a session, which holds every prefix that is given.
+
+        Args:
+            optional: The edges that may be absent.
+        """
+        changed = {name: getattr(self, name) for name in type(self).model_fields}
+        changed = {name: value.continued(optional) if isinstance(value, Mask) else value for name, value in changed.items()}
+        return type(self).model_construct(**changed) if self.inner() else self
+
+    @declaration
+    def prefixes(self) -> tuple[int | NodeRef, ...]:
+        """Return the lengths of its prefixes: numbers, and edges with one for each row."""
+        return tuple(length for part in self.inner() for length in part.prefixes())
+
     # -- its picture
 
     @declaration

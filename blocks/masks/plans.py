@@ -15,8 +15,8 @@ class Plan(Part):
     """How a mask is computed. `prepare` runs once per call and per distinct mask; every attention with the mask receives its
     result, which has `attend(q, k, v, scale, dropout)` and `dense()`.
 
-    Besides its fields, a plan has two attributes at run time: `counted`, whether positions are counted from 0, and `grows`,
-    whether the keys belong to the sequence of the queries, so that in a session those of earlier calls precede them.
+    Besides its fields, a plan has one attribute at run time: `grows`, whether the keys belong to the sequence of the queries, so
+    that in a session those of earlier calls precede them. Positions are always counted: a mask compares indices.
     """
 
     mask: Mask
@@ -25,7 +25,7 @@ class Plan(Part):
     cache_slots = {"position_ids": "int[..., key]"}
 
     def prepare(self, position_ids: Any, key_position_ids: Any, **edges: Any) -> Any:
-        """Return the mask for queries at positions `at`, [T] or [B, T], and keys at `keys_at`, [S] or [B, S].
+        """Return the mask for queries at positions `position_ids`, [T], and keys at `key_position_ids`, [S].
 
         Each edge is passed under the name in the mask's field, or as None if its optional input is absent.
         """
@@ -42,19 +42,19 @@ class FullPlan(Plan):
 
 
 class CausalPlan(Plan):
-    """The causal mask of the fused kernel, if positions are counted."""
+    """The causal mask of the fused kernel."""
 
     def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
         key_position_ids = with_earlier(self, "position_ids", key_position_ids)
-        if self.counted and self.grows and position_ids.shape[-1] == key_position_ids.shape[-1]:
+        if self.grows and position_ids.shape[-1] == key_position_ids.shape[-1]:
             return CausalView(self.mask, position_ids, {})
-        if self.counted and self.grows and position_ids.shape[-1] == 1:  # the latest position sees all keys
+        if self.grows and position_ids.shape[-1] == 1:  # the latest position sees all keys
             return FullView()
         return dense_view(self.mask, position_ids, key_position_ids, {})
 
 
 class WindowPlan(Plan):
-    """Chunks of queries with the keys around them, if positions are counted and there are more than two chunks."""
+    """Chunks of queries with the keys around them, if there are more than two chunks."""
 
     width: PositiveInt
     """Distance from which on keys are hidden."""
@@ -64,7 +64,7 @@ class WindowPlan(Plan):
     def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
         key_position_ids = with_earlier(self, "position_ids", key_position_ids)
         time = position_ids.shape[-1]
-        if not self.counted or not self.grows or time != key_position_ids.shape[-1]:
+        if not self.grows or time != key_position_ids.shape[-1]:
             return dense_view(self.mask, position_ids, key_position_ids, {})
         if time <= self.width:
             return CausalView(self.mask, position_ids, {}) if self.causal else FullView()
@@ -74,7 +74,7 @@ class WindowPlan(Plan):
 
 
 class ChunkPlan(Plan):
-    """Each chunk separately, if positions are counted and there is more than one."""
+    """Each chunk separately, if there is more than one."""
 
     length: PositiveInt
     """Positions in a chunk."""
@@ -84,7 +84,7 @@ class ChunkPlan(Plan):
     def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
         key_position_ids = with_earlier(self, "position_ids", key_position_ids)
         time = position_ids.shape[-1]
-        if not self.counted or not self.grows or time != key_position_ids.shape[-1]:
+        if not self.grows or time != key_position_ids.shape[-1]:
             return dense_view(self.mask, position_ids, key_position_ids, {})
         if time <= self.length:
             return CausalView(self.mask, position_ids, {}) if self.causal else FullView()
@@ -106,7 +106,7 @@ class DocumentsPlan(Plan):
         pairs = {name: pair(self, name, value, key_position_ids.shape[-1]) for name, value in edges.items()}
         ids = edges[self.ids]
         if ids is None:
-            alone = self.counted and self.grows and position_ids.shape[-1] == key_position_ids.shape[-1]
+            alone = self.grows and position_ids.shape[-1] == key_position_ids.shape[-1]
             return (
                 CausalView(self.mask, position_ids, pairs)
                 if self.causal and alone
@@ -114,7 +114,7 @@ class DocumentsPlan(Plan):
             )
         if not self.grows or position_ids.shape[-1] != key_position_ids.shape[-1] or torch.compiler.is_compiling():
             return dense_view(self.mask, position_ids, key_position_ids, pairs)
-        lengths = document_lengths(ids, position_ids)
+        lengths = document_lengths(ids)
         if lengths is None or ids.numel() < SHORT * len(lengths):
             return dense_view(self.mask, position_ids, key_position_ids, pairs)
         return DocumentsView(self.mask, position_ids, pairs, lengths, self.causal)
@@ -156,14 +156,13 @@ def pair(plan: Any, name: str, value: torch.Tensor | None, keys: int) -> Pair | 
     return Pair(value[:, :, None], with_earlier(plan, name, value)[:, None, :])
 
 
-def document_lengths(ids: torch.Tensor, position_ids: torch.Tensor) -> list[int] | None:
-    """Return the lengths of the documents in [B, T], row by row; None if a document is not one run of increasing positions."""
+def document_lengths(ids: torch.Tensor) -> list[int] | None:
+    """Return the lengths of the documents in [B, T], row by row; None if a document is not one run of positions."""
     starts = torch.ones_like(ids, dtype=torch.bool)
     starts[:, 1:] = ids[:, 1:] != ids[:, :-1]
     grouped = ids.sort(dim=1).values
     distinct = 1 + (grouped[:, 1:] != grouped[:, :-1]).sum(dim=1)
-    in_order = starts[:, 1:] | (position_ids[..., 1:] > position_ids[..., :-1])
-    if not bool((distinct == starts.sum(dim=1)).all() & in_order.all()):
+    if not bool((distinct == starts.sum(dim=1)).all()):
         return None
     first = starts.flatten().nonzero().flatten()  # where each document starts in [B · T]
     return first.diff(append=first.new_tensor([ids.numel()])).tolist()

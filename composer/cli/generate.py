@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from composer.train import Trained
 
 
+MOST = 400
+"""New tokens by default."""
+SAMPLING = ("temperature", "top_k", "top_p")
+"""Options of sampling alone."""
+
+
 def declare(parser: Parser, name: str) -> None:
     """Declare a run folder, a prompt, and how tokens are chosen."""
     parser.add_argument("trained", metavar="RUN", type=Path, help="Run folder that `arco train` wrote")
@@ -27,19 +33,23 @@ def declare(parser: Parser, name: str) -> None:
         action=StoreOnce,
         help="Text to continue, to translate, or to fill in at <0>, <1> and so on (default: a line break)",
     )
-    parser.add_argument("--max-new-tokens", metavar="N", type=integer, default=400, help="Stop after this many new tokens")
+    parser.add_argument(
+        "--max-new-tokens",
+        metavar="N",
+        type=integer,
+        help=f"Stop after this many new tokens (default: {MOST}; in beam search, as many of them as the context has room for)",
+    )
     parser.add_argument("--checkpoint", metavar="NAME", help="Checkpoint of the run, such as step-000500 (default: the latest)")
     sampling = parser.add_argument_group("Sampling")
     sampling.add_argument(
         "--temperature",
         metavar="X",
         type=number,
-        default=1.0,
-        help="Sampling temperature: lower values favor likely tokens, and 0 always takes the likeliest",
+        help="Sampling temperature: lower values favor likely tokens, and 0 always takes the likeliest (default: 1)",
     )
     sampling.add_argument("--top-k", metavar="N", type=integer, help="Sample from the N likeliest tokens")
     sampling.add_argument(
-        "--top-p", metavar="P", type=number, default=1.0, help="Sample from the fewest tokens whose probabilities sum to P"
+        "--top-p", metavar="P", type=number, help="Sample from the fewest tokens whose probabilities sum to P (default: 1)"
     )
     sampling.add_argument("--seed", metavar="N", type=integer, default=0, help="Random seed")
     search = parser.add_argument_group("Beam search")
@@ -47,7 +57,10 @@ def declare(parser: Parser, name: str) -> None:
         "--num-beams", metavar="N", type=integer, help="Search for the likeliest text with this many beams, instead of sampling"
     )
     search.add_argument(
-        "--length-penalty", metavar="X", type=number, default=1.0, help="Divide the score of a text by its length to the power X"
+        "--length-penalty",
+        metavar="X",
+        type=number,
+        help="Divide the score of a text by its length to the power X (default: 1)",
     )
     add_device(parser)
     add_blocks(parser)
@@ -65,17 +78,28 @@ def run(arguments: argparse.Namespace) -> int:
     from composer.train import open_run
 
     prompt = "\n" if arguments.prompt is None else arguments.prompt
+    check_options(arguments)
     with refusals():
-        sampling = Sampling(temperature=arguments.temperature, top_k=arguments.top_k, top_p=arguments.top_p)
+        given = {name: value for name in SAMPLING if (value := getattr(arguments, name)) is not None}
+        sampling = Sampling(**given)
         trained = open_run(arguments.trained, build=rebuild(arguments.blocks, arguments.device), checkpoint=arguments.checkpoint)
         if arguments.num_beams is not None:
-            search = Search(
-                num_beams=arguments.num_beams, length_penalty=arguments.length_penalty, max_new_tokens=arguments.max_new_tokens
-            )
-            write_best(trained, prompt, search)
+            penalty = {} if arguments.length_penalty is None else {"length_penalty": arguments.length_penalty}
+            write_best(trained, prompt, Search(num_beams=arguments.num_beams, **penalty), arguments.max_new_tokens)
         else:
-            write(trained, prompt, max_new_tokens=arguments.max_new_tokens, sampling=sampling, seed=arguments.seed)
+            most = MOST if arguments.max_new_tokens is None else arguments.max_new_tokens
+            write(trained, prompt, max_new_tokens=most, sampling=sampling, seed=arguments.seed)
     return 0
+
+
+def check_options(arguments: argparse.Namespace) -> None:
+    """Raise `Problem` if options of sampling and of beam search are combined."""
+    if arguments.num_beams is None and arguments.length_penalty is not None:
+        raise Problem("arco generate: --length-penalty is for beam search", "add --num-beams N")
+    used = next((name for name in SAMPLING if getattr(arguments, name) is not None), None)
+    if arguments.num_beams is not None and used is not None:
+        option = f"--{used.replace('_', '-')}"
+        raise Problem(f"arco generate: --num-beams searches for the likeliest text, and {option} samples", "remove one of them")
 
 
 def write(trained: Trained, prompt: str, *, max_new_tokens: int, sampling: Sampling, seed: int) -> None:
@@ -97,12 +121,14 @@ def write(trained: Trained, prompt: str, *, max_new_tokens: int, sampling: Sampl
     print()
 
 
-def write_best(trained: Trained, prompt: str, search: Search) -> None:
-    """Print the likeliest text that beam search finds."""
+def write_best(trained: Trained, prompt: str, search: Search, max_new_tokens: int | None) -> None:
+    """Print the likeliest text that beam search finds, of up to `max_new_tokens` or as many as the context has room for."""
     from composer.decode import Refuse, beam_search, cached
 
     begin = beginning(trained, prompt)
-    search = replace(search, stop=begin.stop, vocabulary=trained.tokenizer.size)
+    room = MOST if begin.encoder_inputs else min(MOST, max(1, trained.settings.seq_len - len(begin.tokens)))
+    most = room if max_new_tokens is None else max_new_tokens
+    search = replace(search, stop=begin.stop, vocabulary=trained.tokenizer.size, max_new_tokens=most)
     if not begin.encoder_inputs:
         search = replace(search, limit=Refuse(trained.settings.seq_len))
     ((best, *_),) = beam_search(trained.model, [begin.tokens], search, encoder_inputs=begin.encoder_inputs, reading=cached)

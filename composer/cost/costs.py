@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from blocks.core import ports
 from composer.cost.flops import FlopCounter, Flops
 from composer.cost.lengths import lengths_of
 from composer.graph.anatomy import TYPED
+from composer.graph.cache_slots import grown_slots
 from composer.graph.dims import Symbolic, substitute
 from composer.graph.parameters import parameters
 from composer.graph.task_signature import growing
@@ -96,13 +96,9 @@ class CacheCounter:
         return own + sum(inside.passes()) + sum(kept for _, kept in inside.slots)
 
     def _block(self, block: TypedBlock) -> int:
-        kept, marks = 0, ports(type(block.part))
-        for name, text in block.part.cache_slots.items():
-            if (
-                name not in block.inputs or marks.get(name) != "?"
-            ):  # an optional port's value is cached by the block that computes it
-                axes = [size(expression, block.sizes) for expression in pattern(text).axes]
-                if self.axis in axes:
-                    axes.remove(self.axis)
-                    kept += prod(substitute(axis, self.lengths) for axis in axes)
+        kept = 0
+        for name in grown_slots(block, self.axis):
+            axes = [size(expression, block.sizes) for expression in pattern(type(block.part).cache_slots[name]).axes]
+            axes.remove(self.axis)
+            kept += prod(substitute(axis, self.lengths) for axis in axes)
         return kept

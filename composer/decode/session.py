@@ -14,6 +14,7 @@ from torch.utils.hooks import RemovableHandle
 
 from composer.decode.errors import DecodeError
 from composer.language.tasks import TASKS
+from composer.language.wording import counted
 from composer.lower.model import Model
 from composer.lower.passes.cache_layout import CacheSlot
 
@@ -38,11 +39,15 @@ class Cache:
         return self._run("advance").advance(more)
 
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
-        """Append a value to a slot, and return the whole slot."""
+        """Append a value to a slot, and return the whole slot; a value that is cached elsewhere, or not at all, is returned."""
+        if name not in self.names:
+            return value
         return self._run(f"append {name}").append(name, value)
 
     def get(self, name: str) -> torch.Tensor | None:
         """Return the state that the previous call stored."""
+        if name not in self.names:
+            return None
         return self._run(f"get {name}").get(name)
 
     def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
@@ -156,10 +161,11 @@ class FixedModule:
 
 
 class Session:
-    """An open session, in which each call of the model takes only the next tokens.
+    """An open session, in which each call of the model, not of the session, takes only the next tokens.
 
-    The logits equal those of one call over all tokens. All calls of a session have the same rows. If the first call passes an
-    optional input such as `valid`, all others must too, each for its own tokens. Inputs that do not grow with the text, such as
+    The logits equal those of one call over all tokens, and outputs that depend on the whole text are None. All calls of a session
+    have the same rows. If the first call passes an optional input such as `valid`, all others must too, each for its own tokens;
+    if the model has a prefix whose tokens see each other, the first call holds it. Inputs that do not grow with the text, such as
     the `source` of an encoder, are passed whole in each call; values computed only from them are computed in the first call.
 
     Examples:
@@ -188,6 +194,8 @@ class Session:
         """Number of rows of the batch, known after the first call."""
         self._given: frozenset[str] | None = None
         """The optional inputs of the first call."""
+        self._prefix = 0
+        """The number of tokens at the start that see each other."""
         self._caches: list[Cache] = []
         self._once: list[FixedModule] = []
         self._still: list[nn.Module] = []
@@ -243,7 +251,40 @@ class Session:
         if self._given is not None and (changed := sorted(given ^ self._given)):
             first, now = ("without", "with") if changed[0] in given else ("with", "without")
             raise DecodeError(f"the first call of this session was {first} `{changed[0]}`, and this one is {now} it")
+        self._check_rows(values, text.shape[1])
+        if self._given is None:
+            self._prefix = self._check_prefix(values, text.shape[1])
         self._rows, self._given = len(text), given
+
+    def _check_rows(self, values: Mapping[str, Any], tokens: int) -> None:
+        """Raise `DecodeError` if an input has not one value for each token of the call."""
+        assert self.model.cache_layout is not None
+        for name, item in self.model.cache_layout.inputs.items():
+            value = values.get(name)
+            if not isinstance(value, torch.Tensor) or value.dim() <= max(item.rows, item.all_rows or 0):
+                continue
+            if value.shape[item.rows] != tokens:
+                raise DecodeError(f"a call with {counted(tokens, 'token')} has {value.shape[item.rows]} values of `{name}`")
+            if item.all_rows is not None and value.shape[item.all_rows] < self.length + tokens:
+                found, every = value.shape[item.all_rows], self.length + tokens
+                raise DecodeError(f"`{name}` has {found} columns, which is fewer than the {every} tokens so far")
+
+    def _check_prefix(self, values: Mapping[str, Any], tokens: int) -> int:
+        """Return the longest prefix whose tokens see each other, and raise `DecodeError` if the first call does not hold it."""
+        assert self.model.cache_layout is not None
+        longest = 0
+        for prefix in self.model.cache_layout.prefixes:
+            length = values.get(prefix) if isinstance(prefix, str) else prefix
+            if isinstance(length, torch.Tensor):
+                length = int(length.max()) if length.numel() else 0
+            if length is None:
+                raise DecodeError("the model computes the length of a prefix, so a session cannot tell whether a call holds it")
+            longest = max(longest, length)
+        if tokens < longest:
+            raise DecodeError(
+                f"the first {counted(longest, 'token')} see each other, so the first call must hold them all; it has {tokens}"
+            )
+        return longest
 
     def _close(self) -> None:
         if self._begin is not None:
@@ -293,6 +334,11 @@ class Session:
         """
         if length < 0:
             raise DecodeError(f"the length is {length}; it must be at least 0 tokens")
+        if 0 < length < min(self.length, self._prefix):
+            raise DecodeError(
+                f"the first {counted(self._prefix, 'token')} see each other, so a session cannot go back to {length} of them; "
+                "start over with truncate(0), or open another session"
+            )
         if 0 < length < self.length and any(run.states for run in self._runs()):
             raise DecodeError(
                 f"after {self.length} tokens the state of a recurrent block cannot go back to {length}; "
@@ -321,7 +367,8 @@ def module_at(model: Model, path: str) -> nn.Module | None:
 
 
 def session(model: Model, initial_length: int = 256) -> Session:
-    """Return a session of a model, for a `with` statement: inside it, each call of the model takes only the next tokens.
+    """Return a session of a model, for a `with` statement: inside it, each call of the model, not of the session, takes only the
+    next tokens.
 
     Args:
         model: A compiled recipe with a generative task.

@@ -114,7 +114,7 @@ class NodeNames:
         node = self.model.nodes[place.end - 1]
         if node.path == path:
             if place.kind == INPUT:
-                return str(self.model.program.inputs[path])
+                return str(self.model.program.written_inputs[path])
             return ", ".join(phrases(node.block)) if node.block is not None else ""
         blocks = f"{place.end - place.start} block{'s' * (place.end - place.start != 1)}"
         return f"{place.passes} passes, {blocks}" if place.passes else blocks

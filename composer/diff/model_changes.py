@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from composer.diff.changes import Change, FieldChange, LearnedChange, Stated, Tied
 from composer.diff.flat_graph import FlatModel, FlatParameter, FlatSource, FlatValues
 from composer.diff.fold_passes import NamesOfBoth, NodeNames
 from composer.diff.pairing import Pairing
-from composer.graph.dims import Dim, Symbolic, symbol
+from composer.graph.dims import Capped, Dim, Quotient, Symbolic, TextRows, symbol
 from composer.language.expressions.evaluator import evaluate
 from composer.language.wording import boolean
 
@@ -75,12 +75,12 @@ def _declared(model: FlatModel, index: int) -> Mapping[str, str]:
     name = model.nodes[index].path
     item = next(one for one in model.program.untyped.inputs if one.name == name)
     default = "none" if item.default is None else str(evaluate(item.default.expression, model.program.untyped.params))
-    return {"name": name, "type": f"{model.program.inputs[name]}{'?' if item.optional else ''}", "default": default}
+    return {"name": name, "type": f"{model.program.written_inputs[name]}{'?' if item.optional else ''}", "default": default}
 
 
 def _type(model: FlatModel, index: int, known: dict[str, Symbolic]) -> Any:
     """Return a type with its axes numbered in the order in which the inputs name them."""
-    type_ = model.program.inputs[model.nodes[index].path]
+    type_ = model.program.written_inputs[model.nodes[index].path]
     return type_.dtype, tuple(numbered(size, known) for size in type_.sizes), type_.optional
 
 
@@ -92,12 +92,15 @@ def numbered(size: Dim, known: dict[str, Symbolic]) -> Dim:
     for monomial, coefficient in size.terms:
         product: Dim = coefficient
         for atom in monomial:
-            if isinstance(atom, str):
-                factor: Dim = known.setdefault(atom, symbol(f"a{len(known)}"))
-            else:
-                over, under = numbered(atom.numerator, known), numbered(atom.denominator, known)
-                assert isinstance(over, Symbolic)  # its axes have other names, and no lengths yet
-                factor = over // under if atom.operator == "//" else over % under
+            match atom:
+                case str() | Capped() | TextRows():
+                    factor: Dim = known.setdefault(str(atom), symbol(f"a{len(known)}"))
+                case Quotient():
+                    over, under = numbered(atom.numerator, known), numbered(atom.denominator, known)
+                    assert isinstance(over, Symbolic)  # its axes have other names, and no lengths yet
+                    factor = over // under if atom.operator == "//" else over % under
+                case _:
+                    assert_never(atom)
             product = product * factor
         total = total + product
     return total

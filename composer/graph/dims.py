@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd, prod
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,33 @@ class Quotient:
 
     def __str__(self) -> str:
         return f"({self.numerator}) {self.operator} {self.denominator}"
+
+
+@dataclass(frozen=True, slots=True)
+class Capped:
+    """The number that a recipe gives as the length of a generated text: each call of a session has fewer tokens, so that the axis
+    grows as one without a number does.
+    """
+
+    text: str
+    """The param that it is; something else for a number that is written."""
+    length: int
+
+    def __str__(self) -> str:
+        return self.text if self.text.isidentifier() else f"≤{self.length}"
+
+
+@dataclass(frozen=True, slots=True)
+class TextRows:
+    """A number of rows of a generated text that are not the rows of one call in their order: all rows until now, or those that
+    are routed to experts.
+    """
+
+    count: Symbolic
+    which: Literal["so far", "routed"]
+
+    def __str__(self) -> str:
+        return f"{self.count} so far" if self.which == "so far" else str(self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +117,7 @@ def _quotient(numerator: Symbolic, denominator: int) -> Dim:
     return Symbolic((((Quotient(numerator, "//", denominator),), 1),))
 
 
-Atom: TypeAlias = str | Quotient
+Atom: TypeAlias = str | Quotient | Capped | TextRows
 Monomial: TypeAlias = tuple[Atom, ...]
 Dim: TypeAlias = int | Symbolic
 
@@ -100,14 +127,64 @@ def symbol(name: str) -> Symbolic:
     return Symbolic((((name,), 1),))
 
 
+def capped(text: str, length: int) -> Symbolic:
+    """Return the length of a generated text to which a recipe gives a number."""
+    return Symbolic((((Capped(text, length),), 1),))
+
+
+def so_far(length: Symbolic) -> Symbolic:
+    """Return the number of all rows of a generated text until now, given that of one call."""
+    return Symbolic((((TextRows(length, "so far"),), 1),))
+
+
+def routed(count: Symbolic) -> Symbolic:
+    """Return a number of rows of a generated text that stand in the order of experts."""
+    return Symbolic((((TextRows(count, "routed"),), 1),))
+
+
+def is_routed(size: Dim) -> bool:
+    """Return whether a size is a number of rows in the order of experts."""
+    match size:
+        case Symbolic(terms=(((TextRows(which="routed"),), 1),)):
+            return True
+    return False
+
+
+def as_written(size: Dim) -> Dim:
+    """Return the size of an axis of a text as a recipe writes it: the number that it has there, and the same for all rows."""
+    match size:
+        case Symbolic(terms=(((Capped(length=length),), 1),)):
+            return length
+        case Symbolic(terms=(((TextRows(count=count),), 1),)):
+            return as_written(count)
+    return size
+
+
 def names(dim: Dim) -> frozenset[str]:
+    """Return the axes that a size depends on and that have no number."""
+    return frozenset(leaf for leaf in leaves(dim) if isinstance(leaf, str))
+
+
+def leaves(dim: Dim) -> frozenset[str | Capped]:
     """Return the axes that a size depends on."""
-    if isinstance(dim, int):
-        return frozenset()
-    atoms = [atom for monomial, _ in dim.terms for atom in monomial]
-    return frozenset().union(
-        *({atom} if isinstance(atom, str) else names(atom.numerator) | names(atom.denominator) for atom in atoms)
-    )
+    match dim:
+        case int():
+            return frozenset()
+        case Symbolic(terms=(((str(name),), 1),)):
+            return frozenset((name,))
+    return frozenset[str | Capped]().union(*(_leaves(atom) for monomial, _ in dim.terms for atom in monomial))
+
+
+def _leaves(atom: Atom) -> frozenset[str | Capped]:
+    match atom:
+        case str() | Capped():
+            return frozenset({atom})
+        case TextRows(count=count):
+            return leaves(count)
+        case Quotient():
+            return leaves(atom.numerator) | leaves(atom.denominator)
+        case _:
+            assert_never(atom)
 
 
 def substitute(dim: Dim, lengths: Mapping[str, int]) -> int:
@@ -122,10 +199,18 @@ def substitute(dim: Dim, lengths: Mapping[str, int]) -> int:
 
 
 def _value(atom: Atom, lengths: Mapping[str, int]) -> int:
-    if isinstance(atom, str):
-        return lengths[atom]
-    numerator, denominator = substitute(atom.numerator, lengths), substitute(atom.denominator, lengths)
-    return numerator // denominator if atom.operator == "//" else numerator % denominator
+    match atom:
+        case str():
+            return lengths[atom]
+        case Capped(length=length):
+            return length
+        case TextRows(count=count):
+            return substitute(count, lengths)
+        case Quotient():
+            numerator, denominator = substitute(atom.numerator, lengths), substitute(atom.denominator, lengths)
+            return numerator // denominator if atom.operator == "//" else numerator % denominator
+        case _:
+            assert_never(atom)
 
 
 def _terms(dim: Dim) -> dict[Monomial, int]:
@@ -146,5 +231,5 @@ def _dim(terms: dict[Monomial, int]) -> Dim:
 def _term(monomial: Monomial, coefficient: int) -> str:
     if not monomial:
         return str(coefficient)
-    product = "·".join(f"({atom})" if isinstance(atom, Quotient) else atom for atom in monomial)
+    product = "·".join(f"({atom})" if isinstance(atom, Quotient) else str(atom) for atom in monomial)
     return product if coefficient == 1 else f"-{product}" if coefficient == -1 else f"{coefficient}·{product}"

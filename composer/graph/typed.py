@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from blocks.core import Init, ParameterRole, Part
-from composer.graph.dims import Dim
+from composer.graph.dims import as_written
 from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode, ScanNode
 from composer.graph.state_update import Renewal
-from composer.graph.types import UNKNOWN, Axis, InputTypes, PortTypes, TensorType, Type, Types, each_given
+from composer.graph.types import UNKNOWN, Axis, InputTypes, PortTypes, TensorType, Type, Types
 from composer.language.expressions.ast import Value
 
 
@@ -174,6 +174,14 @@ class TypedProgram:
         """The recipe's name."""
         return self.untyped.recipe.name
 
+    @property
+    def written_inputs(self) -> Mapping[str, TensorType]:
+        """The types of the inputs as the recipe writes them: the axis of a text may have a number."""
+        return {
+            name: replace(type_, axes=tuple(replace(axis, size=as_written(axis.size)) for axis in type_.axes))
+            for name, type_ in self.inputs.items()
+        }
+
 
 def output(outputs: PortTypes, port: str) -> Type:
     """Return an output by its name; the first for no name."""
@@ -183,8 +191,3 @@ def output(outputs: PortTypes, port: str) -> Type:
 def is_renewal(node: TypedNode) -> bool:
     """Return whether a node is the update of a state: it is written with the state, and has no outputs."""
     return isinstance(node, TypedBlock) and isinstance(node.part, Renewal)
-
-
-def has_axis(block: TypedBlock, axis: Dim | None) -> bool:
-    """Return whether an input of a block has an axis."""
-    return any(isinstance(one, TensorType) and axis in one.sizes for one in each_given(block.inputs))

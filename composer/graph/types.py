@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Literal, TypeAlias
 
 from composer.graph.dims import Dim
 
 DType = Literal["int", "float", "bool"]
+
+
+class Depends(IntEnum):
+    """What of the text that a model generates a value depends on.
+
+    With an axis of tokens, `PAST` says that row t depends on no row after t. With two, those of a call and all so far, row t and
+    column s depend on no row after both.
+    """
+
+    NONE = 0
+    PAST = 1
+    ALL = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +43,8 @@ class TensorType:
     axes: tuple[Axis, ...]
     optional: bool = False
     """Whether it may be absent: an input of the model that may be left out."""
+    depends: Depends = Depends.NONE
+    """What of the text that the model generates it depends on."""
 
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(str(axis) for axis in self.axes)}]"

@@ -57,14 +57,12 @@ def module(part: Part, *, wired: Iterable[str] = (), requested_outputs: Iterable
 class Attend(nn.Module):
     """An attention with what is prepared for it, called by port names; mask edges under the names that the mask's fields hold."""
 
-    def __init__(
-        self, part: Part, *, wired: Iterable[str] = (), requested_outputs: Iterable[str] = (), counted: bool = True, **sizes: Any
-    ):
+    def __init__(self, part: Part, *, wired: Iterable[str] = (), requested_outputs: Iterable[str] = (), **sizes: Any):
         super().__init__()
         self.block = module(part, wired=wired, requested_outputs=requested_outputs, **sizes)
         self.ports = {name: slot.ports for name, slot in part.per_call(frozenset(wired)).items()}
         self.per_call = {
-            name: plain(plan(part.mask), counted=counted, grows="memory" not in wired)
+            name: plain(plan(part.mask), grows="memory" not in wired)
             if name == "mask"
             else plain(part.positions, head_dim=self.block.head_dim)
             for name in self.ports
@@ -72,7 +70,13 @@ class Attend(nn.Module):
         self.plan = plan(part.mask)
 
     def forward(
-        self, *, edges: Mapping[str, Any] | None = None, position_ids: Any = None, memory_position_ids: Any = None, **inputs: Any
+        self,
+        *,
+        edges: Mapping[str, Any] | None = None,
+        position_ids: Any = None,
+        memory_position_ids: Any = None,
+        indices: Any = None,
+        **inputs: Any,
     ) -> Any:
         x = inputs.get("x", inputs.get("q"))
         source = inputs.get("memory", x)
@@ -82,10 +86,12 @@ class Attend(nn.Module):
             "memory_position_ids": torch.arange(source.shape[1]) if memory_position_ids is None else memory_position_ids,
             "source_position_ids": position_ids,
         }
+        counted = there if indices is None else {**there, "position_ids": indices}
         ready = {}
         for name, ports in self.ports.items():
             given = dict(edges or {}) if name == "mask" else {}
-            ready[name] = self.per_call[name].prepare(*(there[port] for port in ports), **given)
+            places = counted if name == "mask" else there
+            ready[name] = self.per_call[name].prepare(*(places[port] for port in ports), **given)
         return self.block(**inputs, **ready)
 
     def start_session(self) -> None:

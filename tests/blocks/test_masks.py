@@ -89,9 +89,9 @@ BY_POSITION = (
 STATIC = ("full", *BY_POSITION)
 
 
-def view(mask: Mask, queries: int, keys: int, *, counted: bool = True, **edges: Any) -> Any:
+def view(mask: Mask, queries: int, keys: int, **edges: Any) -> Any:
     """Return what attention over two sequences, or over one where they are equally long, would be given."""
-    run = plain(plan(mask), counted=counted, grows=queries == keys)
+    run = plain(plan(mask), grows=queries == keys)
     return run.prepare(torch.arange(queries), torch.arange(keys), **edges)
 
 
@@ -343,33 +343,9 @@ def test_documents_one_by_one_equal_their_matrix(ids: list[list[int]], split: bo
     matches_formula(found, allowed[:, None], 64, 64)
 
 
-def test_positions_that_start_anew_in_each_document_still_split() -> None:
-    """As packed data has them; positions that fall within a document do not."""
-    run = plain(plan(And(left=Causal(), right=Documents(ids=NodeRef("doc")))), counted=False, grows=True)
-    ids = torch.tensor([[1] * 20 + [2] * 20])
-    rising = torch.cat([torch.arange(20), torch.arange(20)])[None]
-    found = run.prepare(rising, rising, doc=ids)
-    assert type(found).__name__ == "DocumentsView"
-    both = torch.block_diag(torch.ones(20, 20), torch.ones(20, 20)).tril().bool()
-    matches_formula(found, both, 40, 40, batch=1)
-    falling = rising.flip(1)
-    found = run.prepare(falling, falling, doc=ids)
-    matches_formula(found, torch.block_diag(torch.ones(20, 20), torch.ones(20, 20)).triu().bool(), 40, 40, batch=1)
-
-
-@pytest.mark.parametrize("name", BY_POSITION)
-def test_masks_judge_by_positions_not_by_places(name: str) -> None:
-    """Left padding: the second row's positions start late."""
-    mask, says = PREDICATES[name]
-    at = torch.tensor([[0, 1, 2, 3, 4, 5, 6, 7], [0, 0, 0, 0, 1, 2, 3, 4]])
-    found = plain(plan(mask), counted=False, grows=True).prepare(at, at)
-    rows = [[[says(b, int(q), int(k)) for k in at[b]] for q in at[b]] for b in range(BATCH)]
-    matches_formula(found, torch.tensor(rows)[:, None], 8, 8)
-
-
 def test_a_causal_mask_over_a_memory_compares_positions() -> None:
     """Queries 4 … 6 of a session see keys up to their own number, although the kernel's mask would start at the first."""
-    run = plain(plan(Causal()), counted=True, grows=False)
+    run = plain(plan(Causal()), grows=False)
     allowed = torch.tensor([[k <= q for k in range(9)] for q in (4, 5, 6)])
     matches_formula(run.prepare(torch.tensor([4, 5, 6]), torch.arange(9)), allowed, 3, 9)
 
@@ -413,7 +389,7 @@ def test_a_session_sees_what_one_call_sees(name: str, cuts: list[int]) -> None:
     parts = [PREDICATES[part.strip()][0] for part in name.replace(" or ", " and ").split(" and ")]
     mask = parts[0] if len(parts) == 1 else (Or if " or " in name else And)(left=parts[0], right=parts[1])
     whole = dense(mask, 9, 9, **used(mask))
-    run = plain(plan(mask), counted=True, grows=True)
+    run = plain(plan(mask), grows=True)
     run.cache = Cache(dict.fromkeys(kept(plan(mask)), -1))
     for start, stop in zip([0, *cuts], [*cuts, 9], strict=True):
         edges = {edge: value if edge == "n" else value[:, start:stop] for edge, value in used(mask).items()}
@@ -425,7 +401,7 @@ def test_a_session_sees_what_one_call_sees(name: str, cuts: list[int]) -> None:
 def test_rows_of_pairs_that_lack_keys_are_refused() -> None:
     """Rather than spread over all keys: a later call that gives the pairs of its own tokens alone."""
     chosen = plan(Pairs(pairs=NodeRef("pairs")))
-    run = plain(chosen, counted=True, grows=True)
+    run = plain(chosen, grows=True)
     run.cache = Cache(dict.fromkeys(kept(chosen), -1))
     run.prepare(torch.arange(3), torch.arange(3), pairs=EDGES["pairs"][:, :3, :3])
     with pytest.raises(RuntimeError, match="exceeds dimension size"):
@@ -444,8 +420,8 @@ def test_only_the_key_side_of_what_grows_is_kept() -> None:
 @pytest.mark.parametrize("eager", [True, False])
 def test_eight_layers_with_two_masks_compile_to_two_graphs(eager: bool) -> None:
     """Views are arguments of the compiled layer, prepared outside of it; or the whole is one graph without a break."""
-    local = plain(plan(And(left=Causal(), right=Window(width=3))), counted=True, grows=True)
-    packed = plain(plan(And(left=Causal(), right=Documents(ids=NodeRef("doc")))), counted=True, grows=True)
+    local = plain(plan(And(left=Causal(), right=Window(width=3))), grows=True)
+    packed = plain(plan(And(left=Causal(), right=Documents(ids=NodeRef("doc")))), grows=True)
     layers = torch.nn.ModuleList(torch.nn.Linear(8, 8, bias=False) for _ in range(8)).double()
     ids, at = torch.tensor([[1] * 20 + [2] * 30]), torch.arange(50)
 

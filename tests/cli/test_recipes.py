@@ -108,10 +108,10 @@ def test_list_names_every_recipe(arco: Arco) -> None:
 def test_show_prints_the_text_with_what_is_set(arco: Arco) -> None:
     """Untouched where nothing is set; else a recipe of the same meaning."""
     assert arco("show", "gpt2").out == composer.load("gpt2").source.text
-    shown = arco("show", "gpt2", "--set", "n_layers=3", "--set", "layers.attn.body.mask=full").out
+    shown = arco("show", "gpt2", "--set", "n_layers=3", "--set", "layers.attn.body.mask=causal and window(8)").out
     layers = composer.load(shown).program.root["layers"]
     assert len(layers.passes) == 3  # type: ignore[union-attr]  # a repeat
-    assert "mask: full" in shown
+    assert "mask: causal and window(8)" in shown
 
 
 def test_summary_measures_at_the_lengths_that_are_given(arco: Arco) -> None:

@@ -84,6 +84,9 @@ def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) ->
     assert set(written.out) <= set(TEXT)
     assert arco(*words) == written
     assert arco(*words, "--seed", 1).out != written.out
+    context = json.loads(RunFolder(run).settings.read_text(encoding="utf-8"))["seq_len"]
+    best = arco("generate", run, "--prompt", "7 sheep", "--num-beams", 2, "--device", "cpu")
+    assert (best.code, best.err, len(best.out)) == (0, "", context + 1)  # as long as the context, and a line break
 
     resumed = arco("train", "--resume", run, "--steps", 5, "--device", "cpu")
     assert (resumed.code, resumed.err) == (0, "")

@@ -39,6 +39,17 @@ MISTAKES = [
     ),
     ("generate r --tokens 3", "arco generate: unknown option --tokens", "did you mean --max-new-tokens?"),
     ("generate r --beams 3", "arco generate: unknown option --beams", "did you mean --num-beams?"),
+    (
+        "generate r --num-beams 3 --top-k 5",
+        "arco generate: --num-beams searches for the likeliest text, and --top-k samples",
+        "remove one of them",
+    ),
+    (
+        "generate r --temperature 1 --num-beams 3",
+        "arco generate: --num-beams searches for the likeliest text, and --temperature samples",
+        "remove one of them",
+    ),
+    ("generate r --length-penalty 1", "arco generate: --length-penalty is for beam search", "add --num-beams N"),
     ("check gpt2 --format jso", "arco check: --format: there is no `jso`", "did you mean json?"),
     ("draw gpt2 --theme blue", "arco draw: --theme: there is no `blue`", "choose from light, dark, auto, slide"),
     ("completion csh", "arco completion: SHELL: there is no `csh`", "did you mean zsh?"),

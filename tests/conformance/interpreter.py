@@ -159,11 +159,12 @@ class Interpreter:
         part = block.part
         needs: dict[str, Any] = {}
         for name, prepared in part.per_call(frozenset(given)).items():
-            at = [self.positions(block, port, given) for port in prepared.ports]
             held = getattr(part, prepared.slot)
             if isinstance(held, Mask):
+                at = [self.counted(block, port, given) for port in prepared.ports]
                 needs[name] = self.view(block, held, prepared.ports, at, given)
             else:
+                at = [self.positions(block, port, given) for port in prepared.ports]
                 known = {key: size(declared(text), block.sizes) for key, text in prepared.sizes.items()}
                 needs[name] = Running(held, **known).prepare(*at)
         taken = inspect.signature(type(part).forward).parameters if type(part).forward else {}
@@ -180,9 +181,8 @@ class Interpreter:
             pairs = {name: pair(Running(mask, grows=grows), name, value, at[-1].shape[-1]) for name, value in edges.items()}
             allowed = matrix(mask, *at, pairs)
             return FullView() if allowed is None else DenseView(allowed)
-        overridden = [port in given or str(axis) in dict(self.program.positions) for port, axis in zip(ports, sizes, strict=True)]
         optional = frozenset(name for name in edges if block.inputs[name].optional)  # type: ignore[union-attr]  # an edge is one value
-        running = Running(plan(mask, optional), counted=not any(overridden), grows=grows)
+        running = Running(plan(mask, optional), grows=grows)
         return running.prepare(*at, **edges)
 
     def positions(self, block: TypedBlock, port: str, given: Mapping[str, Any]) -> torch.Tensor:
@@ -193,6 +193,11 @@ class Interpreter:
         for name, ref in self.program.positions:
             if name == str(axis):
                 return read(self.root, ref)
+        return self.counted(block, port, given)
+
+    def counted(self, block: TypedBlock, port: str, given: Mapping[str, Any]) -> torch.Tensor:
+        """Return 0, 1, 2 … along the axis of a port of positions, which a mask compares whatever is wired."""
+        axis = block.sizes[block.part.position_inputs[port]]
         name = next(name for name, type_ in block.inputs.items() if not isinstance(type_, tuple) and axis in type_.sizes)
         x = given[name]
         return torch.arange(x.shape[block.inputs[name].sizes.index(axis)], device=x.device)

@@ -38,12 +38,12 @@ def wide(model: Model, device: str) -> Model:
     return copy.deepcopy(model).double().to(device)
 
 
-def inputs(model: Model, device: str, *, optional: bool, padded: bool = False) -> dict[str, torch.Tensor]:
-    """Return the inputs of three rows; with padding, the second starts two tokens late."""
+def inputs(model: Model, device: str, *, optional: bool, padding: str = "") -> dict[str, torch.Tensor]:
+    """Return the inputs of three rows; with padding on the left the second starts two tokens late, on the right it ends early."""
     given = on(device, draw(model.program, DRAWS[1], seed=4, optional=optional, dtype=torch.float64))
-    if padded and "valid" in given:
+    if padding and "valid" in given:
         given["valid"][:] = True
-        given["valid"][1, :2] = False
+        given["valid"][1, {"left": slice(0, 2), "right": slice(-2, None)}[padding]] = False
     return given
 
 
@@ -75,14 +75,28 @@ def later(value: torch.Tensor, cut: int) -> torch.Tensor:
 @each_case
 @torch.no_grad()
 def test_a_text_can_be_continued_at_every_split(case: str, device: str) -> None:
-    """The logits of two calls in a session, and of one call per token, are those of one call, with left padding too."""
+    """The logits of two calls in a session, and of calls of one, three and all tokens, are those of one call, with padding on
+    either side too; or a session refuses a call that does not hold the prefix, before it computes.
+    """
     for model in (wide(model, device) for model in language_models(case)):
-        for padded in (False, True):
-            given = inputs(model, device, optional=padded, padded=padded)
+        for padding in ("", "left", "right"):
+            given = inputs(model, device, optional=bool(padding), padding=padding)
             whole = model(**given).logits
-            for split in range(1, TIME):
-                close(in_pieces(model, given, [(0, split), (split, None)]), whole, model)
-            close(in_pieces(model, given, [(at, at + 1) for at in range(TIME)]), whole, model)
+            splits = [[(0, split), (split, None)] for split in range(1, TIME)]
+            steps = [[(at, min(at + step, TIME)) for at in range(0, TIME, step)] for step in (1, 3, TIME)]
+            for spans in splits + steps:
+                if spans[0][1] is not None and spans[0][1] < prefix(model, given):
+                    with pytest.raises(DecodeError, match="the first call must hold them all"):
+                        in_pieces(model, given, spans)
+                else:
+                    close(in_pieces(model, given, spans), whole, model)
+
+
+def prefix(model: Model, given: Mapping[str, torch.Tensor]) -> int:
+    """Return the number of tokens at the start that see each other."""
+    assert model.cache_layout is not None
+    lengths = [given[length].max() if isinstance(length, str) else length for length in model.cache_layout.prefixes]
+    return max([0, *(int(length) for length in lengths if length is not None)])
 
 
 def in_pieces(model: Model, given: Mapping[str, torch.Tensor], spans: list[tuple[int, int | None]]) -> torch.Tensor:

@@ -30,6 +30,7 @@ KNOWS_EACH_KIND = {
     "composer/graph/anatomy.py",
     "composer/graph/describe.py",
     "composer/graph/networkx_view.py",
+    "composer/graph/passes/check_causality.py",
     "composer/graph/passes/infer/infer.py",
     "composer/graph/passes/roll_layers/node_kinds.py",
     "composer/graph/unparse/expanded_recipe.py",

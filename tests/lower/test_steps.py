@@ -149,7 +149,7 @@ def statement(gives: str, text: str, *uses: str) -> Statement:
 def lines(statements: list[Statement], result: str) -> list[str]:
     """Return the body of a forward that is given `x` and returns one value."""
     writer = StatementWriter([(("x", 0, None), "x")], False, [(result, 0, None)])
-    return [text for text, _, _ in writer.write(statements, lambda name: name((result, 0, None)), {})]
+    return [text for text, _, _ in writer.write(statements, lambda name: name((result, 0, None)), {}, ())]
 
 
 def test_statements_compute_what_they_say() -> None:

@@ -22,7 +22,7 @@ def described(typed: TypedProgram) -> str:
     said = [f"task {program.recipe.task}"] if program.recipe.task else []
     for one in program.inputs:
         default = f" = {evaluate(one.default.expression, program.params)}" if one.default else "?" if one.optional else ""
-        said.append(f"input {one.name} {typed.inputs[one.name]}{default}")
+        said.append(f"input {one.name} {typed.written_inputs[one.name]}{default}")
     said += [f"positions of {axis} from {ref}" for axis, ref in program.positions]
     said += [f"gives {name}" for name, _ in program.graph.outputs]
     said += [f"dropout {text}" for text in dropouts(typed.root)]

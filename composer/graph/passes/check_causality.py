@@ -1,106 +1,250 @@
-"""What a model that generates text cannot have, since later tokens are not known while it generates."""
+"""A model that generates a text must not see ahead: what its task asks for depends on no later token.
+
+What each value depends on is part of its type. Where an output of the task depends on the whole text, this goes back from the
+output along the values that do, to the first nodes that look ahead: those that read nothing that depends on the whole text.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import assert_never
 
-from blocks.core import Part
 from blocks.masks.mask import Mask
+from blocks.masks.order import first_ahead, is_causal_in_part, needs_end
 from composer.diagnostics import Diagnostic, Span
-from composer.graph.anatomy import wires_of
-from composer.graph.dims import Symbolic, names
-from composer.graph.ir import BlockNode, Graph, PartValue, Ref
-from composer.graph.passes.error_report import StopExpansion
+from composer.graph.ir import Graph, PartValue, Program, Ref, Wire
+from composer.graph.passes.infer.text_dependence import Cause, GeneratedText, causes, masks, optional_edges
 from composer.graph.passes.infer.type_errors import Surroundings
-from composer.graph.type_patterns import Mismatch, match, pattern
-from composer.graph.typed import TypedGraph, TypedScan
-from composer.graph.types import InputTypes, PortTypes, TensorType
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
+from composer.graph.types import UNKNOWN, Depends, TensorType, Types, each_of
+from composer.language.tasks import TASKS
 
 
-class CausalityCheck:
-    """Reports what is not causal along the axis of the generated tokens."""
+def check_causality(root: TypedGraph, program: Program, text: GeneratedText, here: Surroundings) -> None:
+    """Report the first nodes that look ahead on the way to what the task asks for.
 
-    def __init__(self, task: str) -> None:
-        self.task = task
-        self.grows: Symbolic | None = None
-        """That axis; None where nothing depends on generated tokens."""
+    Args:
+        root: the typed graph of the model.
+        program: the graph without types, which names the positions of axes.
+        text: the text that the model generates.
+        here: what is around the whole model.
+    """
+    outputs = dict(root.graph.outputs)
+    asked = [outputs[name] for name in TASKS[text.task].outputs if name in outputs]
+    search = _Search(program, text)
+    search.from_root(_Place(root, here.within(root)), asked)
+    assert search.reports or not search.seen, "a value depends on later tokens, and no node looks ahead"
+    first = [report for report in search.reports if report.is_first]
+    for report in first or search.reports[-1:]:
+        report.here.report(report.diagnostic)
 
-    def block(self, node: BlockNode, part: Part, outputs: PortTypes, sizes: Mapping[str, Any], here: Surroundings) -> None:
-        """Report a block that needs later tokens, or returns more or fewer values than there are tokens."""
-        grows = self.grows
-        if grows is None:
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A graph, and how its inputs are given."""
+
+    graph: TypedGraph
+    here: Surroundings
+    wires: Mapping[str, Wire] = field(default_factory=dict)
+    """What each input is, in terms of the graph around."""
+    around: _Place | None = None
+    carried: Mapping[str, str] = field(default_factory=dict)
+    """For a scan, each input that is what the step before returned, with that output."""
+    path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    diagnostic: Diagnostic
+    here: Surroundings
+    is_first: bool
+    """Whether nothing that the node reads depends on the whole text."""
+
+
+class _Search:
+    """Goes back along what depends on the whole text."""
+
+    def __init__(self, program: Program, text: GeneratedText) -> None:
+        self.program, self.text = program, text
+        self.reports: list[_Report] = []
+        self.seen: set[tuple[tuple[str, ...], str, str, int | None]] = set()
+        self.waiting: list[tuple[_Place, Ref, Span | None]] = []
+
+    def from_root(self, root: _Place, refs: list[Ref]) -> None:
+        """Look for what looks ahead on the way to values of the whole model's graph."""
+        self.waiting += [(root, ref, None) for ref in reversed(refs) if _is_ahead(root.graph.type_of(ref))]
+        while self.waiting:
+            place, ref, span = self.waiting.pop()
+            if (key := (place.path, ref.node, ref.port, ref.index)) not in self.seen:
+                self.seen.add(key)
+                self._value(place, ref, span)
+
+    def _value(self, place: _Place, ref: Ref, span: Span | None) -> None:
+        node = place.graph.by_name.get(ref.node)
+        if node is None:
+            self._input(place, ref.node)
+        else:
+            self._node(place, node, ref, span)
+
+    def _input(self, place: _Place, name: str) -> None:
+        """Go on from an input of a graph to what it is around it, or in the step before."""
+        if place.around is None:
+            item = next(item for item in self.program.inputs if item.name == name)
+            message = f"`{name}` is {place.graph.inputs[name]}, which is not one value for each of {self.text.length} tokens"
+            hint = f"the axis {self.text.length} of a {self.text.task} grows with each token; use another axis name"
+            self.reports.append(_Report(Diagnostic("not-causal", message, item.type.span, hint=hint), place.here, True))
             return
-        kind, axis = here.kind(node), str(grows)
-        if grows in part.mixed_axes(sizes):
-            message = f"{kind} mixes the positions of `{axis}`, but {self.task} generates token by token"
-            hint = "use another axis, or a causal form where there is one"
-            here.report(Diagnostic("not-causal", message, node.name_span, hint=hint))
-        for size in (size for type_ in outputs.values() if isinstance(type_, TensorType) for size in type_.sizes):
-            if size != grows and names(size) & names(grows):
-                message = f"{kind} gives {size} values for `{axis}` tokens, but {self.task} generates token by token"
-                here.report(Diagnostic("not-causal", message, node.name_span, hint="every token needs one value"))
+        if name in place.wires:
+            self._follow(place.around, [place.wires[name]])
+        if name in place.carried:
+            self._follow_output(place, place.carried[name], None)
 
-    def last_step(self, ref: Ref, around: TypedGraph, here: Surroundings, span: Span | None = None) -> None:
-        """Report the use of the result of the last step of a scan, where more steps will follow."""
-        scan, grows = around.by_name.get(ref.node), self.grows
-        if not isinstance(scan, TypedScan) or grows is None or scan.axis.size != grows:
-            return
-        if ref.port and ref.port != next(iter(scan.outputs)):
-            message = (
-                f"`{ref}` is the result of the last step along `{grows}`, which {self.task} has not reached while it generates"
-            )
-            hint = f"the first output of `{scan.name}` has a value for each step"
-            here.report(Diagnostic("not-causal", message, span or scan.node.name_span, hint=hint))
+    def _follow(self, place: _Place, wires: Iterator[Wire] | list[Wire]) -> bool:
+        """Go on to what some wires carry, and return whether any of it depends on the whole text."""
+        found = []
+        for wire in wires:
+            for index, ref in enumerate(wire.refs):
+                if _is_ahead(place.graph.type_of(ref)):
+                    found.append((place, ref, wire.spans[index] if len(wire.spans) > index else wire.span))
+        self.waiting += reversed(found)
+        return bool(found)
 
-    def masks(self, node: BlockNode, part: Part, given: InputTypes, sizes: Mapping[str, Any], here: Surroundings) -> None:
-        """Check the block's masks, and what they read, against the positions of its queries and keys.
+    def _follow_output(self, inner: _Place, port: str, span: Span | None) -> None:
+        outputs = inner.graph.graph.outputs
+        ref = dict(outputs).get(port, outputs[0][1])
+        if _is_ahead(inner.graph.type_of(ref)):
+            self.waiting.append((inner, ref, span))
 
-        Raises:
-            StopExpansion: where they do not fit, which is reported.
-        """
-        for prepared in part.per_call(frozenset(given)).values():
-            mask = dict(node.fields).get(prepared.slot)
-            if not isinstance(mask, PartValue) or len(prepared.ports) < 2:
-                continue
-            query, key = (part.position_inputs[port] for port in prepared.ports[:2])
-            self._predicates(mask, sizes[query], sizes[key], here)
-            axes = {"batch": sizes.get("batch"), "query": sizes.get(query), "key": sizes.get(key)}
-            known = {name: size for name, size in axes.items() if size is not None}
-            for port, text in mask.wires():
-                if not isinstance(type_ := given.get(port), TensorType):
-                    continue
-                try:
-                    match(pattern(text), type_, dict(known), {})
-                except Mismatch as wrong:
-                    message = f"the mask {port.partition('_')[0]} {wrong.message}"
-                    here.at_port(node, port, "type-mismatch", message)
-                    raise StopExpansion from None
+    def _node(self, place: _Place, node: TypedNode, ref: Ref, span: Span | None) -> None:
+        match node:
+            case TypedBlock():
+                self._block(place, node, ref, span)
+            case TypedGroup(graph=graph):
+                inner = self._inside(place, node, graph, node.node.wires, holder=place.here.inside(node.node))
+                self._follow_output(inner, ref.port, None)
+            case TypedRepeat(passes=passes):
+                index = len(passes) - 1 if ref.index is None else ref.index
+                inner = self._inside(place, node, passes[index], node.node.passes[index].wires, number=index)
+                self._follow_output(inner, ref.port, None)
+            case TypedScan(graph=graph):
+                inner = self._inside(place, node, graph, node.node.wires, carried=node.carried)
+                port = ref.port or next(iter(node.outputs))
+                if _is_ahead(graph.outputs[port]):
+                    self._follow_output(inner, port, None)
+                else:
+                    self.reports.append(_Report(self._last_step(node, ref, span), place.here, True))
+            case _:
+                assert_never(node)
 
-    def _predicates(self, mask: PartValue, query: Any, key: Any, here: Surroundings) -> None:
-        grows = self.grows
-        growing = names(grows) if grows is not None else frozenset()
-        for one in mask.parts():
-            if not issubclass(one.part, Mask):
-                continue
-            if one.part.needs_ends and growing & (names(query) | names(key)):
-                message = f"`{one.part.kind}` needs to know which positions are last, which is unknown during generation"
-                hint = f"the axis {grows} of a {self.task} grows with each token; use `global_first` or `global_tokens`"
-                here.report(Diagnostic("unknown-end", message, one.span, hint=hint))
-                raise StopExpansion
-            if one.part.one_sequence and query != key:
-                message = f"`{one.part.kind}` compares positions of one sequence; here queries are {query} and keys are {key}"
-                here.report(Diagnostic("two-sequences", message, one.span, hint="`valid` and `pairs` can be used with a memory"))
-                raise StopExpansion
+    def _inside(
+        self,
+        place: _Place,
+        node: TypedNode,
+        graph: TypedGraph,
+        wires: tuple[Wire, ...],
+        *,
+        holder: Surroundings | None = None,
+        carried: Mapping[str, str] | None = None,
+        number: int = 0,
+    ) -> _Place:
+        here = (holder or place.here).within(graph)
+        given = {wire.port: wire for wire in wires}
+        return _Place(graph, here, given, place, carried or {}, (*place.path, f"{node.name}.{number}"))
+
+    def _block(self, place: _Place, block: TypedBlock, ref: Ref, span: Span | None) -> None:
+        read = [wire for wire in block.node.wires if wire.port not in type(block.part).shape_only_inputs]
+        is_first = not self._follow(place, read) and not self._follow_positions(place, block)
+        for name, slot in block.slots.items():
+            if slot is not None and any(_is_ahead(type_) for type_ in slot.outputs.values()):
+                alone = TypedGraph(Graph((), (slot.node,), ()), {"input": UNKNOWN}, (slot,), slot.outputs, {slot.name: slot})
+                inner = _Place(alone, place.here, {}, place, {}, (*place.path, block.name, name))
+                self.waiting.append((inner, Ref(slot.name), None))
+                is_first = False
+        for cause in causes(block.part, block.inputs, block.outputs, block.sizes, self.text):
+            if cause.port in ("", ref.port or next(iter(block.outputs))):
+                found = self._diagnostic(block, cause, place.here, span)
+                self.reports.append(_Report(found, place.here, is_first))
+
+    def _follow_positions(self, place: _Place, block: TypedBlock) -> bool:
+        """Go on to the node that gives the positions of an axis, where the block reads no others."""
+        root = place
+        while root.around is not None:
+            root = root.around
+        named = dict(self.program.positions)
+        axes = {str(block.sizes.get(axis)) for axis in type(block.part).position_inputs.values()}
+        found = [(root, named[axis], None) for axis in sorted(axes & named.keys()) if _is_ahead(root.graph.type_of(named[axis]))]
+        self.waiting += found
+        return bool(found)
+
+    # -- what is said
+
+    def _last_step(self, scan: TypedScan, ref: Ref, span: Span | None) -> Diagnostic:
+        message = (
+            f"`{ref}` is the result of the last step along `{scan.axis.size}`, "
+            f"which {self.text.task} has not reached while it generates"
+        )
+        hint = f"the first output of `{scan.name}` has a value for each step"
+        return Diagnostic("not-causal", message, span or scan.node.name_span, hint=hint)
+
+    def _diagnostic(self, block: TypedBlock, cause: Cause, here: Surroundings, span: Span | None) -> Diagnostic:
+        kind, axis, task = here.kind(block.node), self.text.length, self.text.task
+        while_generating = f"but {task} generates token by token"
+        at = block.node.name_span
+        match cause.what:
+            case "mixed":
+                message = f"{kind} mixes the positions of `{axis}`, {while_generating}"
+                return Diagnostic("not-causal", message, at, hint="use another axis, or a causal form where there is one")
+            case "disordered":
+                message = f"{kind} reads positions in the order of the text, and an expert gets those that are routed to it"
+                return Diagnostic("not-causal", message, at, hint=f"move `{block.name}` out of the expert")
+            case "mask" | "end":
+                return self._mask(block, cause.slot, at)
+            case "count":
+                output = block.outputs[cause.port]
+                assert isinstance(output, TensorType)
+                size = next(size for size in output.sizes if self.text.touches(size))
+                message = f"{kind} gives {size} values for `{axis}` tokens, {while_generating}"
+                return Diagnostic("not-causal", message, at, hint="every token needs one value")
+            case "one":
+                if cause.port == next(iter(block.outputs)):
+                    message = f"{kind} gives one value for all `{axis}` tokens, {while_generating}"
+                    return Diagnostic("not-causal", message, at, hint="every token needs one value")
+                message = f"`{block.name}.{cause.port}` depends on all `{axis}` tokens, {while_generating}"
+                return Diagnostic(
+                    "not-causal", message, span or at, hint=f"use it in a loss, or as an output beside those of {task}"
+                )
+            case "pairs":
+                message = f"{kind} gives a value for each pair of the tokens of a call, {while_generating}"
+                return Diagnostic("not-causal", message, at, hint="attention keeps what it needs of earlier tokens")
+            case _:
+                assert_never(cause.what)
+
+    def _mask(self, block: TypedBlock, slot: str, at: Span) -> Diagnostic:
+        value = dict(block.node.fields).get(slot)
+        span = value.span if isinstance(value, PartValue) else at
+        mask = next(mask for name, mask, _, _ in masks(block.part, block.inputs, block.sizes) if name == slot)
+        if needs_end(mask):
+            one = _last(value) if isinstance(value, PartValue) else None
+            kind = one.part.kind if one is not None else mask.kind
+            message = f"`{kind}` needs to know which positions are last, which is unknown during generation"
+            known = "which positions are first is known: `causal and (window(4) or global_first(1))`"
+            hint = f"the axis {self.text.length} of a {self.text.task} grows with each token; {known}"
+            return Diagnostic("unknown-end", message, one.span if one is not None else span, hint=hint)
+        pair = first_ahead(mask, optional_edges(mask, block.inputs))
+        assert pair is not None
+        names = {wire.port: str(wire.refs[0]) for wire in block.node.wires}
+        written = mask.with_edges(names)
+        pair_seen = f"query {pair[0]} {'may see' if mask.edge_types() else 'sees'} key {pair[1]}"
+        message = f"with the mask `{written.expression()}`, {pair_seen}, but {self.text.task} generates token by token"
+        rest = f"({written.expression()})" if written.precedence < 1 else written.expression()
+        hint = "mask: causal" if mask.hides_nothing or is_causal_in_part(mask) else f"mask: causal and {rest}"
+        return Diagnostic("not-causal", message, span, hint=hint)
 
 
-def output_dependencies(graph: Graph, others: Iterator[Ref]) -> frozenset[str]:
-    """Return the nodes that the outputs of a graph, and `others`, depend on: no token is made of what only a loss reads."""
-    waiting = [ref.node for _, ref in graph.outputs] + [ref.node for ref in others]
-    reads = {node.name: {ref.node for wire in wires_of(node) for ref in wire.refs} for node in graph.nodes}
-    found: set[str] = set()
-    while waiting:
-        if (name := waiting.pop()) not in found:
-            found.add(name)
-            waiting.extend(reads.get(name, ()))
-    return frozenset(found)
+def _last(value: PartValue) -> PartValue:
+    return next(one for one in value.parts() if issubclass(one.part, Mask) and one.part.needs_ends)
+
+
+def _is_ahead(types: Types) -> bool:
+    return any(isinstance(one, TensorType) and one.depends is Depends.ALL for one in each_of(types))

@@ -84,12 +84,12 @@ WRITERS: Mapping[str, Callable[[TypedProgram], YamlData | None]] = {
 
 def _lengths(typed: TypedProgram) -> dict[str, int]:
     """Return the params that are the lengths of inputs' axes, which have their names from them: blocks and scans name axes."""
-    axes = (axis for type_ in typed.inputs.values() for axis in type_.axes)
+    axes = (axis for type_ in typed.written_inputs.values() for axis in type_.axes)
     return {axis.name: axis.size for axis in axes if axis.name in typed.untyped.params and isinstance(axis.size, int)}
 
 
 def _input(item: InputDecl, typed: TypedProgram) -> YamlData:
-    type_, lengths = typed.inputs[item.name], _lengths(typed)
+    type_, lengths = typed.written_inputs[item.name], _lengths(typed)
     axes = ", ".join(each.name if each.name in lengths else str(each.size).replace("·", " * ") for each in type_.axes)
     written = f"{type_.dtype}[{axes}]{'?' if item.optional else ''}"
     if item.name not in typed.defaults:

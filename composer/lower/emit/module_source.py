@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import PurePath
 from types import MappingProxyType
 
@@ -20,6 +20,7 @@ from composer.lower.emit.scope import ForwardScope
 from composer.lower.emit.skeletons import Class, Classes
 from composer.lower.emit.statements import LOSSES, LossValue, SourceLines, StatementWriter
 from composer.lower.model import Module
+from composer.lower.passes.fixed_nodes import outputs_left_out
 from composer.lower.passes.flatten import flatten
 from composer.lower.passes.node_queries import is_optional, key_of
 from composer.lower.passes.shared_weights import copies
@@ -98,10 +99,16 @@ class _ModuleWriter:
         if losses:
             held = names[LOSSES[0]] = safe("losses", names.values())
 
-        def result(texts: Sequence[str]) -> str:
-            return f"Output({', '.join(f'{name}={text}' for (name, _), text in zip(fields, texts, strict=True))}, losses={held})"
+        left_out = outputs_left_out(self.program.root)
 
-        body = self._body(class_, names, keep=True, result=result, losses=losses)
+        def result(texts: Sequence[str]) -> str:
+            given = [
+                f"{name}={text} if self.cache is None else None" if output in left_out else f"{name}={text}"
+                for (name, output), text in zip(fields, texts, strict=True)
+            ]
+            return f"Output({', '.join(given)}, losses={held})"
+
+        body = self._body(class_, names, keep=True, result=result, losses=losses, left_out=left_out)
         return [*lines, *((f"    {line}", span, node) for line, span, node in body)]
 
     def _losses(self) -> dict[str, LossValue]:
@@ -135,13 +142,15 @@ class _ModuleWriter:
         keep: bool,
         result: Callable[[Sequence[str]], str],
         losses: Mapping[str, LossValue] = MappingProxyType({}),
+        left_out: Collection[str] = (),
     ) -> SourceLines:
         graph = class_.instances[0].graph
         statements = forward(ForwardScope(self.classes, class_, self.signatures, names))
         outputs = [key_of(graph, ref) for _, ref in graph.graph.outputs]
         inputs = [((name, 0, None), given) for name, given in names.items()]
         writer = StatementWriter(inputs, keep, outputs)
-        return writer.write(statements, lambda name: result([name(key) for key in outputs]), losses)
+        skipped = {key_of(graph, ref) for name, ref in graph.graph.outputs if name in left_out}
+        return writer.write(statements, lambda name: result([name(key) for key in outputs]), losses, skipped)
 
     def _class(self, class_: Class, forward: SourceLines, ties: Sequence[tuple[str, str]], frozen: Sequence[str]) -> SourceLines:
         signature = ", ".join(["self", *(name for name, _ in class_.holes)])
@@ -149,7 +158,7 @@ class _ModuleWriter:
         lines: SourceLines = [(f"class {class_.name}({'Tied' if ties else 'nn.Module'}):", None, "")]
         if root and (doc := self.program.untyped.recipe.doc):
             lines += [*((line, None, "") for line in docstring(doc)), ("", None, "")]
-        if class_.carry_is_cached or (root and self.program.untyped.losses):
+        if class_.carry_is_cached or (root and (self.program.untyped.losses or outputs_left_out(self.program.root))):
             lines += [("    cache = None", None, ""), ("", None, "")]
         if ties:
             lines += [(line, None, "") for line in ("    _ties = {", *(f"        {a!r}: {o!r}," for a, o in ties), "    }", "")]
@@ -190,9 +199,10 @@ class _ModuleWriter:
         text = "\n".join(head) + header
         for piece in self.classes.copied.pieces.values():
             text += "\n\n" + piece.strip("\n") + "\n" if not re.match(r"[A-Z_]+ = ", piece) else "\n" + piece
+        left_out = outputs_left_out(self.program.root)
         text += (
             "\n\nclass Output(NamedTuple):\n"
-            + "".join(f"    {name}: Tensor\n" for name, _ in fields)
+            + "".join(f"    {name}: Tensor{' | None' * (output in left_out)}\n" for name, output in fields)
             + "    losses: dict[str, Tensor]\n"
         )
         count = text.count("\n")

@@ -106,13 +106,15 @@ class StatementWriter:
         statements: Sequence[Statement],
         result: Callable[[Naming], str],
         losses: Mapping[str, LossValue],
+        left_out: Collection[Key],
     ) -> SourceLines:
-        """Return the lines of the body. What only `losses` need, given by their nodes, comes last and is skipped while a text is
-        generated.
+        """Return the lines of the body. What only `losses` need, given by their nodes, or the outputs that are `left_out` while a
+        text is generated, comes last and is skipped then.
         """
-        for_losses = only_for([loss.key for loss in losses.values()], self.outputs, statements)
+        asked = [key for key in self.outputs if key not in left_out]
+        skipped = only_for([*(loss.key for loss in losses.values()), *left_out], asked, statements)
         updates = [one for one in statements if not one.results]  # of states, after all reads of their old values
-        statements = [*(one for one in statements if one not in for_losses and one not in updates), *for_losses, *updates]
+        statements = [*(one for one in statements if one not in skipped and one not in updates), *skipped, *updates]
         last: dict[Key, int] = {}
         for position, statement in enumerate(statements):
             for key in statement.uses:
@@ -120,8 +122,9 @@ class StatementWriter:
         for key in self.outputs:
             last[key] = len(statements)
         for position, statement in enumerate(statements):
-            if for_losses and statement is for_losses[0]:
-                self.lines += [(f"{self.names[LOSSES]} = {{}}", None, ""), (UNLESS_GENERATING, None, "")]
+            if skipped and statement is skipped[0]:
+                self.lines += [(f"{self.names[LOSSES]} = {{}}", None, "")] if losses else []
+                self.lines.append((UNLESS_GENERATING, None, ""))
             before = len(self.lines)
             dead = [key for key in dict.fromkeys(statement.uses) if last[key] == position and key in self.names]
             if (
@@ -136,7 +139,7 @@ class StatementWriter:
                 self.lines.append((f"return {text}", statement.place, statement.node))
                 return self.lines
             self._call(statement, dead, last, losses)
-            if statement in for_losses:
+            if statement in skipped:
                 self.lines[before:] = [(f"    {text}", place, node) for text, place, node in self.lines[before:]]
         self.lines.append((f"return {result(self.names.__getitem__)}", None, ""))
         return self.lines

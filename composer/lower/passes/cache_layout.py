@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 from blocks.core import Part, is_node
+from blocks.masks.order import first_ahead
 from blocks.masks.plans import Plan, kept
-from composer.graph.dims import Dim
+from composer.graph.cache_slots import grown_slots, slot_axes
+from composer.graph.dims import Dim, Symbolic, so_far
+from composer.graph.ir import Ref
 from composer.graph.task_signature import growing
-from composer.graph.type_patterns import pattern
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, has_axis
-from composer.language.expressions.ast import RefPath
-from composer.lower.passes.fixed_nodes import FixedNode, Reach, reach
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.types import Depends, TensorType, each_given
+from composer.language.tasks import TASKS
+from composer.lower.passes.fixed_nodes import FixedNode, fixed_nodes, is_fixed, outputs_left_out
 from composer.lower.passes.flatten import flatten
-from composer.lower.passes.hoist import Hoisted, Hoisting, pass_names
+from composer.lower.passes.hoist import Hoisted, Hoisting, Preparation, pass_names
 from composer.lower.passes.shared_weights import modules_of
 
 
@@ -41,6 +44,16 @@ class CachedNode:
 
 
 @dataclass(frozen=True, slots=True)
+class GrowingInput:
+    """An input of a model that has rows for the tokens of a call."""
+
+    rows: int
+    """The axis of these rows."""
+    all_rows: int | None
+    """An axis that has all rows so far, or more; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
 class CacheLayout:
     """What a model caches while it generates a text."""
 
@@ -48,9 +61,15 @@ class CacheLayout:
     """Everything that a session gives a cache."""
     fixed: tuple[FixedNode, ...]
     """What it computes once per session."""
+    inputs: Mapping[str, GrowingInput]
+    """The inputs that grow with the text, by name."""
+    prefixes: tuple[int | str | None, ...]
+    """The lengths of prefixes whose tokens see each other: numbers, inputs that give one for each row, and None for one that the
+    model computes.
+    """
 
 
-def growing_axis(typed: TypedProgram) -> Dim | None:
+def growing_axis(typed: TypedProgram) -> Symbolic | None:
     """Return the axis along which a model generates; None for one that generates no text."""
     return growing(typed.untyped.recipe.task, typed.inputs)
 
@@ -60,23 +79,33 @@ def cache_layout(typed: TypedProgram) -> CacheLayout | None:
     axis = growing_axis(typed)
     if axis is None:
         return None
-    reached = reach(typed, axis)
+    fixed = fixed_nodes(typed, TASKS[typed.untyped.recipe.task].text)
+    inputs = {name: _growing_input(type_, axis) for name, type_ in typed.inputs.items() if axis in type_.sizes}
     typed = flatten(typed)
     hoisting = Hoisting(typed)
-    nodes = [*_CachedNodes(hoisting, axis, reached).graph(typed.root, hoisting.root(), "")]
-    if typed.untyped.losses:
-        nodes.insert(0, CachedNode("", (), {}))  # by its cache a model knows that a session is open, and computes no losses
-    return CacheLayout(tuple(nodes), reached.fixed)
+    found = _CachedNodes(hoisting, axis)
+    nodes = [*found.graph(typed.root, hoisting.root(), "")]
+    if typed.untyped.losses or outputs_left_out(typed.root):
+        nodes.insert(0, CachedNode("", (), {}))  # by its cache a model knows that a session is open
+    return CacheLayout(tuple(nodes), fixed, inputs, tuple(dict.fromkeys(found.prefixes)))
+
+
+def _growing_input(type_: TensorType, axis: Symbolic) -> GrowingInput:
+    every = so_far(axis)
+    return GrowingInput(type_.sizes.index(axis), type_.sizes.index(every) if every in type_.sizes else None)
 
 
 class _CachedNodes:
-    def __init__(self, hoisting: Hoisting, axis: Dim, reached: Reach) -> None:
-        self.hoisting, self.axis, self.reached = hoisting, axis, reached
+    def __init__(self, hoisting: Hoisting, axis: Symbolic) -> None:
+        self.hoisting, self.axis = hoisting, axis
+        self.prefixes: list[int | str | None] = []
 
     def graph(self, graph: TypedGraph, hoisted: Hoisted, path: str) -> Iterator[CachedNode]:
         for name, preparation in hoisted.local.items():
             if preparation.axis == self.axis:
                 yield from _cached_part(preparation.part, path, (name,), dict(preparation.attributes))
+            if preparation.axis in (self.axis, so_far(self.axis)):
+                self.prefixes += self._prefixes(preparation, graph)
         for node in graph.nodes:
             below = f"{path}.{node.name}" if path else node.name
             match node:
@@ -97,19 +126,32 @@ class _CachedNodes:
                 case _:
                     assert_never(node)
 
+    def _prefixes(self, preparation: Preparation, graph: TypedGraph) -> Iterator[int | str | None]:
+        """Yield the lengths of the prefixes of a mask whose tokens see each other."""
+        plan, edges = preparation.part, dict(preparation.keywords)
+        if not isinstance(plan, Plan) or first_ahead(plan.mask, prefixes=True) is None:
+            return
+        for length in plan.mask.prefixes():
+            source = edges.get(str(length))
+            given = isinstance(source, Ref) and graph is self.hoisting.program.root and source.node in graph.inputs
+            yield length if isinstance(length, int) else source.node if isinstance(source, Ref) and given else None
+
     def block(self, block: TypedBlock, path: str) -> Iterator[CachedNode]:
-        names = {name: _slot(text, block, self.axis) for name, text in type(block.part).cache_slots.items()}
-        held = {name: slot for name, slot in names.items() if slot.axis is not None}
-        whole = [name for name in names if name not in held and self._is_fixed(block, name, path)]
-        held |= {name: replace(names[name], whole=True) for name in whole}
-        if has_axis(block, self.axis) and self.axis not in block.part.mixed_axes(block.sizes):
-            held |= {name: CacheSlot(None, True) for name in type(block.part).carry}
+        part, grown = type(block.part), grown_slots(block, self.axis)
+        held = {name: CacheSlot(axis, slot_axes(part.cache_slots[name])[:1] == ["batch"]) for name, axis in grown.items()}
+        for name, declared in part.cache_slots.items():
+            if name not in held and not is_fixed(block.outputs) and _comes_from_outside(block, declared):
+                held[name] = CacheSlot(None, slot_axes(declared)[:1] == ["batch"], whole=True)
+        along = any(self.axis in one.sizes for one in each_given(block.inputs) if isinstance(one, TensorType))
+        along = along and block.sizes.get("batch") != self.axis  # otherwise each token is a text of its own
+        if along and self.axis not in block.part.mixed_axes(block.sizes):
+            held |= {name: CacheSlot(None, True) for name in part.carry}
         if held or block.part.renewed_by:
             yield CachedNode(path, (), held)
-        for name in type(block.part).model_fields:
-            part = getattr(block.part, name)
-            if isinstance(part, Part) and not is_node(type(part)) and type(part).carry and has_axis(block, self.axis):
-                yield CachedNode(path, (name,), {state: CacheSlot(None, True) for state in type(part).carry})
+        for name in part.model_fields:
+            inner = getattr(block.part, name)
+            if along and isinstance(inner, Part) and not is_node(type(inner)) and type(inner).carry:
+                yield CachedNode(path, (name,), {state: CacheSlot(None, True) for state in type(inner).carry})
         for name, slot in block.slots.items():
             match slot:
                 case TypedBlock():
@@ -121,30 +163,18 @@ class _CachedNodes:
                 case _:
                     assert_never(slot)
 
-    def _is_fixed(self, block: TypedBlock, name: str, path: str) -> bool:
-        """Return whether what a block caches comes from a port that does not depend on the text, though other ports do."""
-        if path not in self.reached.ports:
-            return False
-        part = type(block.part)
-        axes = set(_axes(part.cache_slots[name])) - {"batch", ""}
-        fixed = block.inputs.keys() - self.reached.ports[path]
-        return any(axes & set(_axes(text)) for port, text in part.inputs.items() if port.rstrip("?*") in fixed)
+
+def _comes_from_outside(block: TypedBlock, declared: str) -> bool:
+    """Return whether what a block caches in a slot comes from a port that does not depend on the text, as from an encoder."""
+    axes = set(slot_axes(declared)) - {"batch", ""}
+    ports = {port.rstrip("?*"): text for port, text in type(block.part).inputs.items()}
+    fixed = {port for port, type_ in block.inputs.items() if isinstance(type_, TensorType) and type_.depends is Depends.NONE}
+    return any(axes & set(slot_axes(ports[port])) for port in fixed & ports.keys())
 
 
 def carry_is_cached(scan: TypedScan, axis: Dim | None) -> bool:
     """Return whether what a scan carries is cached from call to call: where its steps are along the axis that grows."""
     return bool(scan.carried) and scan.axis.size == axis
-
-
-def _slot(text: str, block: TypedBlock, axis: Dim) -> CacheSlot:
-    names = _axes(text)
-    grows = [index - len(names) for index, name in enumerate(names) if name and block.sizes.get(name) == axis]
-    return CacheSlot(grows[-1] if grows else None, names[:1] == ["batch"])
-
-
-def _axes(text: str) -> list[str]:
-    """Return the names of the axes of a declared type; an empty one for an expression."""
-    return [expression.text if isinstance(expression, RefPath) else "" for expression in pattern(text).axes]
 
 
 def _cached_part(part: Part, path: str, attribute: tuple[str, ...], attributes: Mapping[str, Any]) -> Iterator[CachedNode]:

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from composer.graph.dims import Dim, names
-from composer.graph.ir import Wire
+from composer.graph.dims import Dim
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, is_renewal
-from composer.graph.types import TensorType, Type
+from composer.graph.types import Depends, TensorType, Type
 from composer.lower.passes.flatten import flatten
-from composer.lower.passes.node_queries import Key, key_of, optional_output
+from composer.lower.passes.node_queries import optional_output
 from composer.lower.passes.shared_weights import passes_of
 
 
@@ -24,80 +23,50 @@ class FixedNode:
     """For each output, the position of the batch axis; None where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """What depends on the text that is generated."""
-
-    fixed: tuple[FixedNode, ...]
-    """The outermost modules that do not depend on it."""
-    ports: Mapping[str, frozenset[str]]
-    """For each block by its path, the ports that do."""
+def fixed_nodes(typed: TypedProgram, text: str) -> tuple[FixedNode, ...]:
+    """Return the outermost modules whose outputs do not depend on the text, which the input `text` gives."""
+    return tuple(_in_graph(flatten(typed).root, typed.inputs[text].sizes[0], ""))
 
 
-def reach(typed: TypedProgram, axis: Dim) -> Reach:
-    """Follow the text, whose `axis` grows, from the inputs that have this axis."""
-    start = frozenset(name for name, type_ in typed.inputs.items() if any(names(axis) & names(size) for size in type_.sizes))
-    batch = next(iter(typed.inputs[name] for name in start)).sizes[0]
-    reachability = _Reachability(batch)
-    reachability.graph(flatten(typed).root, start, "")
-    return Reach(tuple(reachability.fixed), reachability.ports)
+def _in_graph(graph: TypedGraph, batch: Dim, path: str) -> Iterator[FixedNode]:
+    for node in graph.nodes:
+        if is_renewal(node):
+            continue
+        place = f"{path}{node.name}"
+        match node:
+            case TypedBlock(outputs=outputs):
+                if is_fixed(outputs):
+                    yield FixedNode(place, tuple(_batch(type_, batch) for type_ in returned(node)))
+            case TypedGroup(graph=inner) | TypedScan(graph=inner):
+                yield from _inner(inner, batch, place)
+            case TypedRepeat(passes=passes):
+                named = {f"{node.name}.{number}": inner for number, inner in enumerate(passes)}
+                for module, inner in (named if node.node.share is None else passes_of(node)).items():
+                    yield from _inner(inner, batch, path + module)
+            case _:
+                assert_never(node)
 
 
-class _Reachability:
-    def __init__(self, batch: Dim) -> None:
-        self.batch = batch
-        self.fixed: list[FixedNode] = []
-        self.ports: dict[str, frozenset[str]] = {}
+def _inner(inner: TypedGraph, batch: Dim, place: str) -> Iterator[FixedNode]:
+    if is_fixed(inner.outputs):
+        yield FixedNode(place, tuple(_batch(type_, batch) for type_ in inner.outputs.values()))
+    else:
+        yield from _in_graph(inner, batch, f"{place}.")
 
-    def graph(self, graph: TypedGraph, reached: frozenset[str], path: str) -> list[bool]:
-        """Return for each output of a graph whether the text reaches it through the inputs that are `reached`."""
-        keys: set[Key] = {(name, 0, None) for name in reached}
 
-        def reached_ports(wires: tuple[Wire, ...]) -> frozenset[str]:
-            return frozenset(wire.port for wire in wires if any(key_of(graph, ref) in keys for ref in wire.refs))
+def is_fixed(outputs: Mapping[str, Type]) -> bool:
+    """Return whether values do not depend on the text."""
+    return all(isinstance(type_, TensorType) and type_.depends is Depends.NONE for type_ in outputs.values())
 
-        for node in graph.nodes:
-            if is_renewal(node):
-                continue
-            place = f"{path}{node.name}"
-            match node:
-                case TypedBlock():
-                    if into := reached_ports(node.node.wires):
-                        self.ports[place] = into
-                        keys |= {(node.name, index, None) for index, _ in enumerate(node.outputs or ("y",))}
-                    else:
-                        self.fixed.append(FixedNode(place, tuple(map(self._batch, returned(node)))))
-                case TypedGroup(graph=inner):
-                    found = self._inner(inner, reached_ports(node.node.wires), place)
-                    keys |= {(node.name, index, None) for index, hit in enumerate(found) if hit}
-                case TypedScan(graph=inner):
-                    into = reached_ports(node.node.wires)
-                    found = self._inner(inner, into and into | node.carried.keys(), place)
-                    keys |= {(node.name, index, None) for index, hit in enumerate(found) if hit}
-                case TypedRepeat() if node.node.share is not None:
-                    handed = [wire for one in node.node.passes for wire in one.wires]
-                    into = reached_ports(tuple(handed))
-                    into = into and into | {wire.port for wire in handed if any(ref.node == node.name for ref in wire.refs)}
-                    for module, inner in passes_of(node).items():
-                        found = self._inner(inner, into, path + module)
-                        numbers = [number for number, one in enumerate(node.passes) if one is inner]
-                        keys |= {(node.name, index, number) for index, hit in enumerate(found) if hit for number in numbers}
-                case TypedRepeat(passes=passes):
-                    for number, (one, inner) in enumerate(zip(node.node.passes, passes, strict=True)):
-                        found = self._inner(inner, reached_ports(one.wires), f"{place}.{number}")
-                        keys |= {(node.name, index, number) for index, hit in enumerate(found) if hit}
-                case _:
-                    assert_never(node)
-        return [key_of(graph, ref) in keys for _, ref in graph.graph.outputs]
 
-    def _inner(self, inner: TypedGraph, reached: frozenset[str], place: str) -> list[bool]:
-        if reached:
-            return self.graph(inner, reached, f"{place}.")
-        self.fixed.append(FixedNode(place, tuple(map(self._batch, inner.outputs.values()))))
-        return [False] * len(inner.graph.outputs)
+def outputs_left_out(root: TypedGraph) -> frozenset[str]:
+    """Return the outputs of a model that depend on the whole text, which a session leaves out, as it has only a part of it."""
+    ahead = (name for name, type_ in root.outputs.items() if isinstance(type_, TensorType) and type_.depends is Depends.ALL)
+    return frozenset(ahead)
 
-    def _batch(self, type_: Type) -> int | None:
-        return type_.sizes.index(self.batch) if isinstance(type_, TensorType) and self.batch in type_.sizes else None
+
+def _batch(type_: Type, batch: Dim) -> int | None:
+    return type_.sizes.index(batch) if isinstance(type_, TensorType) and batch in type_.sizes else None
 
 
 def returned(block: TypedBlock) -> Iterator[Type]:

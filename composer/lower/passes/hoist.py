@@ -11,8 +11,9 @@ from blocks.core import Part
 from blocks.masks.mask import Mask
 from blocks.masks.plans import Plan, plan
 from blocks.positions.counted import Counted, OptionalPositions
-from composer.graph.dims import Dim, Symbolic, names
+from composer.graph.dims import Dim, Symbolic, names, so_far
 from composer.graph.ir import Ref, Wire
+from composer.graph.task_signature import growing
 from composer.graph.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
@@ -25,6 +26,8 @@ class AxisPositions:
     """The positions of one of the model's own axes."""
 
     axis: Symbolic
+    counted: bool
+    """Whether they are counted in any case; otherwise they are what the recipe names as the positions of the axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,15 @@ class Hoisting:
         self.program = typed
         self.declared_positions = dict(typed.untyped.positions)
         """For each axis whose positions are an input of the model, that input."""
+        self.length = growing(typed.untyped.recipe.task, typed.inputs)
+        sizes = {size for type_ in typed.inputs.values() for size in type_.sizes}
+        self.axes = sizes if self.length is None else sizes - {so_far(self.length)}
+        """The axes of the inputs along which positions are counted once for the whole model."""
         self.done: Interned[tuple[TypedGraph, frozenset[str], bool], Hoisted] = Interned()
+
+    def as_of_call(self, axis: Dim) -> Dim:
+        """Return an axis, that of the rows of one call for that of all rows so far."""
+        return self.length if self.length is not None and axis == so_far(self.length) else axis
 
     def root(self) -> Hoisted:
         """Return what is added to the model's own graph."""
@@ -135,10 +146,10 @@ class _GraphHoisting:
         found: dict[str, HoistedSource] = {}
         for name, prepared in part.per_call(frozenset(wired)).items():
             held = getattr(part, prepared.slot)
-            arguments = tuple(self._positions(block, port, wired) for port in prepared.ports)
             if isinstance(held, Mask):
-                found[name] = self._mask(block, held, arguments, prepared.ports, wired)
+                found[name] = self._mask(block, held, prepared.ports, wired)
             else:
+                arguments = tuple(self._positions(block, port, wired) for port in prepared.ports)
                 sizes = tuple((key, size(declared(expression), block.sizes)) for key, expression in prepared.sizes.items())
                 found[name] = Preparation(name, held, sizes, arguments)
         for port in type(part).position_inputs:
@@ -146,27 +157,15 @@ class _GraphHoisting:
                 found[port] = self._positions(block, port, wired)
         return found
 
-    def _mask(
-        self,
-        block: TypedBlock,
-        mask: Mask,
-        arguments: tuple[HoistedSource, ...],
-        ports: tuple[str, ...],
-        wired: Mapping[str, Any],
-    ) -> Preparation:
-        axes = [block.sizes.get(type(block.part).position_inputs[port]) for port in ports]
-        counted = all(self._is_counted(source) for source in arguments)
+    def _mask(self, block: TypedBlock, mask: Mask, ports: tuple[str, ...], wired: Mapping[str, Any]) -> Preparation:
+        axes = [block.sizes[type(block.part).position_inputs[port]] for port in ports]
         edges = [name for name in mask.edge_types() if name in wired]
         optional = frozenset(name for name in edges if getattr(block.inputs[name], "optional", False))
         chosen: Plan = plan(mask, optional)
-        attributes = (("counted", counted), ("grows", axes[0] == axes[-1]))
+        one_sequence = len({self.run.as_of_call(axis) for axis in axes}) == 1
         edges_read = tuple((name, wired[name][0]) for name in edges)
-        return Preparation("mask", chosen, attributes, arguments, edges_read, axis=axes[-1])
-
-    def _is_counted(self, source: HoistedSource) -> bool:
-        if isinstance(source, AxisPositions):
-            return str(source.axis) not in self.run.declared_positions
-        return isinstance(source, Preparation) and isinstance(source.part, Counted)
+        arguments = tuple(self._counted(block, axis) for axis in axes)
+        return Preparation("mask", chosen, (("grows", one_sequence),), arguments, edges_read, axis=axes[-1])
 
     def _positions(self, block: TypedBlock, port: str, wired: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
         axis: Dim = block.sizes[type(block.part).position_inputs[port]]
@@ -176,15 +175,19 @@ class _GraphHoisting:
                 return given
             others = {name: refs for name, refs in wired.items() if name != port}
             return Preparation("position_ids", OptionalPositions(), (), (given, self._positions(block, port, others)), axis=axis)
-        if isinstance(axis, Symbolic) and self._is_input_axis(axis):
-            return AxisPositions(axis)
+        if isinstance(axis, Symbolic) and str(axis) in self.run.declared_positions and axis in self.run.axes:
+            return AxisPositions(axis, counted=False)
+        return self._counted(block, axis)
+
+    def _counted(self, block: TypedBlock, axis: Dim) -> HoistedSource:
+        """Return the indices of an axis, counted from the first call on."""
+        if isinstance(axis, Symbolic) and axis in self.run.axes:
+            return AxisPositions(axis, counted=True)
         for name, type_ in block.inputs.items():
             if isinstance(type_, TensorType) and axis in type_.sizes and not type_.optional:
-                return Preparation("position_ids", Counted(axis=type_.sizes.index(axis)), (), (wired[name][0],), axis=axis)
+                read = next(wire.refs[0] for wire in block.node.wires if wire.port == name)
+                return Preparation("position_ids", Counted(axis=type_.sizes.index(axis)), (), (read,), axis=axis)
         raise AssertionError(f"no input of {block.name} has the axis {axis}")
-
-    def _is_input_axis(self, axis: Symbolic) -> bool:
-        return any(axis in given.sizes for given in self.run.program.inputs.values())
 
     def reference(self, source: HoistedSource) -> Ref:
         """Return a reference in this graph to a value, which is prepared here or outside."""
@@ -216,21 +219,22 @@ class _GraphHoisting:
                 return source.node in self.captured
 
     def _positions_of_axis(self, source: AxisPositions) -> Ref | Preparation:
-        if str(source.axis) in self.run.declared_positions:
+        if not source.counted:
             ref = self.run.declared_positions[str(source.axis)]
             optional = ref.node in self.run.program.inputs and self.run.program.inputs[ref.node].optional
             return (
-                Preparation("position_ids", OptionalPositions(), (), (ref, self._counted(source)), axis=source.axis)
+                Preparation("position_ids", OptionalPositions(), (), (ref, self._of_input(source.axis)), axis=source.axis)
                 if optional
                 else ref
             )
-        return self._counted(source)
+        return self._of_input(source.axis)
 
-    def _counted(self, source: AxisPositions) -> Preparation:
+    def _of_input(self, axis: Symbolic) -> Preparation:
+        """Return the indices of an axis of the model's inputs."""
         inputs = sorted(self.run.program.inputs.items(), key=lambda item: item[1].optional)
-        name, given = next((name, given) for name, given in inputs if source.axis in given.sizes)
-        label = "position_ids" if str(source.axis) == "time" else f"{'_'.join(sorted(names(source.axis)))}_position_ids"
-        return Preparation(label, Counted(axis=given.sizes.index(source.axis)), (), (Ref(name),), axis=source.axis)
+        name, given = next((name, given) for name, given in inputs if axis in given.sizes)
+        label = "position_ids" if str(axis) == "time" else "_".join([*sorted(names(axis)), "position_ids"])
+        return Preparation(label, Counted(axis=given.sizes.index(axis)), (), (Ref(name),), axis=axis)
 
     def _fresh(self, label: str) -> str:
         nodes = {name.partition(".")[0] for name in self.graph.by_name}

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import fields
+from blocks.core import Part, fields
 from composer.diagnostics import Label
 from composer.graph.ir import BlockNode, GroupNode
+from composer.graph.passes.infer.text_dependence import GeneratedText
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import OTHER_DTYPE, Mismatch, TypePattern, agree, match, pattern
 from composer.graph.types import UNKNOWN, InputTypes, TensorType, Unknown, each_of
@@ -16,24 +17,25 @@ from composer.language.expressions.ast import Expression, RefPath
 from composer.language.expressions.parser import names
 
 
-def axis_lengths(node: BlockNode, given: InputTypes, here: Surroundings) -> dict[str, Any]:
-    """Return the lengths by the names of the axes.
+def axis_lengths(node: BlockNode, given: InputTypes, here: Surroundings, text: GeneratedText | None) -> dict[str, Any]:
+    """Return the lengths by the names of the axes. Along an axis whose rows a block keeps, that is the length of one call, also
+    where an input has all rows so far.
 
     Raises:
         StopExpansion: where what is given does not fit.
     """
     part, known, fixed = node.part, dict[str, Any](), fields(node.part)
     for port, types in given.items():
-        text = declared_type(node, port)
-        for index, one in enumerate(each_of(types) if text else ()):
+        declared = declared_type(node.part, port)
+        for index, one in enumerate(each_of(types) if declared else ()):
             assert isinstance(one, TensorType)
             if not part.broadcasts and port + "*" not in part.inputs:
                 with here.fitting(node, port):
-                    match(pattern(text), one, known, fixed)
-            elif one.dtype != pattern(text).dtype:
+                    match(pattern(declared), as_of_call(part, port, one, text), known, fixed)
+            elif one.dtype != pattern(declared).dtype:
                 place = index if isinstance(types, tuple) else None
-                hint = OTHER_DTYPE.get((pattern(text).dtype, one.dtype), "")
-                message = f"port {port} of {part.kind} takes {text}, not {one}"
+                hint = OTHER_DTYPE.get((pattern(declared).dtype, one.dtype), "")
+                message = f"port {port} of {part.kind} takes {declared}, not {one}"
                 here.at_port(node, port, "type-mismatch", message, hint, index=place)
     if "xs" in given:
         known["inputs"] = len(each_of(given["xs"]))
@@ -46,7 +48,7 @@ def axis_lengths(node: BlockNode, given: InputTypes, here: Surroundings) -> dict
 def check_optional_inputs(node: BlockNode, given: InputTypes, here: Surroundings) -> None:
     """Report optional inputs of the model that are wired to required ports."""
     for port, types in given.items():
-        if not declared_type(node, port) or port + "?" in node.part.inputs:
+        if not declared_type(node.part, port) or port + "?" in node.part.inputs:
             continue
         for index, one in enumerate(each_of(types)):
             if isinstance(one, TensorType) and one.optional:
@@ -56,22 +58,39 @@ def check_optional_inputs(node: BlockNode, given: InputTypes, here: Surroundings
                 here.at_port(node, port, "optional-edge", message, hint, index=place)
 
 
-def check_field_axes(node: BlockNode, given: InputTypes, sizes: dict[str, Any], here: Surroundings) -> None:
+def check_field_axes(
+    node: BlockNode, given: InputTypes, sizes: dict[str, Any], here: Surroundings, text: GeneratedText | None
+) -> None:
     """Check the axes that fields determine against the inputs.
 
     Raises:
         StopExpansion: where they differ.
     """
     for port, types in given.items():
-        text = declared_type(node, port)
-        if text and isinstance(types, TensorType):
+        declared = declared_type(node.part, port)
+        if declared and isinstance(types, TensorType):
             with here.fitting(node, port):
-                agree(pattern(text), types, sizes)
+                agree(pattern(declared), as_of_call(node.part, port, types, text), sizes)
 
 
-def declared_type(node: BlockNode, port: str) -> str:
+def as_of_call(part: type[Part], port: str, type_: TensorType, text: GeneratedText | None) -> TensorType:
+    """Return the type of an input with the rows of one call along the axes whose other rows the block has itself."""
+    if text is None or port not in part.so_far_inputs:
+        return type_
+    names = [expression.text if isinstance(expression, RefPath) else "" for expression in pattern(declared_type(part, port)).axes]
+    first = len(type_.axes) - len(names)
+    axes = tuple(
+        replace(axis, size=text.length)
+        if index >= first and names[index - first] in part.kept_axes and axis.size == text.so_far
+        else axis
+        for index, axis in enumerate(type_.axes)
+    )
+    return replace(type_, axes=axes)
+
+
+def declared_type(part: type[Part], port: str) -> str:
     """Return the declared type of a port; an empty string for a port that a mask reads."""
-    return next((text for name, text in node.part.inputs.items() if name.rstrip("?*") == port), "")
+    return next((text for name, text in part.inputs.items() if name.rstrip("?*") == port), "")
 
 
 def defined_axis_lengths(node: GroupNode, given: InputTypes, here: Surroundings) -> dict[str, Any] | None:

@@ -8,14 +8,15 @@ from dataclasses import astuple, replace
 from typing import Any, TypeAlias
 
 from blocks.core import BlockError, Part, fields
-from composer.diagnostics import Declaration
+from composer.diagnostics import Declaration, Diagnostic
 from composer.graph.ir import BlockNode, Program
-from composer.graph.passes.check_causality import CausalityCheck
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs, declared_type
 from composer.graph.passes.infer.block_weights import NodeTyper, WeightTyper
 from composer.graph.passes.infer.broadcast import expand_axes
 from composer.graph.passes.infer.computed_fields import FieldComputer, Inline, plain
+from composer.graph.passes.infer.mask_checks import check_masks
+from composer.graph.passes.infer.text_dependence import GeneratedText, output_types
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import Mismatch, fill, pattern
 from composer.graph.typed import TypedBlock, TypedGraph
@@ -29,8 +30,9 @@ Expansions: TypeAlias = tuple[tuple[int | None, ...], ...]
 class BlockTyper:
     """Types blocks, one by one."""
 
-    def __init__(self, program: Program, causality: CausalityCheck, typed: NodeTyper) -> None:
-        self.program, self.causality, self.typed = program, causality, typed
+    def __init__(self, program: Program, text: GeneratedText | None, typed: NodeTyper) -> None:
+        self.program, self.text, self.typed = program, text, typed
+        self.named_positions = dict(program.positions)
 
     def block(self, node: BlockNode, given: InputTypes, here: Surroundings) -> TypedBlock:
         """Return the block in place, or one of no known types where something is wrong, which is reported."""
@@ -53,16 +55,20 @@ class BlockTyper:
         wired = frozenset(given)
         part, sizes = self._part(node, wired, self._lengths(node, given, here), here)
         sizes |= part.constants(given, sizes)
-        check_field_axes(node, given, sizes, here)
-        self.causality.masks(node, part, given, sizes, here)
+        check_field_axes(node, given, sizes, here, self.text)
+        check_masks(node, part, given, sizes, here, self.text)
+        self._check_given_positions(node, part, given, sizes, here)
         for warning in part.warn(sizes, wired):
             here.rejected(node, warning, "warning")
         outputs, expansions = self._outputs(node, part, given, sizes, here)
         if node.name not in self.program.losses.values():
             self._check_absent_inputs(node, part, given, sizes, outputs, here)
-        self.causality.block(node, part, outputs, sizes, here)
-        learned = WeightTyper(node, part, sizes, here, self.causality, self.typed)
+        learned = WeightTyper(node, part, sizes, here, self.text, self.typed)
         held = learned.contents(given)
+        if self.text is not None:
+            inside = [type_ for slot in held.slots.values() if slot is not None for type_ in slot.outputs.values()]
+            places = self._positions_of(part, given, sizes, here)
+            outputs = output_types(part, given, outputs, sizes, [*inside, *places], self.text)
         return TypedBlock(
             node,
             part,
@@ -79,7 +85,7 @@ class BlockTyper:
     def _lengths(self, node: BlockNode, given: InputTypes, here: Surroundings) -> dict[str, Any]:
         if node.name not in self.program.losses.values():
             check_optional_inputs(node, given, here)
-        known = axis_lengths(node, given, here)
+        known = axis_lengths(node, given, here, self.text)
         for port, axis in node.part.position_inputs.items():
             if port not in given and isinstance(named := self.positions(str(known.get(axis)), here.root), TensorType):
                 known.setdefault("...", named.axes[:-1])
@@ -87,11 +93,31 @@ class BlockTyper:
 
     def positions(self, axis: str, root: TypedGraph | None) -> Types | None:
         """Return the type of what the recipe names as the positions of an axis, where that stands before what is being typed."""
-        ref = dict(self.program.positions).get(axis)
+        ref = self.named_positions.get(axis)
         if ref is None or root is None or ref.node not in {*root.inputs, *root.by_name}:
             return None
         given = root.type_of(ref)
         return given if isinstance(given, TensorType) and are_positions(given, axis) else UNKNOWN  # which is reported once
+
+    def _check_given_positions(
+        self, node: BlockNode, part: Part, given: InputTypes, sizes: Mapping[str, Any], here: Surroundings
+    ) -> None:
+        """Report a block that needs the positions of all rows so far, where the recipe names those of the rows of one call."""
+        if self.text is None or not self.named_positions or str(self.text.length) not in self.named_positions:
+            return
+        if any(sizes.get(axis) == self.text.so_far and port not in given for port, axis in part.position_inputs.items()):
+            kind, axis = here.kind(node), self.text.length
+            message = f"{kind} needs positions along {axis} so far, and `positions` names those of the tokens of one call"
+            here.report(Diagnostic("positions", message, node.name_span, hint="wire what has the rows of one call"))
+            raise StopExpansion
+
+    def _positions_of(self, part: Part, given: InputTypes, sizes: Mapping[str, Any], here: Surroundings) -> Iterator[Types]:
+        """Yield the types of the positions that the recipe names for the axes of a block."""
+        for port, axis in part.position_inputs.items() if self.named_positions else ():
+            if port not in given or any(isinstance(one, TensorType) and one.optional for one in each_of(given[port])):
+                named = self.positions(str(sizes.get(axis)), here.root)
+                if named is not None:
+                    yield named
 
     def _part(
         self, node: BlockNode, wired: frozenset[str], known: Mapping[str, Any], here: Surroundings
@@ -126,7 +152,7 @@ class BlockTyper:
     ) -> None:
         """Check that the block is the same without each input that may be absent: of equal weights and outputs."""
         for port, type_ in given.items():
-            if not (isinstance(type_, TensorType) and type_.optional and declared_type(node, port)):
+            if not (isinstance(type_, TensorType) and type_.optional and declared_type(node.part, port)):
                 continue
             others, apart = {name: each for name, each in given.items() if name != port}, replace(here, found=[])
             try:
@@ -156,7 +182,13 @@ class BlockTyper:
             raise StopExpansion from None
         types = part.output_types(given, sizes)
         table = types if types is not None else type(part).outputs
-        filled = {name.rstrip("?"): fill(pattern(text), sizes) if isinstance(text, str) else text for name, text in table.items()}
+        lengths = sizes
+        if self.text is not None and part.kept_axes:
+            kept = (axis for axis in part.kept_axes if sizes.get(axis) == self.text.length)
+            lengths = {**sizes, **dict.fromkeys(kept, self.text.so_far)}
+        filled = {
+            name.rstrip("?"): fill(pattern(text), lengths) if isinstance(text, str) else text for name, text in table.items()
+        }
         return filled, ()
 
 

@@ -11,13 +11,13 @@ from blocks.core.weights import Init
 from composer.diagnostics import Diagnostic, Label
 from composer.graph.anatomy import TYPED, slots
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, SlotNode
-from composer.graph.passes.check_causality import CausalityCheck
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.computed_fields import plain
+from composer.graph.passes.infer.text_dependence import GeneratedText, depending, most_of, read_by, routed_rows
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import declared, fill, pattern, size, text_of_size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedParameter
-from composer.graph.types import UNKNOWN, InputTypes, TensorType, Type, Unknown, first_of
+from composer.graph.types import UNKNOWN, Depends, InputTypes, TensorType, Type, Unknown, first_of
 from composer.graph.visit import Fold, Inside
 from composer.language.expressions.evaluator import evaluate
 
@@ -44,11 +44,11 @@ class WeightTyper:
         part: Part,
         sizes: Mapping[str, Any],
         here: Surroundings,
-        causality: CausalityCheck,
+        text: GeneratedText | None,
         typed: NodeTyper,
     ) -> None:
         self.node, self.part, self.sizes, self.here = node, part, sizes, here
-        self.causality, self.typed = causality, typed
+        self.text, self.typed = text, typed
         self.filled = {name: value for name, value in node.fields if isinstance(value, SlotNode)}
 
     def contents(self, given: InputTypes) -> BlockContents:
@@ -58,7 +58,7 @@ class WeightTyper:
             StopExpansion: where a length is not known, or a slot is filled with what does not fit, which is reported.
         """
         weights = self.part.weights(self.sizes, frozenset(given)) if callable(self.part.weights) else self.part.weights
-        held = BlockContents()
+        held, least = BlockContents(), most_of(read_by(self.part, given).values())
         for name, weight in weights.items():
             match weight:
                 case Tensor(when=when):
@@ -67,7 +67,7 @@ class WeightTyper:
                 case LinearWeights():
                     self._linear(name, weight, held)
                 case Slot():
-                    held.slots[name] = self._slot(name, weight)
+                    held.slots[name] = self._slot(name, weight, least)
         declared_slots = {weight.field for weight in weights.values() if isinstance(weight, Slot)}
         for name, filled in self.filled.items():
             if name not in held.slots and name not in declared_slots:
@@ -105,6 +105,8 @@ class WeightTyper:
                     f"`{name}` of {self.node.part.kind} would have the size `{length}`, which is known only when the model runs"
                 )
                 hint = "give that axis a number, in `inputs` or with a node before this one"
+                if self.text is not None and self.text.touches(length):
+                    hint = f"a text that {self.text.task} generates has no fixed length, whatever number it is given"
                 self.here.report(Diagnostic("unknown-size", message, self.node.name_span, hint=hint))
                 raise StopExpansion
             found.append(length)
@@ -112,16 +114,16 @@ class WeightTyper:
 
     # -- slots
 
-    def _slot(self, name: str, slot: Slot) -> TypedNode | None:
+    def _slot(self, name: str, slot: Slot, least: Depends) -> TypedNode | None:
         filled = self.filled.get(slot.field)
         if filled is not None and isinstance(filled.node, GroupNode):
             self._check_axes(filled, filled.node, slot)
         given, expected = fill(pattern(slot.given), self.sizes), fill(pattern(slot.outputs or slot.given), self.sizes)
         if not slot.count:
-            return self._fill(filled, given, expected)
-        grows, self.causality.grows = self.causality.grows, None  # positions routed to an expert are not in the order of the text
+            return self._fill(filled, depending(given, least, self.text) if self.text is not None else given, expected)
+        if self.text is not None:
+            given, expected = (replace(routed_rows(type_, self.text), depends=least) for type_ in (given, expected))
         expert = self._fill(filled, given, expected)
-        self.causality.grows = grows
         if isinstance(expert, TypedBlock) and (learner := next((n for n, one in slots(expert) if _learns(one)), None)):
             message = f"the block in the slot `{learner}` of an expert has parameters, which all experts would share"
             place = filled.span if filled is not None else self.node.name_span

@@ -11,7 +11,7 @@ from composer.diagnostics import Diagnostic
 from composer.graph.anatomy import regions
 from composer.graph.dims import symbol
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, Program, RepeatNode, ScanNode, Wire
-from composer.graph.passes.check_causality import CausalityCheck, output_dependencies
+from composer.graph.passes.check_causality import check_causality
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import labels
 from composer.graph.passes.infer.axis_lengths import defined_axis_lengths, named_as_declared, unknown_lengths
@@ -25,16 +25,30 @@ from composer.graph.passes.infer.scan_types import (
     scanned_axis,
     step_types,
 )
+from composer.graph.passes.infer.text_dependence import NUMBER, at_least, each_at_least, input_type, most_of, text_of
 from composer.graph.passes.infer.type_errors import Surroundings
-from composer.graph.task_signature import growing, task_mistakes
+from composer.graph.task_signature import task_mistakes
 from composer.graph.type_patterns import Mismatch, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
-from composer.graph.types import UNKNOWN, Axis, InputTypes, TensorType, Type, Types, each_given, each_of, first_of
+from composer.graph.types import (
+    UNKNOWN,
+    Axis,
+    Depends,
+    InputTypes,
+    PortTypes,
+    TensorType,
+    Type,
+    Types,
+    each_given,
+    each_of,
+    first_of,
+)
 from composer.graph.visit import every_node, every_pass, walk
 from composer.language.expressions.ast import RefPath, Value
 from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.defined_block import is_defined
+from composer.language.tasks import TASKS
 from composer.language.unknown_names import unknown
 from composer.memo import Interned
 
@@ -52,7 +66,6 @@ def infer(state: Compilation) -> Compilation:
     assert program is not None
     inference = Inference(program)
     inputs = {item.name: inference.input(item) for item in program.inputs}
-    inference.causality.grows = growing(program.recipe.task, inputs)
     root = inference.graph(program.graph, inputs, inference.top)
     inference.whole(root)
     defaults = inference.defaults(inputs) if program.sound else {}
@@ -75,11 +88,22 @@ class Inference:
         self.top = Surroundings(self.found)
         """What is around the whole model."""
         self.done: Interned[tuple[Any, ...], TypedGraph] = Interned()
-        self.causality = CausalityCheck(program.recipe.task)
-        self.blocks = BlockTyper(program, self.causality, self.node)
+        task = TASKS.get(program.recipe.task)
+        text = next((item for item in program.inputs if task is not None and item.name == task.text), None)
+        self.text = text_of(program.recipe.task, self._written(text)) if text is not None else None
+        self.whole_inputs = task.inputs.keys() - {task.text} if task is not None else frozenset()
+        """The inputs that the task reads as a whole, before it generates."""
+        self.blocks = BlockTyper(program, self.text, self.node)
 
     def input(self, item: InputDecl) -> Type:
-        """Return the type of one of the model's inputs; an axis that no param names is a symbol of the model."""
+        """Return the type of one of the model's inputs."""
+        type_ = self._written(item)
+        if self.text is None or not isinstance(type_, TensorType):
+            return type_
+        return input_type(type_, self.text, whole=item.name in self.whole_inputs)
+
+    def _written(self, item: InputDecl) -> Type:
+        """Return the type of an input as it is written; an axis that no param names is a symbol of the model."""
         axes: list[Axis] = []
         for expression in item.type.axes:
             free = names(expression) - self.program.params.keys()
@@ -94,7 +118,7 @@ class Inference:
                 message = f"an axis must have a length of at least 1, not {length}"
                 self.top.report(Diagnostic("bad-type", message, expression.span, labels=set_here))
                 continue
-            axes.append(Axis(expression.text if isinstance(expression, RefPath) else "axis", length))
+            axes.append(Axis(expression.text if isinstance(expression, RefPath) else NUMBER, length))
         return TensorType(item.type.dtype, tuple(axes), item.optional) if len(axes) == len(item.type.axes) else UNKNOWN
 
     def defaults(self, types: Mapping[str, Type]) -> dict[str, Value]:
@@ -118,8 +142,11 @@ class Inference:
                 message = f"positions of {axis} must be int[batch, {axis}] or int[{axis}], not {given}"
                 self.top.report(Diagnostic("positions", message, span))
         if recipe.task and self.program.sound:
-            for found in task_mistakes(root, recipe.task, recipe.task_span or recipe.name_scalar.span):
+            wrong = list(task_mistakes(root, recipe.task, recipe.task_span or recipe.name_scalar.span))
+            for found in wrong:
                 self.top.report(found)
+            if self.text is not None and not wrong:
+                check_causality(root, self.program, self.text, self.top)
 
     def graph(self, graph: Graph, given: InputTypes, here: Surroundings) -> TypedGraph:
         """Return a graph with the types that flow from its inputs."""
@@ -127,21 +154,15 @@ class Inference:
         types |= {item.name: each_of(types[item.name]) for item in graph.inputs if item.many}
         around = tuple((part, *sorted(sizes.items(), key=str)) for part, sizes in here.extents)
         positions = tuple(self.blocks.positions(axis, here.root) for axis, _ in self.program.positions)
-        key = (graph, tuple(types.values()), around, positions, self.causality.grows, here.outside)
+        key = (graph, tuple(types.values()), around, positions, here.outside)
         return self.done.get(key, lambda: self._graph(graph, types, here))
 
     def _graph(self, graph: Graph, types: InputTypes, here: Surroundings) -> TypedGraph:
         nodes: dict[str, TypedNode] = {}
         partial = TypedGraph(graph, types, (), {}, nodes)
         inside = here.within(partial)
-        positions = (ref for _, ref in self.program.positions if graph is self.program.graph)
-        grows, generating = self.causality.grows, output_dependencies(graph, positions)
         for node in graph.nodes:
-            self.causality.grows = grows if node.name in generating else None
             nodes[node.name] = self.node(node, partial, inside)
-        self.causality.grows = grows
-        for _, ref in graph.outputs:
-            self.causality.last_step(ref, partial, inside)
         outputs = {name: first_of(partial.type_of(ref)) for name, ref in graph.outputs}
         return TypedGraph(graph, types, tuple(nodes.values()), outputs, nodes)
 
@@ -149,7 +170,7 @@ class Inference:
         """Type one node, whose inputs are typed before it."""
         if isinstance(node, RepeatNode):
             return self._repeat(node, around, here)
-        given = self._given(node.wires, around, here)
+        given = self._given(node.wires, around)
         match node:
             case BlockNode():
                 marks = ports(node.part)
@@ -162,12 +183,10 @@ class Inference:
             case _:
                 assert_never(node)
 
-    def _given(self, wires: Iterable[Wire], around: TypedGraph, here: Surroundings) -> dict[str, Types]:
+    def _given(self, wires: Iterable[Wire], around: TypedGraph) -> dict[str, Types]:
         given: dict[str, Types] = {}
         for wire in wires:
             found = [around.type_of(ref) for ref in wire.refs]
-            for ref in wire.refs:
-                self.causality.last_step(ref, around, here, wire.span)
             alone = len(found) == 1 and wire.port != "xs"
             given[wire.port] = found[0] if alone else tuple(one for types in found for one in each_of(types))
         return given
@@ -184,16 +203,31 @@ class Inference:
         return TypedGroup(node, self.graph(node.graph, named_as_declared(node, given), here.sized(node.part, sizes)))
 
     def _repeat(self, node: RepeatNode, around: TypedGraph, here: Surroundings) -> TypedRepeat:
+        typed, found = self._passes(node, around, here, {})
+        least: dict[str, Depends] = {}
+        while node.share is not None and found != least:  # one set of weights has one type, that of the pass that depends on most
+            least = found
+            typed, found = self._passes(node, around, here, least)
+        return typed
+
+    def _passes(
+        self, node: RepeatNode, around: TypedGraph, here: Surroundings, least: Mapping[str, Depends]
+    ) -> tuple[TypedRepeat, dict[str, Depends]]:
+        """Return a repeat whose passes are given what depends on no less than `least`, with what they are given at most."""
         passes: list[TypedGraph] = []
+        found = dict(least)
         nodes = dict(around.by_name)
         for one in node.passes:
             if passes:
                 nodes[node.name] = TypedRepeat(node, tuple(passes))
-            given = self._given(one.wires, TypedGraph(around.graph, around.inputs, (), {}, nodes), here)
+            given = self._given(one.wires, TypedGraph(around.graph, around.inputs, (), {}, nodes))
+            if node.share is not None:
+                found |= {port: max(found.get(port, Depends.NONE), most_of([types])) for port, types in given.items()}
+                given = {port: each_at_least(types, least.get(port, Depends.NONE)) for port, types in given.items()}
             if passes and node.share is not None:
                 given = {port: _as_before(types, passes[0].inputs.get(port)) for port, types in given.items()}
             passes.append(self.graph(one.graph, given, here))
-        return TypedRepeat(node, tuple(passes))
+        return TypedRepeat(node, tuple(passes)), found
 
     def _scan(self, node: ScanNode, given: InputTypes, here: Surroundings) -> TypedScan:
         try:
@@ -205,10 +239,20 @@ class Inference:
             graph = self.graph(node.graph, {}, here)
             return TypedScan(node, graph, Axis(node.axis, 1), {}, {}, {}, dict.fromkeys(graph.outputs, UNKNOWN))
         types, widened = step_types(given, steps, back)
+        along = self.text is not None and self.text.touches(axis.size)
+        if along:
+            types |= {name: each_at_least(types[name], Depends.PAST) for name in (*steps, *back) if name in types}
         graph = self.graph(node.graph, types, here)
+        while (more := _carried_on(types, graph.outputs, back)) != types:
+            types = more
+            graph = self.graph(node.graph, types, here)
         for found in carry_mismatches(node, types, graph.outputs, back):
             here.report(found)
         outputs = scan_outputs(graph.outputs, axis, next(iter(steps.values()))) if graph.outputs else {}  # a mistake leaves none
+        if along:
+            assert self.text is not None
+            others = list(outputs)[0 if not self.text.grows(axis.size) else 1 :]
+            outputs = {name: at_least(type_, Depends.ALL if name in others else Depends.PAST) for name, type_ in outputs.items()}
         return TypedScan(node, graph, axis, steps, back, widened, outputs)
 
 
@@ -226,8 +270,15 @@ def _unknown(prefix: str, *given: InputTypes) -> Iterator[str]:
         yield from (prefix + name for name, each in types.items() if UNKNOWN in each_of(each))
 
 
+def _carried_on(types: Mapping[str, Types], returned: PortTypes, back: Mapping[str, str]) -> dict[str, Types]:
+    """Return the types of the inputs of a step, where what is carried depends on what the steps before it return."""
+    return dict(types) | {
+        name: each_at_least(types[name], most_of([returned[output]])) for name, output in back.items() if name in types
+    }
+
+
 def _as_before(types: Types, before: Types | None) -> Types:
     """Return a type by the names that its axes had before: for one set of weights, what agrees is one."""
     if isinstance(types, TensorType) and isinstance(before, TensorType) and types.agrees(before):
-        return before
+        return replace(before, depends=types.depends)
     return types

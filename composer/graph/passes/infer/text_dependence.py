@@ -1,0 +1,197 @@
+"""What of the generated text each value depends on: nothing, its own past, or all of it.
+
+A model that generates a text must not see ahead, and a call of a session has the rows of its own tokens only, or all rows so far.
+Both are part of the types: the size of an axis says which rows it has, `TensorType.depends` what of the text. The length of the
+text is a size like no other, also where a recipe gives it a number (`Capped`), so an axis of that size is along the text, and no
+other is so by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+from blocks.core import Part
+from blocks.masks.mask import Mask
+from blocks.masks.order import first_ahead, needs_end
+from composer.graph.dims import Capped, Dim, Symbolic, capped, is_routed, leaves, routed, so_far
+from composer.graph.types import Axis, Depends, InputTypes, PortTypes, TensorType, Type, Types, each_of
+
+NUMBER = "axis"
+"""The name of an axis for whose length a recipe writes no name."""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedText:
+    """The text that a model generates."""
+
+    task: str
+    written: Axis
+    """Its axis as the recipe writes it, which may have a number for its length."""
+    length: Symbolic
+    """The number of tokens in one call, which grows from call to call."""
+    so_far: Symbolic
+    """The number of tokens until now."""
+    leaves: frozenset[str | Capped]
+    """The axes that the number of tokens is made of: one, in general."""
+
+    def grows(self, size: object) -> bool:
+        """Return whether a size is that of the rows of one call, or of all so far."""
+        return size in (self.length, self.so_far)
+
+    def touches(self, size: object) -> bool:
+        """Return whether a size depends on the length of the text."""
+        return isinstance(size, Symbolic) and (size == self.length or not self.leaves.isdisjoint(leaves(size)))
+
+
+def text_of(task: str, type_: Type) -> GeneratedText | None:
+    """Return the text of a task, given its type as the recipe writes it; None for a type that is none of a text."""
+    if not isinstance(type_, TensorType) or len(type_.axes) != 2:
+        return None
+    written = type_.axes[1]
+    length = (
+        capped(written.name if written.name != NUMBER else "", written.size) if isinstance(written.size, int) else written.size
+    )
+    return GeneratedText(task, written, length, so_far(length), leaves(length))
+
+
+def input_type(type_: TensorType, text: GeneratedText, *, whole: bool) -> TensorType:
+    """Return the type of an input: its axis of the text has the rows of a call, and a second one all rows so far.
+
+    An axis with a number is that of the text where it is the same param, or else where it has the number first. An input that the
+    task reads as a `whole` has no axis of the text, though it may have the same number.
+    """
+    if whole and isinstance(text.written.size, int):
+        return type_
+    axes: list[Axis] = []
+    for axis in type_.axes:
+        known = any(text.grows(one.size) for one in axes)
+        chance = isinstance(axis.size, int) and (axis.name != text.written.name or (axis.name == NUMBER and known))
+        if axis.size == text.written.size and not chance:
+            axis = replace(axis, size=text.so_far if known else text.length)
+        axes.append(axis)
+    return depending(replace(type_, axes=tuple(axes)), Depends.NONE, text)
+
+
+def depending(type_: TensorType, least: Depends, text: GeneratedText) -> TensorType:
+    """Return a type that depends on the text as its axes say, and not less than `least`: what has a row for each token depends
+    on these, also where the rows are sorted by expert, and what has another number of rows for them on all.
+    """
+    own = least
+    for axis in type_.axes:
+        if own is not Depends.ALL and not isinstance(axis.size, int) and text.touches(axis.size):
+            own = Depends.PAST if text.grows(axis.size) or is_routed(axis.size) else Depends.ALL
+    return type_ if own is type_.depends else TensorType(type_.dtype, type_.axes, type_.optional, own)
+
+
+def at_least(type_: Type, least: Depends) -> Type:
+    """Return the type of what depends on the text no less than `least`."""
+    return replace(type_, depends=max(type_.depends, least)) if isinstance(type_, TensorType) else type_
+
+
+def each_at_least(types: Types, least: Depends) -> Types:
+    """Return the types of values that depend on the text no less than `least`."""
+    return tuple(at_least(one, least) for one in types) if isinstance(types, tuple) else at_least(types, least)
+
+
+def most_of(types: Iterable[Types]) -> Depends:
+    """Return what the value depends on most that is computed from values of these types."""
+    most = Depends.NONE
+    for each in types:
+        for one in each_of(each):
+            if isinstance(one, TensorType) and one.depends > most:
+                most = one.depends
+    return most
+
+
+def read_by(part: Part, given: InputTypes) -> Mapping[str, Types]:
+    """Return the inputs of which a block reads the values, and not only the shape."""
+    left_out = type(part).shape_only_inputs
+    return {port: types for port, types in given.items() if port not in left_out} if left_out else given
+
+
+def routed_rows(type_: TensorType, text: GeneratedText | None) -> TensorType:
+    """Return the type of rows that are sorted by expert: they are no longer those of the text in its order."""
+    if text is None:
+        return type_
+    axes = tuple(
+        replace(axis, size=routed(axis.size)) if isinstance(axis.size, Symbolic) and text.touches(axis.size) else axis
+        for axis in type_.axes
+    )
+    return replace(type_, axes=axes)
+
+
+# -- what looks ahead
+
+
+class Cause(NamedTuple):
+    """Why an output of a block depends on later tokens, whatever its inputs depend on."""
+
+    what: Literal["mixed", "disordered", "end", "mask", "count", "one", "pairs"]
+    port: str = ""
+    """The output; empty for all of them."""
+    slot: str = ""
+    """The field of the mask, for `end` and `mask`."""
+
+
+def causes(part: Part, given: InputTypes, outputs: PortTypes, sizes: Mapping[str, Any], text: GeneratedText) -> Iterator[Cause]:
+    """Yield why outputs of a block depend on later tokens."""
+    if any(text.touches(size) for size in part.mixed_axes(sizes)):
+        yield Cause("mixed")
+    if reads_order(part, given) and any(is_routed(size) for types in given.values() for size in _sizes(types)):
+        yield Cause("disordered")
+    for slot, mask, query, key in masks(part, given, sizes):
+        if needs_end(mask) and (text.grows(query) or text.grows(key)):
+            yield Cause("end", slot=slot)
+        elif text.grows(query) and text.grows(key) and first_ahead(mask, optional_edges(mask, given)) is not None:
+            yield Cause("mask", slot=slot)
+    rows = {size for types in read_by(part, given).values() for size in _sizes(types) if text.grows(size)}
+    for name, type_ in outputs.items():
+        found = _sizes(type_)
+        kept = bool(part.kept_axes) and any(text.grows(size) for size in found)
+        if not kept and not rows.issubset(found):
+            odd = any(text.touches(size) and not text.grows(size) for size in found)
+            yield Cause("count" if odd else "one", name)
+        if found.count(text.length) > 1:
+            yield Cause("pairs", name)
+
+
+def reads_order(part: Part, given: InputTypes) -> bool:
+    """Return whether what a block computes depends on the order of its rows, though on no later one."""
+    return bool(part.carry or part.cache_slots or part.position_inputs or part.per_call(frozenset(given)))
+
+
+def masks(part: Part, given: InputTypes, sizes: Mapping[str, Any]) -> Iterator[tuple[str, Mask, Dim, Dim]]:
+    """Yield each mask of a block by its field, with the numbers of its queries and of its keys."""
+    for prepared in part.per_call(frozenset(given)).values():
+        mask = getattr(part, prepared.slot)
+        if isinstance(mask, Mask) and len(prepared.ports) > 1:
+            query, key = (sizes[part.position_inputs[port]] for port in prepared.ports[:2])
+            yield prepared.slot, mask, query, key
+
+
+def optional_edges(mask: Mask, given: InputTypes) -> frozenset[str]:
+    """Return the edges of a mask that may be absent."""
+    return frozenset(name for name in mask.edge_types() if getattr(given.get(name), "optional", False))
+
+
+def _sizes(types: Types) -> list[Dim]:
+    return [axis.size for one in each_of(types) if isinstance(one, TensorType) for axis in one.axes]
+
+
+def output_types(
+    part: Part, given: InputTypes, outputs: PortTypes, sizes: Mapping[str, Any], others: Iterable[Types], text: GeneratedText
+) -> dict[str, Type]:
+    """Return the types of a block's outputs with what they depend on: what the block reads, `others` such as what fills its
+    slots, and the rows that they have.
+    """
+    least = most_of([*read_by(part, given).values(), *others])
+    # What depends on nothing of the text has none of its rows.
+    ahead = {cause.port for cause in causes(part, given, outputs, sizes, text)} if least else ()
+    return {
+        name: depending(type_, Depends.ALL if "" in ahead or name in ahead else least, text)
+        if isinstance(type_, TensorType)
+        else type_
+        for name, type_ in outputs.items()
+    }
