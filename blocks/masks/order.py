@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from blocks.masks.areas import All, Band, MaskArea, UnknownPairs, placed
 from blocks.masks.mask import Mask
@@ -36,7 +36,7 @@ def is_causal_in_part(mask: Mask) -> bool:
     return (structure is not None and structure.causal) or any(is_causal_in_part(part) for part in mask.inner())
 
 
-@cache
+@lru_cache(maxsize=512)
 def _ahead(mask: Mask) -> tuple[int, int] | None:
     structure = mask.structure()
     if structure is not None and structure.causal:

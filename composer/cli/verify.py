@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 from composer.cli.arguments import Parser, add_changes, add_recipe, sound_recipe
 from composer.cli.color import painter
+from composer.cli.output import say
 from composer.diagnostics import report
+from composer.printable import json_text
 
 
 def declare(parser: Parser, name: str) -> None:
@@ -29,9 +30,9 @@ def verify(arguments: argparse.Namespace) -> int:
     """Print what does not hold, or how much holds."""
     found = sound_recipe(arguments.recipe, arguments).verify()
     if arguments.format == "json":
-        print(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
+        print(json_text(found.to_json(), indent=2))
     elif found.ok:
-        print(found)
+        say(str(found))
     else:
         print(report(found.diagnostics, paint=painter(sys.stdout)))
     return 0 if found.ok else 1

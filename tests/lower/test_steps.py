@@ -67,7 +67,7 @@ def test_class_names_and_comments_are_of_one_piece() -> None:
     """Whatever is written in the recipe."""
     assert camel("gpt-2_mini") == "Gpt2Mini"
     assert camel("_") == "Model"
-    assert one_line("a\nimport os\u2028b") == "a?import os?b"
+    assert one_line("a\nimport os\u2028b") == "a\\nimport os\\u2028b"
 
 
 # -- flatten
