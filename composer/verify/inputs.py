@@ -63,7 +63,7 @@ def lengths(program: TypedProgram, number: int) -> Mapping[str, int]:
             break
         found = {name: length if name == "batch" else 2 * length for name, length in found.items()}
     if isinstance(most, int):
-        found = {name: length if name == "batch" else min(length, most) for name, length in found.items()}
+        found = {name: min(length, most) for name, length in found.items()}
     return found
 
 

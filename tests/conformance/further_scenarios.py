@@ -89,7 +89,7 @@ def wired_keys_and_values(draft: Draft) -> None:
     some = {}
     for name in draft.pick("kv", "v", "k"):
         draft.add({"type": "linear", "out": f"{kv} * {head}", "in": before})
-        some[name] = draft.add({"type": "rearrange", "pattern": "b t (h d) -> b h t d", "sizes": [kv]})
+        some[name] = draft.add({"type": "rearrange", "pattern": "b t (h d) -> b t h d", "sizes": [kv]})
     fields = {"heads": "4", "kv_heads": kv, "mask": draft.declared.mask()}
     seen = draft.add({"type": "attention", **fields, "in": {"x": before, **some}})
     draft.add({"type": "add", "in": [before, seen]})

@@ -169,7 +169,11 @@ class Interpreter:
                 needs[name] = Running(held, **known).prepare(*at)
         taken = inspect.signature(type(part).forward).parameters if type(part).forward else {}
         needs.update(
-            {port: self.positions(block, port, given) for port in part.position_inputs if port not in given and port in taken}
+            {
+                port: self.positions(block, port, given)
+                for port in part.position_inputs
+                if given.get(port) is None and port in taken
+            }
         )
         return needs
 
@@ -186,8 +190,8 @@ class Interpreter:
         return running.prepare(*at, **edges)
 
     def positions(self, block: TypedBlock, port: str, given: Mapping[str, Any]) -> torch.Tensor:
-        """Return what is wired, what the recipe names for the axis, or 0, 1, 2 …"""
-        if port in given:
+        """Return what is wired and not absent, what the recipe names for the axis, or 0, 1, 2 …"""
+        if given.get(port) is not None:
             return given[port]
         axis = block.sizes[block.part.position_inputs[port]]
         for name, ref in self.program.positions:
