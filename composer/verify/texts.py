@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
-from blocks.masks.data_masks import Documents
 from blocks.masks.mask import Mask
-from blocks.masks.position_masks import Causal, Local, Window
 from composer.decode import DecodeError
 from composer.decode.session import session
 from composer.graph.dims import names
@@ -199,9 +197,7 @@ def documents_are_apart(subject: Subject) -> Iterator[Violation]:
 
 def _packs(subject: Subject) -> bool:
     """Return whether every mask keeps documents apart and else looks at distances, and nothing else looks at other positions."""
-    masks = [mask for block in blocks(subject.program) for mask in _masks(block)]
-    terms = [{type(term) for term in mask.conjuncts()} for mask in masks]
-    distances: set[type[Mask]] = {Causal, Window, Local, Documents}
+    masks = [mask.structure() for block in blocks(subject.program) for mask in _masks(block)]
     axis = text_axis(subject.program)
     other = any(
         block.part.length_field or block.part.carry or block.part.kind in ("sinusoidal_positions", "conv1d")
@@ -210,7 +206,8 @@ def _packs(subject: Subject) -> bool:
         for block in blocks(subject.program)
     )  # fmt: skip
     scans = any(node for node in _scans(subject))
-    return bool(masks) and not other and not scans and all(Documents in each and each <= distances for each in terms)
+    apart = all(mask is not None and mask.documents is not None and mask.chunk is None for mask in masks)
+    return bool(masks) and apart and not other and not scans
 
 
 def _scans(subject: Subject) -> Iterator[object]:
