@@ -40,9 +40,11 @@ def task_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagnosti
         yield Diagnostic("task", f"{task} needs {required.streams} inputs, but there is one", span)
         return
     axis = growing(task, root.inputs)
-    if axis is not None and root.inputs[required.text].sizes[0] == axis:  # type: ignore[union-attr]  # of a text, as matched above
-        message = f"`{axis}` is the number of texts and the length of each in {required.text}, which {task} generates"
-        yield Diagnostic("task", message, span, hint=f"{required.text}: int[batch, {axis}]")
+    made = root.inputs.get(required.text)
+    if isinstance(made, TensorType) and made.sizes[0] == made.sizes[1]:
+        message = f"`{made.axes[1]}` is the number of texts and the length of each in {required.text}, which {task} generates"
+        other = "texts" if str(made.axes[1]) == "batch" else "batch"
+        yield Diagnostic("task", message, span, hint=f"{required.text}: int[{other}, {made.axes[1]}]")
         return
     for name in required.inputs:
         given = root.inputs[name]

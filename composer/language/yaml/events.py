@@ -16,14 +16,15 @@ Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls but tab and line ends
     "\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi marks and the zero-width space
-    "\u2028\u2029\u2060-\u2064\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"  # rarer line ends, fillers, halves of characters
+    "\u2028\u2029\u2060-\u2064\ufeff\ufff9-\ufffb\ud800-\udfff"  # rarer line ends, fillers, halves of characters
+    "\ufdd0-\ufdef\ufffe\uffff]"  # what Unicode says is no character
     "|\r(?!\n)"
 )
 PROLOGUE = re.compile(r"(?:[ \t]*+(?:[#%][^\n]*+)?+\r?\n)*+")
 """Blank lines, comments and directives, which stand before all else."""
 SEPARATING_TABS = re.compile(r"(?<=[^ \t\n])[ \t]*\t[ \t]*")
-UNREADABLE = "\ufffd"
-"""What replaces invisible characters."""
+UNREADABLE = "\ufdd0"
+"""What replaces invisible characters: one that no text contains, since it is replaced itself, and YAML parsers take."""
 MAX_REPORTED = 20
 """Invisible characters that are reported one by one."""
 

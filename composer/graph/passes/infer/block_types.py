@@ -11,7 +11,7 @@ from blocks.core import BlockError, Part, fields
 from composer.diagnostics import Declaration, Diagnostic
 from composer.graph.ir import BlockNode, Program
 from composer.graph.passes.error_report import StopExpansion
-from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs, declared_type
+from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs
 from composer.graph.passes.infer.block_weights import NodeTyper, WeightTyper
 from composer.graph.passes.infer.broadcast import expand_axes
 from composer.graph.passes.infer.computed_fields import FieldComputer, Inline, plain
@@ -152,8 +152,8 @@ class BlockTyper:
     ) -> None:
         """Check that the block is the same without each input that may be absent: of equal weights and outputs."""
         for port, type_ in given.items():
-            if not (isinstance(type_, TensorType) and type_.optional and declared_type(node.part, port)):
-                continue
+            if not (isinstance(type_, TensorType) and type_.optional and port + "?" in node.part.inputs):
+                continue  # at a required port it is refused already
             others, apart = {name: each for name, each in given.items() if name != port}, replace(here, found=[])
             try:
                 alone, lengths = self._part(node, frozenset(others), self._lengths(node, others, apart), apart)

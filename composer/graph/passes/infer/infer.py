@@ -141,6 +141,12 @@ class Inference:
             elif isinstance(given, TensorType) and not are_positions(given, axis):
                 message = f"positions of {axis} must be int[batch, {axis}] or int[{axis}], not {given}"
                 self.top.report(Diagnostic("positions", message, span))
+        follows = any(found.severity == "error" for found in self.found)  # what reads an optional input is marked as one
+        for name, type_ in root.outputs.items():
+            if isinstance(type_, TensorType) and type_.optional and not follows:
+                span = next((span for known, span, _ in recipe.body.outputs if known == name), recipe.name_scalar.span)
+                message = f"the output `{name}` is an optional input, which may be absent"
+                self.top.report(Diagnostic("optional-edge", message, span, hint="give the input a default"))
         if recipe.task and self.program.sound:
             wrong = list(task_mistakes(root, recipe.task, recipe.task_span or recipe.name_scalar.span))
             for found in wrong:

@@ -46,8 +46,10 @@ class GeneratedText:
 
 
 def text_of(task: str, type_: Type) -> GeneratedText | None:
-    """Return the text of a task, given its type as the recipe writes it; None for a type that is none of a text."""
-    if not isinstance(type_, TensorType) or len(type_.axes) != 2:
+    """Return the text of a task, given its type as the recipe writes it; None for a type that is none of a text,
+    or that does not tell its axis from the number of texts.
+    """
+    if not isinstance(type_, TensorType) or len(type_.axes) != 2 or type_.sizes[0] == type_.sizes[1]:
         return None
     written = type_.axes[1]
     length = (
