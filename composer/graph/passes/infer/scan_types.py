@@ -68,7 +68,7 @@ def carried_inputs(node: ScanNode, steps: Mapping[str, int]) -> dict[str, str]:
     handed = [item.name for item in node.graph.inputs if not item.captured]
     outputs = [name for name, _ in node.graph.outputs]
     matched = {name: name for name in handed if name in outputs}
-    if not matched and handed and handed[0] not in steps:
+    if not matched and outputs and handed and handed[0] not in steps:  # a mistake in the graph leaves no outputs
         return {handed[0]: outputs[0]}
     for name in matched:
         if name in steps:
