@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from blocks.core import Library
 from composer.language.patterns import Unbalanced, parsed
+from composer.language.python_names import TAKEN
 from composer.language.recipe.ast import InitRule, InputDecl, Param, ParamType
 from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.keys import VALUE_WORDS, keys_of
@@ -86,7 +87,10 @@ def inputs(reader: BaseParser, node: YamlNode | None) -> Iterator[InputDecl]:
         declared = _input(reader, entry)
         if declared is None:
             continue
-        if declared.type.leading:
+        if declared.name in TAKEN:
+            message = f"`{declared.name}` means something else in Python, and inputs are arguments of the model"
+            reader.error("reserved-name", declared.span, message, hint=f"rename it, such as `{declared.name}_`")
+        elif declared.type.leading:
             message = "an input of the model names all its axes, so `...` cannot be used"
             reader.error("bad-type", declared.type.span, message, hint="such as float[batch, time, dim]")
         else:

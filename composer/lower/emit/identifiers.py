@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
 import keyword
 import re
 from collections.abc import Iterable, Sequence
 
+from composer.language.python_names import TAKEN
 from composer.lower.model import Model
 from composer.printable import printable
 
-RESERVED = frozenset(
-    {
-        *keyword.kwlist,
-        *dir(builtins),
-        "self",
-        "torch",
-        "nn",
-        "F",
-        "Any",
-        "Module",
-        "Plain",
-        "Tied",
-        "Output",
-        "NamedTuple",
-        "Tensor",
-        "load_carry",
-        "store_carry",
-    }
-)
-"""Names that mean something else in every generated module."""
 STREAM = ("x", "y", "z", "u", "w")
 """The variables of values from node to node, the first one that is free."""
 
@@ -37,7 +17,7 @@ STREAM = ("x", "y", "z", "u", "w")
 def safe(name: str, taken: Iterable[str] = ()) -> str:
     """Return the name, changed as little as needed to be no keyword, no builtin, and none that is taken."""
     given = name
-    while given in RESERVED or given in taken:
+    while given in TAKEN or given in taken:
         given += "_"
     return given
 

@@ -12,10 +12,11 @@ from composer.graph.dims import Dim
 from composer.graph.parameters import parameters
 from composer.graph.typed import TypedProgram
 from composer.graph.types import TensorType
+from composer.language.python_names import TAKEN
 from composer.lower.emit.block_source import HEADER, TIED, docstring
 from composer.lower.emit.constructor_trees import Hole, New, literal, pretty, together, trim
 from composer.lower.emit.forward import forward, signatures
-from composer.lower.emit.identifiers import RESERVED, attribute, one_line, safe
+from composer.lower.emit.identifiers import attribute, one_line, safe
 from composer.lower.emit.scope import ForwardScope
 from composer.lower.emit.skeletons import Class, Classes
 from composer.lower.emit.statements import LOSSES, LossValue, SourceLines, StatementWriter
@@ -67,7 +68,7 @@ class _ModuleWriter:
         taken: list[str] = []
         for name, _ in self.program.root.graph.outputs:
             given = name.replace(".", "_") or "output"
-            while given in RESERVED or given in taken or hasattr(tuple, given) or given == "losses":
+            while given in TAKEN or given in taken or hasattr(tuple, given) or given == "losses":
                 given += "_"
             taken.append(given)
         return tuple(zip(taken, (name for name, _ in self.program.root.graph.outputs), strict=True))

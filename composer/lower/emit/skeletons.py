@@ -10,11 +10,12 @@ from typing import Any, assert_never
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.language.python_names import TAKEN
 from composer.language.recipe.defined_block import is_defined
 from composer.lower.emit.block_source import CopiedSource
 from composer.lower.emit.constructor_trees import Literal, Nested, New, Passes, Tree, resolve, unify
 from composer.lower.emit.constructors import Constructors
-from composer.lower.emit.identifiers import RESERVED, camel, safe
+from composer.lower.emit.identifiers import camel, safe
 from composer.lower.passes.cache_layout import carry_is_cached, growing_axis
 from composer.lower.passes.hoist import Hoisted, Hoisting, pass_names
 from composer.lower.passes.node_queries import inline_fields, is_optional
@@ -118,7 +119,7 @@ class Classes:
 
     def _class_name(self, path: str) -> str:
         name, count = path, 1
-        while name in self.copied.taken or name in RESERVED:
+        while name in self.copied.taken or name in TAKEN:
             count += 1
             name = f"{path}{count}"
         self.copied.taken.add(name)
