@@ -13,8 +13,8 @@ from typing import Any
 
 from composer.lower.model import Module
 
-_gone: deque[tuple[str, str, ModuleType]] = deque()
-"""Names, files and entries of modules of which nothing is left; they are taken out before the next one is executed."""
+_gone: deque[tuple[str, str]] = deque()
+"""Names and files of modules of which nothing is left; they are taken out before the next one is executed."""
 _own_dict: Any = vars(ModuleType)["__dict__"].__get__
 """Returns the namespace of a module, whatever its class says that it is."""
 
@@ -28,8 +28,8 @@ class _Entry(ModuleType):
 
     shown: weakref.ref[ModuleType]
 
-    def __init__(self, module: ModuleType) -> None:
-        super().__init__(module.__name__)
+    def show(self, module: ModuleType) -> None:
+        """Be this module from now on."""
         _own_dict(self)["shown"] = weakref.ref(module)
 
     @property
@@ -53,6 +53,10 @@ class _Entry(ModuleType):
         return [*vars(self)]
 
 
+_entries: weakref.WeakValueDictionary[str, _Entry] = weakref.WeakValueDictionary()
+"""The entry of each name, which shows the next module of that name too: `torch.compile` keeps it among its own globals."""
+
+
 def execute(source: Module) -> tuple[dict[str, Any], str]:
     """Execute the source; return its namespace and the file that tracebacks name.
 
@@ -70,15 +74,15 @@ def execute(source: Module) -> tuple[dict[str, Any], str]:
     try:
         exec(builtins.compile(source.text, filename, "exec", dont_inherit=True), module.__dict__)
     except BaseException:
-        _gone.append((name, filename, module))
-        _take_out()
+        del sys.modules[name], linecache.cache[filename]
         raise
     for thing in [*module.__dict__.values()]:
         if isinstance(thing, type) and thing.__module__ == name:
             thing.__generated_module__ = module  # type: ignore[attr-defined]  # not all have functions, which would keep it
     module.__dict__["__generated_module__"] = module
-    entry = sys.modules[name] = _Entry(module)
-    weakref.finalize(module, _gone.append, (name, filename, entry)).atexit = False
+    entry = sys.modules[name] = _entries.setdefault(name, _Entry(name))
+    entry.show(module)
+    weakref.finalize(module, _gone.append, (name, filename)).atexit = False
     return module.__dict__, filename
 
 
@@ -88,7 +92,8 @@ def _take_out() -> None:
     Not as soon as they end, since that may be in the midst of a walk through `sys.modules`, which must not change then.
     """
     while _gone:
-        name, filename, entry = _gone.popleft()
-        if sys.modules.get(name) is entry:  # and not that of an equal source that was executed since
+        name, filename = _gone.popleft()
+        entry = sys.modules.get(name)
+        if isinstance(entry, _Entry) and entry.shown() is None:  # else an equal source was executed since
             del sys.modules[name]
             linecache.cache.pop(filename, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from random import Random
 
@@ -44,6 +45,12 @@ def other_model(one: composer.Recipe, two: composer.Recipe) -> str:
     return ""
 
 
+def small(name: str) -> composer.Recipe:
+    """Return a small recipe of the zoo without the rules for its published weights, which a changed model does not fit."""
+    text = composer.load(name, overrides=TINY.get(name, {})).text
+    return composer.load(re.sub(r"(?ms)^checkpoints:.*?(?=^\w|\Z)", "", text))
+
+
 def judge(recipe: composer.Recipe, what: str, text: str) -> str:
     """Return `seen`, `same` or `wrong` for one mutation of a recipe."""
     mutated = composer.load(text)
@@ -64,7 +71,7 @@ def judge(recipe: composer.Recipe, what: str, text: str) -> str:
 @pytest.mark.parametrize("name", ZOO)
 def test_no_change_of_a_recipe_of_the_zoo_goes_unseen(name: str, form: str, count: int) -> None:
     """Fields, blocks, edges, masks, ties, passes, initial values, inputs and outputs, one at a time; a sample of all places."""
-    recipe = composer.load(name, overrides=TINY.get(name, {}))
+    recipe = small(name)
     known = list(mutations(recipe.text if form == "written" else recipe.expand()))
     drawn = Random(name).sample(known, min(count, len(known)))
     verdicts = [judge(recipe, what, mutated) for what, mutated in drawn]
@@ -99,7 +106,7 @@ def test_the_judge_tells_models_apart() -> None:
 
 if __name__ == "__main__":
     for name in ZOO:
-        recipe = composer.load(name, overrides=TINY.get(name, {}))
+        recipe = small(name)
         for text in (recipe.text, recipe.expand()):
             found = Counter(judge(recipe, what, mutated) for what, mutated in mutations(text))
             print(name, dict(found), flush=True)

@@ -405,3 +405,25 @@ graph:
     recipe = composer.load(text)
     model = recipe.compile(seed=0)
     assert sum(parameter.numel() for parameter in model.parameters()) == recipe.summary().costs.parameters
+
+
+def test_a_class_stands_behind_those_that_any_of_its_instances_holds() -> None:
+    """Here the second layer holds a graph that the first one lacks, and the two are of one class."""
+    text = """
+recipe: norms
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  one: {graph: {attn: {type: residual, norm: layernorm, body: {type: attention, heads: 2}}}}
+  two:
+    graph:
+      attn:
+        type: residual
+        norm: layernorm
+        body: {type: attention, heads: 2, qk_norm: {graph: {first: layernorm, then: {type: layernorm, affine: false}}}}
+"""
+    recipe = composer.load(text)
+    model = recipe.compile(seed=0)
+    assert "two.attn.body.q_norm.first.weight" in model.state_dict()
+    assert sum(parameter.numel() for parameter in model.parameters()) == recipe.summary().costs.parameters
+    y = model(torch.randn(1, 3, 8))[0]
+    assert y.shape == (1, 3, 8)

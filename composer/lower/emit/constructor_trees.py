@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any, TypeAlias
@@ -166,6 +166,19 @@ def trim(tree: Tree, defaults: Mapping[str, Mapping[str, Any]]) -> Tree:
             return Passes(tuple(trim(item, defaults) for item in tree.items))
         case _:
             return tree
+
+
+def nested_in(tree: Tree) -> Iterator[Nested]:
+    """Yield every `Nested` in a tree."""
+    match tree:
+        case Nested():
+            yield tree
+        case New():
+            for inner in (*tree.arguments, *(value for _, value in tree.keywords)):
+                yield from nested_in(inner)
+        case Passes():
+            for inner in tree.items:
+                yield from nested_in(inner)
 
 
 def resolve(tree: Tree, nested: Mapping[object, Tree]) -> Tree:

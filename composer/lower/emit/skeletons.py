@@ -13,7 +13,7 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.language.python_names import TAKEN
 from composer.language.recipe.defined_block import is_defined
 from composer.lower.emit.block_source import CopiedSource
-from composer.lower.emit.constructor_trees import Literal, Nested, New, Passes, Tree, resolve, unify
+from composer.lower.emit.constructor_trees import Literal, Nested, New, Passes, Tree, nested_in, resolve, unify
 from composer.lower.emit.constructors import Constructors
 from composer.lower.emit.identifiers import camel, safe
 from composer.lower.passes.cache_layout import carry_is_cached, growing_axis
@@ -67,9 +67,21 @@ class Classes:
     def all(self) -> list[Class]:
         """Return every class after those that it calls; the model's own is the last."""
         self._instance(self.program.root, self.hoisting.root(), camel(self.program.name))
+        ordered: dict[Class, None] = {}
         for class_ in self._by_skeleton.values():
+            self._after_called(class_, ordered)
+        for class_ in ordered:
             self._unify(class_)
-        return list(self._by_skeleton.values())
+        return list(ordered)
+
+    def _after_called(self, class_: Class, ordered: dict[Class, None]) -> None:
+        """Add a class behind those that it calls: any of its instances may hold a module that the first one lacks."""
+        if class_ not in ordered:
+            held = (tree for instance in class_.instances for tree in instance.attributes.values())
+            for inner in (nested.instance for tree in held for nested in nested_in(tree)):
+                assert isinstance(inner, Instance)
+                self._after_called(inner.class_, ordered)
+            ordered[class_] = None
 
     def _instance(self, graph: TypedGraph, hoisted: Hoisted, path: str) -> Instance:
         if (graph, hoisted) in self.instances:
