@@ -15,7 +15,7 @@ from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, straightened, widen
 from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
 from composer.draw.layout.parallel_flows import BUS, column_positions
-from composer.draw.layout.spacing import APART
+from composer.draw.layout.spacing import APART, MERGE_GAP
 from composer.draw.layout.spine import LANE_SIDE
 from composer.draw.layout.stations import stacked
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
@@ -151,6 +151,7 @@ def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragme
         else:
             one = lay(far, width, False, LANE_SIDE)
             said = Text(8, -6, header[0], "shape", "start", typography.scale)
+            said = said.moved(0, max(0.0, 1 - MERGE_GAP - said.area.top))  # large letters stay below what the wire leads to
             one.pieces.texts.append(said)
             widen(one, 1, said.area.right)
             inner = flow.outlet.path if flow.outlet and flow.outlet.path != group.about.path else ""
