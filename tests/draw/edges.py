@@ -26,9 +26,9 @@ class Readers:
         self.names = called
         """Where layers that are written one by one are drawn as one."""
         self.closed = set(closed)
-        """Paths of groups and repeats that are drawn as one box."""
+        """Paths of what is drawn as one box, among them groups and repeats."""
         self.quiet = quiet
-        """Whether dropout only passes on what it is given."""
+        """Whether a dropout without a box only passes on what it is given."""
         self.pairs: set[tuple[str, str, str]] = set()
         """Maker, reader, and the reader's port."""
         self.blocks: set[str] = set()
@@ -90,7 +90,7 @@ class Readers:
 
     def block(self, node: TypedBlock, values: Mapping[str, Mapping[str, Made]], path: str) -> Mapping[str, Made]:
         made = {one for wire in node.node.wires for one in self.wire(wire, values)}
-        if self.quiet and isinstance(node.part, Dropout):
+        if self.quiet and isinstance(node.part, Dropout) and path not in self.closed:
             return {"": frozenset(made)}
         self.pairs |= {(one, path, wire.port) for wire in node.node.wires for one in self.wire(wire, values)}
         self.blocks.add(path)

@@ -7,7 +7,6 @@ from collections import Counter
 
 import pytest
 
-import composer
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.export.svg import svg
 from composer.draw.figure import draw
@@ -18,8 +17,7 @@ from composer.graph.parameters import parameters
 from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.typed import TypedProgram
 from composer.recipe import zoo_names
-from tests.conformance.generator import generated
-from tests.draw.cases import FORMS, WRONG, each_case, each_level, scenes
+from tests.draw.cases import FORMS, each_case, each_level, scenes
 from tests.draw.checks import borders, overlaps, texts
 from tests.draw.edges import Readers, drawn, mixed
 
@@ -81,17 +79,6 @@ def assert_every_edge(name: str, typed: TypedProgram, scene: Scene) -> None:
         pair for pair, count in seen.items() if count > 1 and pair[2] not in ("xs", "input")
     }  # a list may hold several of one
     assert {pair for pair in twice if not any(path.startswith(inside) for path in pair[:2])} == set(), name
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.xfail(reason=why)) for seed, why in WRONG.items()])
-def test_recipes_that_are_not_drawn_as_they_should_be(seed: int) -> None:
-    """Once one of them is, it belongs among the others."""
-    typed = composer.load(generated(seed)).program
-    for theme in ("light", "slide"):
-        scene = draw(typed, "block", theme=theme).scene
-        assert [*overlaps(scene), *borders(scene)] == []
-        assert_every_edge(str(seed), typed, scene)
 
 
 @pytest.mark.parametrize("theme", THEMES)

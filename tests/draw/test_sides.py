@@ -7,8 +7,11 @@ from collections import Counter
 import pytest
 
 import composer
-from composer.draw.geometry import PlacedIcon, Swatch, Text
+from composer.draw.build.levels import Level
+from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
 from composer.draw.scene import Box, Scene
+from tests.draw.cases import scenes
+from tests.draw.checks import pieces
 
 
 def scene(recipe: str, level: str = "block") -> Scene:
@@ -31,6 +34,27 @@ def test_stream_goes_past_a_bias_that_only_measures_it(bias: str, before: str, s
     assert not box(page, bias).x <= way[0][0] <= box(page, bias).x + box(page, bias).width
     assert [wire.style for wire in page.wires if wire.target == bias] == ["measured"]
     assert [wire.target for wire in page.wires if wire.source == bias] == [f"{stack}.attn.body"]
+
+
+@pytest.mark.parametrize("level", ["block", "full"])
+@pytest.mark.parametrize("case", ["zoo t5", "find bias_beside_a_lane", "find bias_below_a_turn"])
+def test_what_is_measured_is_read_where_it_is(case: str, level: Level) -> None:
+    """The dotted wire begins at the block that gives the value, or on another wire from there."""
+    ((_, _, page),) = scenes(case, level)
+    measured = [wire for wire in page.wires if wire.style == "measured"]
+    assert measured
+    for wire in measured:
+        start = wire.points[0]
+        others = [other for other in page.wires if other.source == wire.source and other is not wire]
+        givers = [thing for thing in (*page.boxes, *page.frames) if thing.about.path == wire.source]
+        at_giver = any(start == pytest.approx((one.x + one.width / 2, one.y)) for one in givers)
+        on_wire = any(on(start, a, b) for other in others for a, b in pieces(other))
+        assert at_giver or on_wire, wire
+
+
+def on(point: Point, a: Point, b: Point) -> bool:
+    """Return whether a point lies on an upright or level line."""
+    return all(min(a[axis], b[axis]) - 0.5 <= point[axis] <= max(a[axis], b[axis]) + 0.5 for axis in (0, 1))
 
 
 def test_loss_of_two_stacks_stands_between_them() -> None:

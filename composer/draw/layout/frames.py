@@ -15,6 +15,7 @@ from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, straightened, widen
 from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
 from composer.draw.layout.parallel_flows import BUS, column_positions
+from composer.draw.layout.spacing import APART, MERGE_GAP
 from composer.draw.layout.spine import LANE_SIDE
 from composer.draw.layout.stations import stacked
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
@@ -118,12 +119,16 @@ def layer_strip(
     count = len(group.kinds)
     bounds = sorted([-height - 2, *wires, 2])
     above, below = max(pairwise(bounds), key=lambda pair: pair[1] - pair[0])
-    foot = below - (8 if below == bounds[-1] else 22)  # the name of the first layer stands above a wire
+    first = Text(x + STRIP_WIDTH / 2, below - 1 + 4 * typography.scale, FIRST_LAYER, "tick", scale=typography.scale)
+    # the name of the first layer stands above a wire; at the border, it hangs into the gap no farther than others keep clear of
+    raised = max(0.0, first.area.bottom - APART) if below == bounds[-1] else 14.0
+    first = first.moved(0, -raised)
+    foot = below - 8 - raised
     high = foot - above - 8
     cell = high / count
     rare = [index for index, kind in enumerate(group.kinds) if kind]
     wanted = sorted({count - 1, *rare} - {0})
-    ticks = [Text(x + STRIP_WIDTH / 2, foot + 7 + 4 * typography.scale, FIRST_LAYER, "tick", scale=typography.scale)]
+    ticks = [first]
     for index in wanted:
         y = foot - cell * (index + 0.5) + 3.5
         if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
@@ -145,7 +150,10 @@ def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragme
             one.pieces.frames[0] = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
         else:
             one = lay(far, width, False, LANE_SIDE)
-            one.pieces.texts.append(Text(8, -6, header[0], "shape", "start", typography.scale))
+            said = Text(8, -6, header[0], "shape", "start", typography.scale)
+            said = said.moved(0, max(0.0, 1 - MERGE_GAP - said.area.top))  # large letters stay below what the wire leads to
+            one.pieces.texts.append(said)
+            widen(one, 1, said.area.right)
             inner = flow.outlet.path if flow.outlet and flow.outlet.path != group.about.path else ""
             one.pieces.wires.append(WirePath(inner, inner and group.about.path, one.out, arrow=False, to_inside=True))
         one.pieces.number(number)

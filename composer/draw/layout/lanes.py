@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture
-from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin
 from composer.draw.geometry import Point
 from composer.draw.layout.fragment import extent, straightened, widen
 from composer.draw.layout.outer_inputs import CLEAR, OuterInput
@@ -86,18 +86,36 @@ class Lanes:
 
     def route(self) -> None:
         """Give every lane its place, the shortest ones nearest to the blocks, and draw it."""
+        led = {lane.origin.path for lane in self.lanes.values()}
+        for path, outer_input in self.spine.outer_inputs.items():
+            if path not in led:  # those that read it call it by its name
+                self.place_outer_input(outer_input, -self.spine.options.side * FAR)
+        waiting = sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.origin.path, one.origin.port))
         placed: list[Lane] = []
-        for lane in sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.origin.path, one.origin.port)):
+        while waiting:
+            lane = next((one for one in waiting if not self.passes_any(one, waiting)), waiting[0])
+            waiting.remove(lane)
             self.place(lane, placed)
             if one := self.spine.outer_inputs.get(lane.origin.path):
-                lane.start = one.place(self.found, self.near(one, lane.side), lane.x)
-                self.spine.beside.append(self.found.pieces.boxes[-1].area)
+                lane.start = self.place_outer_input(one, lane.x)
             placed.append(lane)
             self.draw(lane)
-        for path, one in self.spine.outer_inputs.items():
-            if not any(lane.origin.path == path for lane in placed):  # those that read it call it by its name
-                side = -self.spine.options.side
-                one.place(self.found, self.near(one, side), side * FAR)
+
+    def passes_any(self, lane: Lane, waiting: Sequence[Lane]) -> bool:
+        """Return whether a lane goes past a box that others of the lanes start from: it has to go around that box, wherever that
+        will stand.
+        """
+        high, low = lane.span
+        starts = (other.origin.path for other in waiting if other.side == lane.side and other.origin != lane.origin)
+        boxes = (self.spine.outer_inputs[path] for path in starts if path in self.spine.outer_inputs)
+        return any(one.top < low + CLEAR and one.top + one.height > high - CLEAR for one in boxes)
+
+    def place_outer_input(self, one: OuterInput, x: float) -> tuple[Point, ...]:
+        """Draw a box beside the spine, at the side where its lane is; return how its value goes on to that lane."""
+        start = one.place(self.found, self.near(one, 1 if x > 0 else -1), x)
+        assert one.area is not None
+        self.spine.beside.append(one.area)
+        return start
 
     def place(self, lane: Lane, placed: Sequence[Lane]) -> None:
         """Put a lane beside everything along its way, and beside shorter lanes."""
@@ -127,6 +145,9 @@ class Lanes:
         start = lane.start
         if self.forks(lane):
             self.found.pieces.dots.append(Dot(*start[-1]))
+            if not self.led_up(lane):
+                stem = WirePath(lane.origin.path, "", start, arrow=False, from_inside=isinstance(lane.origin, FrameInput))
+                self.found.pieces.wires.append(stem)
             start = start[-1:]
         far = max(lane.stops, key=lambda stop: abs(stop[0] - lane.start[-1][1]))
         for y, edge, points in lane.stops:
@@ -153,10 +174,17 @@ class Lanes:
         """Return whether the value of a lane goes elsewhere too from where the lane starts."""
         if lane.origin.port:
             return False
+        measured = any(one.shape_only and one.shape_only.source.origin == lane.origin for one in self.spine.outer_inputs.values())
+        return self.led_up(lane) or (lane.origin, -lane.side) in self.lanes or measured
+
+    def led_up(self, lane: Lane) -> bool:
+        """Return whether another wire leads up to where a lane starts: one that goes on from there, or that of the lane at the
+        right.
+        """
         going_up = any(one.straight and one.straight.source.origin == lane.origin for one in self.spine.stations)
         number = self.spine.number(DiagramSource(lane.origin))
         leaves = bool(number and self.spine.stations[number].exit_y)
-        return going_up or (lane.origin, -lane.side) in self.lanes or leaves
+        return going_up or leaves or (lane.side < 0 and (lane.origin, 1) in self.lanes)
 
 
 def overlap(lane: Lane, high: float, low: float) -> bool:

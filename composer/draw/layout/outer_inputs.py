@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from composer.draw.diagram import Leaf
 from composer.draw.edges import DiagramEdge
-from composer.draw.geometry import Point, Text
+from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.outgoing_edges import SLOT
@@ -30,8 +30,12 @@ class OuterInput:
     typography: Typography
     shape_only: DiagramEdge | None = None
     """What it only measures of the value that goes up beside it."""
+    stem: float | None = None
+    """Where the wire from that begins on the spine, if the value goes up no further: no other wire leads up to the box."""
     y: float = 0.0
     """Of its middle."""
+    area: Area | None = None
+    """Of the box with the names of what it reads, once it is placed."""
 
     @property
     def width(self) -> float:
@@ -66,12 +70,14 @@ class OuterInput:
         path = self.leaf.about.path
         if self.shape_only is not None:
             read = self.shape_only
-            found.pieces.dots.append(Dot(0, self.y))
+            if self.stem is None:
+                found.pieces.dots.append(Dot(0, self.y))
+            start = () if self.stem is None else ((0.0, self.stem),)
             found.pieces.wires.append(
                 WirePath(
                     read.source.path,
                     path,
-                    ((0, self.y), (side * inner, self.y)),
+                    (*start, (0, self.y), (side * inner, self.y)),
                     read.port,
                     "measured",
                     from_inside=read.source.from_inside,
@@ -94,4 +100,6 @@ class OuterInput:
                 reach, incoming_reference(found, edge, edge.named, side, y, ((side * outer, y),), self.typography).reach(side)
             )
         widen(found, side, reach)
+        near_end, far_end = sorted((side * inner, side * reach))
+        self.area = Area(near_end, self.top, far_end, self.y + self.height / 2)
         return ((side * outer, self.y),) if beside else ((lane, self.top),)

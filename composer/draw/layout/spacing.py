@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from composer.draw.diagram import Branches, IrregularSubgraph, Leaf, Sink, output_of
-from composer.draw.edges import Origin
+from composer.draw.edges import NodeOutput, Origin
 from composer.draw.geometry import Area, Text
-from composer.draw.layout.fragment import Fragment
-from composer.draw.layout.outer_inputs import CLEAR
+from composer.draw.layout.fragment import Fragment, areas
+from composer.draw.layout.outer_inputs import CLEAR, OuterInput
 from composer.draw.layout.outgoing_edges import Output, outgoing_above, output_at, room, sink_at
 from composer.draw.layout.spine import Spine, Station
-from composer.draw.scene import Dot
+from composer.draw.scene import RADIUS, Dot
 
 GAP, MERGE_GAP, LABEL_GAP = 20.0, 15.0, 28.0
 """Between two things on a spine; where one is a circle, which has free space around it; where the shape is written, 10 pixels
@@ -29,11 +29,11 @@ LABEL_TOP = 18.0
 
 def set_heights(spine: Spine) -> None:
     """Give every station its height, and find where wires turn off in between."""
-    led, crossed = values_led(spine), crossed_paths(spine)
+    led, sides = values_led(spine), led_sides(spine)
     y = 0.0
     for number, station in enumerate(spine.stations):
         if number:
-            y = Gap(spine, number, spine.stations[number - 1], station, led, crossed).end(y)
+            y = Gap(spine, number, spine.stations[number - 1], station, led, sides).end(y)
         station.y = y
         y -= station.fragment.height
     spine.found.height = -y
@@ -48,10 +48,15 @@ def values_led(spine: Spine) -> set[Origin]:
     return {e.source.origin for e in (*wired, *ends) if spine.number(e.source) is not None} | fed
 
 
-def crossed_paths(spine: Spine) -> set[str]:
-    """Return the paths of those that leave to the side where things stand beside blocks."""
-    ends = [(edge, points[0][0]) for station in spine.stations for edge, points in station.fragment.ends.items()]
-    return {edge.source.path for edge, x in ends if not edge.source.port and x * spine.options.side < 0}
+def led_sides(spine: Spine) -> dict[Origin, set[int]]:
+    """Return at which sides of the column wires lead each value to where it is read."""
+    found: dict[Origin, set[int]] = {}
+    for station in spine.stations:
+        for edge, points in station.fragment.ends.items():
+            found.setdefault(edge.source.origin, set()).add(1 if points[0][0] > 0 else -1)
+        if station.fed is not None:
+            found.setdefault(station.fed.source.origin, set()).add(spine.options.side)
+    return found
 
 
 @dataclass(slots=True)
@@ -64,9 +69,11 @@ class Gap:
     below: Station
     above: Station
     led: set[Origin]
-    crossed: set[str]
+    sides: dict[Origin, set[int]]
     offset: float = 0.0
     """How far above the block below there is something, so far."""
+    turns: list[tuple[float, int]] = field(default_factory=list)
+    """How far above it what it gives turns off, and to which side."""
 
     @property
     def top(self) -> float:
@@ -81,12 +88,12 @@ class Gap:
         self.tap()
         self.place_outgoing()
         self.send()
+        if has_outer_input := self.number in self.spine.readers.values():
+            self.place_outer_inputs()
         if self.above.fed is not None:
             self.offset = max(self.offset + STUB, TAP)
             self.above.feed_y = self.top - self.offset
-        if has_outer_input := self.number in self.spine.readers.values():
-            self.place_outer_input()
-        return self.close(y, self.least(label=bool(label), has_outer_input=has_outer_input))
+        return self.close(y, self.least(label=bool(label), has_outer_input=has_outer_input), has_outer_input=has_outer_input)
 
     # -- what is in it
 
@@ -118,18 +125,26 @@ class Gap:
         if self.tapped():
             self.offset = max(self.offset + 4, LABEL_TOP if self.below.item is None else TAP)
             self.below.tap_y = self.top - self.offset
+            self.turns += [(self.offset, side) for side in sorted(self.sides_of(self.below.gives))]
 
     def place_outgoing(self) -> None:
         """Draw the arrows to outputs of the model, to losses and to states."""
         names, sinks = outgoing_above(self.spine.flow, self.below.item) if self.below.item else ([], [])
         for name in names:
-            self.offset = max(self.offset + STUB, TAP)
+            self.offset = max(self.offset + STUB, TAP, self.beside_below(self.spine.options.side) + APART)
             self.name_exit(name, self.top - self.offset)
+            self.turns.append((self.offset, self.spine.options.side))
         for sink in sinks:
             high = room(sink, self.spine.options.typography)
-            self.offset = max(self.offset + high / 2 + 4, TAP)
+            self.offset = max(self.offset + high / 2 + 4, TAP, self.beside_below(1) + high / 2)
             self.sink_exit(sink, high, self.top - self.offset)
+            self.turns.append((self.offset, 1))
             self.offset += high / 2 - 6
+
+    def beside_below(self, side: int) -> float:
+        """Return how far above the block below there is something that stands beside it, at a side."""
+        tops = [area.top for area in areas(self.below.fragment) if area.reach(side) > RADIUS]
+        return self.below.fragment.top - min(tops, default=self.below.fragment.top)
 
     def name_exit(self, name: str, y: float) -> None:
         """Draw an arrow to the name of an output."""
@@ -158,6 +173,7 @@ class Gap:
         if value not in self.spine.sent or value is None or self.below.item is None:
             return
         self.offset = max(self.offset + STUB, TAP + 8)
+        self.turns.append((self.offset, 1))
         y, found = self.top - self.offset, self.spine.found
         if any(e.source.path == self.below.path and e.upward for e in self.spine.flow.edges):
             found.pieces.dots.append(Dot(0, y))
@@ -165,18 +181,35 @@ class Gap:
         else:
             found.taps[value] = ((0, self.top), (0, y))
 
-    def place_outer_input(self) -> None:
-        """Find a height for what stands below the block above, beside the value that goes up to it."""
+    def place_outer_inputs(self) -> None:
+        """Find a height for what stands below the block above, beside the value that goes up to it: higher than wires that turn
+        off to the same side.
+        """
+        given, straight = self.below.gives, self.above.straight
+        goes_on = straight is not None and straight.source.origin == given
+        stem = self.top - max((offset for offset, _ in self.turns), default=0.0)
+        free = self.below.item is not None and self.spine.fits_box_width(self.below)
+        measuring: OuterInput | None = None
         for path, number in self.spine.readers.items():
             if number != self.number:
                 continue
             one = self.spine.outer_inputs[path]
-            measured = (e for e in one.reads if e.shape_only and e.upward and e.source.origin == self.below.gives)
+            measured = (e for e in one.reads if e.shape_only and e.upward and e.source.origin == given)
             one.shape_only = next(measured, None)
-            free = self.below.item is not None and self.spine.fits_box_width(self.below)
-            self.offset = max(self.offset + 4, TAP, 0.0 if free else one.height / 2 + CLEAR)
+            sides = self.sides_of(NodeOutput(path)) or {-self.spine.options.side}
+            passed = any(side in sides for _, side in self.turns)
+            clear = (self.offset if passed else 0.0) + one.height / 2 + CLEAR if passed or not free else 0.0
+            self.offset = max(self.offset + 4, TAP, clear)
             one.y = self.top - self.offset
             self.offset += one.height / 2 + CLEAR
+            if one.shape_only is not None:
+                if measuring is not None:
+                    measuring.stem = None
+                one.stem, measuring = None if goes_on else stem, one
+
+    def sides_of(self, value: Origin | None) -> set[int]:
+        """Return the sides at which wires lead a value to where it is read."""
+        return self.sides.get(value, set()) if value is not None else set()
 
     # -- how much room it takes
 
@@ -194,15 +227,14 @@ class Gap:
         least = LABEL_GAP if label else MERGE_GAP if merge else GAP
         return max(least, self.offset + ARROW if busy else 0.0, self.offset if has_outer_input else 0.0)
 
-    def close(self, y: float, least: float) -> float:
+    def close(self, y: float, least: float, *, has_outer_input: bool) -> float:
         """Return where the station above starts. What stands beside it may reach down into the gap, where nothing stands
-        beside the one below.
+        there or beside the one below.
         """
         below, above = self.below, self.above
-        hangs = (
-            above.item is not None and not isinstance(above.item, Branches | IrregularSubgraph) and below.path not in self.crossed
-        )
-        reach = -above.fragment.foot if hangs else 0.0
+        crossed = -self.spine.options.side in self.sides_of(below.gives)
+        hangs = above.item is not None and not isinstance(above.item, Branches | IrregularSubgraph)
+        reach = -above.fragment.foot if hangs and not (crossed or has_outer_input) else 0.0
         if y < self.top - 1:
             y -= APART
         if reach and (above.fragment.pieces.merges or not self.spine.fits_box_width(below)):
