@@ -259,6 +259,12 @@ losses:
         in: {input: l, h: m}
         graph: {k: {type: linear, out: 8}, o: {type: add, in: [k, m, r(i - 1).m if i > 0 else h]}}
         outputs: {y: o, h: o}""",
+    "optional ports that only some passes wire": """
+  a:
+    repeat: 3
+    graph:
+      f: {type: attention, heads: 2, mask: causal, in: {x: input, v: a(layer - 1).f.v if layer > 0 else none}}
+      g: {type: residual, norm: rmsnorm, body: {type: attention, heads: 2, in: {v: none if layer == 0 else a(0).g.body.v}}}""",
     "outputs that are called like what is read": """
   y: {type: linear, out: 8}
   r:
@@ -384,7 +390,7 @@ def test_sizes_in_rules_of_weights_are_replaced_too() -> None:
         "g: {graph: {p: {type: linear, in: x, out: 8}, q: {when: false, type: silu, in: input}}}\n"
         "  h: {graph: {k: {type: silu, in: g.q}, l: {type: add, in: [k, g.p]}}}",
         "y: {type: linear, out: 8}\n"
-        "  r: {repeat: 3, in: x, graph: {a: {type: linear, out: 8}, b: {type: add, in: [a, y]}, c: {type: silu, when: layer == 1}}}",
+        "  r: {repeat: 3, in: x, graph: {a: ffn, b: {type: add, in: [a, y]}, c: {type: silu, when: layer == 1}}}",
         "g: {graph: {y: {type: linear, out: 8}, p: {type: linear, out: 8}, q: {type: silu, when: false}}}\n"
         "  h: {type: add, in: [g.y, g, g.q]}",
     ],

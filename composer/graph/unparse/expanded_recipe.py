@@ -34,6 +34,8 @@ class Way:
 
     in_place: bool = False
     """Whether it names what it reads from outside, instead of being handed it."""
+    by_port: bool = False
+    """Whether edges are written port by port, also where there is the first alone."""
     indices: frozenset[str] = frozenset()
     """The indices that the repeats around it read."""
 
@@ -119,7 +121,7 @@ def _nodes(graph: TypedGraph, names: EdgeNames, *, way: Way = WAY) -> dict[str, 
 def _node(node: TypedNode, around: TypedGraph, names: EdgeNames, *, way: Way = WAY) -> dict[str, YamlData]:
     match node:
         case TypedBlock():
-            text = _block(node, around, names)
+            text = _block(node, around, names, way)
             if (renewal := around.by_name.get(node.name + SUFFIX)) is not None and node.part.renewed_by:
                 text[node.part.renewed_by] = reference(renewal.node.wires[0].refs[0], around, names)  # type: ignore[union-attr]  # a block
             return text | _in_order("node", _options(node))
@@ -162,7 +164,7 @@ def _path(tie: Tie) -> str:
 # -- blocks
 
 
-def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
+def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: Way = WAY) -> dict[str, YamlData]:
     """Return a block with its fields and its edges."""
     read = {wire.port: ", ".join(reference(ref, around, names) for ref in wire.refs) for wire in node.node.wires}
     text: dict[str, YamlData] = {"type": node.part.kind}
@@ -177,7 +179,11 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames) -> dict[str, 
     declared = ports(type(node.part))
     wires = [wire for wire in node.node.wires if wire.port in declared]
     return text | edges(
-        wires, next(iter(declared), ""), around, names, variadic={port for port in declared if declared[port] == "*"}
+        wires,
+        "" if way.by_port else next(iter(declared), ""),
+        around,
+        names,
+        variadic={port for port in declared if declared[port] == "*"},
     )
 
 
@@ -225,7 +231,7 @@ def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None
 
 def _group(node: TypedGroup, around: TypedGraph, names: EdgeNames, *, way: Way) -> dict[str, YamlData]:
     handed, inside, apart = _given(node.node.wires, node.graph, around, names, way=way)
-    return {**edges(handed, INPUT, around, names), **_body(node.graph, inside | apart, way=way)}
+    return {**edges(handed, "" if way.by_port else INPUT, around, names), **_body(node.graph, inside | apart, way=way)}
 
 
 def _given(
@@ -303,7 +309,7 @@ def _scan(node: TypedScan, around: TypedGraph, names: EdgeNames, *, way: Way) ->
     wires = sorted(node.node.wires, key=lambda wire: not node.carried and wire.port not in node.steps)
     handed, inside, apart = _given(wires, node.graph, around, names, way=way)
     body = _body(node.graph, inside | apart, way=way)
-    return {"scan": node.node.axis, **edges(handed, INPUT, around, names), **body}
+    return {"scan": node.node.axis, **edges(handed, "" if way.by_port else INPUT, around, names), **body}
 
 
 # -- repeats
@@ -313,8 +319,8 @@ def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames, *, way: Way
     """Return every pass in the same words, as far as they go; what differs from pass to pass becomes a value of `each`. Groups
     that are not handed the same in all passes read it where it is.
     """
-    in_place = replace(way, in_place=True)
-    for itself, inside in ((way, way), (way, in_place), (in_place, in_place)):
+    by_port, in_place = replace(way, by_port=True), replace(way, by_port=True, in_place=True)
+    for itself, inside in ((way, way), (way, by_port), (way, in_place), (in_place, in_place)):
         index, head, passes = _passes(node, around, names, itself, inside)
         try:
             each, body = fold(passes, index, list(head))

@@ -116,6 +116,8 @@ class _Folder:
 
     def _chosen(self, texts: list[YamlValue], path: TextPath, bound: frozenset[str]) -> YamlData:
         """Return references, port by port and one by one."""
+        if all(text == texts[0] for text in texts):
+            return texts[0]
         if any(isinstance(text, dict) for text in texts):
             maps = [text for text in texts if isinstance(text, dict)]
             if len(maps) < len(texts):
@@ -126,7 +128,8 @@ class _Folder:
             lists = [text if isinstance(text, list) else [text] for text in texts]
             length = max(map(len, lists))
             padded = [[*refs, *["none"] * (length - len(refs))] for refs in lists]
-            return [self.together([refs[place] for refs in padded], (*path, str(place)), bound) for place in range(length)]
+            each = [[_bare(refs[place]) for refs in padded] for place in range(length)]
+            return [self._chosen(texts, (*path, str(place)), bound) for place, texts in enumerate(each)]
         choice = self._choice(texts, path)
         if choice is None:
             raise PassesDiffer(".".join(path))
