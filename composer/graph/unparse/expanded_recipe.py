@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, assert_never
 
@@ -16,31 +15,15 @@ from composer.graph.parameters import buffers, in_file_order, parameters
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.graph.unparse.checkpoint_rules import published
-from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference, references
-from composer.graph.unparse.fold_passes import PassesDiffer, fold, words
+from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference
+from composer.graph.unparse.fold_passes import PassesDiffer, fold
+from composer.graph.unparse.inner_names import INDEX, INPUT, WAY, Way, fresh, given, output_name
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
 from composer.language.recipe.writer import Remark, YamlData, write
 from composer.language.wording import boolean
 from composer.language.yaml.nodes import YamlScalar
 from composer.memo import Memo
-
-INPUT, INDEX = "input", "layer"
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How a graph inside of others is written."""
-
-    in_place: bool = False
-    """Whether it names what it reads from outside, instead of being handed it."""
-    by_port: bool = False
-    """Whether edges are written port by port, also where there is the first alone."""
-    indices: frozenset[str] = frozenset()
-    """The indices that the repeats around it read."""
-
-
-WAY = Way()
 
 
 def unparse(typed: TypedProgram) -> str:
@@ -230,48 +213,8 @@ def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None
 
 
 def _group(node: TypedGroup, around: TypedGraph, names: EdgeNames, *, way: Way) -> dict[str, YamlData]:
-    handed, inside, apart = _given(node.node.wires, node.graph, around, names, way=way)
+    handed, inside, apart = given(node.node.wires, node.graph, around, names, way=way)
     return {**edges(handed, "" if way.by_port else INPUT, around, names), **_body(node.graph, inside | apart, way=way)}
-
-
-def _given(
-    wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: EdgeNames, *, way: Way = WAY, own: str = ""
-) -> tuple[list[Wire], dict[str, str], dict[str, str]]:
-    """Return what a graph inside is handed, what its inputs are called there, and how it names what it reads from where it is:
-    lists, and with `in_place` all that is read from outside. A first input that nothing returns is called `input`. `own` is the
-    repeat around it whose earlier passes it reads.
-    """
-    lists = {item.name for item in graph.graph.inputs if item.many}
-    read = {item.name for item in graph.graph.inputs if item.captured}
-    returned = dict(graph.graph.outputs)
-    apart = {wire.port: ", ".join(references(wire.refs, around, names)) for wire in wires if wire.port in lists}
-    for wire in wires:
-        if way.in_place and wire.port in read - lists and _named(text := reference(wire.refs[0], around, names)) not in {
-            INPUT, *graph.by_name, *(other.port for other in wires if other.port not in read)
-        }:  # fmt: skip
-            apart[wire.port] = text
-    handed = [wire for wire in wires if wire.port not in apart]
-    inside = {wire.port: wire.port for wire in handed}
-    named = {own, *(word for text in apart.values() for word in words(text))}
-    for place, wire in enumerate(handed):
-        if wire.port not in returned and place == 0:
-            inside[wire.port] = INPUT
-        elif wire.port in read and wire.port in {*returned, *named}:
-            # what is only read must not be taken for what is returned, nor hide what is read from where it is
-            inside[wire.port] = _fresh(wire.port, {*returned, *named, *graph.by_name, *inside, *inside.values()})
-    handed = [replace(wire, port=inside[wire.port]) for wire in handed]
-    return handed, inside, apart
-
-
-def _fresh(wanted: str, taken: Collection[str]) -> str:
-    """Return a name that is not taken."""
-    more = (f"{wanted}_{count}" for count in itertools.count(2))
-    return next(name for name in itertools.chain([wanted], more) if name not in taken)
-
-
-def _named(text: str) -> str:
-    """Return the node or the input that a reference names."""
-    return text.partition("(")[0].partition(".")[0]
 
 
 def _body(graph: TypedGraph, names: EdgeNames, *, way: Way = WAY, named: str = "") -> dict[str, YamlData]:
@@ -286,7 +229,7 @@ def _body(graph: TypedGraph, names: EdgeNames, *, way: Way = WAY, named: str = "
     passed_on = {
         name: reference(ref, graph, names) for name, ref in graph.graph.outputs if name.isidentifier() and name not in nodes
     }
-    returned = {named or _output([graph], names.values()): value, **passed_on}
+    returned = {named or output_name([graph], names.values()): value, **passed_on}
     if not nodes and not named:
         return {
             "graph": {"same": {"type": "identity", "in": value, "when": "false"}},
@@ -296,18 +239,12 @@ def _body(graph: TypedGraph, names: EdgeNames, *, way: Way = WAY, named: str = "
     return {"graph": nodes, **({} if is_last else {"outputs": returned})}
 
 
-def _output(graphs: Iterable[TypedGraph], inputs: Iterable[str]) -> str:
-    """Return a name for what graphs return: one that names nothing in them, and none of their inputs, which would be carried."""
-    inside = {name for graph in graphs for name in [*graph.by_name, *(name for name, _ in graph.graph.outputs)]}
-    return _fresh("y", inside | {word for text in inputs for word in words(text)})
-
-
 # -- scans
 
 
 def _scan(node: TypedScan, around: TypedGraph, names: EdgeNames, *, way: Way) -> dict[str, YamlData]:
     wires = sorted(node.node.wires, key=lambda wire: not node.carried and wire.port not in node.steps)
-    handed, inside, apart = _given(wires, node.graph, around, names, way=way)
+    handed, inside, apart = given(wires, node.graph, around, names, way=way)
     body = _body(node.graph, inside | apart, way=way)
     return {"scan": node.node.axis, **edges(handed, "" if way.by_port else INPUT, around, names), **body}
 
@@ -342,22 +279,22 @@ def _passes(
     """
     written: Memo[Any, dict[str, YamlData]] = Memo()
     last = {graph.nodes and in_file_order(graph)[-1].name for graph in node.passes}
-    given, head = [], dict[str, Wire]()
+    each_pass, head = [], dict[str, Wire]()
     for one, graph in zip(node.node.passes, node.passes, strict=True):
         captured = {item.name for item in graph.graph.inputs if item.captured}
         own = [wire for wire in one.wires if wire.port in captured and all(ref.node == node.name for ref in wire.refs)]
         others = [wire for wire in one.wires if wire not in own]
-        handed, inside, apart = _given(others, graph, around, names, way=way, own=node.name if own else "")
+        handed, inside, apart = given(others, graph, around, names, way=way, own=node.name if own else "")
         for wire in handed:
             head.setdefault(wire.port, wire)  # those of the first pass: what the others are handed follows from it
-        given.append((graph, own, inside, apart))
-    index = _fresh(INDEX, way.indices)
-    if any(own for _, own, *_ in given):
+        each_pass.append((graph, own, inside, apart))
+    index = fresh(INDEX, way.indices)
+    if any(own for _, own, *_ in each_pass):
         inside_way = replace(inside_way, indices=inside_way.indices | {index})
-    read = [text for *_, inside, apart in given for text in (*inside.values(), *apart.values())]
-    named = _output(node.passes, read) if len(last) > 1 else ""  # what one pass returns is left out of another
+    read = [text for *_, inside, apart in each_pass for text in (*inside.values(), *apart.values())]
+    named = output_name(node.passes, read) if len(last) > 1 else ""  # what one pass returns is left out of another
     passes = []
-    for place, (graph, own, inside, apart) in enumerate(given):
+    for place, (graph, own, inside, apart) in enumerate(each_pass):
         lists = {item.name for item in graph.graph.inputs if item.many}
         for wire in own:
             apart[wire.port] = (earlier_range if wire.port in lists else earlier)(wire.refs, node.name, index, place)
