@@ -178,3 +178,58 @@ def test_tie_leads_from_the_graph_around_to_a_node(tie: str, path: tuple[str | i
     (made,) = found.graph["b"].ties
     assert isinstance(made, Tie)
     assert (made.up, made.path, made.parameter) == (1, path, "")
+
+
+# -- what is read
+
+
+def codes(nodes: str) -> list[tuple[str, str, str]]:
+    """Return what is reported of some nodes: code, message and hint."""
+    return [(each.code, each.message, each.hint) for each in expanded(nodes)[1]]
+
+
+@pytest.mark.parametrize("above", ["a: relu", "a: {type: linear, out: 3}", "a: {graph: {b: relu}}"])
+@pytest.mark.parametrize(
+    "below",
+    [
+        "g: {graph: {p: {type: relu, in: x}}}",
+        "g: {graph: {p: {graph: {q: {type: relu, in: x}}}}}",
+        "g: {graph: {p: {type: relu, in: x}, q: {type: tanh, when: false}}}",
+    ],
+)
+def test_a_group_that_does_not_read_what_stands_above_does_not_keep_it_alive(above: str, below: str) -> None:
+    """Its implied edge leads nowhere, at any depth."""
+    hint = "`g` below it reads nothing of it: read `input` there, or remove `a`"
+    assert codes(f"  {above}\n  {below}\n") == [("dead-node", "nothing reads `a`", hint)]
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "g: {in: a, graph: {p: {type: relu, in: x}}}",
+        "g: {graph: {p: {type: add, in: [x, input]}}}",
+        "g: {graph: {p: {graph: {q: {type: relu}}}}}",
+        "g: {graph: {p: {type: relu, in: x}}, outputs: {y: p, z: input}}",
+        "g: {graph: {p: {type: relu, in: x}, q: {type: tanh, in: input, when: false}}}\n  h: {type: add, in: [g, g.p]}",
+    ],
+)
+def test_a_group_that_reads_what_stands_above_keeps_it_alive(below: str) -> None:
+    """In a node, in a graph inside, as an output, through what is left out; and where the edge is written."""
+    assert codes(f"  a: relu\n  {below}\n") == []
+
+
+def test_names_of_values_that_cross_borders_are_not_seen() -> None:
+    """Neither by a second reader of the same value, nor by one that spells its name."""
+    twice = "  a: {repeat: 3, graph: {b: {type: weighted_sum, in: [input, 'a(:)']}, c: {type: weighted_sum, in: [b, 'a(:)']}}}\n"
+    assert codes(twice) == []
+    crossing = (
+        "  a: {graph: {b: relu, c: relu}}\n  d: {graph: {e: {type: add, in: [input, a.b]}, f: {type: add, in: [e, a_b]}}}\n"
+    )
+    assert [(code, message) for code, message, _ in codes(crossing)] == [("unknown-node", "there is no node called `a_b`")]
+    reads_other = (
+        "  a: {graph: {b: relu, c: relu}}\n  a_b: {type: tanh, in: x}\n"
+        "  d: {in: a, graph: {e: {type: add, in: [input, a.b]}, f: {type: add, in: [e, a_b]}}}\n"
+    )
+    group = graph(reads_other)["d"]
+    assert isinstance(group, GroupNode)
+    assert reads(group) == {"input": ["a"], "a_b": ["a.b"], "a_b_2": ["a_b"]}

@@ -169,6 +169,111 @@ losses:
     graph:
       g: {graph: {q: {graph: {r: {type: add, in: [s if layer == 0 else t, u if layer == 1 else x]}}}}}
       h: {type: linear, out: 8}""",
+    "repeats in repeats that read earlier passes of the outer one": """
+  a: {repeat: 3, graph: {b: {repeat: 2, graph: {s: {type: weighted_sum, in: [input, "a(:)"]}}}}}
+  c:
+    repeat: 3
+    graph:
+      f: {type: linear, out: 8}
+      d: {repeat: 2, graph: {s: {type: weighted_sum, in: [input, "c(:)", "d(:)"]}}}
+      e: {repeat: 2, graph: {s: {type: weighted_sum, in: [input, "c(:).f", "d(:)"]}}}""",
+    "three repeats in one another that read each other's passes": """
+  a:
+    repeat: 3
+    as: i
+    graph:
+      f: {type: linear, out: 8}
+      b:
+        repeat: 2
+        as: j
+        graph:
+          c: {repeat: 2, as: k, graph: {s: {type: weighted_sum, in: [input, "a(:i)", "a(:i).f", "b(:j)", "c(:k)"]}}}""",
+    "the pass before of an outer repeat, where there is one": """
+  a:
+    repeat: 3
+    as: i
+    graph:
+      f: {type: linear, out: 8}
+      b: {repeat: 2, graph: {s: {type: weighted_sum, in: [input, a(i - 1) if i > 0 else x]}}}
+      g: {graph: {c: {repeat: 2, graph: {s: {type: add, in: [input, a(i - 1).f if i > 0 else x]}}}}}""",
+    "ranges of earlier passes that are empty in more than the first": """
+  a: {repeat: 4, graph: {s: {type: weighted_sum, in: [input, "a(:-1)", "a(1:layer)"]}}}
+  b: {repeat: 4, graph: {c: {repeat: 2, graph: {s: {type: weighted_sum, in: [input, "b(:-1)"]}}}}}""",
+    "one pass, and all, of a repeat outside": """
+  a: {repeat: 3, graph: {f: {type: linear, out: 8}}}
+  b: {graph: {c: {graph: {s: {type: weighted_sum, in: [input, a, a(0), "a(:)"]}}}}}
+  c: {repeat: 2, graph: {d: {repeat: 2, graph: {s: {type: weighted_sum, in: [input, a, "a(1:)", "a(:).f", a(-1)]}}}}}""",
+    "two that read the same passes": """
+  a:
+    repeat: 3
+    graph:
+      s: {type: weighted_sum, in: [input, "a(:)"]}
+      t: {type: weighted_sum, in: [s, "a(:)", "a(1:layer)"]}""",
+    "nodes that come and go in repeats in repeats": """
+  a:
+    repeat: 3
+    as: i
+    graph:
+      f: {type: linear, out: 8, when: i != 1}
+      b:
+        repeat: 3
+        as: j
+        graph: {g: {type: linear, out: 8, when: i != j}, s: {type: weighted_sum, in: [input, "a(:)"]}}""",
+    "repeats in repeats of as many passes as the outer one says": """
+  a:
+    repeat: 3
+    as: i
+    graph:
+      f: {type: linear, out: 8}
+      b: {repeat: 1 + i, graph: {g: {type: linear, out: 8}, s: {type: weighted_sum, in: [g, "a(:).f", input]}}}""",
+    "nodes that are called like values": """
+  a:
+    repeat: 4
+    each: {what: [{type: ffn, hidden: 4}, silu], that: [silu, {type: ffn, hidden: 3}]}
+    graph: {silu: what, layer: that, ffn: silu, b: {type: add, in: [silu, ffn, a(layer - 1) if layer > 0 else x, layer]}}""",
+    "nodes of inner and outer repeats whose paths read alike": """
+  a:
+    repeat: 3
+    as: i
+    graph:
+      n:
+        repeat: 2
+        graph:
+          b: {type: add, in: [input, x if i == 0 else input]}
+          n_b: {type: add, in: [b, x if layer == 0 else input]}
+      n_n: {type: add, in: [n, x if i == 1 else input]}""",
+    "groups that do not read what stands above": """
+  g: {graph: {f: {type: linear, out: 4, in: x}, h: {type: linear, out: 8}}}
+  r: {repeat: 2, graph: {i: {graph: {j: {type: linear, out: 8, in: x}}}, s: {type: add, in: [i, input, g]}}}
+  t: {type: silu, when: false}
+  k: {graph: {l: {graph: {m: {type: linear, out: 8, in: r}}}}}""",
+    "scans in repeats that read earlier passes": """
+  r:
+    repeat: 3
+    as: i
+    graph:
+      l: {type: linear, out: 8}
+      m: {type: mean, axis: time}
+      s:
+        scan: time
+        in: {input: l, h: m}
+        graph: {k: {type: linear, out: 8}, o: {type: add, in: [k, m, r(i - 1).m if i > 0 else h]}}
+        outputs: {y: o, h: o}""",
+    "optional ports that only some passes wire": """
+  a:
+    repeat: 3
+    graph:
+      f: {type: attention, heads: 2, mask: causal, in: {x: input, v: a(layer - 1).f.v if layer > 0 else none}}
+      g: {type: residual, norm: rmsnorm, body: {type: attention, heads: 2, in: {v: none if layer == 0 else a(0).g.body.v}}}""",
+    "outputs that are called like what is read": """
+  y: {type: linear, out: 8}
+  r:
+    repeat: 3
+    in: x
+    graph: {a: {type: linear, out: 8}, b: {type: add, in: [a, y]}, c: {type: silu, when: layer == 1}}
+    outputs: {z: c}
+  g: {graph: {y: {type: linear, out: 8}, p: {type: linear, out: 8}, q: {type: silu, when: false}}, outputs: {w: p, q: q}}
+  h: {type: add, in: [g.y, g, g.q]}""",
 }
 
 
@@ -277,3 +382,25 @@ def test_sizes_in_rules_of_weights_are_replaced_too() -> None:
     text = recipe.expand()
     assert "interleave: 3, permute_rotary: {head_dim: 4, of: [q, k]}" in text and "reshape: [3, 4, 12]" in text
     assert "config" not in text and composer.load(text).program
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "g: {graph: {p: {type: linear, in: x, out: 8}, q: {when: false, type: silu, in: input}}}\n"
+        "  h: {graph: {k: {type: silu, in: g.q}, l: {type: add, in: [k, g.p]}}}",
+        "y: {type: linear, out: 8}\n"
+        "  r: {repeat: 3, in: x, graph: {a: ffn, b: {type: add, in: [a, y]}, c: {type: silu, when: layer == 1}}}",
+        "g: {graph: {y: {type: linear, out: 8}, p: {type: linear, out: 8}, q: {type: silu, when: false}}}\n"
+        "  h: {type: add, in: [g.y, g, g.q]}",
+    ],
+)
+def test_outputs_get_names_that_nothing_else_has(nodes: str) -> None:
+    """Neither a node nor an input, which would be carried; and what a node passes on that is left out keeps its name."""
+    recipe = on_stream(f"\n  {nodes}")
+    again = composer.load(recipe.expand())
+    assert [each for each in again.check() if each.severity == "error"] == []
+    assert recipe.diff(again).equal
+    assert table(again) == table(recipe)
+    for ours, theirs in zip(computed(recipe), computed(again), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=0)

@@ -70,27 +70,11 @@ class _Freezer:
         return self.done.get(builder, lambda: self._graph(builder))
 
     def _graph(self, builder: GraphBuilder) -> Graph:
-        self._prune(builder)
+        if builder.in_used_recipe:
+            builder.nodes = _read(builder)
         nodes = tuple(self.node(builder.nodes[name]) for name in self._order(builder))
         graph = Graph(tuple(builder.inputs.values()), nodes, tuple(builder.outputs.items()))
         return self.equal.get((graph.inputs, graph.nodes, graph.outputs), lambda: graph)
-
-    def _prune(self, builder: GraphBuilder) -> None:
-        """Remove the wire to a group's implicit input where the group never reads it, and, of a recipe used as a block, what
-        only its losses read.
-        """
-        if builder.in_used_recipe:
-            builder.nodes = _read(builder)
-        for node in builder.nodes.values():
-            wire = node.wires.get("input")
-            if (
-                node.graph is not None
-                and wire is not None
-                and wire.implied
-                and "input" in node.graph.inputs
-                and not _reads(node.graph, "input")
-            ):
-                del node.graph.inputs["input"], node.wires["input"]
 
     def _order(self, builder: GraphBuilder) -> list[str]:
         sorter: TopologicalSorter[str] = TopologicalSorter()
@@ -237,11 +221,6 @@ def _read(graph: GraphBuilder) -> dict[str, NodeBuilder]:
             waiting.append(name + SUFFIX)
             waiting.extend(ref.node for wire in _wires(graph.nodes[name]) for ref in wire.refs)
     return {name: node for name, node in graph.nodes.items() if name in found}
-
-
-def _reads(graph: GraphBuilder, name: str) -> bool:
-    inner = (ref.node == name for node in graph.nodes.values() for wire in _wires(node) for ref in wire.refs)
-    return any(inner) or any(ref.node == name for ref in graph.outputs.values())
 
 
 def _stable(order: list[str], reads: dict[str, set[str]], written: dict[str, int]) -> list[str]:

@@ -57,23 +57,23 @@ def reference(ref: Ref, graph: TypedGraph, names: EdgeNames) -> str:
     return str(Ref(ref.node, ref.port, index))
 
 
-def earlier(refs: Sequence[Ref], repeat: str, index: int) -> str:
-    """Return the references to earlier passes of a repeat, counted back from pass `index`."""
-    return ", ".join(str(Ref(f"{repeat}({_back(ref.index or 0, index)})", ref.port)) for ref in refs)
+def earlier(refs: Sequence[Ref], repeat: str, index: str, here: int) -> str:
+    """Return the references to earlier passes of a repeat, counted back by its `index`, which is `here`."""
+    return ", ".join(str(Ref(f"{repeat}({_back(ref.index or 0, index, here)})", ref.port)) for ref in refs)
 
 
-def earlier_range(refs: Sequence[Ref], repeat: str, index: int) -> str:
-    """Return a list of earlier passes of a repeat, which in the first pass is empty; where some of them lack
-    the port, the others.
+def earlier_range(refs: Sequence[Ref], repeat: str, index: str, here: int) -> str:
+    """Return a list of earlier passes of a repeat, which may be empty, as it is in the first pass; where some of them lack the
+    port, the others.
     """
-    places = [ref.index or 0 for ref in refs] or [index]
+    places = [ref.index or 0 for ref in refs] or [here]
     start, stop = places[0], places[-1] + bool(refs)
     if places[-1] - start != len(places) - 1:
-        return earlier(refs, repeat, index)
-    first = _back(start, index) if start and refs else ""
-    return str(Ref(f"{repeat}({first}:{_back(stop, index)})", refs[0].port if refs else ""))
+        return earlier(refs, repeat, index, here)
+    first = _back(start, index, here) if start else ""
+    return str(Ref(f"{repeat}({first}:{_back(stop, index, here)})", refs[0].port if refs else ""))
 
 
-def _back(place: int, index: int) -> str:
+def _back(place: int, index: str, here: int) -> str:
     """Return a pass, counted back from another."""
-    return f"layer - {index - place}" if place < index else "layer"
+    return f"{index} - {here - place}" if place < here else index

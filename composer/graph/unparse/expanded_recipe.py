@@ -15,16 +15,15 @@ from composer.graph.parameters import buffers, in_file_order, parameters
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.graph.unparse.checkpoint_rules import published
-from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference, references
+from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference
 from composer.graph.unparse.fold_passes import PassesDiffer, fold
+from composer.graph.unparse.inner_names import INDEX, INPUT, WAY, Way, fresh, given, output_name
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
 from composer.language.recipe.writer import Remark, YamlData, write
 from composer.language.wording import boolean
 from composer.language.yaml.nodes import YamlScalar
 from composer.memo import Memo
-
-INPUT = "input"
 
 
 def unparse(typed: TypedProgram) -> str:
@@ -97,24 +96,24 @@ def _input(item: InputDecl, typed: TypedProgram) -> YamlData:
     return {"type": written, "default": _value(typed.defaults[item.name], {})}
 
 
-def _nodes(graph: TypedGraph, names: EdgeNames, *, in_place: bool = False) -> dict[str, YamlData]:
-    """Return the nodes of a graph in the order of the file; with `in_place`, groups name what they read from outside."""
-    return {node.name: _node(node, graph, names, in_place=in_place) for node in in_file_order(graph) if not is_renewal(node)}
+def _nodes(graph: TypedGraph, names: EdgeNames, *, way: Way = WAY) -> dict[str, YamlData]:
+    """Return the nodes of a graph in the order of the file; graphs in it are written in a way."""
+    return {node.name: _node(node, graph, names, way=way) for node in in_file_order(graph) if not is_renewal(node)}
 
 
-def _node(node: TypedNode, around: TypedGraph, names: EdgeNames, *, in_place: bool = False) -> dict[str, YamlData]:
+def _node(node: TypedNode, around: TypedGraph, names: EdgeNames, *, way: Way = WAY) -> dict[str, YamlData]:
     match node:
         case TypedBlock():
-            text = _block(node, around, names)
+            text = _block(node, around, names, way)
             if (renewal := around.by_name.get(node.name + SUFFIX)) is not None and node.part.renewed_by:
                 text[node.part.renewed_by] = reference(renewal.node.wires[0].refs[0], around, names)  # type: ignore[union-attr]  # a block
             return text | _in_order("node", _options(node))
         case TypedGroup():
-            return _in_order("group", _group(node, around, names, in_place=in_place) | _options(node))
+            return _in_order("group", _group(node, around, names, way=way) | _options(node))
         case TypedScan():
-            return _in_order("scan", _scan(node, around, names, in_place=in_place) | _options(node))
+            return _in_order("scan", _scan(node, around, names, way=way) | _options(node))
         case TypedRepeat():
-            return _in_order("repeat", _repeat(node, around, names, in_place=in_place) | _options(node))
+            return _in_order("repeat", _repeat(node, around, names, way=way) | _options(node))
         case _:
             assert_never(node)
 
@@ -148,7 +147,7 @@ def _path(tie: Tie) -> str:
 # -- blocks
 
 
-def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
+def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: Way = WAY) -> dict[str, YamlData]:
     """Return a block with its fields and its edges."""
     read = {wire.port: ", ".join(reference(ref, around, names) for ref in wire.refs) for wire in node.node.wires}
     text: dict[str, YamlData] = {"type": node.part.kind}
@@ -163,7 +162,11 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames) -> dict[str, 
     declared = ports(type(node.part))
     wires = [wire for wire in node.node.wires if wire.port in declared]
     return text | edges(
-        wires, next(iter(declared), ""), around, names, variadic={port for port in declared if declared[port] == "*"}
+        wires,
+        "" if way.by_port else next(iter(declared), ""),
+        around,
+        names,
+        variadic={port for port in declared if declared[port] == "*"},
     )
 
 
@@ -209,103 +212,92 @@ def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None
 # -- graphs inside
 
 
-def _group(node: TypedGroup, around: TypedGraph, names: EdgeNames, *, in_place: bool) -> dict[str, YamlData]:
-    handed, inside = _given(node.node.wires, node.graph, around, names, in_place=in_place)
-    return {**edges(handed, INPUT, around, names), **_body(node.graph, inside, in_place=in_place)}
+def _group(node: TypedGroup, around: TypedGraph, names: EdgeNames, *, way: Way) -> dict[str, YamlData]:
+    handed, inside, apart = given(node.node.wires, node.graph, around, names, way=way)
+    return {**edges(handed, "" if way.by_port else INPUT, around, names), **_body(node.graph, inside | apart, way=way)}
 
 
-def _given(
-    wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: EdgeNames, *, in_place: bool = False
-) -> tuple[list[Wire], dict[str, str]]:
-    """Return what a graph inside is handed, and what its inputs are called there. Lists are not handed but read from where they
-    are, and with `in_place` all that is read from outside is. A first input that nothing returns is called `input`.
-    """
-    lists = {item.name for item in graph.graph.inputs if item.many}
-    read = {item.name for item in graph.graph.inputs if item.captured}
-    returned = dict(graph.graph.outputs)
-    apart = {wire.port: ", ".join(references(wire.refs, around, names)) for wire in wires if wire.port in lists}
-    for wire in wires:
-        if in_place and wire.port in read - lists and _named(text := reference(wire.refs[0], around, names)) not in {
-            INPUT, *graph.by_name, *(other.port for other in wires if other.port not in read)
-        }:  # fmt: skip
-            apart[wire.port] = text
-    handed = [wire for wire in wires if wire.port not in apart]
-    inside = {wire.port: wire.port for wire in handed}
-    for place, wire in enumerate(handed):
-        if wire.port not in returned and place == 0:
-            inside[wire.port] = INPUT
-        while wire.port in read and inside[wire.port] in returned:  # what is only read must not be taken for what is returned
-            inside[wire.port] += "_"
-    handed = [replace(wire, port=inside[wire.port]) for wire in handed]
-    return handed, inside | apart
-
-
-def _named(text: str) -> str:
-    """Return the node or the input that a reference names."""
-    return text.partition("(")[0].partition(".")[0]
-
-
-def _body(graph: TypedGraph, names: EdgeNames, *, in_place: bool = False, named: bool = False) -> dict[str, YamlData]:
+def _body(graph: TypedGraph, names: EdgeNames, *, way: Way = WAY, named: str = "") -> dict[str, YamlData]:
     """Return the nodes of a graph, and what it returns unless it is the last of them, or where it must be `named`; where no
     node is left, one that does nothing.
     """
-    nodes, unnamed = _nodes(graph, names, in_place=in_place), dict(graph.graph.outputs).get("")
+    nodes, unnamed = _nodes(graph, names, way=way), dict(graph.graph.outputs).get("")
     if unnamed is None:
         returned = {name: reference(ref, graph, names) for name, ref in graph.graph.outputs if name.isidentifier()}
         return {"graph": nodes or {"same": {"type": "identity", "in": INPUT, "when": "false"}}, "outputs": returned}
     value = reference(unnamed, graph, names)
-    if named:
-        return {"graph": nodes, "outputs": {"y": value}}
-    if not nodes:
-        return {"graph": {"same": {"type": "identity", "in": value, "when": "false"}}}
-    return {"graph": nodes, **({} if value == in_file_order(graph)[-1].name else {"outputs": {"y": value}})}
+    passed_on = {
+        name: reference(ref, graph, names) for name, ref in graph.graph.outputs if name.isidentifier() and name not in nodes
+    }
+    returned = {named or output_name([graph], names.values()): value, **passed_on}
+    if not nodes and not named:
+        return {
+            "graph": {"same": {"type": "identity", "in": value, "when": "false"}},
+            **({"outputs": returned} if passed_on else {}),
+        }
+    is_last = not named and not passed_on and value == in_file_order(graph)[-1].name
+    return {"graph": nodes, **({} if is_last else {"outputs": returned})}
 
 
 # -- scans
 
 
-def _scan(node: TypedScan, around: TypedGraph, names: EdgeNames, *, in_place: bool) -> dict[str, YamlData]:
+def _scan(node: TypedScan, around: TypedGraph, names: EdgeNames, *, way: Way) -> dict[str, YamlData]:
     wires = sorted(node.node.wires, key=lambda wire: not node.carried and wire.port not in node.steps)
-    handed, inside = _given(wires, node.graph, around, names)
-    return {"scan": node.node.axis, **edges(handed, INPUT, around, names), **_body(node.graph, inside, in_place=in_place)}
+    handed, inside, apart = given(wires, node.graph, around, names, way=way)
+    body = _body(node.graph, inside | apart, way=way)
+    return {"scan": node.node.axis, **edges(handed, "" if way.by_port else INPUT, around, names), **body}
 
 
 # -- repeats
 
 
-def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames, *, in_place: bool) -> dict[str, YamlData]:
+def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames, *, way: Way) -> dict[str, YamlData]:
     """Return every pass in the same words, as far as they go; what differs from pass to pass becomes a value of `each`. Groups
     that are not handed the same in all passes read it where it is.
     """
-    head, passes = _passes(node, around, names, in_place=in_place)
-    count: YamlData = str(len(passes))
-    try:
+    by_port, in_place = replace(way, by_port=True), replace(way, by_port=True, in_place=True)
+    for itself, inside in ((way, way), (way, by_port), (way, in_place), (in_place, in_place)):
+        index, head, passes = _passes(node, around, names, itself, inside)
         try:
-            each, body = fold(passes)
-        except PassesDiffer:
-            each, body = fold(_passes(node, around, names, in_place=True)[1])
-    except PassesDiffer as place:
-        count, each, body = Remark(str(count), f"passes differ in {place}; this is the first"), {}, passes[0]
+            each, body = fold(passes, index, list(head))
+            count: YamlData = str(len(passes))
+            break
+        except PassesDiffer as place:
+            each, body = {}, passes[0]
+            count = Remark(str(len(passes)), f"passes differ in {place}; this is the first")
     says = {"repeat": count, **({"each": each} if each else {}), **({} if node.node.share is None else {"share": "true"})}
-    return {**says, **edges(list(head.values()), INPUT, around, names), **body}
+    named = {} if index == INDEX else {"as": index}
+    return {**says, **named, **edges(list(head.values()), INPUT, around, names), **body}
 
 
 def _passes(
-    node: TypedRepeat, around: TypedGraph, names: EdgeNames, *, in_place: bool
-) -> tuple[dict[str, Wire], list[dict[str, YamlData]]]:
-    """Return what the first pass is handed, and the text of every pass."""
+    node: TypedRepeat, around: TypedGraph, names: EdgeNames, way: Way, inside_way: Way
+) -> tuple[str, dict[str, Wire], list[dict[str, YamlData]]]:
+    """Return the name of the index, what the first pass is handed, and the text of every pass, in whose graphs other graphs are
+    written in a way of their own.
+    """
     written: Memo[Any, dict[str, YamlData]] = Memo()
     last = {graph.nodes and in_file_order(graph)[-1].name for graph in node.passes}
-    named = len(last) > 1  # what one pass returns is left out of another
-    passes, head = [], dict[str, Wire]()
-    for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):
+    each_pass, head = [], dict[str, Wire]()
+    for one, graph in zip(node.node.passes, node.passes, strict=True):
         captured = {item.name for item in graph.graph.inputs if item.captured}
         own = [wire for wire in one.wires if wire.port in captured and all(ref.node == node.name for ref in wire.refs)]
-        handed, inside = _given([wire for wire in one.wires if wire not in own], graph, around, names)
-        lists = {item.name for item in graph.graph.inputs if item.many}
-        for wire in own:
-            inside[wire.port] = (earlier_range if wire.port in lists else earlier)(wire.refs, node.name, index)
+        others = [wire for wire in one.wires if wire not in own]
+        handed, inside, apart = given(others, graph, around, names, way=way, own=node.name if own else "")
         for wire in handed:
             head.setdefault(wire.port, wire)  # those of the first pass: what the others are handed follows from it
-        passes.append(written.get((graph, tuple(inside.items())), partial(_body, graph, inside, in_place=in_place, named=named)))
-    return head, passes
+        each_pass.append((graph, own, inside, apart))
+    index = fresh(INDEX, way.indices)
+    if any(own for _, own, *_ in each_pass):
+        inside_way = replace(inside_way, indices=inside_way.indices | {index})
+    read = [text for *_, inside, apart in each_pass for text in (*inside.values(), *apart.values())]
+    named = output_name(node.passes, read) if len(last) > 1 else ""  # what one pass returns is left out of another
+    passes = []
+    for place, (graph, own, inside, apart) in enumerate(each_pass):
+        lists = {item.name for item in graph.graph.inputs if item.many}
+        for wire in own:
+            apart[wire.port] = (earlier_range if wire.port in lists else earlier)(wire.refs, node.name, index, place)
+        called = inside | apart
+        passes.append(written.get((graph, tuple(called.items())), partial(_body, graph, called, way=inside_way, named=named)))
+    return index, head, passes

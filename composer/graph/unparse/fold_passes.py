@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
+from itertools import cycle, islice, pairwise
 from typing import TypeAlias
 
 from composer.language.expressions.functions import FUNCTIONS
@@ -18,6 +18,9 @@ ABSENT = {"when": "true", "trainable": "true", "tie": "none", "share": "false"}
 REFERENCES = frozenset({"in", "outputs", "tie"})
 """Keys that hold references, which are chosen by a condition."""
 
+ROOT = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+"""A name that is not below another."""
+
 MAX_CHOICE_CHARACTERS = 190
 """Characters of a value that chooses among several."""
 MAX_NAME_CHARACTERS = 60
@@ -29,24 +32,34 @@ class PassesDiffer(Exception):
     """The passes are too different to be written as one graph."""
 
 
-def fold(passes: Sequence[Mapping[str, YamlData]]) -> tuple[dict[str, YamlData], dict[str, YamlData]]:
-    """Return the `each` values of a repeat, and the text of any pass in terms of them.
+def fold(
+    passes: Sequence[Mapping[str, YamlData]], index: str, inputs: Sequence[str]
+) -> tuple[dict[str, YamlData], dict[str, YamlData]]:
+    """Return the `each` values of a repeat, and the text of any pass in terms of them; `index` is the name of its index, and
+    `inputs` are those of what it is handed.
 
     Raises:
         PassesDiffer: where no values of `each` can tell the passes apart.
     """
-    folder = _Folder()
+    taken = {index, *(name for one in passes for name in _value_names(one))}
+    folder = _Folder(frozenset(taken), frozenset(inputs))
     body = folder.together(list(passes), ())
     assert isinstance(body, dict)
     return folder.each, body
 
 
 class _Folder:
-    def __init__(self) -> None:
+    def __init__(self, taken: frozenset[str], inside: frozenset[str]) -> None:
+        self.taken = taken
+        """Names that mean something else as values."""
+        self.inside = inside
+        """Nodes and inputs of the graphs around what is being folded, which the values of `each` do not see."""
         self.each: dict[str, YamlData] = {}
 
     def together(self, texts: list[YamlData], path: TextPath, bound: frozenset[str] = frozenset()) -> YamlData:
-        """Return one text for what stands in the same place of every pass; `bound` are the `each` names of repeats inside."""
+        """Return one text for what stands in the same place of every pass; `bound` are the `each` names and indices of repeats
+        inside.
+        """
         first = texts[0]
         if all(text is first or text == first for text in texts[1:]):
             return first
@@ -63,7 +76,7 @@ class _Folder:
             ]
         if not all(isinstance(text, dict) for text in bare):
             return self._varied(bare, path, bound)
-        maps = [text for text in bare if isinstance(text, dict)]
+        maps: list[Mapping[str, YamlData]] = [text for text in bare if isinstance(text, dict)]
         is_graph = bool(path) and path[-1] == "graph"
         keys = _node_order(maps, path) if is_graph else list(dict.fromkeys(key for text in maps for key in text))
         if not is_graph and (
@@ -73,8 +86,15 @@ class _Folder:
         if "graph" in keys and len({_ports(text.get("in")) for text in maps}) > 1:
             raise PassesDiffer(".".join((*path, "in")))  # unlike a block, a graph has no port that may be empty
         if is_graph:
-            maps = _with_all_nodes(maps, keys)
+            maps = [*_with_all_nodes(maps, keys)]
+        elif "repeat" in keys:
+            if any(isinstance(text["repeat"], Remark) for text in maps):
+                raise PassesDiffer(".".join(path))  # those of a repeat inside do, which is said there
+            maps = _with_long_lists(maps)
+        if is_graph:
+            self.inside |= {*keys}
         bound |= {name for text in maps if isinstance(each := text.get("each"), dict) for name in each}
+        bound |= {str(text["as"]) for text in maps if not is_graph and "as" in text}
         return {
             key: self.together([text.get(key, ABSENT.get(key, MISSING)) for text in maps], (*path, key), bound) for key in keys
         }
@@ -82,7 +102,11 @@ class _Folder:
     def _varied(self, texts: list[YamlValue], path: TextPath, bound: frozenset[str]) -> YamlData:
         """Return a value of `each`, read by the field that uses it, so it cannot read names that are known only there."""
         is_list = any(isinstance(text, list) for text in texts)
-        if REFERENCES & {*path} or (is_list and "each" in path) or any(_words(text) & bound for text in texts):
+        if (
+            REFERENCES & {*path}
+            or (is_list and "each" in path)
+            or any(words(text) & bound or {*_read(text)} & self.inside for text in texts)
+        ):
             raise PassesDiffer(".".join(path))
         maps = [text for text in texts if isinstance(text, dict)]
         if len(maps) == len(texts) and not all(isinstance(text.get("in", Remark("", "")), Remark) for text in maps):
@@ -92,6 +116,8 @@ class _Folder:
 
     def _chosen(self, texts: list[YamlValue], path: TextPath, bound: frozenset[str]) -> YamlData:
         """Return references, port by port and one by one."""
+        if all(text == texts[0] for text in texts):
+            return texts[0]
         if any(isinstance(text, dict) for text in texts):
             maps = [text for text in texts if isinstance(text, dict)]
             if len(maps) < len(texts):
@@ -102,7 +128,8 @@ class _Folder:
             lists = [text if isinstance(text, list) else [text] for text in texts]
             length = max(map(len, lists))
             padded = [[*refs, *["none"] * (length - len(refs))] for refs in lists]
-            return [self.together([refs[place] for refs in padded], (*path, str(place)), bound) for place in range(length)]
+            each = [[_bare(refs[place]) for refs in padded] for place in range(length)]
+            return [self._chosen(texts, (*path, str(place)), bound) for place, texts in enumerate(each)]
         choice = self._choice(texts, path)
         if choice is None:
             raise PassesDiffer(".".join(path))
@@ -126,7 +153,7 @@ class _Folder:
         shown: YamlData = values[: _period(values)]
         base = _each_name(path)
         name, count = base, 1
-        while name in self.each and self.each[name] != shown:
+        while name in self.taken or (name in self.each and self.each[name] != shown):
             count += 1
             name = f"{base}_{count}"
         self.each[name] = shown
@@ -144,9 +171,50 @@ def _each_name(path: TextPath) -> str:
     return name + "_value" * (name in FUNCTIONS)
 
 
-def _words(text: YamlValue) -> frozenset[str]:
+def words(text: YamlValue) -> frozenset[str]:
     """Return every name that a text may read."""
     return frozenset(re.findall(r"[A-Za-z_]\w*", str(text)))
+
+
+def _value_names(text: YamlData, *, is_graph: bool = False) -> Iterator[str]:
+    """Yield every name that is, or may be, read as a value in a text: all but those of nodes, and those that references read."""
+    bare = _bare(text)
+    if isinstance(bare, Mapping):
+        for key, value in bare.items():
+            if key == "each" and not is_graph and isinstance(value, Mapping):
+                yield from value
+            if is_graph or key not in REFERENCES:
+                yield from _value_names(value, is_graph=key == "graph" and not is_graph)
+    elif isinstance(bare, list):
+        for item in bare:
+            yield from _value_names(item)
+    else:
+        yield from words(bare)
+
+
+def _read(text: YamlData) -> Iterator[str]:
+    """Yield every name that masks, and graphs inside, may read outside of a text; what the text itself is wired to is apart."""
+    bare = _bare(text)
+    if isinstance(bare, Mapping) and isinstance(graph := bare.get("graph"), Mapping):
+        own = {"input", *graph, *_ports(bare.get("in"))}
+        nodes = [node for node in map(_bare, graph.values()) if isinstance(node, Mapping)]
+        wired = [bare.get("outputs", MISSING), *(node.get(key, MISSING) for node in nodes for key in REFERENCES)]
+        roots = {name for each in wired for leaf in _leaves(each) for name in ROOT.findall(str(leaf))}
+        others = {key: value for key, value in bare.items() if key not in (*REFERENCES, "graph")}
+        yield from (roots | {name for each in (*nodes, others) for name in _read(each)}) - own
+    elif isinstance(bare, Mapping):
+        yield from (name for key, value in bare.items() if key not in REFERENCES for name in _read(value))
+    elif isinstance(bare, list):
+        yield from (name for value in bare for name in _read(value))
+    else:
+        yield from ROOT.findall(str(bare).partition("(")[2])
+
+
+def _leaves(text: YamlData) -> Iterator[YamlData]:
+    """Yield what is written below a key, one by one."""
+    bare = _bare(text)
+    inside = bare.values() if isinstance(bare, Mapping) else bare if isinstance(bare, list) else None
+    yield from [bare] if inside is None else (leaf for each in inside for leaf in _leaves(each))
 
 
 def _ports(edges: YamlData | None) -> frozenset[str]:
@@ -190,6 +258,25 @@ def _with_all_nodes(graphs: Sequence[Mapping[str, YamlData]], names: Sequence[st
     anywhere = {name: next(graph[name] for graph in graphs if name in graph) for name in names}
     left_out = {name: {**node, "when": "false"} for name, node in anywhere.items() if isinstance(node, Mapping)}
     return [{name: graph.get(name, left_out.get(name, MISSING)) for name in names} for graph in graphs]
+
+
+def _with_long_lists(repeats: Sequence[Mapping[str, YamlData]]) -> list[Mapping[str, YamlData]]:
+    """Return repeats whose lists of `each` values, which begin again where they end, are as long as the most passes where their
+    lengths differ.
+    """
+    every = [each if isinstance(each := repeat.get("each"), Mapping) else {} for repeat in repeats]
+    longest = max(int(str(_bare(repeat["repeat"]))) for repeat in repeats)
+    lengths: dict[str, set[int]] = {}
+    for name, values in (pair for each in every for pair in each.items()):
+        lengths.setdefault(name, set()).add(len(values) if isinstance(values, list) else 0)
+    long = [
+        {
+            name: list(islice(cycle(values), longest)) if isinstance(values, list) and len(lengths[name]) > 1 else values
+            for name, values in each.items()
+        }
+        for each in every
+    ]
+    return [{**repeat, "each": each} if each else repeat for repeat, each in zip(repeats, long, strict=True)]
 
 
 def _period(values: Sequence[YamlData]) -> int:

@@ -78,7 +78,7 @@ class Scope:
     def lacks(self, name: str) -> bool:
         """Return whether a name is that of an optional input which the block around this place is not given."""
         for graph in (place.graph for place in self.around()):
-            if name in graph.inputs or name in graph.nodes:
+            if graph.names(name):
                 return False
             if name in graph.absent:
                 return True
@@ -237,6 +237,19 @@ class GraphBuilder:
         """Whether it belongs to a whole recipe that is used as a block."""
         around = self.holder
         return around is not None and (getattr(around.part, "whole_recipe", False) or around.home.in_used_recipe)
+
+    @property
+    def first_input(self) -> str:
+        """Return what `input` means in it: the first input that it is handed; nothing where there is none."""
+        return next((item.name for item in self.inputs.values() if not item.captured), "")
+
+    def names(self, name: str) -> bool:
+        """Return whether a reference can mean a node or an input of this graph by a name; captures are found where they are."""
+        return name in self.nodes or self.is_handed(name)
+
+    def is_handed(self, name: str) -> bool:
+        """Return whether it is handed an input of this name."""
+        return name in self.inputs and not self.inputs[name].captured
 
     def fresh(self, wanted: str) -> str:
         """Return a name that no node and no input has."""

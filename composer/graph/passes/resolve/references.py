@@ -11,6 +11,7 @@ from composer.graph.passes.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge, Scope
 from composer.graph.passes.expand.evaluation import MAX_DEPTH
 from composer.graph.passes.expand.expansion import Expansion
+from composer.graph.passes.expand.node_options import GRAPH_INPUT
 from composer.graph.passes.resolve.captures import fetch
 from composer.graph.passes.resolve.left_out import has, leaves_out, outputs_of, passed_on, refuse_range, where_present
 from composer.graph.passes.resolve.pass_references import enclosing_pass, is_range, selected_passes
@@ -35,6 +36,8 @@ class References:
         """What nodes that came to nothing pass on."""
         self.following: list[NodeBuilder] = []
         """Those through which a reference is being followed."""
+        self.entered: list[GraphBuilder] = []
+        """Graphs whose input has been read."""
         self.count = 0
         """References so far."""
         self.everywhere: dict[str, Span] | None = None
@@ -48,11 +51,9 @@ class References:
 
     def _implied(self, edge: PendingEdge, home: GraphBuilder) -> tuple[Ref, ...]:
         if edge.source == "input":
-            if not home.inputs and not home.failed:
+            if not home.first_input and not home.failed:
                 self.report.error("no-input", home, edge.span, "there is nothing above this node to read", hint="write `in: …`")
-            if not home.inputs:
-                raise StopExpansion
-            return (Ref(next(iter(home.inputs))),)
+            return (self._handed(home, home.first_input),)
         if edge.source not in home.nodes:
             raise StopExpansion  # the node above has a mistake of its own, reported there
         return self.node(home, home.nodes[edge.source], (), edge.scope, edge.span)
@@ -67,7 +68,7 @@ class References:
         if expression.text == "none" or scope.lacks(first.name):
             return ()
         owner = self._owner(first, scope)
-        if first.name == "input" or (first.name in owner.inputs and first.name not in owner.nodes):
+        if first.name == "input" or (owner.is_handed(first.name) and first.name not in owner.nodes):
             refs: tuple[Ref, ...] = (self._input(owner, first, steps, scope),)
         else:
             target = owner.nodes[first.name]
@@ -89,24 +90,32 @@ class References:
         return fetch(home, owner, refs, many, "_".join(step.name for step in expression.steps), expression.span, self.report)
 
     def _input(self, owner: GraphBuilder, first: PathStep, steps: Sequence[PathStep], scope: Scope) -> Ref:
-        name = next(iter(owner.inputs)) if first.name == "input" else first.name
+        name = owner.first_input if first.name == "input" else first.name
         if steps:
             self.report.error("unknown-port", scope.graph, steps[0].span, f"the input {name} has no ports")
             raise StopExpansion
         if first.arguments is not None:
             self.report.error("not-a-repeat", scope.graph, first.span, f"{name} is an input, which has no passes")
             raise StopExpansion
+        return self._handed(owner, name)
+
+    def _handed(self, owner: GraphBuilder, name: str) -> Ref:
+        """Return an input of a graph, which is then read."""
+        if not name:
+            raise StopExpansion
+        if self.wiring and name == GRAPH_INPUT:
+            self.entered.append(owner)
         return Ref(name)
 
     def _owner(self, step: PathStep, scope: Scope) -> GraphBuilder:
         """Return the nearest graph around the place where the reference is written that has the name."""
         graphs = [place.graph for place in scope.around()]
         for graph in graphs:
-            if (step.name == "input" and graph.inputs) or step.name in graph.inputs or step.name in graph.nodes:
+            if (step.name == "input" and graph.first_input) or graph.names(step.name):
                 return graph
             if step.name in graph.failed:
                 raise StopExpansion
-        known = [name for graph in graphs for name in [*graph.nodes, *graph.inputs] if "." not in name]
+        known = [name for graph in graphs for name in [*graph.nodes, *filter(graph.is_handed, graph.inputs)] if "." not in name]
         elsewhere = None if suggest(step.name, known) else self._elsewhere(step.name)
         if elsewhere is None:
             others = [name for name in known if name != scope.inside]

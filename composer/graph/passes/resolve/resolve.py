@@ -13,6 +13,7 @@ from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge, Scope
 from composer.graph.passes.expand.expansion import Expansion
+from composer.graph.passes.expand.node_options import GRAPH_INPUT
 from composer.graph.passes.resolve.references import References
 from composer.graph.passes.resolve.ties import tie
 from composer.language.expressions.ast import Expression
@@ -50,6 +51,8 @@ class Wiring:
         self.references = References(expansion)
         self.names = References(expansion, wiring=False)
         """Those of what is left out, of which nothing is wired."""
+        self.unread: dict[GraphBuilder, PendingEdge] = {}
+        """The implied inputs of graphs that nothing in them has read so far."""
 
     def connect(self, root: GraphBuilder, positions: Sequence[tuple[str, Span, Expression]]) -> list[tuple[str, Ref]]:
         """Resolve every edge, output and tie; return the nodes that give axes their positions."""
@@ -66,6 +69,7 @@ class Wiring:
             ref = self.report.attempt(root, partial(self._value, reference, self.expansion.scope, root, span))
             if ref is not None:
                 found.append((axis, ref))
+        self._inputs()
         self._dead()
         self._nothing_left(root)
         return found
@@ -86,14 +90,28 @@ class Wiring:
 
     def _node(self, node: NodeBuilder) -> None:
         for edge in node.edges.values():
-            wire = self.report.attempt(node.home, partial(self._wire, edge, node))
-            if wire is None:
-                node.broken = True
-            elif wire.refs:
-                node.wires[edge.port] = wire
+            if node.graph is not None and edge.source and edge.port == GRAPH_INPUT:
+                self.unread[node.graph] = edge
+            else:
+                node.wires |= self._wired(edge, node)
         for pending in node.ties_pending:
             if (found := self.report.attempt(node.home, partial(tie, pending, node, self.expansion.values))) is not None:
                 node.ties.append(found)
+
+    def _inputs(self) -> None:
+        """Wire the implied inputs that are read inside; of a graph that reads nothing of what stands above, none is left."""
+        while self.references.entered:
+            graph = self.references.entered.pop()
+            if (edge := self.unread.pop(graph, None)) is not None and (node := graph.holder) is not None:
+                node.wires = self._wired(edge, node) | node.wires
+        for graph in self.unread:
+            del graph.inputs[GRAPH_INPUT]
+
+    def _wired(self, edge: PendingEdge, node: NodeBuilder) -> dict[str, Wire]:
+        """Return the wire of a port by its name; none where nothing is read, or where there is a mistake."""
+        wire = self.report.attempt(node.home, partial(self._wire, edge, node))
+        node.broken = node.broken or wire is None
+        return {edge.port: wire} if wire is not None and wire.refs else {}
 
     def _wire(self, edge: PendingEdge, node: NodeBuilder) -> Wire:
         """Return what a port reads; an optional port may read nothing."""
@@ -153,9 +171,16 @@ class Wiring:
         for nodes in by_place.values():
             if not any(node.read or node.elided or node.absent for node in nodes):
                 hint = "wire it to another node, list it under `outputs`, or remove it"
+                if past := self._past(nodes):
+                    hint = f"`{past}` below it reads nothing of it: read `input` there, or remove `{nodes[0].name}`"
                 if self.names.read.intersection(nodes):
                     hint = "what reads it is left out here: give it the same `when`"
                 self.report.error("dead-node", nodes[0].home, nodes[0].name_span, f"nothing reads `{nodes[0].name}`", hint=hint)
+
+    def _past(self, nodes: Sequence[NodeBuilder]) -> str:
+        """Return the graph that stands below a node and does not read its input; nothing where there is none."""
+        above = ((graph.holder, edge.source) for graph, edge in self.unread.items())
+        return next((group.name for group, name in above if group is not None and group.home.nodes.get(name) in nodes), "")
 
     def _nothing_left(self, root: GraphBuilder) -> None:
         """Report a model of which no node is left."""

@@ -1,0 +1,75 @@
+"""What graphs inside of others are handed in their text, what they read from where it is, and the names of both."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from composer.graph.ir import Wire
+from composer.graph.typed import TypedGraph
+from composer.graph.unparse.edge_text import EdgeNames, reference, references
+from composer.graph.unparse.fold_passes import words
+
+INPUT, INDEX = "input", "layer"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a graph inside of others is written."""
+
+    in_place: bool = False
+    """Whether it names what it reads from outside, instead of being handed it."""
+    by_port: bool = False
+    """Whether edges are written port by port, also where there is the first alone."""
+    indices: frozenset[str] = frozenset()
+    """The indices that the repeats around it read."""
+
+
+WAY = Way()
+
+
+def given(
+    wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: EdgeNames, *, way: Way = WAY, own: str = ""
+) -> tuple[list[Wire], dict[str, str], dict[str, str]]:
+    """Return what a graph inside is handed, what its inputs are called there, and how it names what it reads from where it is:
+    lists, and with `in_place` all that is read from outside. A first input that nothing returns is called `input`. `own` is the
+    repeat around it whose earlier passes it reads.
+    """
+    lists = {item.name for item in graph.graph.inputs if item.many}
+    read = {item.name for item in graph.graph.inputs if item.captured}
+    returned = dict(graph.graph.outputs)
+    apart = {wire.port: ", ".join(references(wire.refs, around, names)) for wire in wires if wire.port in lists}
+    for wire in wires:
+        if way.in_place and wire.port in read - lists and _named(text := reference(wire.refs[0], around, names)) not in {
+            INPUT, *graph.by_name, *(other.port for other in wires if other.port not in read)
+        }:  # fmt: skip
+            apart[wire.port] = text
+    handed = [wire for wire in wires if wire.port not in apart]
+    inside = {wire.port: wire.port for wire in handed}
+    named = {own, *(word for text in apart.values() for word in words(text))}
+    for place, wire in enumerate(handed):
+        if wire.port not in returned and place == 0:
+            inside[wire.port] = INPUT
+        elif wire.port in read and wire.port in {*returned, *named}:
+            # what is only read must not be taken for what is returned, nor hide what is read from where it is
+            inside[wire.port] = fresh(wire.port, {*returned, *named, *graph.by_name, *inside, *inside.values()})
+    handed = [replace(wire, port=inside[wire.port]) for wire in handed]
+    return handed, inside, apart
+
+
+def fresh(wanted: str, taken: Collection[str]) -> str:
+    """Return a name that is not taken."""
+    more = (f"{wanted}_{count}" for count in itertools.count(2))
+    return next(name for name in itertools.chain([wanted], more) if name not in taken)
+
+
+def _named(text: str) -> str:
+    """Return the node or the input that a reference names."""
+    return text.partition("(")[0].partition(".")[0]
+
+
+def output_name(graphs: Iterable[TypedGraph], inputs: Iterable[str]) -> str:
+    """Return a name for what graphs return: one that names nothing in them, and none of their inputs, which would be carried."""
+    inside = {name for graph in graphs for name in [*graph.by_name, *(name for name, _ in graph.graph.outputs)]}
+    return fresh("y", inside | {word for text in inputs for word in words(text)})
