@@ -17,19 +17,19 @@ from composer.diagnostics.render import in_order
 from composer.graph.passes import compile_graph
 from composer.graph.passes.compilation import Compilation
 from composer.graph.typed import TypedProgram
-from composer.language.composition.apply_overrides import with_overrides
+from composer.language.composition.apply_overrides import with_overrides, without_unused
 from composer.language.composition.extends import compose
 from composer.language.composition.named_files import Opener, RecipeFile
 from composer.language.composition.override import Override, Overrides, read_overrides
 from composer.language.recipe.writer import data_of, write
 from composer.language.source_file import file_hint, form_of, mode_of, open_source, open_within
 from composer.language.suggestions import did_you_mean, suggest
-from composer.language.yaml.nodes import Document, YamlMapping
+from composer.language.yaml.nodes import Document, YamlEntry, YamlMapping
 from composer.language.yaml.reader import read
 from composer.own_blocks import Blocks, library_with
 from composer.package_data import zoo
 from composer.weights.check_config import config_mistakes
-from composer.weights.check_rules import misfits, mistakes
+from composer.weights.check_rules import as_variant, misfits, mistakes
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -183,10 +183,11 @@ class Recipe:
     def text(self) -> str:
         """The recipe as one text, with its overrides and everything that it extends or uses, to store with a trained model.
 
-        Rules for published weights that do not fit the changed model are not part of it.
+        It is without what a change leaves idle: params that nothing reads anymore, and rules for published weights that do not
+        fit the changed model.
         """
         root = self.document.root
-        data = data_of(root) if root is not None and (self.overrides or self._composed) else None
+        data = data_of(without_unused(root)) if root is not None and (self.overrides or self._composed) else None
         if not isinstance(data, dict):
             return self.source.text
         for model_type in self._unfit:
@@ -232,11 +233,20 @@ class Recipe:
             if state.typed is None:
                 rules = mistakes(weights, state.program.params if state.program else None)
             else:
-                rules = [
-                    *misfits(weights, state.typed, changed=self._is_variant),
-                    *config_mistakes(weights, state.document, state.library, state.typed.untyped.params),
-                ]
+                rules = [found for entry in weights for found in self._mistakes_in(entry)]
         return state.typed, (*state.diagnostics, *rules)
+
+    def _mistakes_in(self, entry: YamlEntry) -> list[Diagnostic]:
+        """Return what is wrong with the rules and the `config` of one type of published model; one warning if they were written
+        for another model, which this recipe changes.
+        """
+        state, alone = self._compiled, YamlMapping((entry,), entry.key.span)
+        assert state.typed is not None
+        found = [
+            *misfits(alone, state.typed),
+            *config_mistakes(alone, state.document, state.library, state.typed.untyped.params),
+        ]
+        return found if not self._is_variant else as_variant(found)
 
     @property
     def _is_variant(self) -> bool:
@@ -257,11 +267,7 @@ class Recipe:
         state = self._compiled
         if state.typed is None or self.checkpoints is None or not self._is_variant:
             return frozenset()
-        return frozenset(
-            entry.key.text
-            for entry in self.checkpoints
-            if misfits(YamlMapping((entry,), entry.key.span), state.typed, changed=True)
-        )
+        return frozenset(entry.key.text for entry in self.checkpoints if self._mistakes_in(entry))
 
     def check(self) -> list[Diagnostic]:
         """Return all errors and warnings, in the order of the file; an empty list for a correct recipe.

@@ -10,7 +10,7 @@ import torch
 
 from composer.graph.types import TensorType
 from composer.verify.inputs import Draw, shape_of
-from composer.verify.subject import ROUNDING, Subject, Violation, difference, executed, named
+from composer.verify.subject import ROUNDING, DoesNotApply, Subject, Violation, difference, executed, named
 
 DTYPES = {"float": torch.float64, "int": torch.int64, "bool": torch.bool}
 SMALL_STEP, LARGE_STEP = 1e-4, 1.0
@@ -100,20 +100,31 @@ def rows_are_apart(subject: Subject) -> Iterator[Violation]:
     batched = {name for name, type_ in subject.program.inputs.items() if type_.sizes and str(type_.sizes[0]) == "batch"}
     first = [name for (_, name), type_ in zip(subject.module.outputs, subject.program.root.outputs.values(), strict=True)
              if isinstance(type_, TensorType) and type_.axes and str(type_.axes[0].size) == "batch"]  # fmt: skip
-    if not batched:
-        return
+    if not batched or not first:
+        raise DoesNotApply
     for attempt in range(3 if subject.selects else 1):
         given = subject.draw(_again(subject.draws[0], 20 + attempt))
         other = subject.draw(_again(subject.draws[0], 40 + attempt))
-        mixed = {name: torch.cat([value[:1], other[name][1:]]) if name in batched else value for name, value in given.items()}
-        before, after = subject.outputs(given), subject.outputs(mixed)
-        found = [(name, difference(before[name][:1], after[name][:1])) for name in first]
-        wrong = [(name, by) for name, by in found if by > ROUNDING]
+        before = subject.outputs(given)
+        wrong = []
+        for row in range(given[min(batched)].shape[0]):
+            mixed = {name: _but(value, other[name], row) if name in batched else value for name, value in given.items()}
+            after = subject.outputs(mixed)
+            found = [(name, difference(before[name][row], after[name][row])) for name in first]
+            wrong += [(name, row, by) for name, by in found if by > ROUNDING]
         if not wrong:
             return
     yield from (
-        Violation("rows", f"`{name}` of row 0 changes by {by:.2g} when another row of the batch changes") for name, by in wrong
+        Violation("rows", f"`{name}` of row {row} changes by {by:.2g} when the other rows of the batch change")
+        for name, row, by in wrong[:1]
     )
+
+
+def _but(value: torch.Tensor, other: torch.Tensor, row: int) -> torch.Tensor:
+    """Return another value in which one row is that of the first."""
+    mixed = other.clone()
+    mixed[row] = value[row]
+    return mixed
 
 
 @torch.no_grad()

@@ -41,6 +41,13 @@ class NotTried(Exception):
     """A property that cannot be tried on a model, with the reason."""
 
 
+class DoesNotApply(NotTried):
+    """A property that says nothing about a model, such as causality about one that generates nothing."""
+
+    def __init__(self) -> None:
+        super().__init__("it says nothing about this model")
+
+
 @dataclass(frozen=True, eq=False)
 class Subject:
     """A recipe without errors, and what the properties share."""

@@ -13,7 +13,7 @@ from composer.graph.dims import names
 from composer.graph.typed import TypedBlock
 from composer.language.tasks import TASKS
 from composer.verify.inputs import Draw, blocks, shape_of, text_axis
-from composer.verify.subject import ROUNDING, Subject, Violation, difference
+from composer.verify.subject import ROUNDING, DoesNotApply, Subject, Violation, difference
 
 PACKED = 1e-5
 """Relative difference of packed documents: tables of rotary angles are float32."""
@@ -43,7 +43,7 @@ def nothing_looks_ahead(subject: Subject) -> Iterator[Violation]:
     """Check that what comes later in a text changes no earlier logit."""
     growing = _growing(subject)
     if growing is None:
-        return
+        raise DoesNotApply
     positions = {ref.node for _, ref in subject.program.untyped.positions}
     for how in subject.draws:
         worst: tuple[float, str, int, int] | None = None
@@ -103,7 +103,7 @@ def sessions_equal_one_call(subject: Subject) -> Iterator[Violation]:
     """Check that a session gives the logits of one call, in steps of 1, 3 and all, padded left, right and not, or refuses."""
     growing = _growing(subject)
     if growing is None:
-        return
+        raise DoesNotApply
     how = subject.draws[0]
     for padding in ("none", "left", "right"):
         found: list[Violation] = []
@@ -177,7 +177,7 @@ def documents_are_apart(subject: Subject) -> Iterator[Violation]:
     growing = _growing(subject)
     name = next((n for n, t in subject.program.inputs.items() if n == "documents" and t.dtype == "int"), "")
     if growing is None or not name or not _packs(subject):
-        return
+        raise DoesNotApply
     how = Draw(subject.draws[0].lengths, 7, optional=False)
     given = subject.draw(how)
     time = given[TASKS[subject.recipe.task or ""].text].shape[1]

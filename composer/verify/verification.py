@@ -20,7 +20,7 @@ from composer.verify.declarations import TESTS, BlockAlone, DeclarationTest
 from composer.verify.properties import PROPERTIES
 from composer.verify.recipes import VerifiableRecipe
 from composer.verify.shrink import shrunk
-from composer.verify.subject import NotTried, Subject, Violation
+from composer.verify.subject import DoesNotApply, NotTried, Subject, Violation
 
 SAID_BY = {"batch": {"rows"}, "causal": {"positions"}, "cached": {"positions", "causal"}}
 """Tests that say nothing new if others have failed."""
@@ -98,6 +98,8 @@ def _of_model(subject: Subject) -> tuple[list[str], list[Violation], dict[str, s
     for each in PROPERTIES:
         try:
             seen = list(each.try_(subject))
+        except DoesNotApply:
+            continue
         except NotTried as reason:
             not_tried[each.name] = str(reason)
             continue

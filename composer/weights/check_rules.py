@@ -41,23 +41,23 @@ def mistakes(checkpoints: YamlMapping, params: Mapping[str, Any] | None = None) 
     return reader.diagnostics
 
 
-def misfits(checkpoints: YamlMapping, typed: TypedProgram, *, changed: bool = False) -> list[Diagnostic]:
+def as_variant(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return the one warning for a changed model that rules do not fit: a variant need not be loadable."""
+    return [replace(each, severity="warning", hint=REMOVED) for each in found[:1]]
+
+
+def misfits(checkpoints: YamlMapping, typed: TypedProgram) -> list[Diagnostic]:
     """Return the errors in the rules under `checkpoints:`, and where they do not fit the model.
 
     Args:
         checkpoints: The value of `checkpoints:` in the recipe.
         typed: The model.
-        changed: Whether the rules were written for another model, which the recipe extends or overrides change. A variant
-            need not be loadable: it has one warning for each type of published model.
     """
     found: list[Diagnostic] = []
     for entry in checkpoints:
         reader = RuleReader(typed.untyped.params)
         rules = reader.rules(entry)
-        wrong = reader.diagnostics or _misfits(rules, typed)
-        if changed and not reader.diagnostics:
-            wrong = [replace(each, severity="warning", hint=REMOVED) for each in wrong[:1]]
-        found += wrong
+        found += reader.diagnostics or _misfits(rules, typed)
     return found
 
 

@@ -160,6 +160,9 @@ def test_a_variant_need_not_be_loadable() -> None:
     (wrong,) = composer.load("gpt2", {"layers.ffn.body": {"type": "gated_ffn", "hidden": 8}}).check()
     assert wrong.severity == "warning" and "`checkpoints: null`" in wrong.hint
     assert "checkpoints:" in composer.load("gpt2", {"n_layers": 2}).text
+    changed = composer.load("gpt2", {"layers.attn": None})  # `config` sets a param that is idle now
+    assert {each.severity for each in changed.check()} == {"warning"}
+    assert not [each for each in composer.load(changed.text).check() if each.severity == "error"]
 
 
 @pytest.mark.parametrize("params", [{}, {"n_layers": 2}, {"n_layers": 64}, {"tied": True}], ids=str)

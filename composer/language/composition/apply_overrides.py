@@ -9,7 +9,7 @@ from composer.diagnostics import Diagnostic
 from composer.language.composition.locator import Locator, mapping
 from composer.language.composition.merge import merge
 from composer.language.composition.override import Override, OverrideError
-from composer.language.recipe.free_names import names_read
+from composer.language.recipe.free_names import CONTEXT, names_read
 from composer.language.yaml.nodes import Document, YamlEntry, YamlMapping
 
 
@@ -28,6 +28,11 @@ def with_overrides(document: Document, overrides: Iterable[Override], library: L
     if root is not None and document.root is not None:
         root = _without_unused(root, names_read(document.root), diagnostics)
     return Document(document.source, root, tuple(diagnostics), document.ambiguous_blocks)
+
+
+def without_unused(root: YamlMapping) -> YamlMapping:
+    """Return the recipe without the params that nothing reads."""
+    return _without_unused(root, frozenset(entry.key.text for entry in mapping(root.get("params"))) - {CONTEXT}, [])
 
 
 def _without_unused(root: YamlMapping, before: frozenset[str], diagnostics: list[Diagnostic]) -> YamlMapping:

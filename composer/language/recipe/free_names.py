@@ -10,6 +10,8 @@ from composer.language.expressions.ast import Number, RefPath
 from composer.language.recipe.keys import is_text
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 
+CONTEXT = "context"
+"""A param that may stand without use: the length that the model is meant for, at which costs are given."""
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 

@@ -16,13 +16,10 @@ from composer.language.expressions.ast import Expression, RefPath, Value
 from composer.language.expressions.evaluator import as_int, as_real, evaluate_word
 from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import ExpressionValue, Param, ParamType
-from composer.language.recipe.free_names import names_read
+from composer.language.recipe.free_names import CONTEXT, names_read
 from composer.language.recipe.param_types import type_of_default, type_of_value
 from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
-
-CONTEXT = "context"
-"""A param that may stand without use: the length that the model is meant for, at which costs are given."""
 
 
 class Params:
