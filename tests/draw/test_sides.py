@@ -122,3 +122,16 @@ def test_keys_of_a_memory_stand_beside_the_query(recipe: str) -> None:
     for path, one in ends.items():
         (wire,) = (wire for wire in page.wires if wire.target == path)
         assert wire.points[-1] == pytest.approx((one.x + one.width / 2, one.y + one.height))
+
+
+@pytest.mark.parametrize("level", ["overview", "block", "full"])
+def test_second_outputs_that_only_nodes_inside_of_a_repeat_read_are_drawn(level: Level) -> None:
+    """Nothing else reads the keys and values of the first block. Their lanes still cross that block at its back."""
+    text = """
+recipe: shared_keys
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  first: {type: attention, heads: 2}
+  layers: {repeat: 2, graph: {attn: {type: attention, heads: 2, in: {k: first.k, v: first.v}}}}
+"""
+    assert "<svg" in composer.load(text).draw(level).svg()

@@ -53,7 +53,7 @@ def outgoing_at_side(flow: Flow, item: Item, sent: Collection[Origin]) -> list[O
         for name, source in outputs(flow, item)
         if not is_first(source, path)
     ]
-    read = [*(e.source for e in flow.edges), *([flow.outlet] if flow.outlet else [])]
+    read = [*(e.source for e in flow.all_edges()), *([flow.outlet] if flow.outlet else [])]
     ports = {one.port for one in read if one.path == path and one.port and not one.reference}
     further = {origin.port for origin in sent if origin.path == path and origin.port} - ports
     inner = (
