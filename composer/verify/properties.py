@@ -43,7 +43,7 @@ PROPERTIES = (
     Property("training", training_repeats, "costly", "in training, the same seed gives the same outputs"),
     Property("causal", nothing_looks_ahead, "costly", "no logit depends on a later token"),
     Property("cached", sessions_equal_one_call, "costly", "a session computes what one call computes"),
-    Property("packed", documents_are_apart, "costly", "packed documents do not see each other"),
+    Property("packed", documents_are_apart, "costly", "documents that every mask keeps apart give what each alone gives"),
     Property("state", state_is_whole, "costly", "the state_dict holds the whole model"),
     Property("export", exported_is_equal, "costly", "the exported file computes the same"),
     Property("draw", draws_at_every_level, "costly", "it is drawn at every level"),
