@@ -246,7 +246,10 @@ class Recipe:
             *misfits(alone, state.typed),
             *config_mistakes(alone, state.document, state.library, state.typed.untyped.params),
         ]
-        return found if not self._is_variant else as_variant(found)
+        if not found or not self._is_variant:
+            return found
+        before = {(each.code, str(each.span)) for each in replace(self, overrides=()).check()} if self.overrides else set()
+        return found if any((each.code, str(each.span)) in before for each in found) else as_variant(found)
 
     @property
     def _is_variant(self) -> bool:

@@ -29,7 +29,7 @@ class _Entry(ModuleType):
     shown: weakref.ref[ModuleType]
 
     def show(self, module: ModuleType) -> None:
-        """Be this module from now on."""
+        """Show this module from now on."""
         _own_dict(self)["shown"] = weakref.ref(module)
 
     @property

@@ -17,7 +17,7 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.graph.unparse.checkpoint_rules import published
 from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference
 from composer.graph.unparse.fold_passes import PassesDiffer, fold
-from composer.graph.unparse.inner_names import INDEX, INPUT, WAY, Way, fresh, given, output_name
+from composer.graph.unparse.inner_names import INDEX, INPUT, WAY, GraphForm, fresh, given, output_name
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
 from composer.language.recipe.writer import Remark, YamlData, write
@@ -96,12 +96,12 @@ def _input(item: InputDecl, typed: TypedProgram) -> YamlData:
     return {"type": written, "default": _value(typed.defaults[item.name], {})}
 
 
-def _nodes(graph: TypedGraph, names: EdgeNames, *, way: Way = WAY) -> dict[str, YamlData]:
+def _nodes(graph: TypedGraph, names: EdgeNames, *, way: GraphForm = WAY) -> dict[str, YamlData]:
     """Return the nodes of a graph in the order of the file; graphs in it are written in a way."""
     return {node.name: _node(node, graph, names, way=way) for node in in_file_order(graph) if not is_renewal(node)}
 
 
-def _node(node: TypedNode, around: TypedGraph, names: EdgeNames, *, way: Way = WAY) -> dict[str, YamlData]:
+def _node(node: TypedNode, around: TypedGraph, names: EdgeNames, *, way: GraphForm = WAY) -> dict[str, YamlData]:
     match node:
         case TypedBlock():
             text = _block(node, around, names, way)
@@ -147,7 +147,7 @@ def _path(tie: Tie) -> str:
 # -- blocks
 
 
-def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: Way = WAY) -> dict[str, YamlData]:
+def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: GraphForm = WAY) -> dict[str, YamlData]:
     """Return a block with its fields and its edges."""
     read = {wire.port: ", ".join(reference(ref, around, names) for ref in wire.refs) for wire in node.node.wires}
     text: dict[str, YamlData] = {"type": node.part.kind}
@@ -212,12 +212,12 @@ def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None
 # -- graphs inside
 
 
-def _group(node: TypedGroup, around: TypedGraph, names: EdgeNames, *, way: Way) -> dict[str, YamlData]:
+def _group(node: TypedGroup, around: TypedGraph, names: EdgeNames, *, way: GraphForm) -> dict[str, YamlData]:
     handed, inside, apart = given(node.node.wires, node.graph, around, names, way=way)
     return {**edges(handed, "" if way.by_port else INPUT, around, names), **_body(node.graph, inside | apart, way=way)}
 
 
-def _body(graph: TypedGraph, names: EdgeNames, *, way: Way = WAY, named: str = "") -> dict[str, YamlData]:
+def _body(graph: TypedGraph, names: EdgeNames, *, way: GraphForm = WAY, named: str = "") -> dict[str, YamlData]:
     """Return the nodes of a graph, and what it returns unless it is the last of them, or where it must be `named`; where no
     node is left, one that does nothing.
     """
@@ -242,7 +242,7 @@ def _body(graph: TypedGraph, names: EdgeNames, *, way: Way = WAY, named: str = "
 # -- scans
 
 
-def _scan(node: TypedScan, around: TypedGraph, names: EdgeNames, *, way: Way) -> dict[str, YamlData]:
+def _scan(node: TypedScan, around: TypedGraph, names: EdgeNames, *, way: GraphForm) -> dict[str, YamlData]:
     wires = sorted(node.node.wires, key=lambda wire: not node.carried and wire.port not in node.steps)
     handed, inside, apart = given(wires, node.graph, around, names, way=way)
     body = _body(node.graph, inside | apart, way=way)
@@ -252,7 +252,7 @@ def _scan(node: TypedScan, around: TypedGraph, names: EdgeNames, *, way: Way) ->
 # -- repeats
 
 
-def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames, *, way: Way) -> dict[str, YamlData]:
+def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames, *, way: GraphForm) -> dict[str, YamlData]:
     """Return every pass in the same words, as far as they go; what differs from pass to pass becomes a value of `each`. Groups
     that are not handed the same in all passes read it where it is.
     """
@@ -272,7 +272,7 @@ def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames, *, way: Way
 
 
 def _passes(
-    node: TypedRepeat, around: TypedGraph, names: EdgeNames, way: Way, inside_way: Way
+    node: TypedRepeat, around: TypedGraph, names: EdgeNames, way: GraphForm, inside_way: GraphForm
 ) -> tuple[str, dict[str, Wire], list[dict[str, YamlData]]]:
     """Return the name of the index, what the first pass is handed, and the text of every pass, in whose graphs other graphs are
     written in a way of their own.

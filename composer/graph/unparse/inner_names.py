@@ -15,7 +15,7 @@ INPUT, INDEX = "input", "layer"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class GraphForm:
     """How a graph inside of others is written."""
 
     in_place: bool = False
@@ -26,11 +26,11 @@ class Way:
     """The indices that the repeats around it read."""
 
 
-WAY = Way()
+WAY = GraphForm()
 
 
 def given(
-    wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: EdgeNames, *, way: Way = WAY, own: str = ""
+    wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: EdgeNames, *, way: GraphForm = WAY, own: str = ""
 ) -> tuple[list[Wire], dict[str, str], dict[str, str]]:
     """Return what a graph inside is handed, what its inputs are called there, and how it names what it reads from where it is:
     lists, and with `in_place` all that is read from outside. A first input that nothing returns is called `input`. `own` is the
