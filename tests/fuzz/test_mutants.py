@@ -17,7 +17,7 @@ SLICE = 300
 """Mutants of each campaign."""
 
 
-@pytest.mark.parametrize("campaign", [12, 13])
+@pytest.mark.parametrize("campaign", [12, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (13, 14, 15))])
 def test_mutants_are_refused_at_a_place_or_have_every_property(campaign: int) -> None:
     """Nothing raises, hangs or passes the checks and fails a property; and both outcomes are common."""
     seen = run(campaign, SLICE, jobs=1)
