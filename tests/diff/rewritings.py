@@ -117,6 +117,9 @@ def unrolled(recipe: composer.Recipe) -> str:
     repeats = {name: int(node["repeat"]) for name, node in whole["graph"].items() if isinstance(node, dict) and "repeat" in node}
     if not repeats or re.search(r"\(\d*:\d*\)|\blayer\b", write({"graph": whole["graph"]})):
         raise Unfit
+    inside = write({"graph": [node for node in whole["graph"].values() if isinstance(node, dict)]})
+    if any(re.search(rf"\b{name}: ", inside) for name in repeats):  # a node inside of another has the name too
+        raise Unfit
     graph: dict[str, Any] = {}
     for name, node in whole["graph"].items():
         if name in repeats:
