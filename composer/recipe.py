@@ -24,7 +24,7 @@ from composer.language.composition.override import Override, Overrides, read_ove
 from composer.language.recipe.writer import data_of, write
 from composer.language.source_file import file_hint, form_of, mode_of, open_source, open_within
 from composer.language.suggestions import did_you_mean, suggest
-from composer.language.yaml.nodes import Document, YamlEntry, YamlMapping
+from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
 from composer.own_blocks import Blocks, library_with
 from composer.package_data import zoo
@@ -190,7 +190,7 @@ class Recipe:
         data = data_of(without_unused(root)) if root is not None and (self.overrides or self._composed) else None
         if not isinstance(data, dict):
             return self.source.text
-        for model_type in self._unfit:
+        for model_type in self._rules[1]:
             del data["checkpoints"][model_type]
         if not data.get("checkpoints", True):
             del data["checkpoints"]
@@ -228,28 +228,34 @@ class Recipe:
     @cached_property
     def _outcome(self) -> tuple[TypedProgram | None, tuple[Diagnostic, ...]]:
         state = self._compiled
-        rules: Sequence[Diagnostic] = ()
-        if state.expansion is not None and (weights := state.expansion.recipe.checkpoints) is not None:
-            if state.typed is None:
-                rules = mistakes(weights, state.program.params if state.program else None)
-            else:
-                rules = [found for entry in weights for found in self._mistakes_in(entry)]
-        return state.typed, (*state.diagnostics, *rules)
+        return state.typed, (*state.diagnostics, *self._rules[0])
 
-    def _mistakes_in(self, entry: YamlEntry) -> list[Diagnostic]:
-        """Return what is wrong with the rules and the `config` of one type of published model; one warning if they were written
-        for another model, which this recipe changes.
+    @cached_property
+    def _rules(self) -> tuple[Sequence[Diagnostic], frozenset[str]]:
+        """What is wrong with the rules and the `config` of published models, and the types of those that a variant does not fit:
+        these have one warning each.
         """
-        state, alone = self._compiled, YamlMapping((entry,), entry.key.span)
-        assert state.typed is not None
-        found = [
-            *misfits(alone, state.typed),
-            *config_mistakes(alone, state.document, state.library, state.typed.untyped.params),
-        ]
-        if not found or not self._is_variant:
-            return found
+        state, unfit = self._compiled, set[str]()
+        if state.expansion is None or (weights := state.expansion.recipe.checkpoints) is None:
+            return (), frozenset()
+        if state.typed is None:
+            return mistakes(weights, state.program.params if state.program else None), frozenset()
+        rules: list[Diagnostic] = []
+        for entry in weights:
+            alone = YamlMapping((entry,), entry.key.span)
+            config = config_mistakes(alone, state.document, state.library, state.typed.untyped.params)
+            found = [*misfits(alone, state.typed), *config]
+            wrong = [each for each in found if each.severity == "error"]
+            if wrong and self._is_variant and not self._had_before(wrong):
+                unfit.add(entry.key.text)
+                found = as_variant(wrong)
+            rules += found
+        return rules, frozenset(unfit)
+
+    def _had_before(self, wrong: Sequence[Diagnostic]) -> bool:
+        """Return whether the recipe has any of these errors without its overrides too."""
         before = {(each.code, str(each.span)) for each in replace(self, overrides=()).check()} if self.overrides else set()
-        return found if any((each.code, str(each.span)) in before for each in found) else as_variant(found)
+        return any((each.code, str(each.span)) in before for each in wrong)
 
     @property
     def _is_variant(self) -> bool:
@@ -263,14 +269,6 @@ class Recipe:
         return any(entry.key.span.source != own for entry in rules) or any(
             len(each.path) > 1 or each.path[0].text not in params for each in self.overrides
         )
-
-    @cached_property
-    def _unfit(self) -> frozenset[str]:
-        """The model types whose rules do not fit a variant of the model that they were written for."""
-        state = self._compiled
-        if state.typed is None or self.checkpoints is None or not self._is_variant:
-            return frozenset()
-        return frozenset(entry.key.text for entry in self.checkpoints if self._mistakes_in(entry))
 
     def check(self) -> list[Diagnostic]:
         """Return all errors and warnings, in the order of the file; an empty list for a correct recipe.

@@ -214,11 +214,7 @@ def write_a_block(whole: Document, random: Random, other: Document) -> None:
     node = drawn.use(LIBRARY[random.choice(KINDS)])
     for name in sorted(drawn.read):
         whole.setdefault("inputs", {}).setdefault(name, INPUTS[name])
-    if random.random() < 0.5:
-        put(whole, random.choice(nodes(whole)), node)
-    else:
-        graph = at(whole, random.choice(graphs(whole)))
-        _insert(graph, _new_name(graph, random), node, random)
+    _place(whole, node, random)
 
 
 @mutation(5)
@@ -390,11 +386,7 @@ def splice(whole: Document, random: Random, other: Document) -> None:
             whole.setdefault("blocks", {}).setdefault(name, copied(block))
     if isinstance(value, dict) and random.random() < 0.7:
         value.pop("in", None)
-    if random.random() < 0.5:
-        put(whole, random.choice(nodes(whole)), value)
-    else:
-        graph = at(whole, random.choice(graphs(whole)))
-        _insert(graph, _new_name(graph, random), value, random)
+    _place(whole, value, random)
 
 
 @mutation(2)
@@ -513,6 +505,15 @@ def _reference(whole: Document, random: Random) -> str:
 def _new_name(holder: Any, random: Random) -> str:
     name = random.choice([f"m{random.randrange(100)}", random.choice(HARMFUL), "made"])
     return name if name not in holder else f"m{random.randrange(10**6)}"
+
+
+def _place(whole: Document, node: Any, random: Random) -> None:
+    """Put a node in place of another, or beside others."""
+    if random.random() < 0.5:
+        put(whole, random.choice(nodes(whole)), node)
+    else:
+        graph = at(whole, random.choice(graphs(whole)))
+        _insert(graph, _new_name(graph, random), node, random)
 
 
 def _insert(holder: dict[str, Any], name: str, value: Any, random: Random) -> None:
