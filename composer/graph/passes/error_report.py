@@ -13,8 +13,10 @@ from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder
 from composer.language.expressions.parser import ExpressionError
 
 T = TypeVar("T")
-NAMES = ("unknown-", "ambiguous", "too-many-nodes")
-"""How the codes of mistakes begin that a node has whether or not it is left out: of names, and of what cannot be expanded."""
+FIXED = ("unknown-", "ambiguous", "not-a-number", "not-a-boolean", "too-many-nodes")
+"""How the codes of mistakes begin that a node has whether or not it is left out: of names, of a boolean for a number, and of what
+cannot be expanded.
+"""
 
 
 class StopExpansion(Exception):
@@ -40,15 +42,15 @@ class ErrorReport:
             return None
 
     def inside(self, node: NodeBuilder, work: Callable[[], None]) -> None:
-        """Run what writes or wires the inside of a node. Of one that is left out, only the names are checked: a number in it may
-        well be wrong, which is perhaps why it is left out.
+        """Run what writes or wires the inside of a node. Of one that is left out, only names and kinds of values are checked: a
+        number in it may well be wrong, which is perhaps why it is left out.
         """
         if not node.absent:
             work()
             return
         before = len(self.diagnostics)
         self.attempt(node.home, work)
-        self.diagnostics[before:] = [each for each in self.diagnostics[before:] if each.code.startswith(NAMES)]
+        self.diagnostics[before:] = [each for each in self.diagnostics[before:] if each.code.startswith(FIXED)]
 
     def take(self, graph: GraphBuilder, error: Exception) -> None:
         """Record the mistake that ended something, if it has not been."""

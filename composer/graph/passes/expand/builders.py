@@ -188,7 +188,7 @@ class NodeBuilder:
 
     @property
     def absent(self) -> bool:
-        """Whether `when` leaves out the node, or one around it: of those, only the names are checked."""
+        """Whether `when` leaves out the node, or one around it: of those, only names and kinds of values are checked."""
         return self.dropped or (self.home.holder is not None and self.home.holder.absent)
 
 
