@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from blocks.attention.heads import nearest_divisors
-from blocks.core import ONES, ZEROS, BlockError, F, Norm, Paper, PositiveFloat, PositiveInt, Sizes, Tensor, torch
+from blocks.core import ONES, ZEROS, BlockError, Norm, Paper, PositiveFloat, PositiveInt, Sizes, Tensor, torch
 
 
 class GroupNorm(Norm, kind="groupnorm"):
@@ -43,5 +43,6 @@ class GroupNorm(Norm, kind="groupnorm"):
         return (sizes["dim"], *(axis.size for axis in sizes["..."][1:]))
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
-        y = F.group_norm(x.movedim(-1, 1), self.groups, self.weight, self.bias, self.eps)  # torch has the channels second
+        # torch has the channels second; `F.group_norm` refuses groups of one value, which are normalized to 0
+        y = torch.group_norm(x.movedim(-1, 1), self.groups, self.weight, self.bias, self.eps)
         return y.movedim(1, -1)

@@ -11,6 +11,7 @@ from typing import Any
 from composer.diagnostics import Declaration, Span
 from composer.graph.dims import Dim, Symbolic
 from composer.graph.types import Axis, DType, TensorType
+from composer.language.expressions.arithmetic import SIZE_BITS
 from composer.language.expressions.ast import Binary, Expression, Number, RefPath, Unary
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.parser import names, parse_expression
@@ -119,6 +120,8 @@ def size(expression: Expression, known: Mapping[str, Any]) -> Dim:
         value = value.numerator
     if isinstance(value, float) and value.is_integer():
         value = int(value)
+    if isinstance(value, int) and value.bit_length() > SIZE_BITS:
+        raise Mismatch(f"{text_of_size(expression)} = {value} is not below 2 ** {SIZE_BITS}")
     if isinstance(value, int | Symbolic):
         return value
     raise Mismatch(f"{text_of_size(expression)} = {value} is not an integer")

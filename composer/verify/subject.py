@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +16,7 @@ from blocks.experts.router import Router
 from composer.graph.typed import TypedProgram
 from composer.lower import lower
 from composer.lower.model import Model, Module
-from composer.verify.inputs import Draw, blocks, draw, draws
+from composer.verify.inputs import Draw, blocks, draw, draws, shape_of
 from composer.verify.recipes import VerifiableRecipe
 
 STEP = 0.3
@@ -26,6 +27,8 @@ REORDERED = 1e-9
 """Relative difference of two float64 computations in another order, such as with a cache."""
 NUDGE = 1e-14
 """Relative change of the weights from which the condition of a model is measured."""
+MAX_NUMBERS = 2**27
+"""Most numbers of an input, a GiB in float64."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,14 @@ class Subject:
         return any(isinstance(value, Router) for value in values)
 
     def draw(self, how: Draw) -> dict[str, torch.Tensor]:
-        """Return inputs."""
+        """Return inputs.
+
+        Raises:
+            NotTried: an input has more numbers than can be computed with.
+        """
+        for name, type_ in self.program.inputs.items():
+            if (count := prod(shape_of(type_, how.lengths))) > MAX_NUMBERS:
+                raise NotTried(f"`{name}` has {count:,} numbers; give it a smaller axis")
         return draw(self.program, how)
 
     def outputs(self, given: Mapping[str, torch.Tensor], model: Model[Any] | None = None) -> dict[str, torch.Tensor]:

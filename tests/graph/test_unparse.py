@@ -274,6 +274,35 @@ losses:
     outputs: {z: c}
   g: {graph: {y: {type: linear, out: 8}, p: {type: linear, out: 8}, q: {type: silu, when: false}}, outputs: {w: p, q: q}}
   h: {type: add, in: [g.y, g, g.q]}""",
+    "groups of which passes lack the last node": """
+  a:
+    repeat: 3
+    graph:
+      t: {type: linear, out: 8}
+      g: {graph: {n: {type: ffn, hidden: 6, when: layer == 0}}}
+      h: {graph: {n: {type: ffn, hidden: 6, when: layer == 0}, m: {type: rmsnorm, when: layer == 1}}}
+      i:
+        graph:
+          b: {type: relu, when: layer == 1}
+          c: {graph: {d: {type: silu, when: layer == 2}, e: {type: tanh, when: layer == 0}}}""",
+    "the input of the model in a group with an input of its own": """
+  a: {type: linear, out: 8}
+  b: {type: residual, norm: rmsnorm, body: {type: cross_attention, heads: 2, in: {memory: input}}}""",
+    "a port that only some types of block have": """
+  a:
+    repeat: 4
+    each: {what: [{type: ffn, hidden: 6}, {type: attention, heads: 2, in: {memory: input}}, identity]}
+    graph: {f: {type: residual, norm: rmsnorm, body: what}, n: rmsnorm}""",
+    "passes that read other passes of another repeat": """
+  e: {repeat: 2, graph: {f: {type: ffn, hidden: 6}, n: rmsnorm}}
+  y: {type: linear, out: 8, in: x}
+  a:
+    repeat: 3
+    graph:
+      f:
+        type: residual
+        norm: rmsnorm
+        body: {type: cross_attention, heads: 2, in: {memory: e(layer - 1 if layer < 2 else 0).f}}""",
 }
 
 

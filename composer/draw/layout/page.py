@@ -49,7 +49,9 @@ def page(flow: Flow, titles: Titles, typography: Typography, *, shapes: bool = T
         leaves = [leaf for leaf in one.leaves() if isinstance(leaf, Leaf)]
         width = min(max([usual, *(needed(leaf, typography) for leaf in leaves)]), MAX_BOX_WIDTH)
         ports = any(e.source.port and not e.source.reference for e in one.edges)  # these leave at the right
-        side = LANE_SIDE if number == len(columns) - 1 else 1 if ports else -1
+        given = {origin for before in columns[:number] for origin in sent_from(before, columns)}
+        fed = not halves and any(e.source.origin in given for e in one.edges)  # these come in at the left, where no lanes are
+        side = LANE_SIDE if number == len(columns) - 1 else 1 if ports or fed else -1
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
         laid.append(column(one, width, LayoutOptions(typography, side, shapes, out=out), sent_from(one, columns)))
     if halves:

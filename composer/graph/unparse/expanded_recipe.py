@@ -17,7 +17,8 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.graph.unparse.checkpoint_rules import published
 from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference
 from composer.graph.unparse.fold_passes import PassesDiffer, fold
-from composer.graph.unparse.inner_names import INDEX, INPUT, WAY, GraphForm, fresh, given, output_name
+from composer.graph.unparse.inner_names import INDEX, WAY, GraphForm, given, output_name
+from composer.graph.unparse.node_text import INPUT, fresh, stand_in
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
 from composer.language.recipe.writer import Remark, YamlData, write
@@ -224,17 +225,14 @@ def _body(graph: TypedGraph, names: EdgeNames, *, way: GraphForm = WAY, named: s
     nodes, unnamed = _nodes(graph, names, way=way), dict(graph.graph.outputs).get("")
     if unnamed is None:
         returned = {name: reference(ref, graph, names) for name, ref in graph.graph.outputs if name.isidentifier()}
-        return {"graph": nodes or {"same": {"type": "identity", "in": INPUT, "when": "false"}}, "outputs": returned}
+        return {"graph": nodes or stand_in(INPUT), "outputs": returned}
     value = reference(unnamed, graph, names)
     passed_on = {
         name: reference(ref, graph, names) for name, ref in graph.graph.outputs if name.isidentifier() and name not in nodes
     }
     returned = {named or output_name([graph], names.values()): value, **passed_on}
     if not nodes and not named:
-        return {
-            "graph": {"same": {"type": "identity", "in": value, "when": "false"}},
-            **({"outputs": returned} if passed_on else {}),
-        }
+        return {"graph": stand_in(value), **({"outputs": returned} if passed_on else {})}
     is_last = not named and not passed_on and value == in_file_order(graph)[-1].name
     return {"graph": nodes, **({} if is_last else {"outputs": returned})}
 
@@ -258,8 +256,10 @@ def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames, *, way: Gra
     """
     by_port, in_place = replace(way, by_port=True), replace(way, by_port=True, in_place=True)
     for itself, inside in ((way, way), (way, by_port), (way, in_place), (in_place, in_place)):
-        index, head, passes = _passes(node, around, names, itself, inside)
+        index, head, passes, differs = _passes(node, around, names, itself, inside)
         try:
+            if differs:
+                raise PassesDiffer(differs)
             each, body = fold(passes, index, list(head))
             count: YamlData = str(len(passes))
             break
@@ -273,20 +273,22 @@ def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames, *, way: Gra
 
 def _passes(
     node: TypedRepeat, around: TypedGraph, names: EdgeNames, way: GraphForm, inside_way: GraphForm
-) -> tuple[str, dict[str, Wire], list[dict[str, YamlData]]]:
-    """Return the name of the index, what the first pass is handed, and the text of every pass, in whose graphs other graphs are
-    written in a way of their own.
+) -> tuple[str, dict[str, Wire], list[dict[str, YamlData]], str]:
+    """Return the name of the index, what the first pass is handed, the text of every pass, in whose graphs other graphs are
+    written in a way of their own, and an input that is read from outside and not the same in all passes; empty if there is none.
     """
     written: Memo[Any, dict[str, YamlData]] = Memo()
     last = {graph.nodes and in_file_order(graph)[-1].name for graph in node.passes}
-    each_pass, head = [], dict[str, Wire]()
+    each_pass, head, differs = [], dict[str, Wire](), ""
     for one, graph in zip(node.node.passes, node.passes, strict=True):
         captured = {item.name for item in graph.graph.inputs if item.captured}
         own = [wire for wire in one.wires if wire.port in captured and all(ref.node == node.name for ref in wire.refs)]
         others = [wire for wire in one.wires if wire not in own]
         handed, inside, apart = given(others, graph, around, names, way=way, own=node.name if own else "")
         for wire in handed:
-            head.setdefault(wire.port, wire)  # those of the first pass: what the others are handed follows from it
+            first = head.setdefault(wire.port, wire)  # those of the first pass: what the others are handed follows from it
+            if first.refs != wire.refs and wire.port in {inside[port] for port in captured & inside.keys()}:
+                differs = wire.port
         each_pass.append((graph, own, inside, apart))
     index = fresh(INDEX, way.indices)
     if any(own for _, own, *_ in each_pass):
@@ -300,4 +302,4 @@ def _passes(
             apart[wire.port] = (earlier_range if wire.port in lists else earlier)(wire.refs, node.name, index, place)
         called = inside | apart
         passes.append(written.get((graph, tuple(called.items())), partial(_body, graph, called, way=inside_way, named=named)))
-    return index, head, passes
+    return index, head, passes, differs

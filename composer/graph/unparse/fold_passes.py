@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import cycle, islice, pairwise
 from typing import TypeAlias
 
+from composer.graph.unparse.node_text import (
+    INPUT,
+    MISSING,
+    REFERENCES,
+    bare,
+    fresh,
+    ports,
+    read_outside,
+    stands_for,
+    value_names,
+    words,
+)
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.recipe.writer import Remark, YamlData, YamlValue
 
-MISSING = ""
-"""Where a pass has nothing under a key that others have; no text of a recipe is empty."""
 ABSENT = {"when": "true", "trainable": "true", "tie": "none", "share": "false"}
 """What a key means where it is not written."""
-REFERENCES = frozenset({"in", "outputs", "tie"})
-"""Keys that hold references, which are chosen by a condition."""
-
-ROOT = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
-"""A name that is not below another."""
-
 MAX_CHOICE_CHARACTERS = 190
 """Characters of a value that chooses among several."""
 MAX_NAME_CHARACTERS = 60
@@ -41,7 +44,7 @@ def fold(
     Raises:
         PassesDiffer: where no values of `each` can tell the passes apart.
     """
-    taken = {index, *(name for one in passes for name in _value_names(one))}
+    taken = {index, *(name for one in passes for name in value_names(one))}
     folder = _Folder(frozenset(taken), frozenset(inputs))
     body = folder.together(list(passes), ())
     assert isinstance(body, dict)
@@ -63,27 +66,29 @@ class _Folder:
         first = texts[0]
         if all(text is first or text == first for text in texts[1:]):
             return first
-        bare = [_bare(text) for text in texts]
+        plain = [bare(text) for text in texts]
         if REFERENCES & {*path[-2:]} or (path[-1:] == ("next",) and "graph" not in path[-2:-1]):
-            return self._chosen(bare, path, bound)
-        if all(map(_is_expression, bare)) and (choice := self._choice(bare, path)):
+            return self._chosen(plain, path, bound)
+        if all(map(_is_expression, plain)) and (choice := self._choice(plain, path)):
             return choice  # such as a mask, whose names are those of the place where it stands
-        lists = [text for text in bare if isinstance(text, list)]
-        if path[-2:-1] == ("each",) and len(lists) == len(bare) and len({*map(len, lists)}) == 1:
+        lists = [text for text in plain if isinstance(text, list)]
+        if path[-2:-1] == ("each",) and len(lists) == len(plain) and len({*map(len, lists)}) == 1:
             # the values of a repeat inside, one by one
             return [
                 self.together(list(items), (*path, str(place)), bound) for place, items in enumerate(zip(*lists, strict=True))
             ]
-        if not all(isinstance(text, dict) for text in bare):
-            return self._varied(bare, path, bound)
-        maps: list[Mapping[str, YamlData]] = [text for text in bare if isinstance(text, dict)]
+        if not all(isinstance(text, dict) for text in plain):
+            return self._varied(plain, path, bound)
+        maps: list[Mapping[str, YamlData]] = [text for text in plain if isinstance(text, dict)]
+        if all("graph" in text for text in maps) and path[-1:] != ("graph",):
+            maps = _with_outputs(maps)
         is_graph = bool(path) and path[-1] == "graph"
         keys = _node_order(maps, path) if is_graph else list(dict.fromkeys(key for text in maps for key in text))
         if not is_graph and (
             _kinds(maps) > 1 or any(key not in text and key not in {*ABSENT, "in"} for text in maps for key in keys)
         ):
-            return self._varied(bare, path, bound)
-        if "graph" in keys and len({_ports(text.get("in")) for text in maps}) > 1:
+            return self._varied(plain, path, bound)
+        if "graph" in keys and len({ports(text.get("in")) for text in maps}) > 1:
             raise PassesDiffer(".".join((*path, "in")))  # unlike a block, a graph has no port that may be empty
         if is_graph:
             maps = [*_with_all_nodes(maps, keys)]
@@ -105,12 +110,12 @@ class _Folder:
         if (
             REFERENCES & {*path}
             or (is_list and "each" in path)
-            or any(words(text) & bound or {*_read(text)} & self.inside for text in texts)
+            or any(words(text) & bound or {*read_outside(text)} & self.inside for text in texts)
         ):
             raise PassesDiffer(".".join(path))
         maps = [text for text in texts if isinstance(text, dict)]
         if len(maps) == len(texts) and not all(isinstance(text.get("in", Remark("", "")), Remark) for text in maps):
-            wired = self._chosen([_bare(text.get("in", MISSING)) for text in maps], (*path, "in"), bound)
+            wired = self._chosen([bare(text.get("in", MISSING)) for text in maps], (*path, "in"), bound)
             return {"type": self._name([{key: text[key] for key in text if key != "in"} for text in maps], path), "in": wired}
         return self._name(["none" if text == MISSING else _as_value(text, path) for text in texts], path)
 
@@ -128,7 +133,7 @@ class _Folder:
             lists = [text if isinstance(text, list) else [text] for text in texts]
             length = max(map(len, lists))
             padded = [[*refs, *["none"] * (length - len(refs))] for refs in lists]
-            each = [[_bare(refs[place]) for refs in padded] for place in range(length)]
+            each = [[bare(refs[place]) for refs in padded] for place in range(length)]
             return [self._chosen(texts, (*path, str(place)), bound) for place, texts in enumerate(each)]
         choice = self._choice(texts, path)
         if choice is None:
@@ -171,62 +176,6 @@ def _each_name(path: TextPath) -> str:
     return name + "_value" * (name in FUNCTIONS)
 
 
-def words(text: YamlValue) -> frozenset[str]:
-    """Return every name that a text may read."""
-    return frozenset(re.findall(r"[A-Za-z_]\w*", str(text)))
-
-
-def _value_names(text: YamlData, *, is_graph: bool = False) -> Iterator[str]:
-    """Yield every name that is, or may be, read as a value in a text: all but those of nodes, and those that references read."""
-    bare = _bare(text)
-    if isinstance(bare, Mapping):
-        for key, value in bare.items():
-            if key == "each" and not is_graph and isinstance(value, Mapping):
-                yield from value
-            if is_graph or key not in REFERENCES:
-                yield from _value_names(value, is_graph=key == "graph" and not is_graph)
-    elif isinstance(bare, list):
-        for item in bare:
-            yield from _value_names(item)
-    else:
-        yield from words(bare)
-
-
-def _read(text: YamlData) -> Iterator[str]:
-    """Yield every name that masks, and graphs inside, may read outside of a text; what the text itself is wired to is apart."""
-    bare = _bare(text)
-    if isinstance(bare, Mapping) and isinstance(graph := bare.get("graph"), Mapping):
-        own = {"input", *graph, *_ports(bare.get("in"))}
-        nodes = [node for node in map(_bare, graph.values()) if isinstance(node, Mapping)]
-        wired = [bare.get("outputs", MISSING), *(node.get(key, MISSING) for node in nodes for key in REFERENCES)]
-        roots = {name for each in wired for leaf in _leaves(each) for name in ROOT.findall(str(leaf))}
-        others = {key: value for key, value in bare.items() if key not in (*REFERENCES, "graph")}
-        yield from (roots | {name for each in (*nodes, others) for name in _read(each)}) - own
-    elif isinstance(bare, Mapping):
-        yield from (name for key, value in bare.items() if key not in REFERENCES for name in _read(value))
-    elif isinstance(bare, list):
-        yield from (name for value in bare for name in _read(value))
-    else:
-        yield from ROOT.findall(str(bare).partition("(")[2])
-
-
-def _leaves(text: YamlData) -> Iterator[YamlData]:
-    """Yield what is written below a key, one by one."""
-    bare = _bare(text)
-    inside = bare.values() if isinstance(bare, Mapping) else bare if isinstance(bare, list) else None
-    yield from [bare] if inside is None else (leaf for each in inside for leaf in _leaves(each))
-
-
-def _ports(edges: YamlData | None) -> frozenset[str]:
-    """Return the ports that something is wired to; none for the first alone."""
-    written = None if edges is None else _bare(edges)
-    return frozenset(written) if isinstance(written, Mapping) else frozenset()
-
-
-def _bare(text: YamlData) -> YamlValue:
-    return text.data if isinstance(text, Remark) else text
-
-
 def _as_value(text: YamlValue, path: TextPath) -> YamlValue:
     """Return a node as a value of `each`: it reads the node above, since a name cannot say what it reads."""
     if not isinstance(text, dict) or "in" not in text:
@@ -260,12 +209,33 @@ def _with_all_nodes(graphs: Sequence[Mapping[str, YamlData]], names: Sequence[st
     return [{name: graph.get(name, left_out.get(name, MISSING)) for name in names} for graph in graphs]
 
 
+def _with_outputs(holders: Sequence[Mapping[str, YamlData]]) -> list[Mapping[str, YamlData]]:
+    """Return nodes with graphs inside so that each says what it returns, where not all end in the same node; a node that stands
+    for none is not among those of others.
+    """
+    graphs = [graph if isinstance(graph := bare(holder["graph"]), Mapping) else {} for holder in holders]
+    last = [[INPUT, *graph][-1] for graph in graphs]
+    if len({*last}) == 1:
+        return list(holders)
+    named = [next(iter(outputs)) for holder in holders if isinstance(outputs := holder.get("outputs"), Mapping)]
+    taken = {INPUT, *(name for graph in graphs for name in graph), *(name for one in holders for name in ports(one.get("in")))}
+    own = named[0] if named else fresh("y", taken)
+    with_nodes = any(graph and stands_for(graph) is None for graph in graphs)
+    said: list[Mapping[str, YamlData]] = []
+    for holder, graph, name in zip(holders, graphs, last, strict=True):
+        value = stands_for(graph)
+        nodes = {} if value is not None and with_nodes else graph
+        outputs = holder.get("outputs", {own: name if value is None else value})
+        said.append({**holder, "graph": nodes, "outputs": outputs})
+    return said
+
+
 def _with_long_lists(repeats: Sequence[Mapping[str, YamlData]]) -> list[Mapping[str, YamlData]]:
     """Return repeats whose lists of `each` values, which begin again where they end, are as long as the most passes where their
     lengths differ.
     """
     every = [each if isinstance(each := repeat.get("each"), Mapping) else {} for repeat in repeats]
-    longest = max(int(str(_bare(repeat["repeat"]))) for repeat in repeats)
+    longest = max(int(str(bare(repeat["repeat"]))) for repeat in repeats)
     lengths: dict[str, set[int]] = {}
     for name, values in (pair for each in every for pair in each.items()):
         lengths.setdefault(name, set()).add(len(values) if isinstance(values, list) else 0)

@@ -16,6 +16,8 @@ from composer.language.wording import format_value
 
 MAX_BITS = 64
 """Integers, numerators and denominators are below 2 ** 64."""
+SIZE_BITS = 63
+"""Integers that fields, axes and counts of passes have are below 2 ** 63, as in torch; values on the way are larger."""
 SIZE_HINT = f"integers, numerators and denominators must be below 2 ** {MAX_BITS}"
 
 OPERATORS: dict[str, Callable[[RealNumber, RealNumber], RealNumber]] = {

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TypeGuard
 
 from composer.diagnostics import Span
-from composer.language.expressions.arithmetic import bounded, compute, refuse_large
+from composer.language.expressions.arithmetic import SIZE_BITS, bounded, compute, refuse_large
 from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary, Value
 from composer.language.expressions.errors import ExpressionError, refuse
 from composer.language.expressions.functions import ARGUMENTS, DOMAINS, FUNCTIONS, USAGE, RealNumber
@@ -82,7 +82,10 @@ def as_int(value: Value, span: Span) -> int:
         refuse("not-whole", message, span, hint="`//` divides and rounds down")
     if isinstance(number, float) and not number.is_integer():
         refuse("not-whole", f"{number!r} is not an integer", span)
-    return int(bounded(int(number), span))
+    whole = int(bounded(int(number), span))
+    if whole.bit_length() > SIZE_BITS:
+        refuse("number-too-large", f"integers are below 2 ** {SIZE_BITS}, not {whole}", span)
+    return whole
 
 
 def as_float(value: Value, span: Span) -> float:

@@ -9,6 +9,7 @@ from blocks.core import ports
 from composer.graph.passes.error_report import text_of
 from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, PendingTie, Scope, Site
 from composer.graph.passes.expand.evaluation import Evaluator
+from composer.language.expressions.ast import If, RefPath
 from composer.language.recipe.ast import EdgeDecl, NodeOptions
 from composer.language.unknown_names import unknown
 
@@ -68,9 +69,9 @@ def _edges_of_block(node: NodeBuilder, written: Written, site: Site, values: Eva
             _already_fed(edge, site, values)
         elif not port:
             values.report.error("no-input", site.home, edge.key, f"{node.part.kind} takes no input", hint="remove this edge")
-        elif port not in known:  # at a name, whose block is known only here
+        elif port not in known and not _empty(edge, place, values):  # at a name, whose block is known only here
             values.report.diagnostics.append(unknown("unknown-port", edge.key, "port", port, known, of=node.part.kind))
-        else:
+        elif port in known:
             _edge(node, port, edge, place, values, several=known[port] == "*")
     for port, mark in known.items():
         if port in node.edges or mark == "?":
@@ -88,6 +89,15 @@ def _edges_of_block(node: NodeBuilder, written: Written, site: Site, values: Eva
 def _edges(written: Written) -> Iterator[tuple[EdgeDecl, Scope, bool]]:
     for options, scope, fed in written:
         yield from ((edge, scope, fed) for edge in options.edges)
+
+
+def _empty(edge: EdgeDecl, scope: Scope, values: Evaluator) -> bool:
+    """Return whether a condition decides that nothing is wired, so that the port need not exist: another block may have it."""
+    written = edge.references or ()
+    if not written or not all(isinstance(each, If) for each in written):
+        return False
+    chosen = [values.branch(each, scope) for each in written]
+    return all(isinstance(each, RefPath) and each.text == "none" for each in chosen)
 
 
 def _edge(node: NodeBuilder, port: str, edge: EdgeDecl, scope: Scope, values: Evaluator, *, several: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from blocks.core import Part, fields
 from composer.diagnostics import Label
 from composer.graph.ir import BlockNode, GroupNode
+from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.text_dependence import GeneratedText
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import OTHER_DTYPE, Mismatch, TypePattern, agree, match, pattern
@@ -27,6 +28,10 @@ def axis_lengths(node: BlockNode, given: InputTypes, here: Surroundings, text: G
     part, known, fixed = node.part, dict[str, Any](), fields(node.part)
     for port, types in given.items():
         declared = declared_type(node.part, port)
+        if types == ():
+            hint = "add what is always there, such as `input`, or leave the node out of such a pass with `when`"
+            here.at_port(node, port, "empty-range", f"port {port} of {part.kind} gets no value: nothing is in this range", hint)
+            raise StopExpansion
         for index, one in enumerate(each_of(types) if declared else ()):
             assert isinstance(one, TensorType)
             if not part.broadcasts and port + "*" not in part.inputs:

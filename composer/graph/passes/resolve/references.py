@@ -80,6 +80,8 @@ class References:
                 self.report.error("inside-itself", scope.graph, first.span, f"`{first.name}` contains this node", hint=hint)
                 raise StopExpansion
             refs = self.node(owner, target, steps, scope, expression.span, first=first, before=earlier)
+            if target.elided:
+                self._outside(refs, owner, target, scope, home, expression.span)
         self.count += len(refs)
         if self.count > MAX_EDGES:
             self.report.error("too-many-nodes", scope.graph, expression.span, f"the model has more than {MAX_EDGES:,} edges")
@@ -193,6 +195,18 @@ class References:
             finally:
                 self.following.pop()
         return self.passed_on[node]
+
+    def _outside(
+        self, refs: Sequence[Ref], owner: GraphBuilder, target: NodeBuilder, scope: Scope, home: GraphBuilder, span: Span
+    ) -> None:
+        """Report what a node that came to nothing passes on to a graph inside of it, unless it is of an earlier pass."""
+        for ref in refs:
+            around = owner.nodes.get(ref.node)
+            inside = enclosing_pass(home, around) if around is not None and around.passes is not None else None
+            if inside is not None and (ref.index is None or ref.index >= inside):
+                message = f"`{target.name}` is left out here, and `{ref.node}`, which it reads, contains this node"
+                self.report.error("cycle", scope.graph, span, message, hint=f"read `input`, or an earlier pass of `{ref.node}`")
+                raise StopExpansion
 
     def _in_circle(self, node: NodeBuilder, scope: Scope, span: Span) -> NoReturn:
         """Report a node that comes to itself."""

@@ -184,8 +184,9 @@ class Wiring:
 
     def _nothing_left(self, root: GraphBuilder) -> None:
         """Report a model of which no node is left."""
-        if self.expansion.sound and root.nodes and all(node.elided for node in root.nodes.values()):
-            first = next(iter(root.nodes.values()))
+        written = [node for name, node in root.nodes.items() if name not in self.expansion.losses.values()]
+        if self.expansion.sound and written and all(node.elided for node in written):
+            first = written[0]
             hint = "a model needs a node that is always there"
             self.report.error("empty-graph", root, first.name_span, "nothing is left of this graph", hint=hint)
 
