@@ -130,3 +130,21 @@ def test_a_long_way_through_what_is_left_out_is_refused(count: int, found: set[s
         + "\noutputs: {y: first, z: end}\n"
     )
     assert {each.code for each in composer.load(text).check() if each.severity == "error"} == found
+
+
+def test_a_scan_takes_its_length_from_what_is_there() -> None:
+    """An optional input, written first, of which a step gets nothing where it is absent."""
+    recipe = composer.load("""
+recipe: counted
+inputs: {seen: "bool[batch, time]?", x: "float[batch, time, 8]", start: "float[batch, 8]"}
+graph:
+  steps:
+    scan: time
+    in: {h: start, flag: seen, step: x}
+    graph: {sum: {type: add, in: [h, step]}}
+    outputs: {h: sum}
+""")
+    x, start = torch.randn(2, 5, 8), torch.randn(2, 8)
+    model = recipe.compile()
+    torch.testing.assert_close(model(x=x, start=start).steps, x.cumsum(1) + start[:, None])
+    torch.testing.assert_close(model(torch.ones(2, 5, dtype=torch.bool), x, start).steps, x.cumsum(1) + start[:, None])

@@ -20,10 +20,10 @@ class ScanMismatch(Exception):
 
 
 def scanned_axis(node: ScanNode, given: InputTypes) -> tuple[Axis, dict[str, int]]:
-    """Return the axis, and every input that has it with its place there.
+    """Return the axis, and every input that has it with its place there; the first of these is always there.
 
     Raises:
-        ScanMismatch: where no input has the axis, or one has it twice.
+        ScanMismatch: where no input has the axis, one has it twice, or all that have it may be absent.
     """
     single = {name: type_ for name, type_ in given.items() if isinstance(type_, TensorType)}
     axes = [axis for type_ in single.values() for axis in type_.axes]
@@ -49,7 +49,12 @@ def scanned_axis(node: ScanNode, given: InputTypes) -> tuple[Axis, dict[str, int
         message = f"a range of passes cannot be scanned, but this one has the axis `{node.axis}`"
         hint = "merge it before the scan: {type: add, in: …} or {type: concat, in: …}"
         raise ScanMismatch(Diagnostic("scan-axis", message, _wire(node, several[0]), hint=hint))
-    return axis, {name: found[0] for name, found in places.items() if found}
+    steps = {name: places[name][0] for name in sorted(places, key=lambda each: single[each].optional) if places[name]}
+    if all(single[name].optional for name in steps):
+        message = f"`{node.name}` has as many steps as its input is long, but an optional input may be absent"
+        hint = "make the input required, or give it a default"
+        raise ScanMismatch(Diagnostic("optional-edge", message, _wire(node, next(iter(steps))), hint=hint))
+    return axis, steps
 
 
 def _is(one: Axis, axis: Axis) -> bool:
