@@ -89,6 +89,22 @@ def test_rows_of_experts_are_in_no_order() -> None:
     assert substitute(rows, {}) == 24
 
 
+def test_what_nothing_reads_of_a_slot_is_not_depended_on() -> None:
+    """The load of a mixture of experts inside of another is a mean over the whole text."""
+    recipe = composer.load("""
+recipe: mixed
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 8, dim: 8}
+  moe: {type: moe, experts: 2, expert: ffn, shared: {type: moe, experts: 2, expert: ffn}}
+  head: {type: linear, out: 8}
+outputs: {logits: head}
+""")
+    assert recipe.check() == []
+    assert of(recipe.program.root, "moe").depends is Depends.PAST
+
+
 def test_sizes_of_a_text_are_counted_and_written_as_what_they_are() -> None:
     """Whatever rows are meant."""
     time = symbol("time")

@@ -66,7 +66,8 @@ class BlockTyper:
         learned = WeightTyper(node, part, sizes, here, self.text, self.typed)
         held = learned.contents(given)
         if self.text is not None:
-            inside = [type_ for slot in held.slots.values() if slot is not None for type_ in slot.outputs.values()]
+            # what nothing reads outside of a slot, such as the load of a mixture inside of a mixture, is not computed
+            inside = [next(iter(slot.outputs.values())) for slot in held.slots.values() if slot is not None and slot.outputs]
             places = self._positions_of(part, given, sizes, here)
             outputs = output_types(part, given, outputs, sizes, [*inside, *places], self.text)
         return TypedBlock(
