@@ -13,6 +13,7 @@ from typing import assert_never
 
 from blocks.core import Part
 from blocks.losses.loss import Loss
+from composer.diagnostics import Span
 from composer.graph.anatomy import regions
 from composer.graph.dims import Dim, Quotient, Symbolic, leaves
 from composer.graph.ir import Ref
@@ -33,6 +34,8 @@ class Mixing:
     path: str
     does: str
     """What it is and does: `is a mean, which mixes the rows of a batch`."""
+    span: Span
+    """Where it is in the recipe."""
 
 
 def mixing(program: TypedProgram, *, training: bool) -> Iterator[Mixing]:
@@ -49,7 +52,7 @@ def mixing(program: TypedProgram, *, training: bool) -> Iterator[Mixing]:
     for visit in walk(program.root, every_pass, once=True):
         does = _does(visit.node, rows, training=training)
         if does is not None:
-            yield Mixing(visit.path, does)
+            yield Mixing(visit.path, does, visit.node.node.name_span)
     yield from _Whole(rows).readers(program.root)
 
 
@@ -60,7 +63,8 @@ def _rows(program: TypedProgram) -> frozenset[object] | Mixing:
     for name in names:
         sizes = program.inputs[name].sizes
         if sizes and isinstance(sizes[0], int):
-            return Mixing(name, f"has {sizes[0]} rows, so what is computed across them is not known by its type")
+            does = f"has {sizes[0]} rows, so what is computed across them is not known by its type"
+            return Mixing(name, does, next(each.type.span for each in program.untyped.inputs if each.name == name))
         if sizes:
             return frozenset(leaves(sizes[0]))
     return frozenset()
@@ -168,7 +172,7 @@ class _Whole:
         of_batch = [ref for ref in read if _whole_name(graph, ref) in whole]
         if of_batch and not is_renewal(block):
             does = f"is {with_article(block.part.kind)} and reads `{of_batch[0]}`, which is one value for the whole batch"
-            self.found.append(Mixing(path, does))
+            self.found.append(Mixing(path, does, block.node.name_span))
         if not any(_touches(size, self.rows) for types in read_by(block.part, block.inputs).values() for size in _sizes(types)):
             return []
         return [port for port, type_ in block.outputs.items() if not any(_touches(size, self.rows) for size in _sizes(type_))]

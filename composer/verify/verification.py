@@ -13,6 +13,7 @@ from typing import Any
 
 from blocks.core import Part, standard
 from composer.diagnostics import Declaration, Diagnostic, Label, Source, Span, as_json, report
+from composer.graph.row_mixing import mixing
 from composer.graph.typed import TypedBlock
 from composer.graph.visit import walk
 from composer.verify.alone import NODE, alone, in_language_model
@@ -29,6 +30,7 @@ ENDS = ("types", "repeatable")
 
 
 WIRED = "no block alone does this: it is the way in which they are wired, or a mistake of Composer"
+MIXED = "use another axis; as it is, what the model says of a row is chance, and gradients cannot be accumulated"
 MASKED = "a query sees later keys: begin the mask with `causal and`"
 
 
@@ -87,7 +89,7 @@ def verify(recipe: VerifiableRecipe) -> Verification:
         rest = [block for block in _distinct(small) if block not in own_blocks]
         found = [each for block in rest for each in _of_block(block, small, recipe)]
     if broken and not found:
-        found = [Diagnostic(each.property, each.message, _top(recipe), hint=WIRED) for each in broken]
+        found = [_of_recipe(each, recipe) for each in broken]
     names = tuple(dict.fromkeys(block.part.kind for block in own_blocks))
     return Verification(program.name, tuple(found), tuple(held), not_tried, names)
 
@@ -109,6 +111,10 @@ def _of_model(subject: Subject) -> tuple[list[str], list[Violation], dict[str, s
         broken += seen
         if not seen:
             held.append(each.name)
+    for name in subject.running:
+        not_tried["calls in a row"] = (
+            f"every call renews `{name}`, so each is tried from the value that it has after a first call"
+        )
     return held, broken, not_tried
 
 
@@ -217,6 +223,14 @@ def _shown(file: str) -> str:
     """Return a path as a user writes it: relative to the working folder, if it is below."""
     path = Path(file)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+
+
+def _of_recipe(broken: Violation, recipe: VerifiableRecipe) -> Diagnostic:
+    """Return a diagnostic of a property for which no block is to blame."""
+    mixed = next(mixing(recipe.program, training=False), None) if broken.property == "rows" else None
+    if mixed is not None and not isinstance(mixed.span.source, Declaration):
+        return Diagnostic(broken.property, broken.message, mixed.span, hint=MIXED)
+    return Diagnostic(broken.property, broken.message, _top(recipe), hint=WIRED)
 
 
 def _node_span(block: TypedBlock, recipe: VerifiableRecipe) -> Span | None:
