@@ -122,7 +122,7 @@ def rows_are_apart(subject: Subject) -> Iterator[Violation]:
 
 
 def rows_are_apart_in_a_model(subject: Subject) -> Iterator[Violation]:
-    """Check that rows do not see each other, in training too unless the types say that they do there; what mixes them is named."""
+    """Check that rows do not see each other, in training too unless the types say so; what mixes them is named."""
     for training in (False, True):
         mixed = next(mixing(subject.program, training=training), None)
         if training and mixed is not None:
@@ -142,8 +142,9 @@ def _but(value: torch.Tensor, other: torch.Tensor, row: int) -> torch.Tensor:
 
 @torch.no_grad()
 def calls_repeat(subject: Subject) -> Iterator[Violation]:
-    """Check that a call leaves nothing behind but what every call renews by its declaration: the same inputs give the same outputs,
-    whatever was computed in between, and the same values in the next call.
+    """Check that a call leaves nothing behind but what every call renews by its declaration.
+
+    The same inputs give the same outputs, whatever was computed in between, and the same values for the next call.
     """
     model = copy.deepcopy(subject.model)
     before = {name: value.clone() for name, value in model.state_dict().items()}
