@@ -11,7 +11,9 @@ from torch import nn
 
 from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError, Source
+from composer.graph.types import TensorType
 from composer.language.tasks import TASKS
+from composer.lower.model import Model
 from composer.train.data.objectives import learnable, objective_of
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.device import device_of
@@ -108,16 +110,26 @@ def compiled(recipe: str) -> nn.Module:
     return load(recipe).compile(device="cuda" if torch.cuda.is_available() else "cpu")
 
 
-@torch.no_grad()
 def check_vocabulary(model: nn.Module, tokenizer: Tokenizer) -> None:
     """Raise `TrainingError` if the tokenizer has more tokens than the model."""
-    training = model.training
-    token = torch.zeros(1, 1, dtype=torch.int64, device=device_of(model))
-    given = dict.fromkeys(TASKS[learnable(task_of(model))].inputs, token)
-    known = model.eval()(**given).logits.shape[-1]
-    model.train(training)
-    if known < tokenizer.size:
+    known = vocabulary_of(model)
+    if known is not None and known < tokenizer.size:
         raise TrainingError(
             f"the model has a vocabulary of {known} tokens, the tokenizer one of {tokenizer.size}",
             hint=f"set the recipe's vocabulary to {tokenizer.size}",
         )
+
+
+@torch.no_grad()
+def vocabulary_of(model: nn.Module) -> int | None:
+    """Return the number of tokens for which a model has logits; None if its type does not say."""
+    if isinstance(model, Model):
+        logits = model.program.root.outputs["logits"]
+        size = logits.sizes[-1] if isinstance(logits, TensorType) else None
+        return size if isinstance(size, int) else None
+    training = model.training
+    token = torch.zeros(1, 1, dtype=torch.int64, device=device_of(model))
+    given = dict.fromkeys(TASKS[learnable(task_of(model))].inputs, token)
+    known: int = model.eval()(**given).logits.shape[-1]
+    model.train(training)
+    return known
