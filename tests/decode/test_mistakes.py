@@ -240,3 +240,13 @@ def test_lengths_of_one_axis_are_one():
     model = composer.load(text).compile(seed=0).eval()
     with pytest.raises(DecodeError, match="`seen` has 5 for `s`, and `source` has 6"):
         generate(model, [[1], [2]], Request(), encoder_inputs={"source": IDS, "seen": torch.ones(2, 5, dtype=torch.bool)})
+
+
+def test_a_session_that_is_called_says_what_to_call(model):
+    """The model; the session goes on."""
+    with session(model) as past:
+        for call in (lambda: past(IDS), lambda: past(tokens=IDS), past):
+            with pytest.raises(DecodeError, match="call the model with the next tokens"):
+                call()
+        model(IDS)
+        assert past.length == 6
