@@ -83,7 +83,7 @@ def _sizes(
     for declaration in ("outputs", "cache_slots", "carry"):
         for name, type_ in types[declaration].items():
             used = [each for axis in type_.axes for each in names(axis)]
-            yield from _unknown(declaration, f"`{name}`", used, known)
+            yield from _without_size(declaration, f"`{name}`", used, known)
             if declaration == "outputs" and type_.leading and not leading:
                 yield WrongDeclaration(declaration, f"`{name}` has `...`, and no input has")
     weights = part.weights if isinstance(part.weights, Mapping) else {}
@@ -93,10 +93,10 @@ def _sizes(
         except ExpressionError as error:
             yield WrongDeclaration("weights", f"`{name}`: {error.diagnostic.message}")
             continue
-        yield from _unknown("weights", f"`{name}`", used, known)
+        yield from _without_size("weights", f"`{name}`", used, known)
     for field in fields(part).values():
         if field.derived:
-            yield from _unknown(field.name, f"`{field.name}`", names(declared(field.derived)), known)
+            yield from _without_size(field.name, f"`{field.name}`", names(declared(field.derived)), known)
 
 
 def _texts(weight: Weight) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _texts(weight: Weight) -> Iterator[str]:
             return
 
 
-def _unknown(declaration: str, what: str, used: Iterable[str], known: set[str]) -> Iterator[WrongDeclaration]:
+def _without_size(declaration: str, what: str, used: Iterable[str], known: set[str]) -> Iterator[WrongDeclaration]:
     for name in dict.fromkeys(used):
         if name not in known and name not in FUNCTIONS:
             offered = suggest(name, known)

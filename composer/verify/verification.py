@@ -121,7 +121,7 @@ def _distinct(subject: Subject) -> list[TypedBlock]:
     for visit in walk(subject.program.root, once=True):
         if isinstance(visit.node, TypedBlock):
             types = {port: str(type_) for port, type_ in visit.node.inputs.items()}
-            found.setdefault(f"{visit.node.part!r} {types}", visit.node)
+            found.setdefault(f"{visit.node.part.kind} {visit.node.part!r} {types}", visit.node)
     return list(found.values())
 
 
