@@ -58,7 +58,9 @@ def declare(parser: Parser, name: str) -> None:
         ("Check a file of blocks without a recipe", "arco check blocks.yaml my_blocks.py"),
         ("List the edges that differ from another recipe's", "arco check small.yaml --against gpt_mini"),
     ]
-    parser.notes = "The exit code is 1 if a recipe or a file of blocks has errors, and 2 if one cannot be read. Warnings do not change it."
+    parser.notes = (
+        "The exit code is 1 if a recipe or a file of blocks has errors, and 2 if one cannot be read. Warnings do not change it."
+    )
     parser.set_defaults(run=check)
 
 

@@ -125,7 +125,7 @@ def rows_are_apart_in_a_model(subject: Subject) -> Iterator[Violation]:
     """Check that rows do not see each other, in training too unless the types say so; what mixes them is named."""
     for training in (False, True):
         mixed = next(mixing(subject.program, training=training), None)
-        if training and mixed is not None:
+        if training and (mixed is not None or subject.selects):  # the dropout of experts draws for rows in the order of experts
             return
         for found in rows_are_apart(subject if not training else Subject(subject.recipe, training=True)):
             told = f"{'in training, ' * training}{found.message}"

@@ -11,6 +11,7 @@ import pytest
 import composer
 from blocks.core import Block, Init, LinearWeights, Tensor, torch
 from blocks.primitives.state import State
+from composer.verify.computing import rows_are_apart_in_a_model
 from composer.verify.declarations import TESTS
 from composer.verify.properties import PROPERTIES
 from composer.verify.shrink import shrunk
@@ -317,3 +318,8 @@ def test_documents_are_compared_where_only_distances_count(node: str, packs: boo
     else:
         with pytest.raises(DoesNotApply):
             next(documents_are_apart(Subject(recipe)), None)
+
+
+def test_dropout_in_experts_is_not_taken_for_rows_that_mix() -> None:
+    """Which random numbers a row gets depends on how many rows go to an expert."""
+    assert [*rows_are_apart_in_a_model(Subject(shrunk(composer.load("switch"))))] == []
