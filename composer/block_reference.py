@@ -26,6 +26,7 @@ from blocks.core.fields import (
     field_docs,
 )
 from blocks.core.weights import LinearWeights, Slot, Tensor, Weight
+from composer.language.wording import with_article
 
 
 def reference(library: Library) -> str:
@@ -101,7 +102,7 @@ def form_text(form: FieldForm) -> str:
             return f"{form_text(number)}, or a node or an input"
         case SlotOf(family=family):
             name = family.__name__.lower()
-            return name if name.endswith("s") else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+            return name if name.endswith("s") else with_article(name)
         case ListOf(item=item):
             return f"list of: {form_text(item)}"
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from blocks.core import Library, NameClash, Part, standard
 from blocks.core.library import parts_in
+from composer.block_declarations import declaration_mistakes
 from composer.diagnostics import Diagnostic, RecipeError, Source, Span
 
 Blocks = Sequence["type[Part] | Path | str"]
@@ -22,16 +23,32 @@ def library_with(blocks: Blocks) -> Library:
     """Return the standard library with these blocks added.
 
     Raises:
-        RecipeError: A file cannot be read or executed, or the name of a block is taken.
+        RecipeError: A file cannot be read or executed, a declaration cannot be right, or the name of a block is taken.
     """
     library = standard()
+    files: set[Path] = set()
     for own in blocks:
+        file = Path(own).resolve() if isinstance(own, str | Path) else None
+        if file in files:  # given twice
+            continue
+        files |= set() if file is None else {file}
         parts = parts_of(Path(own)) if isinstance(own, str | Path) else [own]
-        try:
-            library = library.with_parts(parts)
-        except NameClash as clash:
-            raise RecipeError([Diagnostic("name-clash", str(clash), _class_span(clash.second))]) from None
+        if wrong := [found for part in parts for found in declaration_mistakes(part)]:
+            raise RecipeError(wrong)
+        library = with_own(library, parts)
     return library
+
+
+def with_own(library: Library, parts: Sequence[type[Part]]) -> Library:
+    """Return a library with blocks of the user added.
+
+    Raises:
+        RecipeError: The name of a block is taken.
+    """
+    try:
+        return library.with_parts(parts)
+    except NameClash as clash:
+        raise RecipeError([Diagnostic("name-clash", str(clash), _class_span(clash.second))]) from None
 
 
 def parts_of(file: Path) -> list[type[Part]]:

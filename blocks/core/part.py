@@ -171,6 +171,10 @@ class Part(BaseModel):
         """
         return None
 
+    def always_renewed(self) -> bool:
+        """Return whether every call renews it, also in evaluation, for a state."""
+        return False
+
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         """Return plain values by name that `forward` and `cost` need besides `sizes`, such as the index of an axis.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -72,6 +72,10 @@ class Rearrange(Block, kind="rearrange"):
                 size = size * lengths[name]
             axes.append(replace(sizes["..."][0], name=group[-1], size=size))
         return {"y": replace(inputs["x"], axes=tuple(axes))}
+
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
+        left, right = sides(self.pattern)
+        return [axis.size for group, axis in zip(left, sizes["..."], strict=True) if len(group) > 1 and group not in right]
 
     def look(self, view: BlockView) -> Look:
         return Look(self.called(), (self.pattern.replace("->", "→"),), "merge")

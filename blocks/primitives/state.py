@@ -43,6 +43,9 @@ class State(Block, kind="state"):
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str]:
         return {"y": f"float[{', '.join(map(str, self.shape))}]"}
 
+    def always_renewed(self) -> bool:
+        return self.update == "always"
+
     def buffers(self) -> Mapping[str, Tensor]:
         return {"value": Tensor(self.shape, "state", ONES if self.init == "ones" else ZEROS)}
 

@@ -16,6 +16,7 @@ from composer.diagnostics import Diagnostic, RecipeError, as_github, as_json, co
 from composer.diagnostics.render import Painter, in_order
 from composer.language.composition.override import read_overrides
 from composer.language.source_file import ENDINGS, form_of
+from composer.language.wording import counted
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
@@ -32,7 +33,12 @@ FOR_PROGRAMS = ("json", "github")
 
 def declare(parser: Parser, name: str) -> None:
     """Declare the recipes and the format of the report."""
-    parser.add_argument("recipes", metavar="RECIPE", nargs="+", help="Names from `arco list`, or paths to .yaml files")
+    parser.add_argument(
+        "recipes",
+        metavar="RECIPE",
+        nargs="+",
+        help="Names from `arco list`, or paths to recipes and files of blocks (.yaml, .py)",
+    )
     add_changes(parser)
     parser.add_argument(
         "--format",
@@ -49,9 +55,12 @@ def declare(parser: Parser, name: str) -> None:
         ("Check a recipe", "arco check small.yaml"),
         ("Check a change before making it", "arco check small.yaml --set n_layers=12"),
         ("Annotate the lines of a pull request", "arco check --format github small.yaml"),
+        ("Check a file of blocks without a recipe", "arco check blocks.yaml my_blocks.py"),
         ("List the edges that differ from another recipe's", "arco check small.yaml --against gpt_mini"),
     ]
-    parser.notes = "The exit code is 1 if a recipe has errors, and 2 if one cannot be read. Warnings do not change it."
+    parser.notes = (
+        "The exit code is 1 if a recipe or a file of blocks has errors, and 2 if one cannot be read. Warnings do not change it."
+    )
     parser.set_defaults(run=check)
 
 
@@ -61,23 +70,71 @@ def check(arguments: argparse.Namespace) -> int:
     unreadable = []
     for source in arguments.recipes:
         try:
-            recipe = load_recipe(source, arguments)
+            if source.endswith(".py"):
+                clean, diagnostics = python_file(source, arguments)
+                recipe = None
+            else:
+                recipe = load_recipe(source, arguments)
+                clean, diagnostics = checked(recipe, source, arguments)
         except Problem as problem:
             unreadable.append(problem)
             continue
-        diagnostics = recipe.check()
         wrong = any(diagnostic.severity == "error" for diagnostic in diagnostics)
         code = max(code, int(wrong))
-        if arguments.against is not None and not wrong:
+        if arguments.against is not None and not wrong and recipe is not None:
             diagnostics += against(recipe, source, arguments)
         found.extend(diagnostics)
         if not diagnostics and arguments.format not in FOR_PROGRAMS:
-            say(f"{source}: no problems found")
+            say(clean)
     if found or arguments.format == "json":
         print(FORMATS[arguments.format](in_order(found), paint))
     for each in unreadable:
         tell(each)
     return 2 if unreadable else code
+
+
+def checked(recipe: Recipe, source: str, arguments: argparse.Namespace) -> tuple[str, list[Diagnostic]]:
+    """Return what is said of a recipe or a file of blocks without problems, and its problems.
+
+    Raises:
+        Problem: A file of blocks is compared.
+    """
+    from composer.block_file import defined_blocks, is_block_file
+
+    if not is_block_file(recipe):
+        return f"{source}: no problems found", recipe.check()
+    refuse_against(source, arguments)
+    count, found = defined_blocks(recipe)
+    return clean_blocks(source, count), found
+
+
+def python_file(source: str, arguments: argparse.Namespace) -> tuple[str, list[Diagnostic]]:
+    """Return what is said of a Python file of blocks without problems, and its problems.
+
+    Raises:
+        Problem: The file cannot be read, or it is compared or changed.
+    """
+    from composer.block_file import python_blocks
+
+    refuse_against(source, arguments)
+    try:
+        count, found = python_blocks(Path(source), arguments.blocks)
+    except RecipeError as error:
+        raise unusable(error) from None
+    return clean_blocks(source, count), found
+
+
+def clean_blocks(source: str, count: int) -> str:
+    """Return what is said of a file of blocks without problems."""
+    return f"{source}: {counted(count, 'block')}, no problems found"
+
+
+def refuse_against(source: str, arguments: argparse.Namespace) -> None:
+    """Raise `Problem` for a file of blocks that is compared with something."""
+    if arguments.against is not None:
+        raise Problem(
+            f"arco check: --against {arguments.against}: {source} is a file of blocks, and edges of models are compared"
+        )
 
 
 def against(recipe: Recipe, source: str, arguments: argparse.Namespace) -> list[Diagnostic]:

@@ -150,10 +150,12 @@ def beginning(trained: Trained, prompt: str) -> Beginning:
     """Return a prompt as the tokens that a decoder continues, or as the source that an encoder reads.
 
     Raises:
-        Problem: The model does not generate text.
+        Problem: The model does not generate text, or reads more than a text.
     """
     import torch
 
+    from composer.decode import DecodeError
+    from composer.decode.encoder_inputs import check_encoder_inputs
     from composer.train import MarkedTokenizer, task_of
     from composer.train.data.objectives import END, START
 
@@ -161,7 +163,13 @@ def beginning(trained: Trained, prompt: str) -> Beginning:
     if not TASKS[task].text:
         generating = ", ".join(name for name, known in TASKS.items() if known.text)
         raise Problem(f"arco: a model of the task {task} generates no text", f"tasks that generate text: {generating}")
-    if not isinstance(tokenizer, MarkedTokenizer):
-        return Beginning(tokenizer.encode(prompt), {}, frozenset())
-    start, end = tokenizer.mark(START), tokenizer.mark(END)
-    return Beginning([start], {"source": torch.tensor([[*tokenizer.encode_marked(prompt), end]])}, frozenset({end}))
+    if isinstance(tokenizer, MarkedTokenizer):
+        start, end = tokenizer.mark(START), tokenizer.mark(END)
+        begin = Beginning([start], {"source": torch.tensor([[*tokenizer.encode_marked(prompt), end]])}, frozenset({end}))
+    else:
+        begin = Beginning(tokenizer.encode(prompt), {}, frozenset())
+    try:
+        check_encoder_inputs(trained.model, begin.encoder_inputs, 1)
+    except DecodeError as error:
+        raise Problem(f"arco: {error}", "arco generate gives a model a text alone; in Python, see composer.decode") from None
+    return begin

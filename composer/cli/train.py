@@ -55,7 +55,7 @@ def declare(parser: Parser, name: str) -> None:
         metavar="N",
         type=integer,
         default=MAX_DATA_BYTES,
-        help=f"Largest size of the text that is read (default: {MAX_DATA_BYTES})",
+        help="Largest size of the text that is read",
     )
     data.add_argument("--tokenizer", choices=TOKENIZERS, help="How text becomes tokens (default: characters)")
     data.add_argument("--vocab-size", metavar="N", type=integer, help=f"Vocabulary size of bpe (default: {BPE_TOKENS})")

@@ -1,10 +1,10 @@
 """Text generation with a trained model: sampling, beam search, and sessions with a KV cache."""
 
 from composer.decode.beam import Hypothesis, Search, beam_search
+from composer.decode.encoder_inputs import EncoderInputs
 from composer.decode.errors import DecodeError
 from composer.decode.generate import (
     DecodeStep,
-    EncoderInputs,
     Reading,
     Refuse,
     Request,

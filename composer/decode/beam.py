@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from composer.decode.encoder_inputs import EncoderInputs, check_encoder_inputs, rows_of
 from composer.decode.errors import DecodeError
-from composer.decode.generate import EncoderInputs, Reading, Refuse, check_encoder_inputs, check_length, rows_of, uncached
+from composer.decode.generate import Reading, Refuse, check_length, uncached
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +168,7 @@ def beam_search(
         for length in sorted({len(prompt) for prompt in prompts}):
             check_length(length, search.max_new_tokens, search.limit)
             rows = [row for row, prompt in enumerate(prompts) if len(prompt) == length]
-            found = _together(model, [prompts[row] for row in rows], search, rows_of(encoder_inputs or {}, rows), reading)
+            found = _together(model, [prompts[row] for row in rows], search, rows_of(model, encoder_inputs or {}, rows), reading)
             for row, best in zip(rows, found, strict=True):
                 answers[row] = best
     finally:

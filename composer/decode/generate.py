@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, cast
@@ -11,15 +10,12 @@ from typing import Protocol, cast
 import torch
 from torch import Tensor, nn
 
+from composer.decode.encoder_inputs import EncoderInputs, check_encoder_inputs, rows_of, text_of
 from composer.decode.errors import DecodeError
 from composer.decode.sample import Sampling, draw
-from composer.decode.session import Session, session, writes_nothing
-from composer.language.tasks import TASKS
+from composer.decode.session import Session, session
 from composer.language.wording import counted
 from composer.lower import Model
-
-EncoderInputs = Mapping[str, Tensor]
-"""The inputs of a model besides the generated text, by name, such as `source` [B, S] or `image`, with a row for each text."""
 
 
 class DecodeStep(Protocol):
@@ -55,7 +51,7 @@ class Again:
         return logits[:, -tokens.shape[1] :]
 
     def reorder(self, rows: Tensor) -> None:
-        self.encoder_inputs = rows_of(self.encoder_inputs, rows)
+        self.encoder_inputs = rows_of(self.model, self.encoder_inputs, rows)
         if self.seen is not None:
             self.seen = self.seen[rows.to(self.seen.device)]
 
@@ -71,7 +67,7 @@ class Onward:
         return logits
 
     def reorder(self, rows: Tensor) -> None:
-        self.encoder_inputs = rows_of(self.encoder_inputs, rows)
+        self.encoder_inputs = rows_of(self.model, self.encoder_inputs, rows)
         self.session.reorder(rows)
 
 
@@ -118,41 +114,6 @@ def cached(model: nn.Module, encoder_inputs: EncoderInputs, max_length: int) -> 
     """
     with session(cast(Model, model), max_length) as opened:
         yield Onward(model, encoder_inputs, opened)
-
-
-def text_of(model: nn.Module) -> str:
-    """Return the name of the input that a model generates.
-
-    Raises:
-        DecodeError: The model is not a compiled recipe, or its task is not generative.
-    """
-    recipe = getattr(model, "recipe", None)
-    if recipe is None:
-        raise DecodeError(f"generation needs a compiled recipe, not a {type(model).__name__}")
-    task = TASKS.get(recipe.task or "")
-    if task is None or not task.text:
-        raise writes_nothing("generation", recipe.task)
-    return task.text
-
-
-def check_encoder_inputs(model: nn.Module, encoder_inputs: EncoderInputs, rows: int) -> None:
-    """Raise `DecodeError` unless `encoder_inputs` has the model's inputs besides the text, with a row for each prompt."""
-    text, parameters = text_of(model), inspect.signature(model.forward).parameters
-    for name, value in encoder_inputs.items():
-        if name not in parameters or name == text:
-            raise DecodeError(f"the model has no input `{name}` besides `{text}`")
-        if len(value) != rows:
-            raise DecodeError(f"`{name}` has {counted(len(value), 'row')} for {counted(rows, 'prompt')}")
-    for name, parameter in parameters.items():
-        if name != text and name not in encoder_inputs and parameter.default is parameter.empty:
-            raise DecodeError(f"the model also reads `{name}`, which is not in `encoder_inputs`")
-
-
-def rows_of(encoder_inputs: EncoderInputs, rows: Tensor | Sequence[int]) -> EncoderInputs:
-    """Return selected rows of the encoder inputs."""
-    return {
-        name: value[rows.to(value.device) if isinstance(rows, Tensor) else list(rows)] for name, value in encoder_inputs.items()
-    }
 
 
 @dataclass(frozen=True)
@@ -236,7 +197,7 @@ def generate(
     for length in sorted({len(prompt) for prompt in prompts}):
         rows = [row for row, prompt in enumerate(prompts) if len(prompt) == length]
         open_rows = set(rows)
-        given = rows_of(encoder_inputs or {}, rows)
+        given = rows_of(model, encoder_inputs or {}, rows)
         for tokens in continuations(model, [prompts[row] for row in rows], request, given, generator, reading):
             for row, token in zip(rows, tokens.tolist(), strict=True):
                 if token in request.stop:

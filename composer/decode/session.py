@@ -6,7 +6,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import torch
 from torch import nn
@@ -225,6 +225,14 @@ class Session:
                 self._still.append(module)
         self._without_gradients.__enter__()
         return self
+
+    def __call__(self, *arguments: object, **named: object) -> NoReturn:
+        """Refuse to be called, in place of the model.
+
+        Raises:
+            DecodeError: Always.
+        """
+        raise DecodeError("a session is not called: inside of `with session(model)`, call the model with the next tokens")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self._without_gradients.__exit__(kind, error, traceback)

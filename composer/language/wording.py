@@ -23,6 +23,11 @@ def boolean(value: bool) -> str:
     return next(word for word, meant in BOOLEANS.items() if meant == value)
 
 
+def with_article(noun: str) -> str:
+    """Return a noun behind its article: `a linear`, `an attention`."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
 def describe_operand(expression: Expression, value: object) -> str:
     """Describe a value, by the name that stands in the recipe where there is one."""
     if isinstance(expression, RefPath) and not (isinstance(value, str) or expression.text in BOOLEANS):

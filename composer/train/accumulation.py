@@ -12,6 +12,7 @@ from blocks.losses.loss import Loss
 from composer.graph.anatomy import regions
 from composer.graph.dims import names, substitute
 from composer.graph.ir import Ref
+from composer.graph.row_mixing import mixing
 from composer.graph.state_update import SUFFIX
 from composer.graph.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedScan, is_renewal
@@ -47,15 +48,15 @@ def shares(model: nn.Module, batches: Sequence[Batch], counts: Sequence[int], ta
 
 
 def _refuse_memory(typed: TypedProgram) -> None:
-    """Raise an error if a block updates a state in every batch, or lets the rows of a batch depend on each other."""
+    """Raise an error if a block updates a state in every batch, or a node lets the rows of a batch depend on each other."""
     for visit in walk(typed.root):
         path, block = visit.path, visit.node
         if is_renewal(block):
             _refuse(
                 f"the state `{path.removesuffix(SUFFIX)}` changes with every batch, so several batches do not equal one large one"
             )
-        if isinstance(block, TypedBlock) and block.part.batch_dependent:
-            _refuse(f"`{path}` is a {block.part.kind}, which averages over a whole batch, so several do not equal one large one")
+    for found in mixing(typed, training=True):
+        _refuse(f"`{found.path}` {found.does}, so several batches do not equal one large one")
 
 
 def _count(typed: TypedProgram, name: str, node: str, batch: Batch) -> int:

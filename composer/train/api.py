@@ -168,6 +168,7 @@ def resume(
             raise TrainingError(f"{text_path} is not the text that this run started with: its checksum differs")
         text = objective.tokenize(content, path=text_path)
         objective.check(text, settings.seq_len)
+        check_inputs(model, text, settings, objective)
         writer = RunWriter.go_on(lock, saved, name=name, settings=settings)
         return fit(model, text, settings, writer, objective=objective, display=show or display(), start=start, report=report)
 
@@ -190,9 +191,17 @@ def refuse_changes(saved: SavedRun, *, recipe: str | None, settings: TrainSettin
 
 
 def check_inputs(model: nn.Module, data: TextData, settings: TrainSettings, objective: Objective) -> None:
-    """Raise `TrainingError` if the model lacks an input that every batch has."""
+    """Raise `TrainingError` if the model lacks an input that every batch has, or needs one that no batch has."""
     batch = objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
-    known = {*inspect.signature(model.forward).parameters, TASKS[learnable(task_of(model))].targets}
+    parameters = inspect.signature(model.forward).parameters
+    for name, parameter in parameters.items():
+        if name not in batch and parameter.default is parameter.empty:
+            gives = " and ".join(f"`{each}`" for each in batch if each in parameters)
+            raise TrainingError(
+                f"the model needs the input `{name}`, and a text gives only {gives}",
+                hint="make it optional with `?`, give it a default, or train in a loop of your own with `composer.loss`",
+            )
+    known = {*parameters, TASKS[learnable(task_of(model))].targets}
     for name in batch.keys() - known:
         raise TrainingError(
             f"sequences of unequal length are padded, but the model has no input `{name}` for the padding mask",

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from composer.graph.row_mixing import mixing
 from composer.graph.types import TensorType
 from composer.verify.inputs import Draw, shape_of
 from composer.verify.subject import ROUNDING, DoesNotApply, Subject, Violation, difference, executed, named
@@ -120,6 +121,18 @@ def rows_are_apart(subject: Subject) -> Iterator[Violation]:
     )
 
 
+def rows_are_apart_in_a_model(subject: Subject) -> Iterator[Violation]:
+    """Check that rows do not see each other, in training too unless the types say so; what mixes them is named."""
+    for training in (False, True):
+        mixed = next(mixing(subject.program, training=training), None)
+        if training and (mixed is not None or subject.selects):  # the dropout of experts draws for rows in the order of experts
+            return
+        for found in rows_are_apart(subject if not training else Subject(subject.recipe, training=True)):
+            told = f"{'in training, ' * training}{found.message}"
+            yield Violation(found.property, told if mixed is None else f"{told}: `{mixed.path}` {mixed.does}")
+            return
+
+
 def _but(value: torch.Tensor, other: torch.Tensor, row: int) -> torch.Tensor:
     """Return another value in which one row is that of the first."""
     mixed = other.clone()
@@ -129,21 +142,28 @@ def _but(value: torch.Tensor, other: torch.Tensor, row: int) -> torch.Tensor:
 
 @torch.no_grad()
 def calls_repeat(subject: Subject) -> Iterator[Violation]:
-    """Check that a call leaves nothing behind: the same inputs give the same outputs, whatever was computed in between."""
+    """Check that a call leaves nothing behind but what every call renews by its declaration.
+
+    The same inputs give the same outputs, whatever was computed in between, and the same values for the next call.
+    """
     model = copy.deepcopy(subject.model)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     given = subject.draw(subject.draws[0])
-    first = {name: value.clone() for name, value in subject.outputs(given, model).items()}
+    first = subject.outputs(given, model)
+    renewed = {name: model.get_buffer(name).clone() for name in subject.running}
     again = subject.outputs(given, model)
     for name, by in _differences(first, again):
         yield Violation("repeatable", f"`{name}` differs by {by:.2g} between two calls with the same inputs")
+        return
+    for name, by in _differences(renewed, {name: model.get_buffer(name) for name in subject.running}):
+        yield Violation("repeatable", f"`{name}` differs by {by:.2g} after two calls with the same inputs from the same value")
         return
     subject.outputs(subject.draw(_again(subject.draws[1], 5)), model)
     for name, by in _differences(first, subject.outputs(given, model)):
         yield Violation("repeatable", f"`{name}` differs by {by:.2g} after a call with other inputs: the model keeps something")
         return
     for name, value in model.state_dict().items():
-        if not torch.equal(value, before[name]):
+        if name not in subject.running and not torch.equal(value, before[name]):
             yield Violation("repeatable", f"a call in evaluation changes `{name}`")
 
 

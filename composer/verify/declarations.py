@@ -12,6 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from blocks.masks.mask import Mask
 from composer.cost.costs import costs
 from composer.graph.dims import Dim
+from composer.graph.row_mixing import mixing
 from composer.graph.typed import TypedBlock
 from composer.graph.types import TensorType
 from composer.verify.computing import (
@@ -131,12 +132,16 @@ def _at(value: torch.Tensor, other: torch.Tensor, type_: TensorType, axis: Dim, 
     return torch.where(index.view([-1 if at == where else 1 for at in range(value.dim())]), other, value)
 
 
-@torch.no_grad()
+def rows_in_evaluation(alone: BlockAlone) -> Iterator[Violation]:
+    """Check that the rows of a batch do not see each other, unless the block says so."""
+    if next(mixing(alone.subject.program, training=False), None) is None:
+        yield from rows_are_apart(alone.subject)
+
+
 def rows_in_training(alone: BlockAlone) -> Iterator[Violation]:
     """Check that in training too, the rows of a batch do not see each other, unless the block says so."""
-    if alone.own.part.batch_dependent:
-        return
-    yield from rows_are_apart(Subject(alone.subject.recipe, training=True))
+    if next(mixing(alone.subject.program, training=True), None) is None:
+        yield from rows_are_apart(Subject(alone.subject.recipe, training=True))
 
 
 @torch.no_grad()
@@ -244,9 +249,9 @@ TESTS = (
         "in training, the same seed gives the same outputs",
     ),
     DeclarationTest(
-        "rows", of_subject(rows_are_apart), "forward",
-        "the first axis is the batch: `forward` must not compute across it",
-        "a row of the batch does not depend on the other rows",
+        "rows", rows_in_evaluation, "forward",
+        "the first axis is the batch: `forward` must not compute across it, or `mixed_axes` returns it",
+        "a row of the batch depends on the other rows only if `mixed_axes`, a mask or a cache says so",
     ),
     DeclarationTest(
         "batch", rows_in_training, "batch_dependent",

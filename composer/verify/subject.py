@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from typing import Any
 import torch
 
 from blocks.experts.router import Router
-from composer.graph.typed import TypedProgram
+from composer.graph.typed import TypedBlock, TypedProgram
+from composer.graph.visit import walk
 from composer.lower import lower
 from composer.lower.model import Model, Module
 from composer.verify.inputs import Draw, blocks, draw, draws, shape_of
@@ -88,6 +90,22 @@ class Subject:
         values = (getattr(block.part, name) for block in blocks(self.program) for name in type(block.part).model_fields)
         return any(isinstance(value, Router) for value in values)
 
+    @cached_property
+    def running(self) -> dict[str, torch.Tensor]:
+        """The value from which each call is tried, for what every call renews by its declaration: that after a first call."""
+        names = [
+            f"{visit.path}.{buffer.name}"
+            for visit in walk(self.program.root)
+            if isinstance(visit.node, TypedBlock) and visit.node.part.renewed_by
+            if self.training or visit.node.part.always_renewed()
+            for buffer in visit.node.buffers
+        ]
+        if names:
+            model = copy.deepcopy(self.model)
+            with torch.no_grad():
+                model(**self.draw(self.draws[0]))
+        return {name: model.get_buffer(name).clone() for name in names}
+
     def draw(self, how: Draw) -> dict[str, torch.Tensor]:
         """Return inputs.
 
@@ -100,15 +118,20 @@ class Subject:
         return draw(self.program, how)
 
     def outputs(self, given: Mapping[str, torch.Tensor], model: Model[Any] | None = None) -> dict[str, torch.Tensor]:
-        """Return the outputs of a call by the recipe's names, and the recipe's losses after them.
+        """Return the outputs of a call by the recipe's names, and the recipe's losses after them. What every call renews has the
+        same value before each.
 
         Raises:
             NotTried: an output is not finite, so nothing can be compared with it.
         """
+        called = self.model if model is None else model
+        with torch.no_grad():
+            for name, value in self.running.items():
+                called.get_buffer(name).copy_(value)
         with torch.random.fork_rng(devices=[]) if self.training else nullcontext():
             if self.training:
                 torch.manual_seed(0)
-            result = (self.model if model is None else model)(**given)
+            result = called(**given)
         found = named(result, self.module.outputs)
         for name, value in found.items():
             if not bool(value.isfinite().all()):
@@ -135,7 +158,7 @@ class Subject:
 def named(result: Any, fields: tuple[tuple[str, str], ...]) -> dict[str, torch.Tensor]:
     """Return what a model returned by the recipe's names, and its losses after them; without what a session leaves out."""
     found = {name: getattr(result, field) for field, name in fields} | {f"loss {name}": y for name, y in result.losses.items()}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value.clone() for name, value in found.items() if value is not None}  # one may be a parameter itself
 
 
 def move_weights(model: Model[Any]) -> None:

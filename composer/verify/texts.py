@@ -157,6 +157,10 @@ def _sessions(
                         pieces[name].append(result[name])
         except DecodeError:
             continue
+        for name, value in subject.running.items():
+            if not torch.equal(subject.model.get_buffer(name), value):
+                yield Violation("cached", f"a session changes `{name}`, so that it depends on the pieces in which a text is read")
+                return
         for name in wanted:
             joined = torch.cat(pieces[name], dim=1)
             by = difference(whole[name], joined)
@@ -200,7 +204,7 @@ def _packs(subject: Subject) -> bool:
     masks = [mask.structure() for block in blocks(subject.program) for mask in _masks(block)]
     axis = text_axis(subject.program)
     other = any(
-        block.part.length_field or block.part.carry or block.part.kind in ("sinusoidal_positions", "conv1d")
+        block.part.length_field or block.part.carry
         or (not list(_masks(block)) and type(block.part).cache_slots)
         or axis in block.part.mixed_axes(block.sizes) or (block.part.position_inputs and not list(_masks(block)))
         for block in blocks(subject.program)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
-import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from blocks.core import Part, standard
-from composer.diagnostics import Declaration, Diagnostic, Label, Source, Span, as_json, report
+from blocks.core import standard
+from composer.block_declarations import place_of
+from composer.diagnostics import Declaration, Diagnostic, Label, Span, as_json, report
+from composer.graph.row_mixing import mixing
 from composer.graph.typed import TypedBlock
 from composer.graph.visit import walk
 from composer.verify.alone import NODE, alone, in_language_model
@@ -29,6 +27,7 @@ ENDS = ("types", "repeatable")
 
 
 WIRED = "no block alone does this: it is the way in which they are wired, or a mistake of Composer"
+MIXED = "use another axis; as it is, what the model says of a row is chance, and gradients cannot be accumulated"
 MASKED = "a query sees later keys: begin the mask with `causal and`"
 
 
@@ -87,7 +86,7 @@ def verify(recipe: VerifiableRecipe) -> Verification:
         rest = [block for block in _distinct(small) if block not in own_blocks]
         found = [each for block in rest for each in _of_block(block, small, recipe)]
     if broken and not found:
-        found = [Diagnostic(each.property, each.message, _top(recipe), hint=WIRED) for each in broken]
+        found = [_of_recipe(each, recipe) for each in broken]
     names = tuple(dict.fromkeys(block.part.kind for block in own_blocks))
     return Verification(program.name, tuple(found), tuple(held), not_tried, names)
 
@@ -109,6 +108,10 @@ def _of_model(subject: Subject) -> tuple[list[str], list[Violation], dict[str, s
         broken += seen
         if not seen:
             held.append(each.name)
+    for name in subject.running:
+        not_tried["calls in a row"] = (
+            f"every call renews `{name}`, so each is tried from the value that it has after a first call"
+        )
     return held, broken, not_tried
 
 
@@ -118,7 +121,7 @@ def _distinct(subject: Subject) -> list[TypedBlock]:
     for visit in walk(subject.program.root, once=True):
         if isinstance(visit.node, TypedBlock):
             types = {port: str(type_) for port, type_ in visit.node.inputs.items()}
-            found.setdefault(f"{visit.node.part!r} {types}", visit.node)
+            found.setdefault(f"{visit.node.part.kind} {visit.node.part!r} {types}", visit.node)
     return list(found.values())
 
 
@@ -167,56 +170,12 @@ def _diagnostic(
     return Diagnostic(test.name, told, place_of(type(block.part), declaration, error), labels=labels, hint=hint)
 
 
-def place_of(part: type[Part], declaration: str, error: Exception | None = None) -> Span:
-    """Return where a class declares something; where it does not, the line of the class. An error is placed where it was raised,
-    if that is in the file of the class.
-    """
-    try:
-        file = inspect.getsourcefile(part) or ""
-        lines, first = inspect.getsourcelines(part)
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, TypeError):  # a class without a file, such as one of a REPL
-        return Span(Source(part.__name__, ""), 1, 1, 1, 1)
-    number = first
-    raising = _line_that_raised(error, lines) if error is not None else None
-    if raising is not None:
-        number += raising
-    else:
-        body = ast.parse(inspect.cleandoc("\n" + "".join(lines))).body[0]
-        number += next((node.lineno - 1 for node in getattr(body, "body", []) if declaration in _declared_by(node)), 0)
-    source = Source(_shown(file), text)
-    line = source.lines[number - 1]
-    return Span(source, number, len(line) - len(line.lstrip()) + 1, number, len(line.rstrip()) + 1)
-
-
-def _line_that_raised(error: Exception, lines: list[str]) -> int | None:
-    """Return the line of a class that raised an error, counted from 0; the generated module has a copy of the line."""
-    texts = [line.strip() for line in lines]
-    found = [
-        texts.index(frame.line.strip())
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.line and frame.line.strip() in texts
-    ]
-    return found[-1] if found else None
-
-
-def _declared_by(node: ast.stmt) -> list[str]:
-    """Return the names that a statement of a class body gives a value."""
-    match node:
-        case ast.FunctionDef(name=name):
-            return [name]
-        case ast.Assign(targets=targets):
-            several = [inner for target in targets for inner in getattr(target, "elts", [target])]
-            return [target.id for target in several if isinstance(target, ast.Name)]
-        case ast.AnnAssign(target=ast.Name(id=name)):
-            return [name]
-    return []
-
-
-def _shown(file: str) -> str:
-    """Return a path as a user writes it: relative to the working folder, if it is below."""
-    path = Path(file)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+def _of_recipe(broken: Violation, recipe: VerifiableRecipe) -> Diagnostic:
+    """Return a diagnostic of a property for which no block is to blame."""
+    mixed = next(mixing(recipe.program, training=False), None) if broken.property == "rows" else None
+    if mixed is not None and not isinstance(mixed.span.source, Declaration):
+        return Diagnostic(broken.property, broken.message, mixed.span, hint=MIXED)
+    return Diagnostic(broken.property, broken.message, _top(recipe), hint=WIRED)
 
 
 def _node_span(block: TypedBlock, recipe: VerifiableRecipe) -> Span | None:

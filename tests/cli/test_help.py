@@ -49,6 +49,18 @@ def test_the_readme_has_the_same_groups() -> None:
     assert groups == {title: [*commands] for title, commands in GROUPS.items()}
 
 
+BLOCKS = 'blocks: {up: {inputs: {x: "float[..., d]"}, graph: {a: {type: linear, out: d}}}}\n'
+CLASS = """from blocks.core import Block
+
+
+class Same(Block, kind="same"):
+    inputs, outputs = {"x": "float[...]"}, {"y": "float[...]"}
+
+    def forward(self, x):
+        return x
+"""
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(command: str, arco: Arco) -> None:
     """A summary in one line, the usage, every option, examples; and all three ways to ask for it."""
@@ -111,6 +123,8 @@ def shortened(name: str, words: list[str]) -> list[str]:
 
 def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write the files that the examples name, and a run folder where one is read."""
+    (folder / "blocks.yaml").write_text(BLOCKS, encoding="utf-8")
+    (folder / "my_blocks.py").write_text(CLASS, encoding="utf-8")
     (folder / "input.txt").write_text("To be, or not to be: that is the question. HAMLET\n" * 60, encoding="utf-8")
     for page, file in ((ROOT / "README.md", "small.yaml"), (ROOT / "docs" / "getting-started.md", "config.json")):
         text = next(example.text for example in examples(page) if example.option("file") == file)

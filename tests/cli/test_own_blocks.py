@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,156 @@ def test_two_installed_blocks_of_one_name_are_told_in_every_command(arco: Arco, 
         assert done.err == f"arco: two parts are called linear: one in {inspect.getsourcefile(Linear)}, one in {__file__}\n"
     with pytest.raises(composer.ComposerError, match="two parts are called linear"):
         composer.load("gpt2")
+
+
+TWO = 'recipe: two\ninputs: {x: "float[batch, time, 8]"}\ngraph: {half: halve, again: quarter, up: {type: linear, out: 8}}\n'
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["check", "two.yaml"], "no problems found"),
+        (["show", "two.yaml"], "quarter"),
+        (["expand", "two.yaml"], "type: quarter"),
+        (["export", "two.yaml", "-o", "-"], "x / 2"),
+        (["summary", "two.yaml"], "quarter"),
+        (["draw", "two.yaml", "-o", "-", "--format", "mermaid"], "Quarter"),
+        (["diff", "two.yaml", "two.yaml"], "same model"),
+        (["verify", "two.yaml"], "every declaration of halve, quarter"),
+        (["blocks", "quarter"], "Half of the input"),
+        (["schema"], "quarter"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_blocks_come_from_several_files_in_every_command(words: list[str], shown: str, arco: Arco, tmp_path: Path) -> None:
+    """Each file once, however often it is given; the same from Python."""
+    for name, kind in (("first", "halve"), ("second", "quarter")):
+        (tmp_path / f"{name}.py").write_text(BLOCK.format(kind=kind), encoding="utf-8")
+    (tmp_path / "two.yaml").write_text(TWO, encoding="utf-8")
+    done = arco(*words, "--blocks", "first.py", "--blocks", "second.py", "--blocks", "./first.py")
+    assert (done.code, done.err) == (0, "") and shown in done.out
+    assert composer.load(tmp_path / "two.yaml", blocks=[tmp_path / "first.py", tmp_path / "second.py"]).check() == []
+
+
+WRONG_DECLARATIONS = {
+    "a type": ('"x": "float[...]"', '"x": "flot[...]"', "inputs =", "`x`: 'flot[...]' is not a type"),
+    "an axis": ('"y": "float[...]"', '"y": "float[..., width]"', "outputs =", "`y` has `width`, to which neither an input nor"),
+    "leading axes": ('"x": "float[...]"', '"x": "float[time]"', "outputs =", "`y` has `...`, and no input has"),
+    "a parameter": (
+        "    def",
+        '    weights = {"m": LinearWeights("dim", "dim")}\n\n    def',
+        "weights =",
+        "`m` has `dim`, to which neither",
+    ),
+    "a port": ("    def", '    shape_only_inputs = ("xx",)\n\n    def', "shape_only_inputs =", "there is no input `xx`"),
+    "an output": ("    def", '    mean_outputs = {"z": "batch"}\n\n    def', "mean_outputs =", "there is no output `z`"),
+    "a field": ("    def", '    vocab_field = "ids"\n\n    def', "vocab_field =", "there is no field `ids`"),
+    "an argument": ("(self, x)", "(self, x, more)", "def forward", "`forward` needs `more`, and there is no such port"),
+    "a port that is not taken": (
+        '"x": "float[...]"',
+        '"x": "float[...]", "z?": "float[...]"',
+        "def forward",
+        "does not take the port `z`",
+    ),
+    "no forward": ("def forward", "def other", "class Halve", "it has outputs, and neither a `forward` nor a `graph`"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "line", "message"), WRONG_DECLARATIONS.values(), ids=WRONG_DECLARATIONS)
+def test_a_declaration_that_cannot_be_right_is_located_without_a_recipe(
+    old: str, new: str, line: str, message: str, arco: Arco, tmp_path: Path
+) -> None:
+    """In its file, by the check of the file and by every command that is given it; none is a traceback."""
+    text = BLOCK.format(kind="halve").replace("import Block", "import Block, LinearWeights").replace(old, new)
+    (tmp_path / "own.py").write_text(text, encoding="utf-8")
+    (tmp_path / "halved.yaml").write_text(RECIPE, encoding="utf-8")
+    number = next(at for at, each in enumerate(text.splitlines(), 1) if each.strip().startswith(line))
+    done = arco("check", "own.py", "--format", "concise")
+    assert (done.code, done.err) == (1, "")
+    assert done.out.startswith(f"own.py:{number}:") and "error[block-file]: halve: " in done.out and message in done.out
+    (found,) = json.loads(arco("check", "own.py", "--format", "json").out)
+    assert (found["code"], found["line"], found["path"]) == ("block-file", number, "own.py")
+    done = arco("check", "halved.yaml", "--blocks", "own.py")
+    assert (done.code, done.out) == (2, "") and done.err.startswith(f"own.py:{number}:") and message in done.err
+
+
+@pytest.mark.parametrize(("text", "place", "message"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_file_of_blocks_is_an_error_of_the_file(text: str, place: str, message: str, arco: Arco, tmp_path: Path) -> None:
+    """With the same words as where it is given to a command, and the exit code of a recipe with errors."""
+    (tmp_path / "own.py").write_text(text, encoding="utf-8")
+    done = arco("check", "own.py", "--format", "concise")
+    assert (done.code, done.err) == (1, "")
+    assert done.out.splitlines()[0].startswith(f"{place}: error[block-file]: {message}")
+
+
+def test_a_file_of_blocks_is_checked_without_a_recipe(arco: Arco, tmp_path: Path) -> None:
+    """One of Python, with the names of the library and of other files taken; one that cannot be read has the other exit code."""
+    (tmp_path / "own.py").write_text(BLOCK.format(kind="halve"), encoding="utf-8")
+    (tmp_path / "other.py").write_text(BLOCK.format(kind="halve"), encoding="utf-8")
+    assert arco("check", "own.py") == (0, "own.py: 1 block, no problems found\n", "")
+    assert arco("check", "own.py", "--blocks", "own.py").code == 0
+    clash = arco("check", "own.py", "--blocks", "other.py", "--format", "concise")
+    assert clash.code == 1 and "own.py:4:1: error[name-clash]: two parts are called halve: one in " in clash.out
+    assert arco("check", "no.py") == (2, "", "arco: no.py: this file cannot be read: no such file or directory\n")
+    against = arco("check", "own.py", "--against", "gpt2")
+    assert against.code == 2 and "own.py is a file of blocks" in against.err
+
+
+BLOCKS = """params: {wide: 8PARAMS}
+blocks:
+  twice:
+    doc: Two maps.
+    inputs: {x: "float[..., d]", valid: "bool[batch, time]?"}
+    params: {heads: 4}
+    graph:
+      a: {type: attention, heads: heads, mask: valid(valid), in: x}
+      b: {type: linear, out: wide}
+      c: {type: linear, out: OUT}
+  joined:
+    inputs: {x: "float[batch, time, d]", y: "float[batch, time, e]"}
+    params: {n: {type: int, required: true}, body: {type: block, required: true}}
+    graph:
+      a: {type: concat, in: [x, y]}
+      t: NAME
+      r: {repeat: n, graph: {z: body}}
+      b: {type: linear, out: d}
+  sized:
+    inputs: {x: "float[batch, time, heads * 16]"}
+    params: {heads: 4, m: {type: mask, required: true}}
+    graph:
+      a: {type: attention, heads: heads, mask: m}
+      s: {type: add, in: [a, x]}
+"""
+DEFAULT = {"PARAMS": "", "OUT": "d", "NAME": "twice"}
+WRONG_BLOCKS = {
+    "nothing": ({}, []),
+    "a name": ({"NAME": "twise"}, [(16, "unknown-block", "there is no block called `twise`")]),
+    "a param": ({"PARAMS": ", gone: 3"}, [(1, "unused-param", "nothing uses `gone`")]),
+    "a type": ({"      s: {type: add, in: [a, x]}": "      w: {type: linear, out: 9}\n      s: {type: add, in: [w, x]}"},
+               [(25, "type-mismatch", "add cannot broadcast float[batch, time, 9] and float[batch, time, 64]")]),
+    "a node": ({"in: x}": "in: z}"}, [(8, "unknown-node", "there is no node called `z`")]),
+    "an own param": ({"params: {heads: 4}": "params: {heads: 4, gone: 3}"}, [(6, "unused-param", "nothing uses `gone`")]),
+    "a key": ({"params: {wide": "positions: {time: x}\nparams: {wide"}, [(1, "not-used", "`positions`")]),
+    "several": ({"NAME": "twise", "in: x}": "in: z}"}, [(8, "unknown-node", "`z`"), (16, "unknown-block", "`twise`")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "expected"), WRONG_BLOCKS.values(), ids=WRONG_BLOCKS)
+def test_every_block_of_a_yaml_file_is_checked(
+    changes: dict[str, str], expected: list[tuple[int, str, str]], arco: Arco, tmp_path: Path
+) -> None:
+    """At the inputs that it declares, with errors at their lines; no recipe uses it."""
+    text = BLOCKS
+    for old, new in {**DEFAULT, **changes}.items():
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "blocks.yaml").write_text(text, encoding="utf-8")
+    done = arco("check", "blocks.yaml", "--format", "json")
+    assert (done.code, done.err) == (int(bool(expected)), "")
+    found = json.loads(done.out)
+    assert [(each["path"], each["line"], each["code"]) for each in found] == [
+        ("blocks.yaml", at, code) for at, code, _ in expected
+    ]
+    assert all(message in each["message"] for each, (_, _, message) in zip(found, expected, strict=True))
+    plain = arco("check", "blocks.yaml")
+    assert plain.code == done.code and (plain.out == "blocks.yaml: 3 blocks, no problems found\n") is (not expected)

@@ -14,6 +14,7 @@ import composer
 from composer.cli import demo, demo_models
 from composer.train import RunFolder, split
 from tests.cli.conftest import Arco
+from tests.train.test_damage import reseal
 
 TEXT = "HAMLET counts:\n" + "".join(f"{n} sheep and {n * n} lambs ran over the hill.\n" for n in range(60))
 SMALL = ["--set", "n_layers=1", "--set", "d_model=16", "--set", "n_heads=2"]
@@ -98,6 +99,58 @@ def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) ->
         f"arco: {run} has already completed its 5 steps\n  = increase the number of steps to continue\n",
     )
     assert arco(*words, "--checkpoint", "step-000003").out == written.out
+
+
+PACKED = """
+recipe: packed
+task: causal_lm
+params: {vocab: 64}
+inputs: {tokens: "int[batch, time]", documents: "int[batch, time]?"}
+graph:
+  embed: {type: embedding, vocab: vocab, dim: 8}
+  attn: {type: attention, heads: 1, mask: causal and documents(documents)}
+  head: {type: linear, out: vocab}
+outputs: {logits: head}
+"""
+
+
+def test_a_model_that_needs_more_than_a_text_is_refused_by_name(arco: Arco, text: Path) -> None:
+    """To train it, to resume a run of it, and to generate: where it may do without, all three do."""
+    for name, recipe in (("packed", PACKED), ("needs", PACKED.replace("?", "").replace("packed", "needs"))):
+        Path(f"{name}.yaml").write_text(recipe, encoding="utf-8")
+    refused = arco("train", "needs.yaml", "--data", text, *QUICK)
+    assert refused.code == 2 and "step" not in refused.out
+    assert refused.err.startswith(
+        "arco: the model needs the input `documents`, and a text gives only `tokens`\n  = make it optional"
+    )
+    assert not (Path("runs") / "needs").exists()
+
+    assert arco("train", "packed.yaml", "--data", text, *QUICK).code == 0
+    run = Path("runs") / "packed"
+    words = ["generate", run, "--prompt", "7 sheep", "--max-new-tokens", 3, "--device", "cpu"]
+    assert arco(*words).code == 0
+    reseal(run, "recipe.yaml", (run / "recipe.yaml").read_bytes().replace(b"time]?", b"time]"))
+    for more in ([], ["--num-beams", 2]):
+        refused = arco(*words, *more)
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err.startswith(
+            "arco: the model reads `documents`, int[batch, time]: a value for each token, and generation"
+        )
+        assert "call the model in a `session`" in refused.err and "in Python, see composer.decode" in refused.err
+    resumed = arco("train", "--resume", run, "--steps", 5, "--device", "cpu")
+    assert resumed.code == 2 and resumed.err.startswith("arco: the model needs the input `documents`")
+
+
+def test_a_run_generates_though_its_optimizer_is_damaged(arco: Arco, text: Path) -> None:
+    """Nothing of it is read; to resume is refused."""
+    assert arco("train", "gpt_mini", *SMALL, "--data", text, *QUICK).code == 0
+    run = Path("runs") / "gpt_mini"
+    words = ["generate", run, "--prompt", "7 sheep", "--max-new-tokens", 3, "--device", "cpu"]
+    written = arco(*words)
+    (run / "checkpoints" / "step-000003" / "optimizer.safetensors").write_bytes(b"")
+    assert arco(*words) == written and written.code == 0
+    resumed = arco("train", "--resume", run, "--steps", 5, "--device", "cpu")
+    assert resumed.code == 2 and "optimizer.safetensors is damaged" in resumed.err
 
 
 def test_a_second_run_takes_another_folder(arco: Arco, text: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import composer
-from composer.decode import DecodeError, Request, Search, beam_search, generate, session, stream
+from composer.decode import DecodeError, Request, Search, beam_search, cached, generate, session, stream, uncached
 
 SMALL = {"n_layers": 1, "d_model": 16, "n_heads": 2, "vocab": 23, "context": 16}
 PADDED = """
@@ -130,3 +130,123 @@ def test_only_a_model_that_writes_generates():
         generate(composer.load(CLASSIFIER).compile(), [[1]], Request())
     with pytest.raises(DecodeError, match=r"generation needs a compiled recipe, not a Linear"):
         list(stream(torch.nn.Linear(2, 2), [1], Request()))
+
+
+ALONG = """
+recipe: along
+task: TASK
+inputs: {INPUTS, extra: "EXTRA"}
+graph:
+  embed: {type: embedding, vocab: 23, dim: 8, in: TEXT}
+  NODE
+  head: {type: linear, out: 23}
+outputs: {logits: head}
+"""
+SOURCES = {
+    "causal_lm": ('tokens: "int[batch, time]"', "tokens", "attn: {type: attention, heads: 2, mask: causal}"),
+    "seq2seq_lm": ('source: "int[batch, s]", target: "int[batch, time]"', "target", "MEMORY"),
+    "denoising": ('source: "int[batch, s]", target: "int[batch, time]"', "target", "MEMORY"),
+    "image_to_text": ('image: "float[batch, 3, 4, 4]", tokens: "int[batch, time]"', "tokens", "MEMORY"),
+}
+MEMORY = """seen: {type: embedding, vocab: 23, dim: 8, in: source}
+  cross: {type: cross_attention, heads: 2, in: {x: embed, memory: seen}}"""
+SEEN = """seen: {type: rearrange, pattern: "b c h w -> b c (h w)", in: image}
+  cross: {type: cross_attention, heads: 2, in: {x: embed, memory: seen}}"""
+GIVEN = {"source": torch.arange(12).view(2, 6), "image": torch.zeros(2, 3, 4, 4)}
+WAYS = {
+    "generate": lambda model, prompts, given, reading: generate(
+        model, prompts, Request(max_new_tokens=2), encoder_inputs=given, reading=reading
+    ),
+    "stream": lambda model, prompts, given, reading: list(
+        stream(model, prompts[0], Request(max_new_tokens=2), encoder_inputs=given, reading=reading)
+    ),
+    "beam search": lambda model, prompts, given, reading: beam_search(
+        model, prompts, Search(num_beams=2, max_new_tokens=2), encoder_inputs=given, reading=reading
+    ),
+}
+
+
+def reader(task, extra="", node=""):
+    """Return a model of a task, with one more input if there is a type for it."""
+    inputs, text, inner = SOURCES[task]
+    inner = inner.replace("MEMORY", SEEN if "image" in inputs else MEMORY) + (f"\n  {node}" if node else "")
+    recipe = ALONG.replace("TASK", task).replace("INPUTS", inputs).replace("TEXT", text).replace("NODE", inner)
+    recipe = recipe.replace("EXTRA", extra) if extra else recipe.replace(', extra: "EXTRA"', "")
+    return composer.load(recipe).compile(seed=0).eval()
+
+
+@pytest.mark.parametrize("reading", [cached, uncached])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("task", ["seq2seq_lm", "denoising", "image_to_text"])
+def test_sources_that_do_not_fit_are_refused_for_every_task(task, way, reading):
+    """None, too few, one of another form or dtype, one that is no tensor; and those that fit are taken."""
+    model = reader(task)
+    name = "image" if task == "image_to_text" else "source"
+    rows = 1 if way == "stream" else 2
+    right = GIVEN[name][:rows]
+    wrong = {
+        f"the model also reads `{name}`, which is not in `encoder_inputs`: ": None,
+        f"`{name}` has 0 rows for {'1 prompt' if rows == 1 else '2 prompts'}": right[:0],
+        f"`{name}` is a list, and the model reads tensors": right.tolist(),
+        f"`{name}` is .*, and the model reads ": right[0],
+        f"`{name}` is bool": right.bool(),
+    }
+    for message, value in wrong.items():
+        with pytest.raises(DecodeError, match=message):
+            WAYS[way](model, [[1, 2]] * rows, None if value is None else {name: value}, reading)
+    assert WAYS[way](model, [[1, 2]] * rows, {name: right}, reading)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reading", [cached, uncached])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("task", SOURCES)
+def test_values_for_each_token_are_for_a_session(task, way, reading):
+    """Required or given; an optional one may be left out."""
+    node = "sum: {type: add, in: [LAST, extra]}".replace("LAST", "attn" if task == "causal_lm" else "cross")
+    model = reader(task, "float[batch, time, 8]", node)
+    given = {name: value[:1] for name, value in GIVEN.items() if name in SOURCES[task][0]}
+    refused = r"the model reads `extra`, float\[batch, time, 8\]: a value for each token, .* call the model in a `session`"
+    for more in ({}, {"extra": torch.zeros(1, 2, 8)}):
+        with pytest.raises(DecodeError, match=refused):
+            WAYS[way](model, [[1, 2]], {**given, **more}, reading)
+    optional = reader(task, "bool[batch, time]?", "own: {type: attention, heads: 2, mask: causal and valid(extra)}")
+    assert WAYS[way](optional, [[1, 2]], given, reading)
+    with pytest.raises(DecodeError, match=refused.replace(r"float\[batch, time, 8", r"bool\[batch, time")):
+        WAYS[way](optional, [[1, 2]], {**given, "extra": torch.ones(1, 2, dtype=torch.bool)}, reading)
+
+
+def test_a_session_takes_values_for_each_token():
+    """As the message says."""
+    model = reader("causal_lm", "float[batch, time, 8]", "sum: {type: add, in: [attn, extra]}")
+    extra = torch.randn(2, 6, 8, generator=torch.Generator().manual_seed(0))
+    with session(model):
+        pieces = [model(tokens=IDS[:, at : at + 2], extra=extra[:, at : at + 2]).logits for at in (0, 2, 4)]
+    torch.testing.assert_close(torch.cat(pieces, dim=1), model(tokens=IDS, extra=extra).logits)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_has_no_rows_is_the_same_for_all_texts(way):
+    """A temperature, a table: it is neither counted nor selected."""
+    model = reader("causal_lm", "float[]", "sum: {type: multiply, in: [attn, extra]}")
+    for extra in (torch.tensor(2.0), torch.tensor(0.5)):
+        assert WAYS[way](model, [[1, 2], [3], [4, 5]], {"extra": extra}, uncached)
+
+
+def test_lengths_of_one_axis_are_one():
+    """A source of six and flags of five."""
+    text = TRANSLATOR.replace('"int[batch, source_time]"', '"int[batch, s]", seen: "bool[batch, s]?"')
+    text = text.replace("heads: 2, in:", "heads: 2, mask: valid(seen), in:")
+    model = composer.load(text).compile(seed=0).eval()
+    with pytest.raises(DecodeError, match="`seen` has 5 for `s`, and `source` has 6"):
+        generate(model, [[1], [2]], Request(), encoder_inputs={"source": IDS, "seen": torch.ones(2, 5, dtype=torch.bool)})
+
+
+def test_a_session_that_is_called_says_what_to_call(model):
+    """The model; the session goes on."""
+    with session(model) as past:
+        for call in (lambda: past(IDS), lambda: past(tokens=IDS), past):
+            with pytest.raises(DecodeError, match="call the model with the next tokens"):
+                call()
+        model(IDS)
+        assert past.length == 6

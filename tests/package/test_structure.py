@@ -12,6 +12,8 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from blocks.core import standard
+
 ROOT = Path(__file__).parents[2]
 MAX_FILES = 20
 """Modules in a folder, the package's own file not counted."""
@@ -173,3 +175,22 @@ def test_every_package_has_unit_tests_among_the_fast_ones() -> None:
     tested = {name for name in packages if any(module == name or module.startswith(f"{name}.") for module in reached)}
     assert packages - tested == SEEN_THROUGH.keys()
     assert fast >= {*SEEN_THROUGH.values()}
+
+
+def named_kinds(tree: ast.AST) -> set[str]:
+    """The kinds of blocks with which a `kind` is compared."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+        if any(isinstance(side, ast.Attribute) and side.attr == "kind" for side in sides):
+            words = [each.value for side in sides for each in ast.walk(side) if isinstance(each, ast.Constant)]
+            found |= {word for word in words if isinstance(word, str)} & {*standard()}
+    return found
+
+
+def test_composer_knows_no_block_by_its_name() -> None:
+    """What a stage must know of a block is declared by its class, so that a block of one's own can say it too."""
+    assert named_kinds(ast.parse("block.part.kind in ('gru', 'other')")) == {"gru"}
+    files = {name: file for name, file in modules().items() if name.startswith("composer.")}
+    found = {name: kinds for name, file in files.items() if (kinds := named_kinds(ast.parse(file.read_text(encoding="utf-8"))))}
+    assert found == {}

@@ -322,3 +322,22 @@ def test_what_may_not_be_read_is_told(run, place):
             open_run(run, build=build)
     finally:
         (run / place).chmod(0o700)
+
+
+NEEDED = {"manifest.json", "recipe.yaml", "settings.json", "tokenizer.json", str(CHECKPOINT / "model.safetensors")}
+"""What a trained model is opened from."""
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"lock"}))
+def test_a_model_is_opened_from_what_it_needs_alone(base, run, name):
+    """A flipped bit elsewhere, or a file that is gone, is for the next step of training to refuse."""
+    _, opened, _ = base
+    for damage in (flip, Path.unlink):
+        damage(run / name)
+        if name in NEEDED:
+            with pytest.raises(TrainingError, match=re.escape(Path(name).name)):
+                weights(run)
+        else:
+            assert weights(run) == opened
+            with pytest.raises(TrainingError, match=re.escape(Path(name).name)):
+                ended(run)

@@ -116,6 +116,21 @@ losses: {pairs: {type: contrastive, a: one, b: one, scale: warmth}}""",
   one: {type: mean, axis: time, in: embed}
   rows: {type: batchnorm, in: one}
 losses: {near: {type: mse, in: rows, target: one}}""",
+    "`m` is a mean, which mixes the rows of a batch": """
+  m: {type: mean, axis: batch, in: embed}
+  moved: {type: add, in: [embed, m]}
+losses: {near: {type: mse, in: moved, target: embed}}""",
+    "`group.b` is a softmax, which mixes the rows of a batch": """
+  group: {in: {x: embed}, graph: {b: {type: softmax, axis: batch}}}
+losses: {near: {type: mse, in: group, target: embed}}""",
+    "`turned` is a gru, which reads the rows of a batch in their order": """
+  other: {type: rearrange, pattern: "b t d -> t b d", in: embed}
+  turned: {type: gru, hidden: 8}
+losses: {near: {type: mse, in: turned, target: other}}""",
+    "`scaled` is a multiply and reads `far`, which is one value for the whole batch": """
+  far: {type: mse, in: {input: embed, target: layers}}
+  scaled: {type: multiply, in: [embed, far]}
+losses: {near: {type: mse, in: scaled, target: embed}}""",
     "the state `kept` changes": """
   kept: {type: state, shape: [8], next: kept}
 losses: {near: {type: mse, in: kept, target: kept}}""",

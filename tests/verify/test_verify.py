@@ -10,9 +10,13 @@ import pytest
 
 import composer
 from blocks.core import Block, Init, LinearWeights, Tensor, torch
+from blocks.primitives.state import State
+from composer.verify.computing import rows_are_apart_in_a_model
 from composer.verify.declarations import TESTS
 from composer.verify.properties import PROPERTIES
 from composer.verify.shrink import shrunk
+from composer.verify.subject import DoesNotApply, Subject
+from composer.verify.texts import documents_are_apart
 from composer.verify.verification import Verification
 from tests.docs.pages import ROOT
 
@@ -200,3 +204,122 @@ graph:
   q: {type: rearrange, pattern: "t b d -> b t d"}
 """
     assert [each.code for each in composer.load(text).verify().diagnostics] == ["rows"]
+
+
+COUNTED = """
+recipe: counted
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 7, dim: 6}
+  calls: {type: state, shape: [6], next: more, update: WHEN}
+  one: {type: parameter, shape: [6], init: ones}
+  more: {type: add, in: [calls, one]}
+  y: {type: add, in: [embed, calls]}
+  head: {type: linear, out: 7}
+outputs: {logits: head}
+"""
+MEAN = """
+recipe: running
+inputs: {x: "float[batch, time, 6]"}
+graph:
+  old: {type: state, shape: [6], next: new, update: WHEN, init: ones}
+  kept: {type: scale, by: 0.75, in: old}
+  rows: {type: mean, axis: time, in: x}
+  now: {type: mean, axis: batch}
+  new: {type: add, in: [kept, now]}
+  y: {type: multiply, in: [x, old]}
+outputs: {y: y}
+"""
+
+
+@pytest.mark.parametrize("text", [COUNTED, MEAN], ids=["a language model", "a running mean"])
+@pytest.mark.parametrize("when", ["always", "training"])
+def test_a_running_value_is_judged_by_what_it_declares(text: str, when: str) -> None:
+    """Each call begins with the same value. What a row of calls gives is not judged, and that is said."""
+    found = composer.load(text.replace("WHEN", when)).verify()
+    assert found.diagnostics == () and {"rows", "repeatable", "state", "export"} <= {*found.held}
+    assert ("cached" in found.held) is ("causal" in found.held) is (text == COUNTED)
+    said = found.not_tried.get("calls in a row", "")
+    assert said.startswith("every call renews `") is (when == "always") and ("calls in a row not tried" in str(found)) == bool(
+        said
+    )
+
+
+class Forgetful(State, kind="forgetful"):
+    """A state that sessions change too, and that says it is renewed in training alone."""
+
+    def renew(self: Any, value: torch.Tensor) -> None:
+        self.value.copy_(value.detach())
+
+
+@pytest.mark.parametrize(("when", "code"), [("always", "cached"), ("training", "repeatable")])
+def test_a_state_that_changes_when_it_should_not_is_found(when: str, code: str) -> None:
+    """In a session, which must leave it as it is, and in evaluation where that is not declared."""
+    text = COUNTED.replace("WHEN", when).replace("type: state", "type: forgetful")
+    assert code in [each.code for each in composer.load(text, blocks=[Forgetful]).verify().diagnostics]
+
+
+@pytest.mark.parametrize(
+    "node", ["{type: softmax, axis: batch}", "{type: einsum, pattern: 'b t d, c t d -> b t d', in: [up, up]}"]
+)
+def test_rows_that_the_recipe_mixes_are_shown_at_the_node(node: str) -> None:
+    """The types say so, as to the gradients that are accumulated."""
+    found = composer.load(RECIPE.replace("KIND", node)).verify()
+    (one,) = found.diagnostics
+    assert (
+        (one.code, one.span.line) == ("rows", 6)
+        and "`own` is " in one.message
+        and "which mixes the rows of a batch" in one.message
+    )
+
+
+class Declared(BatchMean, kind="declared"):
+    """Subtracts the mean of the batch in training, and says so."""
+
+    batch_dependent = True
+
+
+def test_a_statistic_of_the_batch_is_no_mistake_where_it_is_declared() -> None:
+    """Training mixes rows by the declaration; evaluation does not, and is tried."""
+    found = verified(Declared)
+    assert found.ok and "rows" in found.held
+
+
+PACKED = """
+recipe: packed
+task: causal_lm
+inputs: {tokens: "int[batch, time]", documents: "int[batch, time]?"}
+graph:
+  embed: {type: embedding, vocab: 7, dim: 6}
+  other: NODE
+  attn: {type: attention, heads: 1, mask: causal and documents(documents)}
+  head: {type: linear, out: 7}
+outputs: {logits: head}
+"""
+
+
+@pytest.mark.parametrize(
+    ("node", "packs"),
+    [
+        ("layernorm", True),
+        ("sinusoidal_positions", False),
+        ("{type: conv1d, out: 6, kernel_size: 2, causal: true}", False),
+        ("{type: learned_positions, max_length: 16}", False),
+        ("{type: gru, hidden: 6}", False),
+    ],
+)
+def test_documents_are_compared_where_only_distances_count(node: str, packs: bool) -> None:
+    """What else a position depends on is declared by the class of the block: a cache, a carry, positions, a length."""
+    recipe = composer.load(PACKED.replace("NODE", node))
+    assert [each.message for each in recipe.check() if each.severity == "error"] == []
+    if packs:
+        assert [*documents_are_apart(Subject(recipe))] == []
+    else:
+        with pytest.raises(DoesNotApply):
+            next(documents_are_apart(Subject(recipe)), None)
+
+
+def test_dropout_in_experts_is_not_taken_for_rows_that_mix() -> None:
+    """Which random numbers a row gets depends on how many rows go to an expert."""
+    assert [*rows_are_apart_in_a_model(Subject(shrunk(composer.load("switch"))))] == []

@@ -20,7 +20,9 @@ FORMAT = 1
 """The number of the format of run folders that this version writes and reads."""
 FILES = ("recipe.yaml", "settings.json", "tokenizer.json", "data.json")
 """The files of a run besides metrics and checkpoints."""
-CHECKPOINT_FILES = ("model.safetensors", "optimizer.safetensors", "random.safetensors", "state.json")
+WEIGHTS = "model.safetensors"
+"""The file of a checkpoint that is read to use the model."""
+CHECKPOINT_FILES = (WEIGHTS, "optimizer.safetensors", "random.safetensors", "state.json")
 """The files of a checkpoint."""
 LIMIT = 1 << 24
 """The largest size of a manifest that is read, in bytes."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,8 @@ from composer.train.run import manifest as manifests
 from composer.train.run.checkpoint import Checkpoint, read_checkpoint
 from composer.train.run.disk import aside_of
 from composer.train.run.folder import RunFolder
-from composer.train.run.manifest import Manifest, Seal, step_of
+from composer.train.run.manifest import CHECKPOINT_FILES, WEIGHTS, Manifest, Seal, step_of
+from composer.train.run.tensors import Tensors, read_tensors
 from composer.train.settings import TrainSettings, settings_from_json
 
 Metrics = Mapping[str, float | int]
@@ -97,16 +99,31 @@ class SavedRun:
         Raises:
             TrainingError: A file of it is damaged; the hint names the checkpoint before.
         """
-        folder, earlier = self.folder.checkpoints / name, self._earlier(name)
+        with self._of_checkpoint(name, CHECKPOINT_FILES) as folder:
+            return read_checkpoint(folder)
+
+    def weights(self, name: str) -> Tensors:
+        """Return the weights of a checkpoint of the run, and read nothing else of it.
+
+        Raises:
+            TrainingError: Their file is damaged; the hint names the checkpoint before.
+        """
+        with self._of_checkpoint(name, (WEIGHTS,)) as folder:
+            return read_tensors(folder / WEIGHTS)
+
+    @contextmanager
+    def _of_checkpoint(self, name: str, files: Iterable[str]) -> Iterator[Path]:
+        """Yield the folder of a checkpoint after some of its files are verified; errors have the checkpoint before as a hint."""
+        folder = self.folder.checkpoints / name
         try:
             for inner in (self.folder.checkpoints, folder):
                 if stat.S_ISLNK(mode_of(inner)):
                     raise TrainingError(f"{inner} is a symbolic link, which no run writes")
-            for file, seal in self.manifest.checkpoints[name].files.items():
-                verify(folder / file, seal, "")
-            return read_checkpoint(folder)
+            for file in files:
+                verify(folder / file, self.manifest.checkpoints[name].files[file], "")
+            yield folder
         except TrainingError as error:
-            raise TrainingError(str(error), hint=earlier or RESTORE) from None
+            raise TrainingError(str(error), hint=self._earlier(name) or RESTORE) from None
 
     def metrics(self, name: str) -> bytes:
         """Return the lines of the metrics that a checkpoint of the run has sealed.

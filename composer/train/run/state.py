@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 from composer.train.errors import TrainingError
 from composer.train.run.checkpoint import Checkpoint, Report
 from composer.train.run.manifest import name_of
+from composer.train.run.tensors import Tensors
 
 
 def capture(
@@ -38,12 +39,12 @@ def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: Optimizer, gene
     Raises:
         TrainingError: The checkpoint is of another model.
     """
-    load_weights(checkpoint, model)
+    load_weights(checkpoint.model, checkpoint.step, model)
     parameters = dict(model.named_parameters())
     for key, value in checkpoint.optimizer.items():
         name, _, moment = key.rpartition("/")
         if name not in parameters or value.shape not in ((), parameters[name].shape):
-            raise misfit(checkpoint, "optimizer", f"`{key}` belongs to no parameter")
+            raise misfit(checkpoint.step, "optimizer", f"`{key}` belongs to no parameter")
         optimizer.state[parameters[name]][moment] = value.to(parameters[name].device)
     generators = {"data": generator.set_state, "cpu": torch.set_rng_state}
     if "cuda" in checkpoint.random and torch.cuda.is_available():
@@ -52,22 +53,22 @@ def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: Optimizer, gene
         set_random_state(checkpoint, name, set_state)
 
 
-def load_weights(checkpoint: Checkpoint, model: nn.Module) -> None:
-    """Load the weights of a checkpoint.
+def load_weights(weights: Tensors, step: int, model: nn.Module) -> None:
+    """Load the weights of the checkpoint after a step.
 
     Raises:
         TrainingError: The checkpoint is of another model.
     """
     expected = model.state_dict()
-    for name in sorted(expected.keys() | checkpoint.model.keys()):
-        if name not in checkpoint.model:
-            raise misfit(checkpoint, "model", f"it lacks `{name}`")
+    for name in sorted(expected.keys() | weights.keys()):
+        if name not in weights:
+            raise misfit(step, "model", f"it lacks `{name}`")
         if name not in expected:
-            raise misfit(checkpoint, "model", f"the model has no `{name}`")
-        here, there = (f"{tensor.dtype} {list(tensor.shape)}" for tensor in (checkpoint.model[name], expected[name]))
+            raise misfit(step, "model", f"the model has no `{name}`")
+        here, there = (f"{tensor.dtype} {list(tensor.shape)}" for tensor in (weights[name], expected[name]))
         if here != there:
-            raise misfit(checkpoint, "model", f"`{name}` is {here}, in the model {there}")
-    model.load_state_dict(dict(checkpoint.model))
+            raise misfit(step, "model", f"`{name}` is {here}, in the model {there}")
+    model.load_state_dict(dict(weights))
 
 
 def set_random_state(checkpoint: Checkpoint, name: str, set_state: Callable[[Tensor], object]) -> None:
@@ -77,16 +78,16 @@ def set_random_state(checkpoint: Checkpoint, name: str, set_state: Callable[[Ten
         TrainingError: There is none, or it is of another form.
     """
     if name not in checkpoint.random:
-        raise misfit(checkpoint, "random", f"it lacks `{name}`")
+        raise misfit(checkpoint.step, "random", f"it lacks `{name}`")
     try:
         set_state(checkpoint.random[name])
     except (RuntimeError, TypeError):
-        raise misfit(checkpoint, "random", f"`{name}` is no state of a random generator") from None
+        raise misfit(checkpoint.step, "random", f"`{name}` is no state of a random generator") from None
 
 
-def misfit(checkpoint: Checkpoint, part: str, what: str) -> TrainingError:
+def misfit(step: int, part: str, what: str) -> TrainingError:
     """Return the error of a checkpoint that is not one of this model."""
-    return TrainingError(f"{part}.safetensors of {name_of(checkpoint.step)} does not fit the recipe: {what}")
+    return TrainingError(f"{part}.safetensors of {name_of(step)} does not fit the recipe: {what}")
 
 
 def random_states(generator: torch.Generator) -> dict[str, Tensor]:

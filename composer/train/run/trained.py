@@ -11,12 +11,15 @@ from torch import nn
 
 from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError, Source
+from composer.graph.types import TensorType
 from composer.language.tasks import TASKS
+from composer.lower.model import Model
 from composer.train.data.objectives import learnable, objective_of
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.device import device_of
 from composer.train.errors import TrainingError
 from composer.train.losses import task_of
+from composer.train.run.manifest import step_of
 from composer.train.run.reader import SavedRun, read_run
 from composer.train.run.state import load_weights
 from composer.train.settings import TrainSettings
@@ -38,7 +41,8 @@ class Trained:
 def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained:
     """Return the trained model of a run with its tokenizer and settings.
 
-    Every file that is read is compared with the manifest of the run first.
+    It reads the recipe, the settings, the tokenizer and the weights, each compared with the manifest of the run first. What only
+    the next step of training needs, such as the state of the optimizer, is not read and may be damaged or gone.
 
     Args:
         path: The run folder.
@@ -46,7 +50,7 @@ def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | Non
         checkpoint: The name of a checkpoint, such as `step-000500`; by default, the latest.
 
     Raises:
-        TrainingError: The folder is not a run folder, there is no such checkpoint, or a file is missing or damaged.
+        TrainingError: The folder is not a run folder, there is no such checkpoint, or one of these files is missing or damaged.
         RecipeError: The recipe does not compile, such as for lack of your own blocks.
 
     Examples:
@@ -64,13 +68,14 @@ def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | Non
         '\\n '
     """
     run = read_run(Path(path))
-    saved = run.checkpoint(run.name(checkpoint))
+    name = run.name(checkpoint)
+    weights, step = run.weights(name), step_of(name)
     tokenizer, settings = run.tokenizer, run.settings
     model = rebuilt(run, build or compiled)
-    load_weights(saved, model)
+    load_weights(weights, step, model)
     objective_of(learnable(task_of(model)), tokenizer)  # raises if the tokenizer lacks what the task needs
     check_vocabulary(model, tokenizer)
-    return Trained(model.eval(), tokenizer, settings, saved.step)
+    return Trained(model.eval(), tokenizer, settings, step)
 
 
 def rebuilt(run: SavedRun, build: Build) -> nn.Module:
@@ -105,16 +110,26 @@ def compiled(recipe: str) -> nn.Module:
     return load(recipe).compile(device="cuda" if torch.cuda.is_available() else "cpu")
 
 
-@torch.no_grad()
 def check_vocabulary(model: nn.Module, tokenizer: Tokenizer) -> None:
     """Raise `TrainingError` if the tokenizer has more tokens than the model."""
-    training = model.training
-    token = torch.zeros(1, 1, dtype=torch.int64, device=device_of(model))
-    given = dict.fromkeys(TASKS[learnable(task_of(model))].inputs, token)
-    known = model.eval()(**given).logits.shape[-1]
-    model.train(training)
-    if known < tokenizer.size:
+    known = vocabulary_of(model)
+    if known is not None and known < tokenizer.size:
         raise TrainingError(
             f"the model has a vocabulary of {known} tokens, the tokenizer one of {tokenizer.size}",
             hint=f"set the recipe's vocabulary to {tokenizer.size}",
         )
+
+
+@torch.no_grad()
+def vocabulary_of(model: nn.Module) -> int | None:
+    """Return the number of tokens for which a model has logits; None if its type does not say."""
+    if isinstance(model, Model):
+        logits = model.program.root.outputs["logits"]
+        size = logits.sizes[-1] if isinstance(logits, TensorType) else None
+        return size if isinstance(size, int) else None
+    training = model.training
+    token = torch.zeros(1, 1, dtype=torch.int64, device=device_of(model))
+    given = dict.fromkeys(TASKS[learnable(task_of(model))].inputs, token)
+    known: int = model.eval()(**given).logits.shape[-1]
+    model.train(training)
+    return known

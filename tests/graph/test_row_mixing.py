@@ -1,0 +1,134 @@
+"""Which nodes let the rows of a batch depend on each other: by their types, and by what they compute."""
+
+from __future__ import annotations
+
+import pytest
+
+import composer
+from composer.graph.row_mixing import mixing
+from composer.recipe import zoo_names
+from composer.verify.computing import rows_are_apart
+from composer.verify.subject import Subject
+
+HEAD = """
+recipe: rows
+task: masked_lm
+inputs: {tokens: "int[batch, time]", valid: "bool[batch, time]?"}
+graph:
+  embed: {type: embedding, vocab: 20, dim: 8}
+"""
+TAIL = """
+  head: {type: linear, out: 20}
+outputs: {logits: head}
+"""
+TURNED = """
+  r: {type: rearrange, pattern: "b t d -> t b d"}
+  n: NODE
+  q: {type: rearrange, pattern: "t b d -> b t d"}"""
+REDUCED = """
+  n: NODE
+  x: {type: add, in: [embed, n]}"""
+
+MIXED = {
+    "mean": REDUCED.replace("NODE", "{type: mean, axis: batch}"),
+    "max": REDUCED.replace("NODE", "{type: max, axis: batch}"),
+    "select": REDUCED.replace("NODE", "{type: select, axis: batch, index: 0}"),
+    "sum": REDUCED.replace("NODE", "{type: einsum, pattern: 'b t d -> t d', in: embed}"),
+    "product": "  n: {type: einsum, pattern: 'b t d, c t d -> b t d', in: [embed, embed]}",
+    "softmax": "  n: {type: softmax, axis: batch}",
+    "l2norm": "  n: {type: l2norm, axis: batch}",
+    "recurrence": TURNED.replace("NODE", "{type: gru, hidden: 8}"),
+    "both directions": TURNED.replace("NODE", "{type: gru, hidden: 4, bidirectional: true}"),
+    "attention": TURNED.replace("NODE", "{type: attention, heads: 2, mask: full}"),
+    "causal attention": TURNED.replace("NODE", "{type: attention, heads: 2, mask: causal}"),
+    "convolution": TURNED.replace("NODE", "{type: conv1d, out: 8, kernel_size: 3, causal: true}"),
+    "pool": """
+  r: {type: rearrange, pattern: "b t d -> t b d"}
+  n: {type: pool, mode: mean, in: r}
+  x: {type: add, in: [embed, n]}""",
+    "halves": """
+  w: {type: rearrange, pattern: "b t (z d) -> (b z) t d", sizes: [2]}
+  n: {type: rearrange, pattern: "(z b) t d -> b t (z d)", sizes: [2]}""",
+    "a loss": """
+  up: {type: linear, out: 8}
+  far: {type: mse, in: {input: embed, target: up}}
+  n: {type: multiply, in: [embed, far]}""",
+    "a loss of a layer": """
+  layers:
+    repeat: 2
+    graph:
+      y: {type: linear, out: 8}
+      far: {type: mse, in: {input: y, target: input}}
+      z: {type: identity, in: y}
+  n: {type: multiply, in: [layers, "layers(0).far"]}""",
+    "a balance": """
+  moe: {type: moe, experts: 3, expert: {type: ffn, hidden: 5}}
+  n: {type: multiply, in: [moe, moe.load_balancing]}""",
+    "in a group": "  g: {graph: {n: {type: softmax, axis: batch}}}",
+    "in a repeat": "  g: {repeat: 2, graph: {n: {type: softmax, axis: batch}}}",
+}
+APART = {
+    "turned": TURNED.replace("NODE", "layernorm"),
+    "along another axis": "  n: {type: softmax, axis: time}",
+    "merged": """
+  r: {type: rearrange, pattern: "b t d -> (b t) d"}
+  n: {type: linear, out: 8}
+  far: {type: mse, in: {input: n, target: r}}
+  x: {type: linear, out: 8, in: embed}
+losses: {far: {in: far}}""",
+    "experts": "  n: {type: moe, experts: 3, expert: {type: ffn, hidden: 5}}",
+    "attention": "  n: {type: attention, heads: 2, mask: valid(valid)}",
+    "recurrence": "  n: {type: gru, hidden: 8, bidirectional: true}",
+}
+
+
+def loaded(graph: str) -> composer.Recipe:
+    """Return a recipe without errors."""
+    nodes, losses, names = graph.strip("\n").partition("\nlosses:")
+    recipe = composer.load(f"{HEAD}{nodes}{TAIL}{losses.strip()}{names}")
+    assert [each for each in recipe.check() if each.severity == "error"] == []
+    return recipe
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_a_node_that_mixes_rows_is_named(name: str) -> None:
+    """By the types alone; and the model does it, so that `verify` says so too."""
+    recipe = loaded(MIXED[name])
+    found = [each.path for each in mixing(recipe.program, training=True)]
+    assert any(path.split(".")[-1] == "n" for path in found), found
+    assert [each.property for each in rows_are_apart(Subject(recipe))] == ["rows"]
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_node_that_mixes_no_rows_is_not(name: str) -> None:
+    """Neither by the types, nor by what it computes, in evaluation and in training."""
+    recipe = loaded(APART[name])
+    assert [*mixing(recipe.program, training=True)] == []
+    assert [*rows_are_apart(Subject(recipe))] == [*rows_are_apart(Subject(recipe, training=True))] == []
+
+
+def test_batch_statistics_count_in_training_alone() -> None:
+    """In evaluation they are those of the training."""
+    recipe = loaded("  n: batchnorm")
+    (found,) = mixing(recipe.program, training=True)
+    assert (found.path, found.does) == ("n", "is a batchnorm, which averages over a whole batch")
+    assert [*mixing(recipe.program, training=False)] == [*rows_are_apart(Subject(recipe))] == []
+    assert [*rows_are_apart(Subject(recipe, training=True))] != []
+
+
+@pytest.mark.parametrize("name", zoo_names())
+def test_no_recipe_of_the_zoo_mixes_rows(name: str) -> None:
+    """All are trained with accumulated gradients."""
+    assert [*mixing(composer.load(name).program, training=True)] == []
+
+
+def test_the_place_of_a_row_counts() -> None:
+    """A row with a position of its own is another one in a batch of its own."""
+    (found,) = mixing(loaded(TURNED.replace("NODE", "sinusoidal_positions")).program, training=True)
+    assert (found.path, found.does) == ("n", "is a sinusoidal_positions, which reads the rows of a batch in their order")
+
+
+def test_a_number_of_rows_is_refused() -> None:
+    """What is computed across three rows cannot be told from what is computed across three channels."""
+    recipe = composer.load(HEAD.replace("[batch, time]", "[3, time]") + TAIL)
+    assert [each.path for each in mixing(recipe.program, training=True)] == ["tokens"]
