@@ -6,7 +6,7 @@ output along the values that do, to the first nodes that look ahead: those that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -14,7 +14,7 @@ from blocks.masks.mask import Mask
 from blocks.masks.order import first_ahead, is_causal_in_part, needs_end
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.ir import Graph, PartValue, Program, Ref, Wire
-from composer.graph.passes.infer.text_dependence import Cause, GeneratedText, causes, masks, optional_edges
+from composer.graph.passes.infer.text_dependence import Cause, GeneratedText, causes, masks, optional_edges, read_by, sources
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import UNKNOWN, Depends, TensorType, Types, each_of
@@ -153,26 +153,31 @@ class _Search:
         return _Place(graph, here, given, place, carried or {}, (*place.path, f"{node.name}.{number}"))
 
     def _block(self, place: _Place, block: TypedBlock, ref: Ref, span: Span | None) -> None:
-        read = [wire for wire in block.node.wires if wire.port not in type(block.part).shape_only_inputs]
-        is_first = not self._follow(place, read) and not self._follow_positions(place, block)
+        port = ref.port or next(iter(block.outputs))
+        read, only = read_by(block.part, block.inputs, port), sources(block.part, block.inputs, port)
+        wires = [wire for wire in block.node.wires if wire.port in read]
+        is_first = not self._follow(place, wires) and not self._follow_positions(place, block, only)
         for name, slot in block.slots.items():
-            if slot is not None and any(_is_ahead(type_) for type_ in slot.outputs.values()):
+            if slot is not None and (only is None or name in only) and any(_is_ahead(type_) for type_ in slot.outputs.values()):
                 alone = TypedGraph(Graph((), (slot.node,), ()), {"input": UNKNOWN}, (slot,), slot.outputs, {slot.name: slot})
                 inner = _Place(alone, place.here, {}, place, {}, (*place.path, block.name, name))
                 self.waiting.append((inner, Ref(slot.name), None))
                 is_first = False
         for cause in causes(block.part, block.inputs, block.outputs, block.sizes, self.text):
-            if cause.port in ("", ref.port or next(iter(block.outputs))):
+            if cause.port in ("", port):
                 found = self._diagnostic(block, cause, place.here, span)
                 self.reports.append(_Report(found, place.here, is_first))
 
-    def _follow_positions(self, place: _Place, block: TypedBlock) -> bool:
-        """Go on to the node that gives the positions of an axis, where the block reads no others."""
+    def _follow_positions(self, place: _Place, block: TypedBlock, only: Collection[str] | None) -> bool:
+        """Go on to the node that gives the positions of an axis, where the block reads no others; `only` are the ports that count
+        where not all do.
+        """
         root = place
         while root.around is not None:
             root = root.around
         named = dict(self.program.positions)
-        axes = {str(block.sizes.get(axis)) for axis in type(block.part).position_inputs.values()}
+        ports = type(block.part).position_inputs.items()
+        axes = {str(block.sizes.get(axis)) for port, axis in ports if only is None or port in only}
         found = [(root, named[axis], None) for axis in sorted(axes & named.keys()) if _is_ahead(root.graph.type_of(named[axis]))]
         self.waiting += found
         return bool(found)

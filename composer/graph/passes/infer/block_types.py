@@ -66,7 +66,7 @@ class BlockTyper:
         learned = WeightTyper(node, part, sizes, here, self.text, self.typed)
         held = learned.contents(given)
         if self.text is not None:
-            inside = [type_ for slot in held.slots.values() if slot is not None for type_ in slot.outputs.values()]
+            inside = [(name, tuple(slot.outputs.values())) for name, slot in held.slots.items() if slot is not None]
             places = self._positions_of(part, given, sizes, here)
             outputs = output_types(part, given, outputs, sizes, [*inside, *places], self.text)
         return TypedBlock(
@@ -111,13 +111,15 @@ class BlockTyper:
             here.report(Diagnostic("positions", message, node.name_span, hint="wire what has the rows of one call"))
             raise StopExpansion
 
-    def _positions_of(self, part: Part, given: InputTypes, sizes: Mapping[str, Any], here: Surroundings) -> Iterator[Types]:
-        """Yield the types of the positions that the recipe names for the axes of a block."""
+    def _positions_of(
+        self, part: Part, given: InputTypes, sizes: Mapping[str, Any], here: Surroundings
+    ) -> Iterator[tuple[str, Types]]:
+        """Yield the types of the positions that the recipe names for the axes of a block, by their ports."""
         for port, axis in part.position_inputs.items() if self.named_positions else ():
             if port not in given or any(isinstance(one, TensorType) and one.optional for one in each_of(given[port])):
                 named = self.positions(str(sizes.get(axis)), here.root)
                 if named is not None:
-                    yield named
+                    yield port, named
 
     def _part(
         self, node: BlockNode, wired: frozenset[str], known: Mapping[str, Any], here: Surroundings
