@@ -53,6 +53,11 @@ class _Place:
     """For a scan, each input that is what the step before returned, with that output."""
     path: tuple[str, ...] = ()
 
+    @property
+    def root(self) -> _Place:
+        """The whole model's graph."""
+        return self if self.around is None else self.around.root
+
 
 @dataclass(frozen=True, slots=True)
 class _Report:
@@ -165,16 +170,14 @@ class _Search:
                 is_first = False
         for cause in causes(block.part, block.inputs, block.outputs, block.sizes, self.text):
             if cause.port in ("", port):
-                found = self._diagnostic(block, cause, place.here, span)
+                found = self._diagnostic(block, cause, place, span)
                 self.reports.append(_Report(found, place.here, is_first))
 
     def _follow_positions(self, place: _Place, block: TypedBlock, only: Collection[str] | None) -> bool:
         """Go on to the node that gives the positions of an axis, where the block reads no others; `only` are the ports that count
         where not all do.
         """
-        root = place
-        while root.around is not None:
-            root = root.around
+        root = place.root
         named = dict(self.program.positions)
         ports = type(block.part).position_inputs.items()
         axes = {str(block.sizes.get(axis)) for port, axis in ports if only is None or port in only}
@@ -192,8 +195,8 @@ class _Search:
         hint = f"the first output of `{scan.name}` has a value for each step"
         return Diagnostic("not-causal", message, span or scan.node.name_span, hint=hint)
 
-    def _diagnostic(self, block: TypedBlock, cause: Cause, here: Surroundings, span: Span | None) -> Diagnostic:
-        kind, axis, task = here.kind(block.node), self.text.length, self.text.task
+    def _diagnostic(self, block: TypedBlock, cause: Cause, place: _Place, span: Span | None) -> Diagnostic:
+        kind, axis, task = place.here.kind(block.node), self.text.length, self.text.task
         while_generating = f"but {task} generates token by token"
         at = block.node.name_span
         match cause.what:
@@ -204,7 +207,7 @@ class _Search:
                 message = f"{kind} reads positions in the order of the text, and an expert gets those that are routed to it"
                 return Diagnostic("not-causal", message, at, hint=f"move `{block.name}` out of the expert")
             case "mask" | "end":
-                return self._mask(block, cause.slot, at)
+                return self._mask(block, cause.slot, place)
             case "count":
                 output = block.outputs[cause.port]
                 assert isinstance(output, TensorType)
@@ -225,9 +228,9 @@ class _Search:
             case _:
                 assert_never(cause.what)
 
-    def _mask(self, block: TypedBlock, slot: str, at: Span) -> Diagnostic:
+    def _mask(self, block: TypedBlock, slot: str, place: _Place) -> Diagnostic:
         value = dict(block.node.fields).get(slot)
-        span = value.span if isinstance(value, PartValue) else at
+        span = value.span if isinstance(value, PartValue) else block.node.name_span
         mask = next(mask for name, mask, _, _ in masks(block.part, block.inputs, block.sizes) if name == slot)
         if needs_end(mask):
             one = _last(value) if isinstance(value, PartValue) else None
@@ -236,7 +239,8 @@ class _Search:
             known = "which positions are first is known: `causal and (window(4) or global_first(1))`"
             hint = f"the axis {self.text.length} of a {self.text.task} grows with each token; {known}"
             return Diagnostic("unknown-end", message, one.span if one is not None else span, hint=hint)
-        pair = first_ahead(mask, optional_edges(mask, block.inputs))
+        absent = optional_edges(mask, block.inputs)
+        pair = first_ahead(mask, absent)
         assert pair is not None
         names = {wire.port: str(wire.refs[0]) for wire in block.node.wires}
         written = mask.with_edges(names)
@@ -244,7 +248,19 @@ class _Search:
         message = f"with the mask `{written.expression()}`, {pair_seen}, but {self.text.task} generates token by token"
         rest = f"({written.expression()})" if written.precedence < 1 else written.expression()
         hint = "mask: causal" if mask.hides_nothing or is_causal_in_part(mask) else f"mask: causal and {rest}"
+        if absent and first_ahead(mask) is None:  # so all that is missing is that they are given
+            guilty = [edge for edge in sorted(absent) if first_ahead(mask, frozenset({edge})) is not None]
+            inputs = dict.fromkeys(_input_of(place, wire.refs[0].node) for wire in block.node.wires if wire.port in guilty)
+            hint = " and ".join(f"`{name}: {place.root.graph.inputs[name]}`" for name in inputs)
+            hint = f"where `{' or '.join(inputs)}` is not given, the mask hides nothing; make the input required: {hint}"
         return Diagnostic("not-causal", message, span, hint=hint)
+
+
+def _input_of(place: _Place, name: str) -> str:
+    """Return the model's input that an optional input of a graph is; nothing but an input may be absent."""
+    if place.around is None:
+        return name
+    return _input_of(place.around, place.wires[name].refs[0].node)
 
 
 def _last(value: PartValue) -> PartValue:

@@ -75,7 +75,7 @@ WRITERS: Mapping[str, Callable[[TypedProgram], YamlData | None]] = {
     "losses": lambda typed: (
         {name: _node(typed.root[node], typed.root, _names(typed)) for name, node in typed.untyped.losses.items()} or None
     ),
-    "init": lambda typed: {pattern: {how: number(value)} for pattern, how, value, _ in typed.untyped.init} or None,
+    "init": lambda typed: {rule.pattern: {rule.how: number(rule.value)} for rule in typed.untyped.init} or None,
     "checkpoints": _checkpoints,
 }
 """What is written under each key of a recipe whose value is computed."""

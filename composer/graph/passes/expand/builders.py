@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from blocks.core import Library, Part
 from composer.diagnostics import Span
-from composer.graph.ir import FieldValue, GraphInput, PortType, Ref, Tie, Wire
+from composer.graph.ir import FieldValue, GraphInput, InitPattern, PortType, Ref, Tie, Wire
 from composer.language.expressions.ast import Expression, Value
 from composer.language.recipe.ast import NodeOptions, WrittenValue
 from composer.language.yaml.nodes import YamlNode
@@ -173,8 +173,8 @@ class NodeBuilder:
     requested_outputs: set[str] = field(default_factory=set)
     ports: tuple[PortType, ...] = ()
     """What a block that a recipe defines takes."""
-    init: tuple[tuple[str, str, float, Span], ...] = ()
-    """How its parameters start: pattern over their names below the node, initializer and number."""
+    init: tuple[InitPattern, ...] = ()
+    """How its parameters start: patterns over their names below the node."""
     read: bool = False
     axis: tuple[str, Span] | None = None
     """Of a scan: along what it goes, and where that is written."""
