@@ -12,6 +12,7 @@ from composer.graph.anatomy import wires_of
 from composer.graph.ir import FieldValue, InitPattern, Known, PartValue, Pending
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import labels
+from composer.graph.passes.packed_documents import across_documents
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram
 from composer.graph.visit import Visit, every_node, every_pass, walk
 from composer.language.patterns import matches
@@ -37,7 +38,13 @@ def lint(state: Compilation) -> Compilation:
     assert typed is not None
     every = _blocks(typed.root, entrances=every_pass, nodes=every_node, once=True)  # of passes that are the same, one
     blocks = [block for visit, block in every if visit.graph is not None]
-    found = [*_vocabulary(typed, blocks), *_windows(typed, blocks), *_unread_inputs(typed), *_unmatched(typed)]
+    found = [
+        *_vocabulary(typed, blocks),
+        *_windows(typed, blocks),
+        *_unread_inputs(typed),
+        *_unmatched(typed),
+        *across_documents(typed),
+    ]
     return replace(state, warnings=(*state.warnings, *{each.span: each for each in found}.values()))
 
 
