@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import cycle, islice, pairwise
 from typing import TypeAlias
 
+from composer.graph.unparse.pass_texts import (
+    MISSING,
+    REFERENCES,
+    bare,
+    ports_of,
+    read_outside,
+    value_names,
+    wired_form,
+    words,
+)
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.recipe.writer import Remark, YamlData, YamlValue
 
-MISSING = ""
-"""Where a pass has nothing under a key that others have; no text of a recipe is empty."""
 ABSENT = {"when": "true", "trainable": "true", "tie": "none", "share": "false"}
 """What a key means where it is not written."""
-REFERENCES = frozenset({"in", "outputs", "tie"})
-"""Keys that hold references, which are chosen by a condition."""
-
-ROOT = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
-"""A name that is not below another."""
-
 MAX_CHOICE_CHARACTERS = 190
 """Characters of a value that chooses among several."""
 MAX_NAME_CHARACTERS = 60
@@ -33,28 +34,33 @@ class PassesDiffer(Exception):
 
 
 def fold(
-    passes: Sequence[Mapping[str, YamlData]], index: str, inputs: Sequence[str]
+    passes: Sequence[Mapping[str, YamlData]], index: str, inputs: Sequence[str], *, choices: bool
 ) -> tuple[dict[str, YamlData], dict[str, YamlData]]:
     """Return the `each` values of a repeat, and the text of any pass in terms of them; `index` is the name of its index, and
-    `inputs` are those of what it is handed.
+    `inputs` are those of what it is handed. With `choices`, nodes that no values of `each` can tell apart are chosen by one.
 
     Raises:
         PassesDiffer: where no values of `each` can tell the passes apart.
     """
-    taken = {index, *(name for one in passes for name in _value_names(one))}
-    folder = _Folder(frozenset(taken), frozenset(inputs))
+    taken = {index, *(name for one in passes for name in value_names(one))}
+    folder = _Folder(frozenset(taken), frozenset(inputs), choices)
     body = folder.together(list(passes), ())
     assert isinstance(body, dict)
-    return folder.each, body
+    graph = body["graph"]
+    assert isinstance(graph, dict)
+    return folder.each, {**body, "graph": {**graph, **folder.picks}}
 
 
 class _Folder:
-    def __init__(self, taken: frozenset[str], inside: frozenset[str]) -> None:
+    def __init__(self, taken: frozenset[str], inside: frozenset[str], choices: bool) -> None:
+        self.choices = choices
         self.taken = taken
         """Names that mean something else as values."""
         self.inside = inside
         """Nodes and inputs of the graphs around what is being folded, which the values of `each` do not see."""
         self.each: dict[str, YamlData] = {}
+        self.picks: dict[str, YamlData] = {}
+        """Nodes that are left out, and stand for what they read: the steps of a choice that is too long for one."""
 
     def together(self, texts: list[YamlData], path: TextPath, bound: frozenset[str] = frozenset()) -> YamlData:
         """Return one text for what stands in the same place of every pass; `bound` are the `each` names and indices of repeats
@@ -63,41 +69,67 @@ class _Folder:
         first = texts[0]
         if all(text is first or text == first for text in texts[1:]):
             return first
-        bare = [_bare(text) for text in texts]
+        plain = [bare(text) for text in texts]
         if REFERENCES & {*path[-2:]} or (path[-1:] == ("next",) and "graph" not in path[-2:-1]):
-            return self._chosen(bare, path, bound)
-        if all(map(_is_expression, bare)) and (choice := self._choice(bare, path)):
+            return self._chosen(plain, path, bound)
+        if all(map(_is_expression, plain)) and (choice := self._choice(plain, path)):
             return choice  # such as a mask, whose names are those of the place where it stands
-        lists = [text for text in bare if isinstance(text, list)]
-        if path[-2:-1] == ("each",) and len(lists) == len(bare) and len({*map(len, lists)}) == 1:
+        lists = [text for text in plain if isinstance(text, list)]
+        if path[-2:-1] == ("each",) and len(lists) == len(plain) and len({*map(len, lists)}) == 1:
             # the values of a repeat inside, one by one
             return [
                 self.together(list(items), (*path, str(place)), bound) for place, items in enumerate(zip(*lists, strict=True))
             ]
-        if not all(isinstance(text, dict) for text in bare):
-            return self._varied(bare, path, bound)
-        maps: list[Mapping[str, YamlData]] = [text for text in bare if isinstance(text, dict)]
+        if not all(isinstance(text, dict) for text in plain):
+            return self._varied(plain, path, bound)
+        maps: list[Mapping[str, YamlData]] = [text for text in plain if isinstance(text, dict)]
         is_graph = bool(path) and path[-1] == "graph"
-        keys = _node_order(maps, path) if is_graph else list(dict.fromkeys(key for text in maps for key in text))
+        keys = list(dict.fromkeys(key for text in maps for key in text))
+        in_order = True
+        if is_graph and (order := _node_order(maps)) is not None:
+            keys = order
+        elif is_graph:
+            in_order = False
         if not is_graph and (
             _kinds(maps) > 1 or any(key not in text and key not in {*ABSENT, "in"} for text in maps for key in keys)
         ):
-            return self._varied(bare, path, bound)
-        if "graph" in keys and len({_ports(text.get("in")) for text in maps}) > 1:
-            raise PassesDiffer(".".join((*path, "in")))  # unlike a block, a graph has no port that may be empty
+            return self._varied(plain, path, bound)
+        if "graph" in keys and len({ports_of(text.get("in")) for text in maps}) > 1:
+            raise PassesDiffer  # unlike a block, a graph has no port that may be empty
         if is_graph:
             maps = [*_with_all_nodes(maps, keys)]
         elif "repeat" in keys:
-            if any(isinstance(text["repeat"], Remark) for text in maps):
-                raise PassesDiffer(".".join(path))  # those of a repeat inside do, which is said there
             maps = _with_long_lists(maps)
         if is_graph:
             self.inside |= {*keys}
         bound |= {name for text in maps if isinstance(each := text.get("each"), dict) for name in each}
         bound |= {str(text["as"]) for text in maps if not is_graph and "as" in text}
+        found: dict[str, list[YamlData]] = {key: [text.get(key, ABSENT.get(key, MISSING)) for text in maps] for key in keys}
         return {
-            key: self.together([text.get(key, ABSENT.get(key, MISSING)) for text in maps], (*path, key), bound) for key in keys
+            key: self._node(values, (*path, key), bound, in_order=in_order)
+            if is_graph or key in ("then", "else")
+            else self.together(values, (*path, key), bound)
+            for key, values in found.items()
         }
+
+    def _node(self, texts: list[YamlData], path: TextPath, bound: frozenset[str], *, in_order: bool) -> YamlData:
+        """Return one text for the nodes of one name: a choice between what is written for each where no values of `each` can tell
+        them apart, or where a value would read the node above, and that is not the same for all.
+        """
+        before = dict(self.each), self.inside
+        try:
+            text = self.together(texts, path, bound)
+            if in_order or isinstance(text, dict) or all(one == text for one in texts):
+                return text
+        except PassesDiffer:
+            if not self.choices:
+                raise
+        if not self.choices:
+            raise PassesDiffer
+        self.each, self.inside = before
+        kinds = [text for number, text in enumerate(texts) if text not in texts[:number]]
+        name = self._name([str(kinds.index(text)) for text in texts], path)
+        return _choice_of_nodes(kinds, 0, name)
 
     def _varied(self, texts: list[YamlValue], path: TextPath, bound: frozenset[str]) -> YamlData:
         """Return a value of `each`, read by the field that uses it, so it cannot read names that are known only there."""
@@ -105,12 +137,15 @@ class _Folder:
         if (
             REFERENCES & {*path}
             or (is_list and "each" in path)
-            or any(words(text) & bound or {*_read(text)} & self.inside for text in texts)
+            or any(isinstance(text, dict) and not {"if", "tie"}.isdisjoint(text) for text in texts)
+            or any(words(text) & bound or {*read_outside(text)} & self.inside for text in texts)
         ):
-            raise PassesDiffer(".".join(path))
+            raise PassesDiffer
         maps = [text for text in texts if isinstance(text, dict)]
         if len(maps) == len(texts) and not all(isinstance(text.get("in", Remark("", "")), Remark) for text in maps):
-            wired = self._chosen([_bare(text.get("in", MISSING)) for text in maps], (*path, "in"), bound)
+            if _kinds(maps) > 1 and len({wired_form(text.get("in", MISSING)) for text in maps}) > 1:
+                raise PassesDiffer  # what takes one value takes no second one, though it be none
+            wired = self._chosen([bare(text.get("in", MISSING)) for text in maps], (*path, "in"), bound)
             return {"type": self._name([{key: text[key] for key in text if key != "in"} for text in maps], path), "in": wired}
         return self._name(["none" if text == MISSING else _as_value(text, path) for text in texts], path)
 
@@ -121,19 +156,37 @@ class _Folder:
         if any(isinstance(text, dict) for text in texts):
             maps = [text for text in texts if isinstance(text, dict)]
             if len(maps) < len(texts):
-                raise PassesDiffer(".".join(path))
+                raise PassesDiffer
             keys = list(dict.fromkeys(key for text in maps for key in text))
             return {key: self.together([text.get(key, MISSING) for text in maps], (*path, key), bound) for key in keys}
         if any(isinstance(text, list) for text in texts):
             lists = [text if isinstance(text, list) else [text] for text in texts]
             length = max(map(len, lists))
             padded = [[*refs, *["none"] * (length - len(refs))] for refs in lists]
-            each = [[_bare(refs[place]) for refs in padded] for place in range(length)]
+            each = [[bare(refs[place]) for refs in padded] for place in range(length)]
             return [self._chosen(texts, (*path, str(place)), bound) for place, texts in enumerate(each)]
         choice = self._choice(texts, path)
+        if choice is None and self.choices and path[0] == "outputs":
+            kinds = list(dict.fromkeys("none" if text == MISSING else str(text) for text in texts))
+            name = self._name([str(kinds.index("none" if text == MISSING else str(text))) for text in texts], path)
+            return self._picked(kinds, 0, name)
         if choice is None:
-            raise PassesDiffer(".".join(path))
+            raise PassesDiffer
         return choice
+
+    def _picked(self, kinds: Sequence[str], first: int, name: str) -> str:
+        """Return the one of many references that a number selects, which is `first` for the first of them."""
+        if len(kinds) == 1:
+            return kinds[0]
+        half = len(kinds) // 2
+        pick = [self._picked(kinds[:half], first, name), self._picked(kinds[half:], first + half, name)]
+        for place, text in enumerate(pick):
+            if " if " in text:
+                pick[place] = f"{name}_from_{first + half * place}_of_{len(kinds)}"
+                while pick[place] in self.inside:
+                    pick[place] += "_"
+                self.picks[pick[place]] = {"type": "identity", "in": text, "when": "false"}
+        return f"{pick[0]} if {name} < {first + half} else {pick[1]}"
 
     def _choice(self, texts: Sequence[YamlValue], path: TextPath) -> str | None:
         """Return the texts, chosen by a number that `each` gives; None where that is too long to be a value."""
@@ -171,68 +224,12 @@ def _each_name(path: TextPath) -> str:
     return name + "_value" * (name in FUNCTIONS)
 
 
-def words(text: YamlValue) -> frozenset[str]:
-    """Return every name that a text may read."""
-    return frozenset(re.findall(r"[A-Za-z_]\w*", str(text)))
-
-
-def _value_names(text: YamlData, *, is_graph: bool = False) -> Iterator[str]:
-    """Yield every name that is, or may be, read as a value in a text: all but those of nodes, and those that references read."""
-    bare = _bare(text)
-    if isinstance(bare, Mapping):
-        for key, value in bare.items():
-            if key == "each" and not is_graph and isinstance(value, Mapping):
-                yield from value
-            if is_graph or key not in REFERENCES:
-                yield from _value_names(value, is_graph=key == "graph" and not is_graph)
-    elif isinstance(bare, list):
-        for item in bare:
-            yield from _value_names(item)
-    else:
-        yield from words(bare)
-
-
-def _read(text: YamlData) -> Iterator[str]:
-    """Yield every name that masks, and graphs inside, may read outside of a text; what the text itself is wired to is apart."""
-    bare = _bare(text)
-    if isinstance(bare, Mapping) and isinstance(graph := bare.get("graph"), Mapping):
-        own = {"input", *graph, *_ports(bare.get("in"))}
-        nodes = [node for node in map(_bare, graph.values()) if isinstance(node, Mapping)]
-        wired = [bare.get("outputs", MISSING), *(node.get(key, MISSING) for node in nodes for key in REFERENCES)]
-        roots = {name for each in wired for leaf in _leaves(each) for name in ROOT.findall(str(leaf))}
-        others = {key: value for key, value in bare.items() if key not in (*REFERENCES, "graph")}
-        yield from (roots | {name for each in (*nodes, others) for name in _read(each)}) - own
-    elif isinstance(bare, Mapping):
-        yield from (name for key, value in bare.items() if key not in REFERENCES for name in _read(value))
-    elif isinstance(bare, list):
-        yield from (name for value in bare for name in _read(value))
-    else:
-        yield from ROOT.findall(str(bare).partition("(")[2])
-
-
-def _leaves(text: YamlData) -> Iterator[YamlData]:
-    """Yield what is written below a key, one by one."""
-    bare = _bare(text)
-    inside = bare.values() if isinstance(bare, Mapping) else bare if isinstance(bare, list) else None
-    yield from [bare] if inside is None else (leaf for each in inside for leaf in _leaves(each))
-
-
-def _ports(edges: YamlData | None) -> frozenset[str]:
-    """Return the ports that something is wired to; none for the first alone."""
-    written = None if edges is None else _bare(edges)
-    return frozenset(written) if isinstance(written, Mapping) else frozenset()
-
-
-def _bare(text: YamlData) -> YamlValue:
-    return text.data if isinstance(text, Remark) else text
-
-
 def _as_value(text: YamlValue, path: TextPath) -> YamlValue:
     """Return a node as a value of `each`: it reads the node above, since a name cannot say what it reads."""
     if not isinstance(text, dict) or "in" not in text:
         return text
     if not isinstance(text["in"], Remark):
-        raise PassesDiffer(".".join(path))
+        raise PassesDiffer
     return {key: value for key, value in text.items() if key != "in"}
 
 
@@ -241,8 +238,17 @@ def _kinds(texts: Sequence[Mapping[str, YamlData]]) -> int:
     return len({(str(text.get("type")), "graph" in text, str(text.get("repeat")), str(text.get("scan"))) for text in texts})
 
 
-def _node_order(graphs: Sequence[Mapping[str, YamlData]], path: TextPath) -> list[str]:
-    """Return the nodes of all graphs in an order that is right for each: a node of `each` reads the one above it."""
+def _choice_of_nodes(kinds: Sequence[YamlData], first: int, name: str) -> YamlData:
+    """Return a choice between nodes by a number, which is `first` for the first of them."""
+    if len(kinds) == 1:
+        return "none" if kinds[0] == MISSING else kinds[0]
+    half = len(kinds) // 2
+    then, otherwise = _choice_of_nodes(kinds[:half], first, name), _choice_of_nodes(kinds[half:], first + half, name)
+    return {"if": f"{name} < {first + half}", "then": then, "else": otherwise}
+
+
+def _node_order(graphs: Sequence[Mapping[str, YamlData]]) -> list[str] | None:
+    """Return the nodes of all graphs in an order that is right for each, or None: a node of `each` reads the one above it."""
     sorter = TopologicalSorter[str]({name: () for graph in graphs for name in graph})
     for graph in graphs:
         for above, below in pairwise(graph):
@@ -250,7 +256,7 @@ def _node_order(graphs: Sequence[Mapping[str, YamlData]], path: TextPath) -> lis
     try:
         return list(sorter.static_order())
     except CycleError:
-        raise PassesDiffer(".".join(path)) from None
+        return None
 
 
 def _with_all_nodes(graphs: Sequence[Mapping[str, YamlData]], names: Sequence[str]) -> list[dict[str, YamlData]]:
@@ -265,7 +271,7 @@ def _with_long_lists(repeats: Sequence[Mapping[str, YamlData]]) -> list[Mapping[
     lengths differ.
     """
     every = [each if isinstance(each := repeat.get("each"), Mapping) else {} for repeat in repeats]
-    longest = max(int(str(_bare(repeat["repeat"]))) for repeat in repeats)
+    longest = max(int(str(bare(repeat["repeat"]))) for repeat in repeats)
     lengths: dict[str, set[int]] = {}
     for name, values in (pair for each in every for pair in each.items()):
         lengths.setdefault(name, set()).add(len(values) if isinstance(values, list) else 0)
