@@ -33,8 +33,8 @@ def across_documents(typed: TypedProgram) -> Iterator[Diagnostic]:
         match visit.node:
             case TypedBlock():
                 yield from _block(visit, visit.node, kept)
-            case TypedScan(axis=axis, carried=carried) if carried and _of_call(axis.size) in kept:
-                yield _carries(visit, "a scan", kept[_of_call(axis.size)])
+            case TypedScan(axis=along, carried=carried) if carried and _of_call(along.size) in kept:
+                yield _carries(visit, "a scan", kept[_of_call(along.size)])
             case _:
                 pass
 

@@ -7,9 +7,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, TypeVar
 
-from blocks.core import Part
 from blocks.core.fields import Boolean, Integer, Real
-from blocks.core.per_class import per_class
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import AxisOf, Origins, Pending
 from composer.graph.passes.error_report import ErrorReport, StopExpansion, labeled, labels
@@ -20,7 +18,6 @@ from composer.language.expressions.parser import ExpressionError, names, parse_e
 from composer.language.recipe.ast import (
     ExpressionValue,
 )
-from composer.language.recipe.free_names import IDENTIFIER
 from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.suggestions import suggest
 from composer.language.wording import BOOLEANS
@@ -275,12 +272,6 @@ def _bounds(form: Any, number: Any) -> Iterable[tuple[Any, bool, str]]:
             yield form.above, number <= form.above, "above"
         if form.below is not None:
             yield form.below, number >= form.below, "below"
-
-
-@per_class
-def axis_names(part: type[Part]) -> frozenset[str]:
-    """Return the axis symbols of a block's inputs."""
-    return frozenset(name for text in part.inputs.values() for name in IDENTIFIER.findall(text.partition("[")[2]))
 
 
 def paths(expression: Expression | Slice) -> Iterable[RefPath]:
