@@ -14,8 +14,8 @@ from composer.language.suggestions import did_you_mean, suggest
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlMapping
 from composer.weights.fit import Fit, first_of_each, fit, uncovered
-from composer.weights.left_out_names import LeftOutNames, Misspelled, Step
-from composer.weights.model_names import NOTHING, ModelNames, names_of, typical_passes
+from composer.weights.left_out_names import Misspelled, Step
+from composer.weights.model_names import ModelNames, names_of, typical_passes
 from composer.weights.rule_reader import RuleReader
 from composer.weights.rules import Rule, Rules
 
@@ -67,16 +67,13 @@ def _misfits(rules: Rules, typed: TypedProgram) -> list[Diagnostic]:
     numbers = {int(number) for rule in rules.rules for number in re.findall(r"\d+", rule.ours.text + rule.theirs.text)}
     numbers |= {int(number) for copy in rules.copies for number in re.findall(r"\d+", copy.original)}
     passes = typical_passes(typed, numbers)
-    recipe = typed.untyped.recipe
-    blocks = recipe.root.get("blocks")
-    left_out = LeftOutNames(recipe.library, blocks if isinstance(blocks, YamlMapping) else NOTHING)
-    found = _against(rules, names_of(typed, passes), left_out)
-    return found if passes is None or not found else _against(rules, names_of(typed), left_out)
+    found = _against(rules, names_of(typed, passes))
+    return found if passes is None or not found else _against(rules, names_of(typed))
 
 
-def _against(rules: Rules, names: ModelNames, left_out: LeftOutNames) -> list[Diagnostic]:
+def _against(rules: Rules, names: ModelNames) -> list[Diagnostic]:
     fitted = fit(rules, names.owned)
-    lost = list(_lost(rules, names, fitted, left_out))
+    lost = list(_lost(rules, names, fitted))
     told = {id(each.rule) for each in lost}
     spans = {rule.span for rule in rules.rules if id(rule) in told}
     wrong = [each.diagnostic for each in lost]
@@ -104,7 +101,7 @@ class _Lost:
     """The names that were probably meant."""
 
 
-def _lost(rules: Rules, names: ModelNames, fitted: Fit, left_out: LeftOutNames) -> Iterator[_Lost]:
+def _lost(rules: Rules, names: ModelNames, fitted: Fit) -> Iterator[_Lost]:
     """Yield an error for each rule, and each word of a choice, that covers nothing of the model and nothing that is left out."""
     chosen: dict[int, list[set[int]]] = {id(rule): [set() for _ in rule.ours.choices] for rule in rules.rules}
     used = {id(rule) for rule, _ in fitted.matches}
@@ -125,7 +122,7 @@ def _lost(rules: Rules, names: ModelNames, fitted: Fit, left_out: LeftOutNames) 
             steps = _steps(rule.ours, place, word)
             depths = {path: path.count(".") + 1 for path in names.absent if _leads_into(path.split("."), steps)}
             if depths:
-                wrong = [left_out.misspelled(names.absent[path], steps[depth:]) for path, depth in depths.items()]
+                wrong = [names.left_out.misspelled(names.absent[path], steps[depth:]) for path, depth in depths.items()]
                 if (first := wrong[0]) is not None and None not in wrong:
                     yield _Lost(rule, _no_name(first), None)
                 continue

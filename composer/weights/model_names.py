@@ -14,6 +14,7 @@ from composer.graph.parameters import parameters
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat
 from composer.graph.visit import Visit, every_node, every_pass, owned, walk
 from composer.language.yaml.nodes import YamlMapping, YamlNode
+from composer.weights.left_out_names import LeftOutNames
 from composer.weights.tensor_maps import TensorShape
 
 NOTHING = YamlMapping((), Span(Source("", ""), 1, 1, 1, 1))
@@ -31,6 +32,8 @@ class ModelNames:
     """Every name of a tensor that another one owns, with that one."""
     absent: Mapping[str, YamlNode | None]
     """The paths of nodes that are left out, with what is written there, and of slots that are empty."""
+    left_out: LeftOutNames
+    """What may be a name in these nodes."""
 
 
 def names_of(typed: TypedProgram, passes: Collection[int] | None = None) -> ModelNames:
@@ -44,7 +47,12 @@ def names_of(typed: TypedProgram, passes: Collection[int] | None = None) -> Mode
             found |= {f"{visit.path}.{each.name}": each.shape for each in (*visit.node.parameters, *visit.node.buffers)}
             left_out.slots(visit, visit.node)
     tied = {row.name: row.tied_to for row in parameters(typed) if row.tied_to and row.name in found} if ties else {}
-    return ModelNames({name: shape for name, shape in found.items() if name not in tied}, tied, left_out.paths)
+    return ModelNames(
+        {name: shape for name, shape in found.items() if name not in tied},
+        tied,
+        left_out.paths,
+        LeftOutNames(typed.untyped.recipe.library, left_out.blocks),
+    )
 
 
 class _LeftOut:
