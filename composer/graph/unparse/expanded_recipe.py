@@ -17,7 +17,8 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.graph.unparse.checkpoint_rules import published
 from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference
 from composer.graph.unparse.fold_passes import PassesDiffer, fold
-from composer.graph.unparse.inner_names import INDEX, INPUT, GraphForm, fresh, given, output_name
+from composer.graph.unparse.inner_names import INDEX, GraphForm, given, output_name
+from composer.graph.unparse.node_text import INPUT, fresh, stand_in
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
 from composer.language.recipe.writer import YamlData, write
@@ -230,17 +231,14 @@ def _body(graph: TypedGraph, names: EdgeNames, *, way: GraphForm, named: str = "
     nodes, unnamed = _nodes(graph, names, way), dict(graph.graph.outputs).get("")
     if unnamed is None:
         returned = {name: reference(ref, graph, names) for name, ref in graph.graph.outputs if name.isidentifier()}
-        return {"graph": nodes or {"same": {"type": "identity", "in": INPUT, "when": "false"}}, "outputs": returned}
+        return {"graph": nodes or stand_in(INPUT), "outputs": returned}
     value = reference(unnamed, graph, names)
     passed_on = {
         name: reference(ref, graph, names) for name, ref in graph.graph.outputs if name.isidentifier() and name not in nodes
     }
     returned = {named or output_name([graph], names.values()): value, **passed_on}
     if not nodes and not named:
-        return {
-            "graph": {"same": {"type": "identity", "in": value, "when": "false"}},
-            **({"outputs": returned} if passed_on else {}),
-        }
+        return {"graph": stand_in(value), **({"outputs": returned} if passed_on else {})}
     is_last = not named and not passed_on and value == in_file_order(graph)[-1].name
     return {"graph": nodes, **({} if is_last else {"outputs": returned})}
 
@@ -291,18 +289,28 @@ def _passes(
     node: TypedRepeat, around: TypedGraph, names: EdgeNames, way: GraphForm, inside_way: GraphForm
 ) -> tuple[str, dict[str, Wire], list[dict[str, YamlData]]]:
     """Return the name of the index, what the first pass is handed, and the text of every pass, in whose graphs other graphs are
-    written in a way of their own.
+    written in a way of their own. What is read from outside, and is not the same in all passes, is handed under several names.
     """
     written: Memo[Any, dict[str, YamlData]] = Memo()
     last = {graph.nodes and in_file_order(graph)[-1].name for graph in node.passes}
     each_pass, head = [], dict[str, Wire]()
+    other: set[str] = set()
+    nodes = {name for graph in node.passes for name in (*graph.by_name, *(item.name for item in graph.graph.inputs))}
     for one, graph in zip(node.node.passes, node.passes, strict=True):
         captured = {item.name for item in graph.graph.inputs if item.captured}
         own = [wire for wire in one.wires if wire.port in captured and all(ref.node == node.name for ref in wire.refs)]
         others = [wire for wire in one.wires if wire not in own]
         handed, inside, apart = given(others, graph, around, names, way=way, own=node.name if own else "")
         for wire in handed:
-            head.setdefault(wire.port, wire)  # those of the first pass: what the others are handed follows from it
+            first = head.setdefault(wire.port, wire)  # those of the first pass: what the others are handed follows from it
+            outside = next((port for port in captured & inside.keys() if inside[port] == wire.port), None)
+            if first.refs != wire.refs and outside is not None:
+                another = fresh(wire.port, {*head, *nodes, *inside.values()})
+                inside[outside] = next(
+                    (name for name, known in head.items() if known.refs == wire.refs and name in other), another
+                )
+                other.add(inside[outside])
+                head.setdefault(inside[outside], replace(wire, port=inside[outside]))
         each_pass.append((graph, own, inside, apart))
     index = fresh(INDEX, way.indices)
     if any(own for _, own, *_ in each_pass):

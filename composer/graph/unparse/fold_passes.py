@@ -7,12 +7,15 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import cycle, islice, pairwise
 from typing import TypeAlias
 
-from composer.graph.unparse.pass_texts import (
+from composer.graph.unparse.node_text import (
+    INPUT,
     MISSING,
     REFERENCES,
     bare,
-    ports_of,
+    fresh,
+    ports,
     read_outside,
+    stands_for,
     value_names,
     wired_form,
     words,
@@ -83,6 +86,8 @@ class _Folder:
         if not all(isinstance(text, dict) for text in plain):
             return self._varied(plain, path, bound)
         maps: list[Mapping[str, YamlData]] = [text for text in plain if isinstance(text, dict)]
+        if all("graph" in text for text in maps) and path[-1:] != ("graph",):
+            maps = _with_outputs(maps)
         is_graph = bool(path) and path[-1] == "graph"
         keys = list(dict.fromkeys(key for text in maps for key in text))
         in_order = True
@@ -94,7 +99,7 @@ class _Folder:
             _kinds(maps) > 1 or any(key not in text and key not in {*ABSENT, "in"} for text in maps for key in keys)
         ):
             return self._varied(plain, path, bound)
-        if "graph" in keys and len({ports_of(text.get("in")) for text in maps}) > 1:
+        if "graph" in keys and len({ports(text.get("in")) for text in maps}) > 1:
             raise PassesDiffer  # unlike a block, a graph has no port that may be empty
         if is_graph:
             maps = [*_with_all_nodes(maps, keys)]
@@ -264,6 +269,27 @@ def _with_all_nodes(graphs: Sequence[Mapping[str, YamlData]], names: Sequence[st
     anywhere = {name: next(graph[name] for graph in graphs if name in graph) for name in names}
     left_out = {name: {**node, "when": "false"} for name, node in anywhere.items() if isinstance(node, Mapping)}
     return [{name: graph.get(name, left_out.get(name, MISSING)) for name in names} for graph in graphs]
+
+
+def _with_outputs(holders: Sequence[Mapping[str, YamlData]]) -> list[Mapping[str, YamlData]]:
+    """Return nodes with graphs inside so that each says what it returns, where not all end in the same node; a node that stands
+    for none is not among those of others.
+    """
+    graphs = [graph if isinstance(graph := bare(holder["graph"]), Mapping) else {} for holder in holders]
+    last = [[INPUT, *graph][-1] for graph in graphs]
+    if len({*last}) == 1:
+        return list(holders)
+    named = [next(iter(outputs)) for holder in holders if isinstance(outputs := holder.get("outputs"), Mapping)]
+    taken = {INPUT, *(name for graph in graphs for name in graph), *(name for one in holders for name in ports(one.get("in")))}
+    own = named[0] if named else fresh("y", taken)
+    with_nodes = any(graph and stands_for(graph) is None for graph in graphs)
+    said: list[Mapping[str, YamlData]] = []
+    for holder, graph, name in zip(holders, graphs, last, strict=True):
+        value = stands_for(graph)
+        nodes = {} if value is not None and with_nodes else graph
+        outputs = holder.get("outputs", {own: name if value is None else value})
+        said.append({**holder, "graph": nodes, "outputs": outputs})
+    return said
 
 
 def _with_long_lists(repeats: Sequence[Mapping[str, YamlData]]) -> list[Mapping[str, YamlData]]:

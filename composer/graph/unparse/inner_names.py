@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from composer.graph.ir import Wire
 from composer.graph.typed import TypedGraph
 from composer.graph.unparse.edge_text import EdgeNames, reference, references
-from composer.graph.unparse.pass_texts import words
+from composer.graph.unparse.node_text import INPUT, fresh, words
 from composer.language.recipe.writer import YamlData
 from composer.memo import Memo
 
-INPUT, INDEX = "input", "layer"
+INDEX = "layer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +49,16 @@ def given(
     handed = [wire for wire in wires if wire.port not in apart]
     inside = {wire.port: wire.port for wire in handed}
     named = {own, *(word for text in apart.values() for word in words(text))}
+    if handed and handed[0].port not in returned:
+        named.add(INPUT)
     for place, wire in enumerate(handed):
         if wire.port not in returned and place == 0:
             inside[wire.port] = INPUT
         elif wire.port in read and wire.port in {*returned, *named}:
-            # what is only read must not be taken for what is returned, nor hide what is read from where it is
+            # what is only read must not be taken for what is returned, nor hide the first input or what is read from where it is
             inside[wire.port] = fresh(wire.port, {*returned, *named, *graph.by_name, *inside, *inside.values()})
     handed = [replace(wire, port=inside[wire.port]) for wire in handed]
     return handed, inside, apart
-
-
-def fresh(wanted: str, taken: Collection[str]) -> str:
-    """Return a name that is not taken."""
-    more = (f"{wanted}_{count}" for count in itertools.count(2))
-    return next(name for name in itertools.chain([wanted], more) if name not in taken)
 
 
 def _named(text: str) -> str:

@@ -81,9 +81,14 @@ class BlockTyper:
         learned = WeightTyper(node, part, sizes, here, self.text, self.typed)
         held = learned.contents(given)
         if self.text is not None:
-            inside = [(name, tuple(slot.outputs.values())) for name, slot in held.slots.items() if slot is not None]
+            # what nothing reads outside of a slot, such as the load of a mixture inside of a mixture, is not computed
+            read = [
+                (name, next(iter(slot.outputs.values())))
+                for name, slot in held.slots.items()
+                if slot is not None and slot.outputs
+            ]
             places = self._positions_of(part, given, sizes, here)
-            outputs = output_types(part, given, outputs, sizes, [*inside, *places], self.text)
+            outputs = output_types(part, given, outputs, sizes, [*read, *places], self.text)
         return TypedBlock(
             node,
             part,
