@@ -201,8 +201,8 @@ class _Search:
         at = block.node.name_span
         match cause.what:
             case "mixed" if self.text.so_far in block.part.mixed_axes(block.sizes):
-                message = f"{kind} goes over the keys of each query, which in a call of several tokens has later keys, too"
-                hint = f"what a mask hides is 0 there, and still counted; return it beside the outputs of {task}"
+                message = f"{kind} mixes the keys of each query, and in a call of several tokens later ones are among them"
+                hint = f"also where a mask makes their weights 0; return it beside the outputs of {task}"
                 return Diagnostic("not-causal", message, at, hint=hint)
             case "mixed":
                 message = f"{kind} mixes the positions of `{axis}`, {while_generating}"
