@@ -123,6 +123,14 @@ class MultiHead(Block):
                 prepared["memory_rope"] = PerCall("positions", (key_position_ids,), {"head_dim": "head_dim"})
         return prepared
 
+    def reads(self, wired: frozenset[str]) -> Mapping[str, Sequence[str]]:
+        source, positions = ("memory", "memory_position_ids") if "memory" in wired else ("x", "position_ids")
+        return {
+            "k": ("k",) if "k" in wired else (source, positions, "k_norm"),
+            "k_norm": (source,),
+            "v": ("v",) if "v" in wired else (source,),
+        }
+
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         dim = sizes["dim"]
         if self.head_dim is None and isinstance(dim, int) and dim % self.heads:

@@ -223,6 +223,14 @@ class Part(BaseModel):
         """
         return None
 
+    def reads(self, wired: frozenset[str]) -> Mapping[str, Sequence[str]]:
+        """Return the inputs and slots that an output or a slot is computed from, for those that are not computed from all inputs.
+
+        Args:
+            wired: The names of the wired ports.
+        """
+        return {}
+
     @classmethod
     def called(cls) -> str:
         """Return the name in drawings."""

@@ -25,8 +25,8 @@ class GRU(Recurrent, kind="gru"):
 
     paper = Paper("Learning Phrase Representations using RNN Encoder-Decoder", "arXiv:1406.1078")
     inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]", "valid?": "bool[batch, time]"}
-    outputs = {"y": "float[batch, time, hidden]", "h?": "float[batch, layers, hidden]"}
-    carry = {"h": "float[batch, layers, hidden]"}
+    outputs = {"y": "float[batch, time, hidden]", "h?": "float[batch, states, hidden]"}
+    carry = {"h": "float[batch, states, hidden]"}
 
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, valid: torch.Tensor | None = None) -> Any:
         before = self.before("h", h, x)

@@ -32,10 +32,10 @@ class LSTM(Recurrent, kind="lstm"):
     }
     outputs = {
         "y": "float[batch, time, hidden]",
-        "h?": "float[batch, layers, hidden]",
-        "c?": "float[batch, layers, hidden]",
+        "h?": "float[batch, states, hidden]",
+        "c?": "float[batch, states, hidden]",
     }
-    carry = {"h": "float[batch, layers, hidden]", "c": "float[batch, layers, hidden]"}
+    carry = {"h": "float[batch, states, hidden]", "c": "float[batch, states, hidden]"}
 
     def forward(
         self: Any,

@@ -65,9 +65,10 @@ class Recurrent(Block):
         return weights
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str]:
-        states = f"float[batch, {self.layers * self.directions()}, hidden]"
-        y = f"float[batch, time, {self.directions()} * hidden]"
-        return {name: y if name == "y" else states for name in self.outputs}
+        return {**self.outputs, "y": f"float[batch, time, {self.directions()} * hidden]"}
+
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        return {"states": self.layers * self.directions()}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         states, wanted = sizes.get("states"), self.layers * self.directions()

@@ -25,8 +25,8 @@ class RNN(Recurrent, kind="rnn"):
     title = "RNN"
     paper = Paper("Finding Structure in Time", "Cognitive Science 14 (1990)")
     inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]", "valid?": "bool[batch, time]"}
-    outputs = {"y": "float[batch, time, hidden]", "h?": "float[batch, layers, hidden]"}
-    carry = {"h": "float[batch, layers, hidden]"}
+    outputs = {"y": "float[batch, time, hidden]", "h?": "float[batch, states, hidden]"}
+    carry = {"h": "float[batch, states, hidden]"}
 
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, valid: torch.Tensor | None = None) -> Any:
         before = self.before("h", h, x)

@@ -13,9 +13,9 @@ from composer.language.patterns import matches
 
 def start_of(program: Program, name: str) -> Init | None:
     """Return the initializer that a recipe sets for a parameter: that of the last pattern that matches; None if none does."""
-    for pattern, how, value, _ in reversed(program.init):
-        if matches(pattern, name):
-            return Init(how, value)  # type: ignore[arg-type]  # one of three words
+    for rule in reversed(program.init):
+        if matches(rule.pattern, name):
+            return Init(rule.how, rule.value)  # type: ignore[arg-type]  # one of three words
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from blocks.core import Part
 from composer.diagnostics import Span
@@ -14,6 +14,20 @@ from composer.language.recipe.ast import InputDecl, ParsedRecipe, TypeDecl
 
 Origins: TypeAlias = tuple[tuple[str, Span], ...]
 """The names that a value was computed from, and where each was set."""
+
+
+class InitPattern(NamedTuple):
+    """How parameters start whose names match a pattern."""
+
+    pattern: str
+    how: str
+    """The initializer."""
+    value: float
+    span: Span
+    written: str
+    """The pattern as it is written, over the names in what it stands in."""
+    inside: str = ""
+    """That of what it stands in: a pattern over what the names begin with; nothing for the recipe itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +191,8 @@ class GroupNode:
     """The block that expanded to it."""
     ports: tuple[PortType, ...] = ()
     """Its ports, where a recipe defines the block."""
-    init: tuple[tuple[str, str, float, Span], ...] = field(default=(), compare=False)
-    """How its parameters start, where a recipe defines the block: pattern over their names below it, initializer, number."""
+    init: tuple[InitPattern, ...] = field(default=(), compare=False)
+    """How its parameters start, where a recipe defines the block: patterns over their names below it."""
     ties: tuple[Tie, ...] = ()
     trainable: bool = True
     span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
@@ -265,8 +279,8 @@ class Program:
     origins: Mapping[str, Span]
     """Where each param's value is written."""
     positions: tuple[tuple[str, Ref], ...]
-    init: tuple[tuple[str, str, float, Span], ...]
-    """Pattern, initializer and number, the last match wins."""
+    init: tuple[InitPattern, ...]
+    """How parameters start; the last match wins."""
     losses: Mapping[str, str]
     """The recipe's own losses, each with its node in the graph."""
     sound: bool = True

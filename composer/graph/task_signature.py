@@ -23,8 +23,18 @@ def growing(task: str, inputs: Mapping[str, Type | tuple[Type, ...]]) -> Symboli
     return time if isinstance(time, Symbolic) else None
 
 
-def task_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagnostic]:
-    """Yield the inputs and outputs that are missing or of another type; no outputs if an input is wrong."""
+def task_mistakes(
+    root: TypedGraph, task: str, span: Span, inputs: Mapping[str, Span], outputs: Mapping[str, Span]
+) -> Iterator[Diagnostic]:
+    """Yield the inputs and outputs that are missing or of another type; no outputs if an input is wrong.
+
+    Args:
+        root: the typed graph of the model.
+        task: the task.
+        span: where the task is written, to which what is missing is reported.
+        inputs: where the type of each input is written.
+        outputs: where each output is written, if it is.
+    """
     known: dict[str, Dim] = {}
     required = TASKS[task]
     for name, text in required.inputs.items():
@@ -34,7 +44,8 @@ def task_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagnosti
         if not isinstance(given, TensorType) or not _fits(given, text, known):
             near = [] if given is not None else suggest(name, root.inputs, limit=1)
             hint = f"rename `{near[0]}`" if near else ""
-            yield Diagnostic("task", f"{task} needs an input `{name}` of type {_filled(text, known)}", span, hint=hint)
+            message = f"{task} needs an input `{name}` of type {_filled(text, known)}"
+            yield Diagnostic("task", message, inputs.get(name, span), hint=hint)
             return
     if len(root.inputs) < required.streams:
         yield Diagnostic("task", f"{task} needs {required.streams} inputs, but there is one", span)
@@ -44,7 +55,7 @@ def task_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagnosti
     if isinstance(made, TensorType) and made.sizes[0] == made.sizes[1]:
         message = f"`{made.axes[1]}` is the number of texts and the length of each in {required.text}, which {task} generates"
         other = "texts" if str(made.axes[1]) == "batch" else "batch"
-        yield Diagnostic("task", message, span, hint=f"{required.text}: int[{other}, {made.axes[1]}]")
+        yield Diagnostic("task", message, inputs[required.text], hint=f"{required.text}: int[{other}, {made.axes[1]}]")
         return
     for name in required.inputs:
         given = root.inputs[name]
@@ -52,14 +63,15 @@ def task_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagnosti
             message = (
                 f"`{axis}` is an axis of both {name}, which {task} reads as a whole, and {required.text}, which it generates"
             )
-            yield Diagnostic("task", message, span, hint=f"use another axis name in {name}")
+            yield Diagnostic("task", message, inputs[name], hint=f"use another axis name in {name}")
             return
     for name, text in required.outputs.items():
         made, axes = root.outputs.get(name), dict(known)
         if made is None:
             yield Diagnostic("task", f"{task} needs an output `{name}`", span, hint=f"outputs: {{{name}: head}}")
         elif isinstance(made, TensorType) and not _fits(made, text, axes):
-            yield Diagnostic("task", f"{task} needs {name} of type {_filled(text, known)}, not {made}", span)
+            message = f"{task} needs {name} of type {_filled(text, known)}, not {made}"
+            yield Diagnostic("task", message, outputs.get(name, span))
         else:
             known = axes
 

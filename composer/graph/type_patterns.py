@@ -15,6 +15,7 @@ from composer.language.expressions.arithmetic import SIZE_BITS
 from composer.language.expressions.ast import Binary, Expression, Number, RefPath, Unary
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.parser import names, parse_expression
+from composer.language.recipe.free_names import IDENTIFIER
 from composer.language.recipe.type_syntax import axes_of
 from composer.language.yaml.nodes import YamlScalar
 
@@ -45,6 +46,14 @@ class Mismatch(Exception):
         """Which of several inputs does not fit, where there are several; and what to do."""
 
 
+class UnknownSize(KeyError):
+    """A declared size names what has none, such as an axis of a port to which nothing is wired."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
 @lru_cache(maxsize=512)
 def pattern(text: str) -> TypePattern:
     """Return a declared type from its text; a mistake in it is one of a block's author, and raises a ValueError."""
@@ -62,6 +71,11 @@ def declared(text: str) -> Expression:
     """Parse an expression from a block's declaration."""
     source = Declaration("<declaration>", text)
     return parse_expression(YamlScalar(text, Span(source, 1, 1, 1, len(text) + 1)))
+
+
+def axis_names(text: str) -> frozenset[str]:
+    """Return the names in the axes of a declared type."""
+    return frozenset(IDENTIFIER.findall(text.partition("[")[2]))
 
 
 def match(declared_type: TypePattern, given: TensorType, sizes: dict[str, Any], fixed: Mapping[str, Any]) -> None:
@@ -113,7 +127,7 @@ def size(expression: Expression, known: Mapping[str, Any]) -> Dim:
     """Return a declared size.
 
     Raises:
-        KeyError: for a name without a size.
+        UnknownSize: for a name without a size.
     """
     value = _value(expression, known)
     if isinstance(value, Fraction) and value.denominator == 1:
@@ -132,10 +146,10 @@ def _value(expression: Expression, known: Mapping[str, Any]) -> Any:
         case Number(value=value):
             return value
         case RefPath(steps=(step,)) if step.arguments is None:
-            value = known[step.name]
-            if value is None:
-                raise KeyError(step.name)
-            return value
+            given: Any = known.get(step.name)
+            if given is None:
+                raise UnknownSize(step.name)
+            return given
         case Unary(operator="-", operand=operand):
             return -_value(operand, known)
         case Binary(operator=operator, left=left, right=right) if any(
@@ -156,7 +170,7 @@ def _value(expression: Expression, known: Mapping[str, Any]) -> Any:
     if missing := [
         name for name in names(expression) if known.get(name) is None and name not in ("min", "max", "ceil_to", "sqrt")
     ]:
-        raise KeyError(missing[0])
+        raise UnknownSize(missing[0])
     return evaluate(
         expression,
         {

@@ -184,6 +184,21 @@ def shapes_alone_are_read(alone: BlockAlone) -> Iterator[Violation]:
 
 
 @torch.no_grad()
+def sources_alone_are_read(alone: BlockAlone) -> Iterator[Violation]:
+    """Check that an output changes with nothing but the inputs that it is declared to be computed from."""
+    subject = alone.subject
+    given = subject.draw(subject.draws[0])
+    other = subject.draw(Draw(subject.draws[0].lengths, 35))
+    before = subject.outputs(given)
+    for output, declared in alone.own.part.reads(frozenset(alone.own.inputs)).items():
+        if output in before:
+            kept = {name for wire in alone.own.node.wires if wire.port in declared for name in (ref.node for ref in wire.refs)}
+            after = subject.outputs({name: value if name in kept else other[name] for name, value in given.items()})
+            if (by := difference(before[output], after[output])) > ROUNDING:
+                yield Violation("reads", f"`{output}` changes by {by:.2g} with inputs other than {' and '.join(declared)}")
+
+
+@torch.no_grad()
 def flops_are_declared(alone: BlockAlone) -> Iterator[Violation]:
     """Check that the declared FLOPs are those that torch counts."""
     if alone.masks or any(alone.own.slots.values()):
@@ -272,6 +287,11 @@ TESTS = (
         "shapes", shapes_alone_are_read, "shape_only_inputs",
         "take it off `shape_only_inputs`",
         "the numbers of an input of which only the shape is read have no influence",
+    ),
+    DeclarationTest(
+        "reads", sources_alone_are_read, "reads",
+        "name in `reads` every input that the output is computed from, or leave the output out of it",
+        "an output changes with no other inputs than those that it is declared to be computed from",
     ),
     DeclarationTest(
         "flops", flops_are_declared, "cost",

@@ -42,8 +42,6 @@ def source_parses(subject: Subject) -> Iterator[Violation]:
 def expands(subject: Subject) -> Iterator[Violation]:
     """Check that what `expand` writes is read again to the same model."""
     text = subject.recipe.expand()
-    if "passes differ in" in text:
-        return  # a remark says that no recipe can say it, in the text itself
     again = type(subject.recipe)(Source("<text>", text), (), subject.recipe.blocks)
     errors = [found for found in again.check() if found.severity == "error"]
     if errors:

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from composer.diagnostics import Diagnostic, Span
+from composer.diagnostics import Diagnostic
 from composer.graph.typed import TypedProgram
 from composer.language.name_patterns import ANYTHING, NamePattern
-from composer.language.suggestions import suggest
+from composer.language.suggestions import did_you_mean, suggest
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlMapping
 from composer.weights.fit import Fit, first_of_each, fit, uncovered
+from composer.weights.left_out_names import Misspelled, Step
 from composer.weights.model_names import ModelNames, names_of, typical_passes
 from composer.weights.rule_reader import RuleReader
 from composer.weights.rules import Rule, Rules
@@ -119,22 +120,17 @@ def _lost(rules: Rules, names: ModelNames, fitted: Fit) -> Iterator[_Lost]:
         ]
         for place, word in unchosen if id(rule) in used else [(None, 0)]:
             steps = _steps(rule.ours, place, word)
-            if any(_leads_into(path.split("."), steps) for path in names.absent):
+            depths = {path: path.count(".") + 1 for path in names.absent if _leads_into(path.split("."), steps)}
+            if depths:
+                wrong = [names.left_out.misspelled(names.absent[path], steps[depth:]) for path, depth in depths.items()]
+                if (first := wrong[0]) is not None and None not in wrong:
+                    yield _Lost(rule, _no_name(first), None)
                 continue
             known = known or [name.split(".") for name in (*names.owned, *names.tied)]
             yield _missing(rule, steps, known)
 
 
-@dataclass(frozen=True)
-class _Step:
-    """A component of a pattern."""
-
-    text: str
-    expression: re.Pattern[str]
-    span: Span
-
-
-def _steps(pattern: NamePattern, place: int | None, word: int) -> list[_Step]:
+def _steps(pattern: NamePattern, place: int | None, word: int) -> list[Step]:
     """Return the components of a pattern, with one word of the choice at `place` if that is given."""
     steps, start, choices = [], 0, 0
     for component in pattern.text.split("."):
@@ -149,19 +145,24 @@ def _steps(pattern: NamePattern, place: int | None, word: int) -> list[_Step]:
                 span = pattern.scalar.part(first, first + len(words[word]))
             choices += 1
         expression = ANYTHING if text == "*" else re.sub(r"<\w+>", r"\\d+", text.replace("(", "(?:"))
-        steps.append(_Step(text, re.compile(expression, re.ASCII), span))
+        steps.append(Step(text, re.compile(expression, re.ASCII), span))
         start += len(component) + 1
     return steps
 
 
-def _leads_into(path: Sequence[str], steps: Sequence[_Step]) -> bool:
+def _leads_into(path: Sequence[str], steps: Sequence[Step]) -> bool:
     """Return whether a pattern is about what is at a path or below it."""
     if len(steps) < len(path):
         return False
     return all(step.expression.fullmatch(name) for step, name in zip(steps, path, strict=False))
 
 
-def _missing(rule: Rule, steps: Sequence[_Step], known: list[list[str]]) -> _Lost:
+def _no_name(found: Misspelled) -> Diagnostic:
+    message = f"what is left out here has no node or parameter `{found.step.text}`"
+    return Diagnostic(CODE, message, found.step.span, hint=did_you_mean(found.offered))
+
+
+def _missing(rule: Rule, steps: Sequence[Step], known: list[list[str]]) -> _Lost:
     """Return the error at the first component of a pattern that leads to nothing."""
     for depth, step in enumerate(steps):
         below = [name for name in known if len(name) > depth]
@@ -175,7 +176,7 @@ def _missing(rule: Rule, steps: Sequence[_Step], known: list[list[str]]) -> _Los
     return _Lost(rule, Diagnostic(CODE, "no parameter has the same number at both places", rule.span), None)
 
 
-def _without(rule: Rule, steps: Sequence[_Step], depth: int, there: list[str]) -> _Lost:
+def _without(rule: Rule, steps: Sequence[Step], depth: int, there: list[str]) -> _Lost:
     """Return the error that nothing is called like the component at `depth`, where others are there."""
     step, holder = steps[depth], ".".join(each.text for each in steps[:depth])
     before, after = ([each.expression.pattern for each in part] for part in (steps[:depth], steps[depth + 1 :]))

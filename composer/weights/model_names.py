@@ -14,6 +14,7 @@ from composer.graph.parameters import parameters
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat
 from composer.graph.visit import Visit, every_node, every_pass, owned, walk
 from composer.language.yaml.nodes import YamlMapping, YamlNode
+from composer.weights.left_out_names import LeftOutNames
 from composer.weights.tensor_maps import TensorShape
 
 NOTHING = YamlMapping((), Span(Source("", ""), 1, 1, 1, 1))
@@ -29,8 +30,10 @@ class ModelNames:
     """Every parameter and buffer with its shape."""
     tied: Mapping[str, str]
     """Every name of a tensor that another one owns, with that one."""
-    absent: tuple[str, ...]
-    """The paths of nodes that are left out, and of slots that are empty."""
+    absent: Mapping[str, YamlNode | None]
+    """The paths of nodes that are left out, with what is written there, and of slots that are empty."""
+    left_out: LeftOutNames
+    """What may be a name in these nodes."""
 
 
 def names_of(typed: TypedProgram, passes: Collection[int] | None = None) -> ModelNames:
@@ -44,7 +47,12 @@ def names_of(typed: TypedProgram, passes: Collection[int] | None = None) -> Mode
             found |= {f"{visit.path}.{each.name}": each.shape for each in (*visit.node.parameters, *visit.node.buffers)}
             left_out.slots(visit, visit.node)
     tied = {row.name: row.tied_to for row in parameters(typed) if row.tied_to and row.name in found} if ties else {}
-    return ModelNames({name: shape for name, shape in found.items() if name not in tied}, tied, tuple(left_out.paths))
+    return ModelNames(
+        {name: shape for name, shape in found.items() if name not in tied},
+        tied,
+        left_out.paths,
+        LeftOutNames(typed.untyped.recipe.library, left_out.blocks),
+    )
 
 
 class _LeftOut:
@@ -52,7 +60,7 @@ class _LeftOut:
 
     def __init__(self, typed: TypedProgram, passes: Collection[int] | None) -> None:
         self.passes = passes
-        self.paths: list[str] = []
+        self.paths: dict[str, YamlNode | None] = {}
         root = typed.untyped.recipe.root
         self.blocks = _mapping(root.get("blocks"))
         self.written = {"": _mapping(root.get("graph"))}
@@ -66,7 +74,8 @@ class _LeftOut:
         written = _mapping(_mapping(beside.get(node.name)).get("graph"))
         if isinstance(node, TypedGroup) and node.node.part is not None:
             written = _mapping(_mapping(self.blocks.get(node.node.part.kind)).get("graph"))
-            self.paths += (f"{visit.path}.{slot}" for slot in _slots(node.node.part) if slot not in node.graph.by_name)
+            slots = (slot for slot in _slots(node.node.part) if slot not in node.graph.by_name)
+            self.paths |= dict.fromkeys(f"{visit.path}.{slot}" for slot in slots)
         self.written[visit.path] = written
         for prefix, region in owned(visit):
             if self.passes is None or region.number is None or region.number in self.passes or not region.name:
@@ -75,13 +84,14 @@ class _LeftOut:
 
     def slots(self, visit: Visit, block: TypedBlock) -> None:
         """Collect the empty slots of a block."""
-        self.paths += (f"{visit.path}.{slot}" for slot in _slots(type(block.part)) if getattr(block.part, slot) is None)
+        slots = (slot for slot in _slots(type(block.part)) if getattr(block.part, slot) is None)
+        self.paths |= dict.fromkeys(f"{visit.path}.{slot}" for slot in slots)
 
     def _in_graph(self, holder: str, prefix: str, graph: TypedGraph) -> None:
         """Collect the nodes that are written in a graph and are not in it."""
         for entry in self.written[holder]:
             if entry.key.text not in graph.by_name:
-                self.paths.append(prefix + entry.key.text)
+                self.paths[prefix + entry.key.text] = entry.value
 
 
 def _mapping(node: YamlNode | None) -> YamlMapping:

@@ -55,6 +55,24 @@ def test_outputs_states_and_gradients_are_those_of_torch(kind: str, shape: dict[
         torch.testing.assert_close(ours.layer.get_parameter(name).grad, parameter.grad, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", TORCH)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_axis_of_the_states_has_a_name(kind: str, shape: dict[str, Any]) -> None:
+    """One for all layers and directions, the same for what is wired in and for what comes out."""
+    written = "".join(f", {name}: {str(value).lower()}" for name, value in shape.items())
+    text = f"""
+recipe: one
+inputs: {{x: "float[batch, time, {D}]"}}
+graph:
+  layer: {{type: {kind}, hidden: {H}{written}, in: x}}
+  mean: {{type: mean, axis: states, in: layer.h}}
+outputs: {{mean: mean, h: layer.h}}
+"""
+    model = composer.load(text).compile(seed=0).double()
+    found = model(given(kind, 1)[0])
+    torch.testing.assert_close(found.mean, found.h.mean(1))
+
+
 def test_relu_is_the_curve_of_torch() -> None:
     """The other curve of `rnn`."""
     ours, theirs = layer("rnn", activation="relu"), nn.RNN(D, H, batch_first=True, nonlinearity="relu").double()

@@ -114,6 +114,49 @@ def test_what_the_text_does_not_reach_is_computed_once(translator, sources):
     torch.testing.assert_close(after, translator(target=target, **other).logits)
 
 
+SHARED = """
+recipe: shared_memory
+task: seq2seq_lm
+inputs: {source: "int[batch, source_time]", target: "int[batch, time]"}
+graph:
+  read: {type: embedding, vocab: 23, dim: 16, in: source}
+  embed: {type: embedding, vocab: 23, dim: 16, in: target}
+  self: {type: attention, heads: 2, mask: causal}
+  one: {type: cross_attention, heads: 2, qk_norm: rmsnorm, positions: rotary, in: {x: self, memory: read}}
+  again:
+    repeat: 2
+    in: {x: one, keys: one.k, values: one.v}
+    graph:
+      two: {type: attention, heads: 2, in: {x: x, k: keys, v: values}}
+    outputs: {x: two}
+  three: {type: cross_attention, heads: 2, in: {x: again, memory: read, k: one.k}}
+  wide: {type: linear, out: 8, in: one.v}
+  four: {type: scaled_dot_product, heads: 2, in: {q: three, k: read, v: read}}
+  head: {type: linear, out: 23}
+outputs: {logits: head, wide: wide}
+init: {"*weight": {normal: 0.5}}
+"""
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("step", [1, 3, 7])
+def test_keys_of_a_memory_may_be_read_again(step):
+    """They do not depend on the text, though the block that computes them reads it too, so a session computes them once."""
+    recipe = composer.load(SHARED)
+    assert [found for found in recipe.check() if found.severity == "error"] == []
+    model = recipe.compile(seed=0).double().eval()
+    source, target = torch.arange(15).view(3, 5), torch.arange(21).view(3, 7)
+    counts = Counter()
+    for name in ("one.k", "one.v"):
+        model.get_submodule(name).register_forward_hook(lambda *_, name=name: counts.update([name]))
+    with session(model):
+        pieces = [model(source, piece) for piece in target.split(step, dim=1)]
+    assert set(counts.values()) == {1}
+    whole = model(source, target)
+    torch.testing.assert_close(torch.cat([piece.logits for piece in pieces], dim=1), whole.logits)
+    torch.testing.assert_close(pieces[-1].wide, whole.wide)
+
+
 @pytest.mark.parametrize("sampling", [GREEDY, Sampling(temperature=0.9)])
 def test_a_translation_is_written_with_a_cache_and_without(translator, sources, sampling):
     """From prompts of unequal length, each of which has its own source; padding of a source changes nothing."""

@@ -133,8 +133,6 @@ def test_generated_recipes_written_otherwise_are_the_same_model(chunk: int) -> N
     done = 0
     for seed in range(chunk, 200, 10):
         recipe = composer.load(generated(seed))
-        if "passes differ in" in recipe.expand():
-            continue  # what cannot be written out cannot be rewritten
         for rewrite in list(REWRITINGS.values())[1:]:
             try:
                 other = composer.load(rewrite(recipe))

@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -79,6 +80,13 @@ def public_names() -> set[str]:
     return found
 
 
+def members() -> set[str]:
+    """Return the public fields, properties and methods of a recipe, as rows name them."""
+    names = {field.name for field in fields(composer.Recipe)} | {name for name in vars(composer.Recipe) if name[0] != "_"}
+    known = {term.removeprefix("Recipe.").partition("(")[0]: term for term in TERMS}
+    return {known.get(name, f"Recipe.{name}") for name in names}
+
+
 def packages() -> set[str]:
     """Return the folders right below `blocks` and `composer`."""
     folders = [folder for package in ("blocks", "composer") for folder in (ROOT / package).iterdir() if folder.is_dir()]
@@ -90,6 +98,7 @@ WANTED = {
     "declarations of blocks": declarations(),
     "commands": {f"arco {name}" for name in COMMANDS},
     "public names": public_names(),
+    "members of a recipe": members(),
     "param types": {*get_args(ParamType)},
     "tasks": {*TASKS},
     "packages": packages(),

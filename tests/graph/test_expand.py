@@ -9,6 +9,7 @@ from composer.diagnostics import Diagnostic
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, Pending, Program, Ref, RepeatNode, Tie
 from composer.graph.passes import compile_graph
 from composer.graph.passes.freeze import freeze
+from tests.operations import at_most
 
 HEAD = 'recipe: example\ninputs: {x: "float[batch, time, 8]"}\ngraph:\n'
 
@@ -233,3 +234,57 @@ def test_names_of_values_that_cross_borders_are_not_seen() -> None:
     group = graph(reads_other)["d"]
     assert isinstance(group, GroupNode)
     assert reads(group) == {"input": ["a"], "a_b": ["a.b"], "a_b_2": ["a_b"]}
+
+
+def test_values_of_each_take_no_longer_for_being_many() -> None:
+    """Each sees those before it, whether it is computed from the one above, names it, or stands by itself."""
+
+    def every(first: str, other: str) -> str:
+        lines = "".join(f"      e{number}: {other.format(number - 1) if number else first}\n" for number in range(4000))
+        return f"  layers:\n    repeat: 3\n    each:\n{lines}    graph: {{a: {{type: scale, by: e3999}}}}\n"
+
+    with at_most(2_500_000):
+        sums, alone = expanded(every("[1, 2, 3]", "e{} + 1")), expanded(every("1", "[1, 2, 3]"))
+        blocks = expanded(every("[gelu, relu, gelu]", "{{type: e{}}}").replace("{type: scale, by: e3999}", "e0"))
+    assert [program is not None and len(repeat(program.graph, "layers").passes) for program, _ in (sums, alone, blocks)] == [
+        3
+    ] * 3
+
+
+CHAIN = """recipe: example
+blocks:
+  own:
+    params: {PARAMS}
+    inputs: {x: "float[batch, time, dim]"}
+    graph: {a: {type: linear, out: LAST}}
+inputs: {x: "float[batch, time, 8]"}
+graph:
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "written", "code"),
+    [
+        (12, "p{1} + p{2}", ""),
+        (40, "p{1} + p{2}", "expression-too-long"),
+        (50, "p{1} + 1", ""),
+        (900, "p{1} + 1", "expression-too-deep"),
+    ],
+)
+def test_numbers_computed_from_sizes_in_many_ways_are_computed_once(count: int, written: str, code: str) -> None:
+    """A size may lead to a number in ways without number; with more than can be held, that is said."""
+    starts = 2 if "{2}" in written else 1
+    defaults = ["dim"] * starts + [written.format(n, n - 1, n - 2) for n in range(starts, count)]
+    params = ", ".join(f"p{n}: {{type: int, default: {default}}}" for n, default in enumerate(defaults))
+    head = CHAIN.replace("PARAMS", params).replace("LAST", f"p{count - 1}")
+    with at_most(4_000_000):
+        program, found = expanded("  b: own\n", head)
+    assert [each.code for each in found] == ([code] if code else [])
+    assert program is not None and program.sound == (not code)
+
+
+def test_masks_that_name_one_another_without_end_are_refused_as_numbers_too() -> None:
+    """As they are where a mask is asked for."""
+    params = "".join(f"  p{n}: {{type: mask, default: {f'not p{n - 1}' if n else 'causal'}}}\n" for n in range(1500))
+    _, found = expanded("  a: {type: linear, out: p1499}\n", HEAD.replace("inputs:", f"params:\n{params}inputs:"))
+    assert [each.code for each in found] == ["too-deep"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import pytest
 
 import composer
+from blocks.core import Block, Cost, LinearWeights, Slot
 from composer.graph.passes import compile_graph
 from composer.graph.passes.expand.init_rules import block_rules
 from composer.graph.passes.infer.infer import infer
@@ -110,12 +113,12 @@ graph:
 
 def test_patterns_of_blocks_get_the_names_that_they_have_in_the_model() -> None:
     """One for each pass, the innermost first, so that what stands around it wins."""
-    found = [(pattern, how, number) for pattern, how, number, _ in block_rules(composer.load(DEFINED).program.untyped.graph)]
-    assert found == [
-        ("first.0.o.i.a.*", "normal", 0.5),
-        ("first.0.o.*", "constant", 2.0),
-        ("first.1.o.i.a.*", "normal", 0.5),
-        ("first.1.o.*", "constant", 2.0),
+    rules = block_rules(composer.load(DEFINED).program.untyped.graph)
+    assert [(rule.pattern, rule.how, rule.value, rule.inside, rule.written) for rule in rules] == [
+        ("first.0.o.i.a.*", "normal", 0.5, "first.0.o.i.", "a.*"),
+        ("first.0.o.*", "constant", 2.0, "first.0.o.", "*"),
+        ("first.1.o.i.a.*", "normal", 0.5, "first.1.o.i.", "a.*"),
+        ("first.1.o.*", "constant", 2.0, "first.1.o.", "*"),
     ]
 
 
@@ -162,3 +165,48 @@ def test_what_follows_from_a_wrong_input_of_a_block_is_not_said(graph: str) -> N
         f"    graph:\n{inside}graph:\n  y: mix\n"
     )
     assert [(each.code, each.span.line) for each in composer.load(text).check()] == [("type-mismatch", 10)]
+
+
+class OfMemory(Block, kind="of_memory"):
+    """A block whose parts need an axis of a port that may be left open."""
+
+    what: Literal["weight", "output", "slot", "cost", "typo"]
+    """Which part."""
+    inner: Block | None = None
+    """A block on the memory."""
+
+    inputs = {"x": "float[batch, time, dim]", "memory?": "float[batch, source, memory_dim]"}
+    outputs = {"y": "float[batch, time, dim]"}
+
+    def weights(self, sizes: Any, wired: frozenset[str]) -> Any:
+        return {
+            "weight": {"map": LinearWeights("memory_dim", "dim")},
+            "slot": {"inner": Slot("inner", "float[batch, source, memory_dim]")},
+            "typo": {"map": LinearWeights("dmi", "dim")},
+        }.get(self.what, {})
+
+    def output_types(self, inputs: Any, sizes: Any) -> Any:
+        return {"y": "float[batch, source, dim]"} if self.what == "output" else None
+
+    def cost(self, sizes: Any, wired: frozenset[str]) -> Cost | None:
+        return Cost("2 * batch * source * dim") if self.what == "cost" else None
+
+
+@pytest.mark.parametrize("what", ["weight", "output", "slot", "cost"])
+def test_an_axis_of_a_port_that_is_left_open_is_missed_at_the_node(what: str) -> None:
+    """Whatever declares something of its length; so is one that a definition is not given."""
+    inner = ", inner: gelu" if what == "slot" else ""
+    node = f"  a: {{type: of_memory, what: {what}{inner}, in: {{x: x}}}}\n"
+    text = f"recipe: example\ninputs: {{x: 'float[batch, time, 8]', m: 'float[batch, source, 6]?'}}\ngraph:\n{node}"
+    found = [each for each in composer.load(text, blocks=[OfMemory]).check() if each.severity == "error"]
+    assert [(each.code, each.span.line) for each in found] == [("missing-port", 4)]
+    assert "`axis_defaults`" in found[0].hint
+    optional = composer.load(text.replace("{x: x}", "{x: x, memory: m}"), blocks=[OfMemory])
+    assert [each.code for each in optional.check() if each.severity == "error"] == ([] if what == "cost" else ["optional-edge"])
+
+
+def test_a_size_that_nothing_has_is_named() -> None:
+    """As one that is misspelled in a block of one's own."""
+    text = "recipe: example\ninputs: {x: 'float[batch, time, 8]'}\ngraph:\n  a: {type: of_memory, what: typo, in: x}\n"
+    (found,) = composer.load(text, blocks=[OfMemory]).check()
+    assert (found.code, found.span.line) == ("rejected", 4) and "`dmi`" in found.message

@@ -62,6 +62,13 @@ def test_a_value_depends_on_what_its_block_reads() -> None:
     assert of(graph, "moe", "load").depends is Depends.ALL
 
 
+def test_keys_of_a_memory_depend_on_what_the_memory_does() -> None:
+    """Not on the queries, nor on what norms them; keys of the sequence itself depend on it."""
+    graph = root()
+    assert (of(graph, "cross", "k").depends, of(graph, "cross", "v").depends) == (Depends.NONE, Depends.NONE)
+    assert (of(graph, "attn", "k").depends, of(graph, "again", "v").depends) == (Depends.PAST, Depends.PAST)
+
+
 def test_rows_are_those_of_a_call_or_all_so_far() -> None:
     """Keys and biases have the rows of all calls; a number is one of its own, beside the same number of the source."""
     graph = root()

@@ -16,6 +16,7 @@ from composer.graph.parameters import buffers, parameters
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.parser import parse_expression
 from composer.language.yaml.nodes import YamlScalar
+from tests.operations import at_most
 
 ZOO = {"gpt2": {"context": 16}, "llama3": {"n_kv_heads": 2, "hidden": 40}, "gemma3": {"sliding_window": 3}, "gpt_mini": {}}
 SIZES = {"n_layers": 7, "d_model": 32, "n_heads": 4, "vocab": 61}
@@ -196,6 +197,172 @@ losses:
       f: {type: linear, out: 8}
       b: {repeat: 2, graph: {s: {type: weighted_sum, in: [input, a(i - 1) if i > 0 else x]}}}
       g: {graph: {c: {repeat: 2, graph: {s: {type: add, in: [input, a(i - 1).f if i > 0 else x]}}}}}""",
+    "outputs that differ": """
+  z: {type: linear, out: 8}
+  l:
+    repeat: 3
+    graph:
+      a: {type: linear, out: 8}
+      b: {type: linear, out: 8, in: a}
+    outputs: {y: a if layer == 0 else b, w: b if layer == 1 else a}
+  m: {type: add, in: [l.y, l.w]}""",
+    "groups that are handed more in some passes": """
+  z: {type: linear, out: 8}
+  l:
+    repeat: 3
+    graph:
+      a: {type: linear, out: 8}
+      b:
+        if: layer == 0
+        then: {in: {p: a}, graph: {q: {type: linear, out: 8, in: p}}}
+        else: {in: {p: a, r: z}, graph: {q: {type: add, in: [p, r]}}}
+      c: {type: add, in: [a, b]}""",
+    "nodes in another order in some passes": """
+  z: {type: linear, out: 8}
+  l:
+    repeat: 3
+    graph:
+      a: {type: linear, out: 8, in: input if layer == 0 else b}
+      b: {type: linear, out: 8, in: a if layer == 0 else input}
+    outputs: {y: b if layer == 0 else a}""",
+    "other nodes in another order in some passes": """
+  z: {type: linear, out: 8}
+  l:
+    repeat: 3
+    graph:
+      a: {type: "linear", out: 8, in: input if layer == 0 else b}
+      b: {if: layer == 0, then: {type: relu, in: a}, else: {type: linear, out: 8, in: input}}
+    outputs: {y: b if layer == 0 else a}""",
+    "a repeat, a block and a scan at one place": """
+  z: {type: linear, out: 8}
+  l:
+    repeat: 3
+    graph:
+      a: {type: linear, out: 8}
+      b:
+        if: layer == 0
+        then: {repeat: 2, in: {p: a}, graph: {q: {type: linear, out: 8, in: p}, s: {type: add, in: [q, a]}}}
+        else:
+          if: layer == 1
+          then: {type: add, in: [a, input]}
+          else:
+            scan: time
+            in: {x: a, h: zero}
+            graph: {c: {type: gru_cell, hidden: 8, in: {x: x, h: h}}}
+            outputs: {y: c, h: c}
+      zero: {type: zeros, shape: [8], in: a}
+      d: {type: add, in: [b, a]}""",
+    "repeats in repeats that differ by both indices": """
+  z: {type: linear, out: 8}
+  l:
+    repeat: 3
+    as: i
+    graph:
+      a: {type: linear, out: 8}
+      m:
+        repeat: 2
+        as: j
+        graph:
+          b:
+            if: i + j > 1
+            then: {graph: {q: {type: linear, out: 8}, s: {type: add, in: [q, a]}}}
+            else: {repeat: 2, graph: {r: {type: add, in: [input, a]}, s: {if: i > 0, then: {type: add, in: [r, a]}, else: gelu}}}
+          c: {type: add, in: [b, a]}""",
+    "a tied node in one pass": """
+  z: {type: linear, out: 8}
+  l:
+    repeat: 3
+    graph:
+      a: {type: linear, out: 8}
+      b:
+        if: layer == 0
+        then: {type: linear, out: 8, tie: {weight: a.weight}}
+        else: {type: add, in: [a, input]}""",
+    "groups that read two passes before": """
+  z: {type: linear, out: 8}
+  l:
+    repeat: 4
+    graph:
+      a: {type: linear, out: 8}
+      b:
+        if: layer < 2
+        then: {graph: {q: {type: add, in: [input, a]}}}
+        else: {graph: {q: {type: add, in: [input, "l(layer - 1).a", "l(layer - 2).a", a]}}}
+      c: {if: layer < 2, then: {type: add, in: [a, b]}, else: {type: weighted_sum, in: [input, "l(:).b"]}}""",
+    "graphs in slots that read beside them": """
+  z: {type: linear, out: 8}
+  l:
+    repeat: 3
+    graph:
+      a: {type: linear, out: 8}
+      b:
+        if: layer < 1
+        then: {type: residual, body: {graph: {q: {type: linear, out: 8}, r: {type: add, in: [q, a]}}}}
+        else:
+          type: residual
+          norm: layernorm
+          body: {repeat: 2, graph: {w: {type: linear, out: 8}, v: {type: add, in: [w, a]}}}""",
+    "frozen nodes in one pass": """
+  z: {type: linear, out: 8}
+  l:
+    repeat: 3
+    graph:
+      a: {type: linear, out: 8}
+      b: {if: layer == 0, then: {type: linear, out: 8, trainable: false}, else: {type: add, in: [a, input]}}
+      c:
+        if: layer == 0
+        then: {type: linear, out: 8, trainable: false}
+        else: {type: linear, out: 8, bias: false}
+      d: {if: layer == 0, then: {type: linear, out: 8, trainable: false}, else: relu}""",
+    "two kinds of node, and none": """
+  z: {type: linear, out: 8}
+  l:
+    repeat: 4
+    graph:
+      a: {type: linear, out: 8}
+      b:
+        if: layer == 0
+        then: {type: linear, out: 8}
+        else:
+          if: layer == 1
+          then: relu
+          else: {type: linear, out: 8, when: layer == 2}
+      c:
+        if: layer == 0
+        then: {type: linear, out: 8, in: a}
+        else:
+          if: layer == 1
+          then: {type: add, in: [a, b]}
+          else: {type: linear, out: 8, when: layer == 2}
+      d: {type: gelu, in: c}""",
+    "blocks of other ports at one place": """
+  z: {type: linear, out: 8}
+  l:
+    repeat: 4
+    graph:
+      a: {type: linear, out: 8}
+      b:
+        if: layer == 0
+        then: {type: linear, out: 8, in: a}
+        else:
+          if: layer == 1
+          then: {type: add, in: [a, input]}
+          else: {type: attention, heads: 1, in: {x: a, memory: z}}
+      c:
+        if: layer == 0
+        then: {type: linear, out: 8, in: a}
+        else:
+          if: layer == 1
+          then: {type: residual, body: ffn}
+          else: {type: attention, heads: 1, in: {x: a, memory: z}}""",
+    "more of several in some passes": """
+  z: {type: linear, out: 8}
+  l:
+    repeat: 4
+    graph:
+      a: {type: linear, out: 8}
+      b: {if: layer == 0, then: {type: add, in: a}, else: {type: add, in: [a, input, z]}}
+      c: {if: layer == 0, then: {type: add, in: [a, b]}, else: {type: weighted_sum, in: [a, input, b]}}""",
     "ranges of earlier passes that are empty in more than the first": """
   a: {repeat: 4, graph: {s: {type: weighted_sum, in: [input, "a(:-1)", "a(1:layer)"]}}}
   b: {repeat: 4, graph: {c: {repeat: 2, graph: {s: {type: weighted_sum, in: [input, "b(:-1)"]}}}}}""",
@@ -363,6 +530,47 @@ def bare(text: str) -> str:
 def test_the_zoo_written_out_is_the_same_model(name: str) -> None:
     """Parameters, types, and every number that comes out."""
     assert_same(composer.load(name, overrides={**SIZES, **ZOO[name]}))
+
+
+MANY = [f"the_name_of_a_node_{place:02}" for place in range(30)]
+
+
+def test_a_choice_of_more_outputs_than_fit_on_a_line_is_written_in_steps() -> None:
+    """By nodes that are left out, so that the model is the same."""
+    nodes = "".join(f"      {name}: {{type: linear, out: 8}}\n" for name in MANY)
+    picks = "".join(
+        f"      pick_{place}: {{type: identity, when: false, in: {name} if layer == {place} else {before}}}\n"
+        for place, (name, before) in enumerate(zip(MANY, ["input", *(f"pick_{place}" for place in range(30))], strict=False))
+    )
+    assert_same(on_stream(f"\n  a:\n    repeat: 30\n    graph:\n{nodes}{picks}    outputs: {{y: pick_29}}"))
+
+
+def test_nodes_of_more_kinds_than_fit_on_a_line_are_chosen_in_steps() -> None:
+    """Each reads another node, by a long name."""
+    nodes = "".join(f"  {name}: {{type: linear, out: 8}}\n" for name in MANY)
+    choice = "{type: add, in: [f, x]}"
+    for place, name in enumerate(MANY):
+        choice = f"{{if: layer == {place}, then: {{type: add, in: [f, {name}]}}, else: {choice}}}"
+    assert_same(on_stream(f"\n{nodes}  a:\n    repeat: 31\n    graph:\n      f: {{type: linear, out: 8}}\n      b: {choice}"))
+
+
+def test_repeats_in_repeats_are_written_in_time() -> None:
+    """Those inside are written once, in however many ways those around them are tried."""
+    lines, indent = [""], "  "
+    for depth in range(7):
+        each = f"each: {{w{depth}: [0, 1, {depth}]}}"
+        lines += [f"{indent}a{depth}:", f"{indent}  repeat: 3", f"{indent}  {each}", f"{indent}  graph:"]
+        indent += "    "
+        lines += [f"{indent}f: {{type: linear, out: 8}}"]
+    lines += [f"{indent}g:", f"{indent}  if: {' + '.join(f'w{depth}' for depth in range(7))} > 9"]
+    lines += [f"{indent}  then: {{graph: {{p: {{type: linear, out: 8}}, q: {{type: add, in: [p, f]}}}}}}"]
+    lines += [f"{indent}  else: {{type: linear, out: 8}}"]
+    text = "\n".join(lines)
+    recipe = on_stream(text)
+    recipe.check()
+    with at_most(20_000_000):
+        written = recipe.expand()
+    assert composer.load(written).diff(recipe).equal
 
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)

@@ -101,6 +101,19 @@ class Padded(Block, kind="padded"):
         return (sizes["time"],)
 
 
+class Apart(Block, kind="apart"):
+    """Returns the mean of both inputs as what it says is made of the second."""
+
+    inputs = {"x": "float[batch, time, dim]", "other": "float[batch, time, dim]"}
+    outputs = {"y": "float[batch, time, dim]", "second": "float[batch, time, dim]"}
+
+    def reads(self, wired: frozenset[str]) -> Any:
+        return {"second": ("other",)}
+
+    def forward(self: Any, x: torch.Tensor, other: torch.Tensor) -> Any:
+        return x * other, (x + other) / 2
+
+
 class Broken(Block, kind="broken"):
     """Adds tensors whose shapes do not go together."""
 
@@ -162,6 +175,33 @@ inputs: {x: "float[batch, time, 8]", valid: "bool[batch, time]?"}
 graph: {own: {type: KIND, in: {x: x, valid: valid}}}
 """
     assert [each.code for each in verified(Padded, text).diagnostics] == ["padding"]
+
+
+def test_an_output_that_reads_more_than_it_says_is_seen() -> None:
+    """`check` trusts `reads` where it decides what depends on a text."""
+    text = """
+recipe: example
+inputs: {x: "float[batch, time, 8]", m: "float[batch, time, 8]"}
+graph: {own: {type: KIND, in: {x: x, other: m}}}
+outputs: {y: own, second: own.second}
+"""
+    (found,) = verified(Apart, text).diagnostics
+    assert found.code == "reads" and "`second` changes" in found.message
+    assert composer.load(SHARED_KEYS).verify().ok
+
+
+SHARED_KEYS = """
+recipe: example
+task: seq2seq_lm
+inputs: {source: "int[batch, source]", target: "int[batch, time]"}
+graph:
+  read: {type: embedding, vocab: 11, dim: 16, in: source}
+  embed: {type: embedding, vocab: 11, dim: 16, in: target}
+  one: {type: cross_attention, heads: 2, qk_norm: rmsnorm, positions: rotary, in: {x: embed, memory: read}}
+  two: {type: cross_attention, heads: 2, in: {x: one, memory: read, k: one.k, v: one.v}}
+  head: {type: linear, out: 11}
+outputs: {logits: head}
+"""
 
 
 def test_a_recipe_with_errors_is_not_verified() -> None:

@@ -6,7 +6,7 @@ output along the values that do, to the first nodes that look ahead: those that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -14,7 +14,7 @@ from blocks.masks.mask import Mask
 from blocks.masks.order import first_ahead, is_causal_in_part, needs_end
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.ir import Graph, PartValue, Program, Ref, Wire
-from composer.graph.passes.infer.text_dependence import Cause, GeneratedText, causes, masks, optional_edges
+from composer.graph.passes.infer.text_dependence import Cause, GeneratedText, causes, masks, optional_edges, read_by, sources
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import UNKNOWN, Depends, TensorType, Types, each_of
@@ -52,6 +52,11 @@ class _Place:
     carried: Mapping[str, str] = field(default_factory=dict)
     """For a scan, each input that is what the step before returned, with that output."""
     path: tuple[str, ...] = ()
+
+    @property
+    def root(self) -> _Place:
+        """The whole model's graph."""
+        return self if self.around is None else self.around.root
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,26 +158,29 @@ class _Search:
         return _Place(graph, here, given, place, carried or {}, (*place.path, f"{node.name}.{number}"))
 
     def _block(self, place: _Place, block: TypedBlock, ref: Ref, span: Span | None) -> None:
-        read = [wire for wire in block.node.wires if wire.port not in type(block.part).shape_only_inputs]
-        is_first = not self._follow(place, read) and not self._follow_positions(place, block)
+        port = ref.port or next(iter(block.outputs))
+        read, only = read_by(block.part, block.inputs, port), sources(block.part, block.inputs, port)
+        wires = [wire for wire in block.node.wires if wire.port in read]
+        is_first = not self._follow(place, wires) and not self._follow_positions(place, block, only)
         for name, slot in block.slots.items():
-            if slot is not None and any(_is_ahead(type_) for type_ in slot.outputs.values()):
+            if slot is not None and (only is None or name in only) and any(_is_ahead(type_) for type_ in slot.outputs.values()):
                 alone = TypedGraph(Graph((), (slot.node,), ()), {"input": UNKNOWN}, (slot,), slot.outputs, {slot.name: slot})
                 inner = _Place(alone, place.here, {}, place, {}, (*place.path, block.name, name))
                 self.waiting.append((inner, Ref(slot.name), None))
                 is_first = False
         for cause in causes(block.part, block.inputs, block.outputs, block.sizes, self.text):
-            if cause.port in ("", ref.port or next(iter(block.outputs))):
-                found = self._diagnostic(block, cause, place.here, span)
+            if cause.port in ("", port):
+                found = self._diagnostic(block, cause, place, span)
                 self.reports.append(_Report(found, place.here, is_first))
 
-    def _follow_positions(self, place: _Place, block: TypedBlock) -> bool:
-        """Go on to the node that gives the positions of an axis, where the block reads no others."""
-        root = place
-        while root.around is not None:
-            root = root.around
+    def _follow_positions(self, place: _Place, block: TypedBlock, only: Collection[str] | None) -> bool:
+        """Go on to the node that gives the positions of an axis, where the block reads no others; `only` are the ports that count
+        where not all do.
+        """
+        root = place.root
         named = dict(self.program.positions)
-        axes = {str(block.sizes.get(axis)) for axis in type(block.part).position_inputs.values()}
+        ports = type(block.part).position_inputs.items()
+        axes = {str(block.sizes.get(axis)) for port, axis in ports if only is None or port in only}
         found = [(root, named[axis], None) for axis in sorted(axes & named.keys()) if _is_ahead(root.graph.type_of(named[axis]))]
         self.waiting += found
         return bool(found)
@@ -187,11 +195,15 @@ class _Search:
         hint = f"the first output of `{scan.name}` has a value for each step"
         return Diagnostic("not-causal", message, span or scan.node.name_span, hint=hint)
 
-    def _diagnostic(self, block: TypedBlock, cause: Cause, here: Surroundings, span: Span | None) -> Diagnostic:
-        kind, axis, task = here.kind(block.node), self.text.length, self.text.task
+    def _diagnostic(self, block: TypedBlock, cause: Cause, place: _Place, span: Span | None) -> Diagnostic:
+        kind, axis, task = place.here.kind(block.node), self.text.length, self.text.task
         while_generating = f"but {task} generates token by token"
         at = block.node.name_span
         match cause.what:
+            case "mixed" if self.text.so_far in block.part.mixed_axes(block.sizes):
+                message = f"{kind} mixes the keys of each query, and in a call of several tokens later ones are among them"
+                hint = f"also where a mask makes their weights 0; return it beside the outputs of {task}"
+                return Diagnostic("not-causal", message, at, hint=hint)
             case "mixed":
                 message = f"{kind} mixes the positions of `{axis}`, {while_generating}"
                 return Diagnostic("not-causal", message, at, hint="use another axis, or a causal form where there is one")
@@ -199,7 +211,7 @@ class _Search:
                 message = f"{kind} reads positions in the order of the text, and an expert gets those that are routed to it"
                 return Diagnostic("not-causal", message, at, hint=f"move `{block.name}` out of the expert")
             case "mask" | "end":
-                return self._mask(block, cause.slot, at)
+                return self._mask(block, cause.slot, place)
             case "count":
                 output = block.outputs[cause.port]
                 assert isinstance(output, TensorType)
@@ -220,9 +232,9 @@ class _Search:
             case _:
                 assert_never(cause.what)
 
-    def _mask(self, block: TypedBlock, slot: str, at: Span) -> Diagnostic:
+    def _mask(self, block: TypedBlock, slot: str, place: _Place) -> Diagnostic:
         value = dict(block.node.fields).get(slot)
-        span = value.span if isinstance(value, PartValue) else at
+        span = value.span if isinstance(value, PartValue) else block.node.name_span
         mask = next(mask for name, mask, _, _ in masks(block.part, block.inputs, block.sizes) if name == slot)
         if needs_end(mask):
             one = _last(value) if isinstance(value, PartValue) else None
@@ -231,7 +243,8 @@ class _Search:
             known = "which positions are first is known: `causal and (window(4) or global_first(1))`"
             hint = f"the axis {self.text.length} of a {self.text.task} grows with each token; {known}"
             return Diagnostic("unknown-end", message, one.span if one is not None else span, hint=hint)
-        pair = first_ahead(mask, optional_edges(mask, block.inputs))
+        absent = optional_edges(mask, block.inputs)
+        pair = first_ahead(mask, absent)
         assert pair is not None
         names = {wire.port: str(wire.refs[0]) for wire in block.node.wires}
         written = mask.with_edges(names)
@@ -239,7 +252,19 @@ class _Search:
         message = f"with the mask `{written.expression()}`, {pair_seen}, but {self.text.task} generates token by token"
         rest = f"({written.expression()})" if written.precedence < 1 else written.expression()
         hint = "mask: causal" if mask.hides_nothing or is_causal_in_part(mask) else f"mask: causal and {rest}"
+        if absent and first_ahead(mask) is None:  # so all that is missing is that they are given
+            guilty = [edge for edge in sorted(absent) if first_ahead(mask, frozenset({edge})) is not None]
+            inputs = dict.fromkeys(_input_of(place, wire.refs[0].node) for wire in block.node.wires if wire.port in guilty)
+            hint = " and ".join(f"`{name}: {place.root.graph.inputs[name]}`" for name in inputs)
+            hint = f"where `{' or '.join(inputs)}` is not given, the mask hides nothing; make the input required: {hint}"
         return Diagnostic("not-causal", message, span, hint=hint)
+
+
+def _input_of(place: _Place, name: str) -> str:
+    """Return the model's input that an optional input of a graph is; nothing but an input may be absent."""
+    if place.around is None:
+        return name
+    return _input_of(place.around, place.wires[name].refs[0].node)
 
 
 def _last(value: PartValue) -> PartValue:

@@ -7,15 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.masks.mask import Mask
-from composer.diagnostics import Diagnostic
+from composer.diagnostics import Diagnostic, Span
 from composer.graph.anatomy import wires_of
-from composer.graph.ir import FieldValue, Known, PartValue, Pending
+from composer.graph.ir import FieldValue, InitPattern, Known, PartValue, Pending
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import labels
+from composer.graph.passes.packed_documents import across_documents
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram
 from composer.graph.visit import Visit, every_node, every_pass, walk
 from composer.language.patterns import matches
-from composer.language.suggestions import suggest
+from composer.language.suggestions import did_you_mean, suggest
 
 LARGE_VOCABULARY = 1000
 """The vocabulary size from which the output layer is a large part of the computation."""
@@ -37,7 +38,13 @@ def lint(state: Compilation) -> Compilation:
     assert typed is not None
     every = _blocks(typed.root, entrances=every_pass, nodes=every_node, once=True)  # of passes that are the same, one
     blocks = [block for visit, block in every if visit.graph is not None]
-    found = [*_vocabulary(typed, blocks), *_windows(typed, blocks), *_unread_inputs(typed), *_unmatched(typed)]
+    found = [
+        *_vocabulary(typed, blocks),
+        *_windows(typed, blocks),
+        *_unread_inputs(typed),
+        *_unmatched(typed),
+        *across_documents(typed),
+    ]
     return replace(state, warnings=(*state.warnings, *{each.span: each for each in found}.values()))
 
 
@@ -89,12 +96,22 @@ def _unread_inputs(typed: TypedProgram) -> Iterator[Diagnostic]:
 
 
 def _unmatched(typed: TypedProgram) -> Iterator[Diagnostic]:
-    """Yield a warning for each pattern of `init` that no parameter's name matches."""
-    for pattern, _, _, span in typed.untyped.init:
-        if not any(matches(pattern, name) for name in _names(typed)):
-            offered = suggest(pattern, _names(typed))
-            hint = f"did you mean {' or '.join(offered)}?" if offered else ""
+    """Yield a warning for each pattern of `init` that no parameter's name matches; for one of a block, in no use of the block."""
+    uses: dict[Span, list[InitPattern]] = {}
+    for rule in typed.untyped.init:
+        uses.setdefault(rule.span, []).append(rule)
+    for span, rules in uses.items():
+        if not any(matches(rule.pattern, name) for rule in rules for name in _names(typed)):
+            offered = suggest(rules[0].written, (name for rule in rules for name in _names_inside(typed, rule.inside)))
+            hint = did_you_mean(offered) if offered else ""
             yield Diagnostic("unused-init", "no parameter matches this pattern", span, "warning", hint=hint)
+
+
+def _names_inside(typed: TypedProgram, inside: str) -> Iterator[str]:
+    """Yield the names of parameters in what stands at the names that a pattern matches, without these."""
+    for name in _names(typed):
+        ends = [0, *(at + 1 for at, sign in enumerate(name) if sign == ".")]
+        yield from (name[end:] for end in ends if matches(inside, name[:end]))
 
 
 def _names(typed: TypedProgram) -> Iterator[str]:

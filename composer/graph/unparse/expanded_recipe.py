@@ -17,11 +17,11 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.graph.unparse.checkpoint_rules import published
 from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference
 from composer.graph.unparse.fold_passes import PassesDiffer, fold
-from composer.graph.unparse.inner_names import INDEX, WAY, GraphForm, given, output_name
+from composer.graph.unparse.inner_names import INDEX, GraphForm, given, output_name
 from composer.graph.unparse.node_text import INPUT, fresh, stand_in
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
-from composer.language.recipe.writer import Remark, YamlData, write
+from composer.language.recipe.writer import YamlData, write
 from composer.language.wording import boolean
 from composer.language.yaml.nodes import YamlScalar
 from composer.memo import Memo
@@ -47,7 +47,7 @@ def _written(key: KeyRow, typed: TypedProgram) -> YamlData | None:
 
 def _graph(typed: TypedProgram) -> YamlData:
     losses = typed.untyped.losses.values()
-    return {name: node for name, node in _nodes(typed.root, _names(typed)).items() if name not in losses}
+    return {name: node for name, node in _nodes(typed.root, _names(typed), GraphForm()).items() if name not in losses}
 
 
 def _names(typed: TypedProgram) -> EdgeNames:
@@ -74,9 +74,10 @@ WRITERS: Mapping[str, Callable[[TypedProgram], YamlData | None]] = {
     "outputs": lambda typed: _references(typed.root.graph.outputs, typed),
     "positions": lambda typed: _references(typed.untyped.positions, typed) or None,
     "losses": lambda typed: (
-        {name: _node(typed.root[node], typed.root, _names(typed)) for name, node in typed.untyped.losses.items()} or None
+        {name: _node(typed.root[loss], typed.root, _names(typed), GraphForm()) for name, loss in typed.untyped.losses.items()}
+        or None
     ),
-    "init": lambda typed: {pattern: {how: number(value)} for pattern, how, value, _ in typed.untyped.init} or None,
+    "init": lambda typed: {rule.pattern: {rule.how: number(rule.value)} for rule in typed.untyped.init} or None,
     "checkpoints": _checkpoints,
 }
 """What is written under each key of a recipe whose value is computed."""
@@ -97,12 +98,12 @@ def _input(item: InputDecl, typed: TypedProgram) -> YamlData:
     return {"type": written, "default": _value(typed.defaults[item.name], {})}
 
 
-def _nodes(graph: TypedGraph, names: EdgeNames, *, way: GraphForm = WAY) -> dict[str, YamlData]:
+def _nodes(graph: TypedGraph, names: EdgeNames, way: GraphForm) -> dict[str, YamlData]:
     """Return the nodes of a graph in the order of the file; graphs in it are written in a way."""
-    return {node.name: _node(node, graph, names, way=way) for node in in_file_order(graph) if not is_renewal(node)}
+    return {node.name: _node(node, graph, names, way) for node in in_file_order(graph) if not is_renewal(node)}
 
 
-def _node(node: TypedNode, around: TypedGraph, names: EdgeNames, *, way: GraphForm = WAY) -> dict[str, YamlData]:
+def _node(node: TypedNode, around: TypedGraph, names: EdgeNames, way: GraphForm) -> dict[str, YamlData]:
     match node:
         case TypedBlock():
             text = _block(node, around, names, way)
@@ -114,7 +115,9 @@ def _node(node: TypedNode, around: TypedGraph, names: EdgeNames, *, way: GraphFo
         case TypedScan():
             return _in_order("scan", _scan(node, around, names, way=way) | _options(node))
         case TypedRepeat():
-            return _in_order("repeat", _repeat(node, around, names, way=way) | _options(node))
+            key = node, around, tuple(names.items()), way
+            text = way.written.get(key, partial(_repeat, node, around, names, way=way))
+            return _in_order("repeat", text | _options(node))
         case _:
             assert_never(node)
 
@@ -148,7 +151,7 @@ def _path(tie: Tie) -> str:
 # -- blocks
 
 
-def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: GraphForm = WAY) -> dict[str, YamlData]:
+def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: GraphForm) -> dict[str, YamlData]:
     """Return a block with its fields and its edges."""
     read = {wire.port: ", ".join(reference(ref, around, names) for ref in wire.refs) for wire in node.node.wires}
     text: dict[str, YamlData] = {"type": node.part.kind}
@@ -157,7 +160,7 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: GraphFor
     for name, field in fields(type(node.part)).items():
         value = getattr(node.part, name)
         if name in slots:
-            text[name] = _filled(node, name)
+            text[name] = _filled(node, name, way)
         elif name in written and not (value is None and field.default is None):
             text[name] = _value(value, read, written[name])
     declared = ports(type(node.part))
@@ -176,15 +179,18 @@ def block_on_inputs(node: TypedBlock, inputs: Mapping[str, Sequence[str]]) -> di
     wires = tuple(Wire(port, tuple(map(Ref, names)), node.node.span) for port, names in inputs.items())
     nowhere = TypedGraph(Graph((), (), ()), {}, (), {}, {})
     return _block(
-        replace(node, node=replace(node.node, wires=wires)), nowhere, {name: name for names in inputs.values() for name in names}
+        replace(node, node=replace(node.node, wires=wires)),
+        nowhere,
+        {name: name for names in inputs.values() for name in names},
+        GraphForm(),
     )
 
 
-def _filled(holder: TypedBlock, field: str) -> YamlData:
+def _filled(holder: TypedBlock, field: str, way: GraphForm) -> YamlData:
     """Return the node in a slot; its input comes from the holder."""
     filled = next(slot for slot in holder.slots.values() if slot is not None and slot.name == field)
     nowhere = TypedGraph(Graph((), (), ()), {}, (), {}, {})
-    text = _node(filled, nowhere, {INPUT: INPUT})
+    text = _node(filled, nowhere, {INPUT: INPUT}, GraphForm(written=way.written))
     text.pop("in", None)
     return text
 
@@ -218,11 +224,11 @@ def _group(node: TypedGroup, around: TypedGraph, names: EdgeNames, *, way: Graph
     return {**edges(handed, "" if way.by_port else INPUT, around, names), **_body(node.graph, inside | apart, way=way)}
 
 
-def _body(graph: TypedGraph, names: EdgeNames, *, way: GraphForm = WAY, named: str = "") -> dict[str, YamlData]:
+def _body(graph: TypedGraph, names: EdgeNames, *, way: GraphForm, named: str = "") -> dict[str, YamlData]:
     """Return the nodes of a graph, and what it returns unless it is the last of them, or where it must be `named`; where no
     node is left, one that does nothing.
     """
-    nodes, unnamed = _nodes(graph, names, way=way), dict(graph.graph.outputs).get("")
+    nodes, unnamed = _nodes(graph, names, way), dict(graph.graph.outputs).get("")
     if unnamed is None:
         returned = {name: reference(ref, graph, names) for name, ref in graph.graph.outputs if name.isidentifier()}
         return {"graph": nodes or stand_in(INPUT), "outputs": returned}
@@ -255,31 +261,41 @@ def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames, *, way: Gra
     that are not handed the same in all passes read it where it is.
     """
     by_port, in_place = replace(way, by_port=True), replace(way, by_port=True, in_place=True)
-    for itself, inside in ((way, way), (way, by_port), (way, in_place), (in_place, in_place)):
-        index, head, passes, differs = _passes(node, around, names, itself, inside)
-        try:
-            if differs:
-                raise PassesDiffer(differs)
-            each, body = fold(passes, index, list(head))
-            count: YamlData = str(len(passes))
-            break
-        except PassesDiffer as place:
-            each, body = {}, passes[0]
-            count = Remark(str(len(passes)), f"passes differ in {place}; this is the first")
-    says = {"repeat": count, **({"each": each} if each else {}), **({} if node.node.share is None else {"share": "true"})}
+    ways = ((way, way), (way, by_port), (way, in_place), (in_place, in_place))
+    index, head, each, body = _folded(node, around, names, ways)
+    shared = {} if node.node.share is None else {"share": "true"}
+    says: dict[str, YamlData] = {"repeat": str(len(node.passes)), **({"each": each} if each else {}), **shared}
     named = {} if index == INDEX else {"as": index}
     return {**says, **named, **edges(list(head.values()), INPUT, around, names), **body}
 
 
+def _folded(
+    node: TypedRepeat, around: TypedGraph, names: EdgeNames, ways: Sequence[tuple[GraphForm, GraphForm]]
+) -> tuple[str, dict[str, Wire], dict[str, YamlData], dict[str, YamlData]]:
+    """Return all passes of a repeat as one: the name of the index, what the first pass is handed, the values of `each` and the
+    graph. Choices between whole nodes, which can always be written, come last.
+    """
+    for choices in (False, True):
+        for itself, inside in ways:
+            index, head, passes = _passes(node, around, names, itself, inside)
+            try:
+                return index, head, *fold(passes, index, list(head), choices=choices)
+            except PassesDiffer:
+                continue
+    raise AssertionError(f"the passes of `{node.name}` cannot be written as one graph")
+
+
 def _passes(
     node: TypedRepeat, around: TypedGraph, names: EdgeNames, way: GraphForm, inside_way: GraphForm
-) -> tuple[str, dict[str, Wire], list[dict[str, YamlData]], str]:
-    """Return the name of the index, what the first pass is handed, the text of every pass, in whose graphs other graphs are
-    written in a way of their own, and an input that is read from outside and not the same in all passes; empty if there is none.
+) -> tuple[str, dict[str, Wire], list[dict[str, YamlData]]]:
+    """Return the name of the index, what the first pass is handed, and the text of every pass, in whose graphs other graphs are
+    written in a way of their own. What is read from outside, and is not the same in all passes, is handed under several names.
     """
     written: Memo[Any, dict[str, YamlData]] = Memo()
     last = {graph.nodes and in_file_order(graph)[-1].name for graph in node.passes}
-    each_pass, head, differs = [], dict[str, Wire](), ""
+    each_pass, head = [], dict[str, Wire]()
+    other: set[str] = set()
+    nodes = {name for graph in node.passes for name in (*graph.by_name, *(item.name for item in graph.graph.inputs))}
     for one, graph in zip(node.node.passes, node.passes, strict=True):
         captured = {item.name for item in graph.graph.inputs if item.captured}
         own = [wire for wire in one.wires if wire.port in captured and all(ref.node == node.name for ref in wire.refs)]
@@ -287,8 +303,14 @@ def _passes(
         handed, inside, apart = given(others, graph, around, names, way=way, own=node.name if own else "")
         for wire in handed:
             first = head.setdefault(wire.port, wire)  # those of the first pass: what the others are handed follows from it
-            if first.refs != wire.refs and wire.port in {inside[port] for port in captured & inside.keys()}:
-                differs = wire.port
+            outside = next((port for port in captured & inside.keys() if inside[port] == wire.port), None)
+            if first.refs != wire.refs and outside is not None:
+                another = fresh(wire.port, {*head, *nodes, *inside.values()})
+                inside[outside] = next(
+                    (name for name, known in head.items() if known.refs == wire.refs and name in other), another
+                )
+                other.add(inside[outside])
+                head.setdefault(inside[outside], replace(wire, port=inside[outside]))
         each_pass.append((graph, own, inside, apart))
     index = fresh(INDEX, way.indices)
     if any(own for _, own, *_ in each_pass):
@@ -302,4 +324,4 @@ def _passes(
             apart[wire.port] = (earlier_range if wire.port in lists else earlier)(wire.refs, node.name, index, place)
         called = inside | apart
         passes.append(written.get((graph, tuple(called.items())), partial(_body, graph, called, way=inside_way, named=named)))
-    return index, head, passes, differs
+    return index, head, passes

@@ -17,6 +17,7 @@ from composer.graph.unparse.node_text import (
     read_outside,
     stands_for,
     value_names,
+    wired_form,
     words,
 )
 from composer.language.expressions.functions import FUNCTIONS
@@ -36,28 +37,33 @@ class PassesDiffer(Exception):
 
 
 def fold(
-    passes: Sequence[Mapping[str, YamlData]], index: str, inputs: Sequence[str]
+    passes: Sequence[Mapping[str, YamlData]], index: str, inputs: Sequence[str], *, choices: bool
 ) -> tuple[dict[str, YamlData], dict[str, YamlData]]:
     """Return the `each` values of a repeat, and the text of any pass in terms of them; `index` is the name of its index, and
-    `inputs` are those of what it is handed.
+    `inputs` are those of what it is handed. With `choices`, nodes that no values of `each` can tell apart are chosen by one.
 
     Raises:
         PassesDiffer: where no values of `each` can tell the passes apart.
     """
     taken = {index, *(name for one in passes for name in value_names(one))}
-    folder = _Folder(frozenset(taken), frozenset(inputs))
+    folder = _Folder(frozenset(taken), frozenset(inputs), choices)
     body = folder.together(list(passes), ())
     assert isinstance(body, dict)
-    return folder.each, body
+    graph = body["graph"]
+    assert isinstance(graph, dict)
+    return folder.each, {**body, "graph": {**graph, **folder.picks}}
 
 
 class _Folder:
-    def __init__(self, taken: frozenset[str], inside: frozenset[str]) -> None:
+    def __init__(self, taken: frozenset[str], inside: frozenset[str], choices: bool) -> None:
+        self.choices = choices
         self.taken = taken
         """Names that mean something else as values."""
         self.inside = inside
         """Nodes and inputs of the graphs around what is being folded, which the values of `each` do not see."""
         self.each: dict[str, YamlData] = {}
+        self.picks: dict[str, YamlData] = {}
+        """Nodes that are left out, and stand for what they read: the steps of a choice that is too long for one."""
 
     def together(self, texts: list[YamlData], path: TextPath, bound: frozenset[str] = frozenset()) -> YamlData:
         """Return one text for what stands in the same place of every pass; `bound` are the `each` names and indices of repeats
@@ -83,26 +89,52 @@ class _Folder:
         if all("graph" in text for text in maps) and path[-1:] != ("graph",):
             maps = _with_outputs(maps)
         is_graph = bool(path) and path[-1] == "graph"
-        keys = _node_order(maps, path) if is_graph else list(dict.fromkeys(key for text in maps for key in text))
+        keys = list(dict.fromkeys(key for text in maps for key in text))
+        in_order = True
+        if is_graph and (order := _node_order(maps)) is not None:
+            keys = order
+        elif is_graph:
+            in_order = False
         if not is_graph and (
             _kinds(maps) > 1 or any(key not in text and key not in {*ABSENT, "in"} for text in maps for key in keys)
         ):
             return self._varied(plain, path, bound)
         if "graph" in keys and len({ports(text.get("in")) for text in maps}) > 1:
-            raise PassesDiffer(".".join((*path, "in")))  # unlike a block, a graph has no port that may be empty
+            raise PassesDiffer  # unlike a block, a graph has no port that may be empty
         if is_graph:
             maps = [*_with_all_nodes(maps, keys)]
         elif "repeat" in keys:
-            if any(isinstance(text["repeat"], Remark) for text in maps):
-                raise PassesDiffer(".".join(path))  # those of a repeat inside do, which is said there
             maps = _with_long_lists(maps)
         if is_graph:
             self.inside |= {*keys}
         bound |= {name for text in maps if isinstance(each := text.get("each"), dict) for name in each}
         bound |= {str(text["as"]) for text in maps if not is_graph and "as" in text}
+        found: dict[str, list[YamlData]] = {key: [text.get(key, ABSENT.get(key, MISSING)) for text in maps] for key in keys}
         return {
-            key: self.together([text.get(key, ABSENT.get(key, MISSING)) for text in maps], (*path, key), bound) for key in keys
+            key: self._node(values, (*path, key), bound, in_order=in_order)
+            if is_graph or key in ("then", "else")
+            else self.together(values, (*path, key), bound)
+            for key, values in found.items()
         }
+
+    def _node(self, texts: list[YamlData], path: TextPath, bound: frozenset[str], *, in_order: bool) -> YamlData:
+        """Return one text for the nodes of one name: a choice between what is written for each where no values of `each` can tell
+        them apart, or where a value would read the node above, and that is not the same for all.
+        """
+        before = dict(self.each), self.inside
+        try:
+            text = self.together(texts, path, bound)
+            if in_order or isinstance(text, dict) or all(one == text for one in texts):
+                return text
+        except PassesDiffer:
+            if not self.choices:
+                raise
+        if not self.choices:
+            raise PassesDiffer
+        self.each, self.inside = before
+        kinds = [text for number, text in enumerate(texts) if text not in texts[:number]]
+        name = self._name([str(kinds.index(text)) for text in texts], path)
+        return _choice_of_nodes(kinds, 0, name)
 
     def _varied(self, texts: list[YamlValue], path: TextPath, bound: frozenset[str]) -> YamlData:
         """Return a value of `each`, read by the field that uses it, so it cannot read names that are known only there."""
@@ -110,11 +142,14 @@ class _Folder:
         if (
             REFERENCES & {*path}
             or (is_list and "each" in path)
+            or any(isinstance(text, dict) and not {"if", "tie"}.isdisjoint(text) for text in texts)
             or any(words(text) & bound or {*read_outside(text)} & self.inside for text in texts)
         ):
-            raise PassesDiffer(".".join(path))
+            raise PassesDiffer
         maps = [text for text in texts if isinstance(text, dict)]
         if len(maps) == len(texts) and not all(isinstance(text.get("in", Remark("", "")), Remark) for text in maps):
+            if _kinds(maps) > 1 and len({wired_form(text.get("in", MISSING)) for text in maps}) > 1:
+                raise PassesDiffer  # what takes one value takes no second one, though it be none
             wired = self._chosen([bare(text.get("in", MISSING)) for text in maps], (*path, "in"), bound)
             return {"type": self._name([{key: text[key] for key in text if key != "in"} for text in maps], path), "in": wired}
         return self._name(["none" if text == MISSING else _as_value(text, path) for text in texts], path)
@@ -126,7 +161,7 @@ class _Folder:
         if any(isinstance(text, dict) for text in texts):
             maps = [text for text in texts if isinstance(text, dict)]
             if len(maps) < len(texts):
-                raise PassesDiffer(".".join(path))
+                raise PassesDiffer
             keys = list(dict.fromkeys(key for text in maps for key in text))
             return {key: self.together([text.get(key, MISSING) for text in maps], (*path, key), bound) for key in keys}
         if any(isinstance(text, list) for text in texts):
@@ -136,9 +171,27 @@ class _Folder:
             each = [[bare(refs[place]) for refs in padded] for place in range(length)]
             return [self._chosen(texts, (*path, str(place)), bound) for place, texts in enumerate(each)]
         choice = self._choice(texts, path)
+        if choice is None and self.choices and path[0] == "outputs":
+            kinds = list(dict.fromkeys("none" if text == MISSING else str(text) for text in texts))
+            name = self._name([str(kinds.index("none" if text == MISSING else str(text))) for text in texts], path)
+            return self._picked(kinds, 0, name)
         if choice is None:
-            raise PassesDiffer(".".join(path))
+            raise PassesDiffer
         return choice
+
+    def _picked(self, kinds: Sequence[str], first: int, name: str) -> str:
+        """Return the one of many references that a number selects, which is `first` for the first of them."""
+        if len(kinds) == 1:
+            return kinds[0]
+        half = len(kinds) // 2
+        pick = [self._picked(kinds[:half], first, name), self._picked(kinds[half:], first + half, name)]
+        for place, text in enumerate(pick):
+            if " if " in text:
+                pick[place] = f"{name}_from_{first + half * place}_of_{len(kinds)}"
+                while pick[place] in self.inside:
+                    pick[place] += "_"
+                self.picks[pick[place]] = {"type": "identity", "in": text, "when": "false"}
+        return f"{pick[0]} if {name} < {first + half} else {pick[1]}"
 
     def _choice(self, texts: Sequence[YamlValue], path: TextPath) -> str | None:
         """Return the texts, chosen by a number that `each` gives; None where that is too long to be a value."""
@@ -181,7 +234,7 @@ def _as_value(text: YamlValue, path: TextPath) -> YamlValue:
     if not isinstance(text, dict) or "in" not in text:
         return text
     if not isinstance(text["in"], Remark):
-        raise PassesDiffer(".".join(path))
+        raise PassesDiffer
     return {key: value for key, value in text.items() if key != "in"}
 
 
@@ -190,8 +243,17 @@ def _kinds(texts: Sequence[Mapping[str, YamlData]]) -> int:
     return len({(str(text.get("type")), "graph" in text, str(text.get("repeat")), str(text.get("scan"))) for text in texts})
 
 
-def _node_order(graphs: Sequence[Mapping[str, YamlData]], path: TextPath) -> list[str]:
-    """Return the nodes of all graphs in an order that is right for each: a node of `each` reads the one above it."""
+def _choice_of_nodes(kinds: Sequence[YamlData], first: int, name: str) -> YamlData:
+    """Return a choice between nodes by a number, which is `first` for the first of them."""
+    if len(kinds) == 1:
+        return "none" if kinds[0] == MISSING else kinds[0]
+    half = len(kinds) // 2
+    then, otherwise = _choice_of_nodes(kinds[:half], first, name), _choice_of_nodes(kinds[half:], first + half, name)
+    return {"if": f"{name} < {first + half}", "then": then, "else": otherwise}
+
+
+def _node_order(graphs: Sequence[Mapping[str, YamlData]]) -> list[str] | None:
+    """Return the nodes of all graphs in an order that is right for each, or None: a node of `each` reads the one above it."""
     sorter = TopologicalSorter[str]({name: () for graph in graphs for name in graph})
     for graph in graphs:
         for above, below in pairwise(graph):
@@ -199,7 +261,7 @@ def _node_order(graphs: Sequence[Mapping[str, YamlData]], path: TextPath) -> lis
     try:
         return list(sorter.static_order())
     except CycleError:
-        raise PassesDiffer(".".join(path)) from None
+        return None
 
 
 def _with_all_nodes(graphs: Sequence[Mapping[str, YamlData]], names: Sequence[str]) -> list[dict[str, YamlData]]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from composer.graph.ir import Wire
 from composer.graph.typed import TypedGraph
 from composer.graph.unparse.edge_text import EdgeNames, reference, references
 from composer.graph.unparse.node_text import INPUT, fresh, words
+from composer.language.recipe.writer import YamlData
+from composer.memo import Memo
 
 INDEX = "layer"
 
@@ -23,13 +26,12 @@ class GraphForm:
     """Whether edges are written port by port, also where there is the first alone."""
     indices: frozenset[str] = frozenset()
     """The indices that the repeats around it read."""
-
-
-WAY = GraphForm()
+    written: Memo[Any, dict[str, YamlData]] = field(default_factory=Memo, compare=False)
+    """The texts of repeats: those around them may be written in several ways before one will do."""
 
 
 def given(
-    wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: EdgeNames, *, way: GraphForm = WAY, own: str = ""
+    wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: EdgeNames, *, way: GraphForm, own: str = ""
 ) -> tuple[list[Wire], dict[str, str], dict[str, str]]:
     """Return what a graph inside is handed, what its inputs are called there, and how it names what it reads from where it is:
     lists, and with `in_place` all that is read from outside. A first input that nothing returns is called `input`. `own` is the

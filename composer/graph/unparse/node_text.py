@@ -46,7 +46,7 @@ def read_outside(text: YamlData) -> Iterator[str]:
     read = bare(text)
     if isinstance(read, Mapping) and isinstance(graph := read.get("graph"), Mapping):
         own = {"input", *graph, *ports(read.get("in"))}
-        nodes = [node for node in map(bare, graph.values()) if isinstance(node, Mapping)]
+        nodes = [node for written in graph.values() for node in ways(written)]
         wired = [read.get("outputs", MISSING), *(node.get(key, MISSING) for node in nodes for key in REFERENCES)]
         roots = {name for each in wired for leaf in leaves(each) for name in ROOT.findall(str(leaf))}
         others = {key: value for key, value in read.items() if key not in (*REFERENCES, "graph")}
@@ -59,11 +59,31 @@ def read_outside(text: YamlData) -> Iterator[str]:
         yield from ROOT.findall(str(read).partition("(")[2])
 
 
+def ways(node: YamlData) -> Iterator[Mapping[str, YamlData]]:
+    """Yield what a node may be: of a choice between nodes, each of them."""
+    plain = bare(node)
+    if isinstance(plain, Mapping) and "if" in plain:
+        yield from (way for key in ("then", "else") for way in ways(plain[key]))
+    elif isinstance(plain, Mapping):
+        yield plain
+
+
 def leaves(text: YamlData) -> Iterator[YamlData]:
     """Yield what is written below a key, one by one."""
     read = bare(text)
     inside = read.values() if isinstance(read, Mapping) else read if isinstance(read, list) else None
     yield from [read] if inside is None else (leaf for each in inside for leaf in leaves(each))
+
+
+def wired_form(edges: YamlData) -> tuple[str, ...]:
+    """Return what is wired, port by port; where the first alone is, whether that takes several values."""
+    match bare(edges):
+        case dict() as written:
+            return tuple(sorted(written))
+        case list():
+            return ("", "*")
+        case text:
+            return () if text == MISSING else ("",)
 
 
 def ports(edges: YamlData | None) -> frozenset[str]:
@@ -73,6 +93,7 @@ def ports(edges: YamlData | None) -> frozenset[str]:
 
 
 def bare(text: YamlData) -> YamlValue:
+    """Return a text without its remark."""
     return text.data if isinstance(text, Remark) else text
 
 

@@ -4,13 +4,13 @@ a recipe that they are written from, with the names in sight there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from blocks.core import Library, Part
 from composer.diagnostics import Span
-from composer.graph.ir import FieldValue, GraphInput, PortType, Ref, Tie, Wire
+from composer.graph.ir import FieldValue, GraphInput, InitPattern, PortType, Ref, Tie, Wire
 from composer.language.expressions.ast import Expression, Value
 from composer.language.recipe.ast import NodeOptions, WrittenValue
 from composer.language.yaml.nodes import YamlNode
@@ -87,6 +87,26 @@ class Scope:
     def within(self, graph: GraphBuilder, more: Mapping[str, Binding] | None = None) -> Scope:
         """Return the inside of a graph that is written here."""
         return Scope(graph, {**self.values, **(more or {})}, self, library=self.library)
+
+
+class NamesSoFar(Mapping[str, Binding]):
+    """The names in sight at one place in a list of names, each of which sees those before it. All places in the list share one
+    table, so that a list of many names takes no longer for being long.
+    """
+
+    def __init__(self, outer: Mapping[str, Binding], table: Mapping[str, Sequence[tuple[int, Binding]]], place: int) -> None:
+        self.outer, self.table, self.place = outer, table, place
+
+    def __getitem__(self, name: str) -> Binding:
+        found = next((binding for place, binding in reversed(self.table.get(name, ())) if place < self.place), None)
+        return self.outer[name] if found is None else found
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (name for name, found in self.table.items() if found[0][0] < self.place or name in self.outer)
+        yield from (name for name in self.outer if name not in self.table)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 @dataclass(slots=True, eq=False)
@@ -173,8 +193,8 @@ class NodeBuilder:
     requested_outputs: set[str] = field(default_factory=set)
     ports: tuple[PortType, ...] = ()
     """What a block that a recipe defines takes."""
-    init: tuple[tuple[str, str, float, Span], ...] = ()
-    """How its parameters start: pattern over their names below the node, initializer and number."""
+    init: tuple[InitPattern, ...] = ()
+    """How its parameters start: patterns over their names below the node."""
     read: bool = False
     axis: tuple[str, Span] | None = None
     """Of a scan: along what it goes, and where that is written."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeVar
 
-from blocks.core import Part
 from blocks.core.fields import Boolean, Integer, Real
-from blocks.core.per_class import per_class
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import AxisOf, Origins, Pending
 from composer.graph.passes.error_report import ErrorReport, StopExpansion, labeled, labels
@@ -19,7 +18,6 @@ from composer.language.expressions.parser import ExpressionError, names, parse_e
 from composer.language.recipe.ast import (
     ExpressionValue,
 )
-from composer.language.recipe.free_names import IDENTIFIER
 from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.suggestions import suggest
 from composer.language.wording import BOOLEANS
@@ -29,6 +27,8 @@ from composer.memo import Memo
 T = TypeVar("T")
 MAX_DEPTH = 60
 """Blocks, and names, that lead from one to the next."""
+MAX_SIZES = 1_000
+"""Sizes and numbers that one number is computed from."""
 
 
 class Evaluator:
@@ -37,6 +37,11 @@ class Evaluator:
     def __init__(self, report: ErrorReport) -> None:
         self.report = report
         self.parsed: Memo[YamlScalar, Expression | None] = Memo()
+        # Names may be computed from names in ways without number, `c: a + b`, `d: b + c`, so each is computed once.
+        self.numbers: Memo[Deferred, Value | None] = Memo()
+        self.steps: Memo[Deferred, int] = Memo()
+        self.pending: Memo[Deferred, tuple[Pending, int]] = Memo()
+        """What is computed from sizes, with how many numbers and sizes that reads, each as often as it does."""
 
     def parsed_scalar(self, scalar: YamlScalar) -> Expression | None:
         """Return the tree of what a scalar says; None where it cannot be read, which is reported once."""
@@ -76,8 +81,15 @@ class Evaluator:
         self.report.error("too-deep", scope.graph, expression.span, "the value of this name depends on itself")
         raise StopExpansion
 
-    def plain(self, expression: Expression, scope: Scope) -> tuple[dict[str, Value], Origins]:
-        """Return the plain values that an expression reads, and where each was set."""
+    def plain(self, expression: Expression, scope: Scope, steps: int = 0) -> tuple[dict[str, Value], Origins]:
+        """Return the plain values that an expression reads, and where each was set; `steps` names lead to the expression.
+
+        Raises:
+            ExpressionError: where too many names lead from one to the next.
+        """
+        if steps > MAX_DEPTH:
+            message = f"more than {MAX_DEPTH} params refer to one another here"
+            raise ExpressionError(Diagnostic("too-deep", message, expression.span))
         values: dict[str, Value] = {}
         origins: list[tuple[str, Span]] = []
         for name in sorted(names(expression)):
@@ -88,38 +100,66 @@ class Evaluator:
                 values[name] = binding.value
                 origins.append((name, binding.span))
             elif isinstance(binding, Deferred):
-                found, place = self._deferred_expression(binding)
-                if found is not None:
-                    inner = self.plain(found, place)[0]
-                    if not (names(found) - inner.keys() - VALUE_WORDS):
-                        values[name] = evaluate(found, inner)
-                        origins.append((name, binding.span))
+                value = self.numbers.get(binding, partial(self._number, binding, steps + 1))
+                if value is not None:
+                    values[name] = value
+                    origins.append((name, binding.span))
         return values, tuple(origins)
+
+    def _number(self, binding: Deferred, steps: int) -> Value | None:
+        """Return what a name comes to; None where that is no plain value, or is known only once sizes are."""
+        found, place = self._deferred_expression(binding)
+        if found is None or self._steps_of(binding):
+            return None
+        inner = self.plain(found, place, steps)[0]
+        return evaluate(found, inner) if not (names(found) - inner.keys() - VALUE_WORDS) else None
 
     def is_sized(self, expression: Expression | Slice | None, scope: Scope) -> bool:
         """Return whether an expression reads an axis of the block around it, whose length is known once types are."""
-        return any(self._is_size(scope.values.get(name)) for name in names(expression))
+        return self._steps(expression, scope) > 0
 
-    def _is_size(self, binding: object) -> bool:
+    def _steps(self, expression: Expression | Slice | None, scope: Scope) -> int:
+        """Return how many names lead from an expression to an axis, at most; 0 where none does."""
+        return max((self._steps_of(scope.values.get(name)) for name in names(expression)), default=0)
+
+    def _steps_of(self, binding: object) -> int:
         if isinstance(binding, Deferred) and isinstance(binding.holds, ExpressionValue):
-            return self.is_sized(self.branch(binding.holds.expression, binding.scope), binding.scope)
-        return isinstance(binding, Extent)
+            held, place = binding.holds.expression, binding.scope
+            steps = self.steps.get(binding, lambda: self._steps(self.branch(held, place), place))
+            return steps + (steps > 0)
+        return int(isinstance(binding, Extent))
 
     def sizes(self, expression: Expression, scope: Scope) -> dict[str, AxisOf | Pending]:
-        """Return the names in an expression that are sizes, or computed from sizes where they are written."""
+        """Return the names in an expression that are sizes, or computed from sizes where they are written.
+
+        Raises:
+            ExpressionError: where one is computed from too many.
+        """
         found: dict[str, AxisOf | Pending] = {}
         for name in sorted(names(expression)):
             match scope.values.get(name):
                 case Extent(name=axis, part=part):
                     found[name] = AxisOf(part, axis)
-                case Deferred(holds=ExpressionValue(expression=held, span=span), scope=place) as binding if self._is_size(
-                    binding
-                ):
-                    held = self.branch(held, place)
-                    values, origins = self.plain(held, place)
-                    bindings = {**values, **self.sizes(held, place)}
-                    found[name] = Pending(held, tuple(sorted(bindings.items())), span, origins)
+                case Deferred(holds=ExpressionValue(span=span)) as binding if steps := self._steps_of(binding):
+                    if steps > MAX_DEPTH:
+                        message = f"`{name}` is computed from sizes in more than {MAX_DEPTH} steps"
+                        raise ExpressionError(Diagnostic("expression-too-deep", message, span, hint="compute it in fewer steps"))
+                    found[name], read = self.pending.get(binding, partial(self._pending, binding))
+                    if read > MAX_SIZES:
+                        message = f"`{name}` is computed from more than {MAX_SIZES:,} sizes and numbers"
+                        raise ExpressionError(Diagnostic("expression-too-long", message, span, hint="compute it in fewer steps"))
         return found
+
+    def _pending(self, binding: Deferred) -> tuple[Pending, int]:
+        """Return a number that needs sizes, and how many names it is computed from."""
+        assert isinstance(binding.holds, ExpressionValue)
+        held, place = self.branch(binding.holds.expression, binding.scope), binding.scope
+        values, origins = self.plain(held, place)
+        sizes = self.sizes(held, place)
+        further = (place.values.get(name) for name, size in sizes.items() if isinstance(size, Pending))
+        read = sum(self.pending.get(one, partial(self._pending, one))[1] for one in further if isinstance(one, Deferred))
+        bound = tuple(sorted({**values, **sizes}.items()))
+        return Pending(held, bound, binding.holds.span, origins), read + len(bound)
 
     def _deferred_expression(self, binding: Deferred) -> tuple[Expression | None, Scope]:
         if isinstance(binding.holds, ExpressionValue):
@@ -143,7 +183,7 @@ class Evaluator:
         values, origins = self.plain(expression, scope)
         for name in names(expression):
             binding = scope.values.get(name)
-            if self._is_size(binding):
+            if self._steps_of(binding):
                 message = f"`{name}` is known only after tensor sizes are, which is too late here"
                 hint = "only fields of blocks can be computed from it; elsewhere, use a param"
                 raise ExpressionError(Diagnostic("not-a-value", message, expression.span, hint=hint))
@@ -232,12 +272,6 @@ def _bounds(form: Any, number: Any) -> Iterable[tuple[Any, bool, str]]:
             yield form.above, number <= form.above, "above"
         if form.below is not None:
             yield form.below, number >= form.below, "below"
-
-
-@per_class
-def axis_names(part: type[Part]) -> frozenset[str]:
-    """Return the axis symbols of a block's inputs."""
-    return frozenset(name for text in part.inputs.values() for name in IDENTIFIER.findall(text.partition("[")[2]))
 
 
 def paths(expression: Expression | Slice) -> Iterable[RefPath]:

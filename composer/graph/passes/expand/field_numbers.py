@@ -10,7 +10,8 @@ from composer.diagnostics import Label, Span
 from composer.graph.ir import FieldValue, Known, Pending
 from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.builders import Deferred, Scope
-from composer.graph.passes.expand.evaluation import Evaluator, axis_names, convert, paths
+from composer.graph.passes.expand.evaluation import Evaluator, convert, paths
+from composer.graph.type_patterns import axis_names
 from composer.language.expressions.ast import Expression
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.functions import FUNCTIONS
@@ -33,7 +34,7 @@ def field_number(
     if not missing:
         with labeled(origins):
             return Known(convert(evaluate(expression, known), form, field.name, span, expression), span, origins)
-    symbols = axis_names(part)
+    symbols = frozenset[str]().union(*map(axis_names, part.inputs.values()))
     strange = sorted(missing - symbols - sizes.keys())
     if strange:
         path = next(step for step in paths(expression) if step.steps[0].name == strange[0])

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from composer.diagnostics import Span
 from composer.graph.anatomy import IR
-from composer.graph.ir import Graph, GroupNode, Node
+from composer.graph.ir import Graph, GroupNode, InitPattern, Node
 from composer.graph.passes.expand.builders import Scope
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.graph.visit import Fold, Inside
@@ -15,8 +14,6 @@ from composer.language.expressions.evaluator import as_float
 from composer.language.patterns import below
 from composer.language.recipe.ast import ExpressionValue, InitRule
 
-InitPattern = tuple[str, str, float, Span]
-"""A pattern over names of parameters, the initializer and its number, and where that is written."""
 NONNEGATIVE = {"normal": "a standard deviation", "uniform": "the bound of a uniform distribution"}
 
 
@@ -30,7 +27,7 @@ def evaluated_rules(rules: Iterable[InitRule], scope: Scope, values: Evaluator) 
             message = f"{NONNEGATIVE[rule.how]} must be at least 0, not {number:g}"
             set_here = values.set_here(rule.value.expression, scope)
             values.report.error("out-of-range", scope.graph, rule.value.span, message, labels=set_here)
-        yield rule.pattern, rule.how, number, rule.span
+        yield InitPattern(rule.pattern, rule.how, number, rule.span, rule.pattern)
 
 
 def _number(written: ExpressionValue, scope: Scope, values: Evaluator) -> float:
@@ -56,4 +53,4 @@ def _below_graph(graph: Graph, found: list[list[InitPattern]]) -> list[InitPatte
 
 
 def _under(prefix: str, found: Iterable[InitPattern]) -> list[InitPattern]:
-    return [(below(prefix, pattern), how, value, span) for pattern, how, value, span in found]
+    return [rule._replace(pattern=below(prefix, rule.pattern), inside=prefix + rule.inside) for rule in found]

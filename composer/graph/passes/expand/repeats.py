@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from composer.diagnostics import Diagnostic, Span
@@ -14,6 +15,7 @@ from composer.graph.passes.expand.builders import (
     Broken,
     Deferred,
     GraphBuilder,
+    NamesSoFar,
     NodeBuilder,
     PassBuilder,
     Scope,
@@ -101,10 +103,13 @@ class Repeats:
         """Write the passes out, those that see the same as one graph: what is later read of one is then an output of all."""
         shared: dict[Any, GraphBuilder] = {}
         for index in range(count):
-            place = scope.with_values({what.index: Bound(index, what.index_span)})
+            counted: dict[str, Binding] = {what.index: Bound(index, what.index_span)}
             values: dict[str, Binding] = {}
-            for name, span, written in what.each:
-                values[name] = self._each(written, index, place.with_values(values), span) or Broken(span)
+            table = {name: [(0, binding)] for name, binding in counted.items()}
+            for number, (name, span, written) in enumerate(what.each, 1):
+                place = replace(scope, values=NamesSoFar(scope.values, table, number))
+                values[name] = self._each(written, index, place, span) or Broken(span)
+                table.setdefault(name, []).append((number, values[name]))
             key = self._key(values, self._free(what.body), {what.index, node.name}, index)
             plain = tuple((name, binding.value) for name, binding in values.items() if isinstance(binding, Bound))
             known = shared.get(key)
@@ -114,7 +119,7 @@ class Repeats:
                 shared[key] = graph
                 graph.pass_index = index
                 graph.inputs |= {port: GraphInput(port) for port in node.edges}
-                self.writer.body(what.body, graph, place.within(graph, values))
+                self.writer.body(what.body, graph, scope.with_values(counted).within(graph, values))
 
     def _size(self, node: NodeBuilder) -> int:
         """Return the number of nodes below a node, itself and every pass counted."""
@@ -161,14 +166,14 @@ class Repeats:
         pass it is, where a name is read by which that is `counted`: that of the index, or of the repeat, whose earlier
         passes it may see.
         """
-        read, waiting = set(body), [each for each in values if each in body]
+        read, waiting = set(body), [*(body & values.keys())]
         while waiting:
             binding = values[waiting.pop()]
             if isinstance(binding, Deferred):
                 more = self._free(binding.holds) - read
                 read |= more
-                waiting += [each for each in values if each in more]
-        return tuple(_key(values[each]) for each in sorted(values) if each in read), index if counted & read else None
+                waiting += more & values.keys()
+        return tuple(_key(values[each]) for each in sorted(values.keys() & read)), index if counted & read else None
 
     def _free(self, what: Any) -> frozenset[str]:
         """Return the names that a piece of a recipe may read."""

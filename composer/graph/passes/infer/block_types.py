@@ -18,10 +18,11 @@ from composer.graph.passes.infer.computed_fields import FieldComputer, Inline, p
 from composer.graph.passes.infer.mask_checks import check_masks
 from composer.graph.passes.infer.text_dependence import GeneratedText, output_types
 from composer.graph.passes.infer.type_errors import Surroundings
-from composer.graph.type_patterns import Mismatch, fill, pattern
+from composer.graph.type_patterns import Mismatch, UnknownSize, axis_names, fill, pattern
 from composer.graph.typed import TypedBlock, TypedGraph
 from composer.graph.types import UNKNOWN, InputTypes, TensorType, Type, Types, Unknown, each_given, each_of
 from composer.language.expressions.parser import ExpressionError
+from composer.language.recipe.free_names import IDENTIFIER
 
 Expansions: TypeAlias = tuple[tuple[int | None, ...], ...]
 """For each input, which of its axes stands at each axis of the output."""
@@ -47,9 +48,22 @@ class BlockTyper:
         except ExpressionError as error:
             found = error.diagnostic
             here.report(replace(found, span=node.name_span) if isinstance(found.span.source, Declaration) else found)
+        except UnknownSize as unknown:
+            self._report_unknown(node, unknown.name, here)
         except StopExpansion:
             pass
         return failed
+
+    def _report_unknown(self, node: BlockNode, name: str, here: Surroundings) -> None:
+        """Report a length that a block's declarations name, and that nothing gives."""
+        port = next((port for port, text in node.part.inputs.items() if name in axis_names(text)), None)
+        if port is None:
+            message = f"{here.kind(node)} declares something of the size `{name}`, which is no field and no axis of its inputs"
+            here.report(Diagnostic("rejected", message, node.name_span))
+            return
+        message = f"{here.kind(node)} needs the length of `{name}`, an axis of its input {port.rstrip('?*')}, which is not wired"
+        hint = f"wire it; a block that can do without it declares in `axis_defaults` what stands for `{name}`"
+        here.report(Diagnostic("missing-port", message, node.name_span, hint=hint))
 
     def _typed(self, node: BlockNode, given: InputTypes, here: Surroundings) -> TypedBlock:
         wired = frozenset(given)
@@ -63,13 +77,18 @@ class BlockTyper:
         outputs, expansions = self._outputs(node, part, given, sizes, here)
         if node.name not in self.program.losses.values():
             self._check_absent_inputs(node, part, given, sizes, outputs, here)
+        _check_cost(part, sizes, wired)
         learned = WeightTyper(node, part, sizes, here, self.text, self.typed)
         held = learned.contents(given)
         if self.text is not None:
             # what nothing reads outside of a slot, such as the load of a mixture inside of a mixture, is not computed
-            inside = [next(iter(slot.outputs.values())) for slot in held.slots.values() if slot is not None and slot.outputs]
+            read = [
+                (name, next(iter(slot.outputs.values())))
+                for name, slot in held.slots.items()
+                if slot is not None and slot.outputs
+            ]
             places = self._positions_of(part, given, sizes, here)
-            outputs = output_types(part, given, outputs, sizes, [*inside, *places], self.text)
+            outputs = output_types(part, given, outputs, sizes, [*read, *places], self.text)
         return TypedBlock(
             node,
             part,
@@ -112,13 +131,15 @@ class BlockTyper:
             here.report(Diagnostic("positions", message, node.name_span, hint="wire what has the rows of one call"))
             raise StopExpansion
 
-    def _positions_of(self, part: Part, given: InputTypes, sizes: Mapping[str, Any], here: Surroundings) -> Iterator[Types]:
-        """Yield the types of the positions that the recipe names for the axes of a block."""
+    def _positions_of(
+        self, part: Part, given: InputTypes, sizes: Mapping[str, Any], here: Surroundings
+    ) -> Iterator[tuple[str, Types]]:
+        """Yield the types of the positions that the recipe names for the axes of a block, by their ports."""
         for port, axis in part.position_inputs.items() if self.named_positions else ():
             if port not in given or any(isinstance(one, TensorType) and one.optional for one in each_of(given[port])):
                 named = self.positions(str(sizes.get(axis)), here.root)
                 if named is not None:
-                    yield named
+                    yield port, named
 
     def _part(
         self, node: BlockNode, wired: frozenset[str], known: Mapping[str, Any], here: Surroundings
@@ -161,7 +182,7 @@ class BlockTyper:
                 lengths |= alone.constants(others, lengths)
                 left, _ = self._outputs(node, alone, others, lengths, apart)
                 same = left == outputs and _weights(alone, others, lengths) == _weights(part, given, sizes)
-            except (BlockError, ExpressionError, StopExpansion):
+            except (BlockError, ExpressionError, StopExpansion, UnknownSize):
                 same = False
             if not same:
                 message = (
@@ -191,6 +212,21 @@ class BlockTyper:
             name.rstrip("?"): fill(pattern(text), lengths) if isinstance(text, str) else text for name, text in table.items()
         }
         return filled, ()
+
+
+def _check_cost(part: Part, sizes: Mapping[str, Any], wired: frozenset[str]) -> None:
+    """Check that every length is known that the cost of a block names, of one that lacks some.
+
+    Raises:
+        UnknownSize: where one is not.
+    """
+    if not frozenset[str]().union(*map(axis_names, type(part).inputs.values())) - sizes.keys():
+        return
+    cost = part.cost(dict(sizes), wired)
+    for text in () if cost is None else (cost.dense, cost.per_pair, cost.pairs):
+        for name in IDENTIFIER.findall(text):
+            if sizes.get(name) is None:
+                raise UnknownSize(name)
 
 
 def _weights(part: Part, given: InputTypes, sizes: Mapping[str, Any]) -> tuple[Any, ...]:

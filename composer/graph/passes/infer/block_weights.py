@@ -58,7 +58,7 @@ class WeightTyper:
             StopExpansion: where a length is not known, or a slot is filled with what does not fit, which is reported.
         """
         weights = self.part.weights(self.sizes, frozenset(given)) if callable(self.part.weights) else self.part.weights
-        held, least = BlockContents(), most_of(read_by(self.part, given).values())
+        held = BlockContents()
         for name, weight in weights.items():
             match weight:
                 case Tensor(when=when):
@@ -67,7 +67,7 @@ class WeightTyper:
                 case LinearWeights():
                     self._linear(name, weight, held)
                 case Slot():
-                    held.slots[name] = self._slot(name, weight, least)
+                    held.slots[name] = self._slot(name, weight, most_of(read_by(self.part, given, name).values()))
         declared_slots = {weight.field for weight in weights.values() if isinstance(weight, Slot)}
         for name, filled in self.filled.items():
             if name not in held.slots and name not in declared_slots:

@@ -148,7 +148,9 @@ class Inference:
                 message = f"the output `{name}` is an optional input, which may be absent"
                 self.top.report(Diagnostic("optional-edge", message, span, hint="give the input a default"))
         if recipe.task and self.program.sound:
-            wrong = list(task_mistakes(root, recipe.task, recipe.task_span or recipe.name_scalar.span))
+            inputs = {item.name: item.type.span for item in self.program.inputs}
+            outputs = {name: span for name, span, _ in recipe.body.outputs}
+            wrong = list(task_mistakes(root, recipe.task, recipe.task_span or recipe.name_scalar.span, inputs, outputs))
             for found in wrong:
                 self.top.report(found)
             if self.text is not None and not wrong:

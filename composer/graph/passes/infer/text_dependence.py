@@ -8,7 +8,7 @@ other is so by chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -107,10 +107,17 @@ def most_of(types: Iterable[Types]) -> Depends:
     return most
 
 
-def read_by(part: Part, given: InputTypes) -> Mapping[str, Types]:
-    """Return the inputs of which a block reads the values, and not only the shape."""
-    left_out = type(part).shape_only_inputs
-    return {port: types for port, types in given.items() if port not in left_out} if left_out else given
+def sources(part: Part, wired: Collection[str], name: str) -> Collection[str] | None:
+    """Return the inputs and slots that an output or a slot is computed from; None for all of them."""
+    return part.reads(frozenset(wired)).get(name)
+
+
+def read_by(part: Part, given: InputTypes, name: str = "") -> Mapping[str, Types]:
+    """Return the inputs of which a block reads the values, and not only the shape: all that it reads, or what an output or a slot
+    is computed from.
+    """
+    left_out, only = type(part).shape_only_inputs, sources(part, given, name)
+    return {port: types for port, types in given.items() if port not in left_out and (only is None or port in only)}
 
 
 def routed_rows(type_: TensorType, text: GeneratedText | None) -> TensorType:
@@ -148,8 +155,8 @@ def causes(part: Part, given: InputTypes, outputs: PortTypes, sizes: Mapping[str
             yield Cause("end", slot=slot)
         elif text.grows(query) and text.grows(key) and first_ahead(mask, optional_edges(mask, given)) is not None:
             yield Cause("mask", slot=slot)
-    rows = {size for types in read_by(part, given).values() for size in _sizes(types) if text.grows(size)}
     for name, type_ in outputs.items():
+        rows = {size for types in read_by(part, given, name).values() for size in _sizes(types) if text.grows(size)}
         found = _sizes(type_)
         kept = bool(part.kept_axes) and any(text.grows(size) for size in found)
         if not kept and not rows.issubset(found):
@@ -183,17 +190,22 @@ def _sizes(types: Types) -> list[Dim]:
 
 
 def output_types(
-    part: Part, given: InputTypes, outputs: PortTypes, sizes: Mapping[str, Any], others: Iterable[Types], text: GeneratedText
+    part: Part,
+    given: InputTypes,
+    outputs: PortTypes,
+    sizes: Mapping[str, Any],
+    others: Sequence[tuple[str, Types]],
+    text: GeneratedText,
 ) -> dict[str, Type]:
-    """Return the types of a block's outputs with what they depend on: what the block reads, `others` such as what fills its
-    slots, and the rows that they have.
+    """Return the types of a block's outputs with what they depend on: what each is computed from, and the rows that they have.
+    `others` are what fills slots and the positions of axes, by slot and by port.
     """
-    least = most_of([*read_by(part, given).values(), *others])
-    # What depends on nothing of the text has none of its rows.
-    ahead = {cause.port for cause in causes(part, given, outputs, sizes, text)} if least else ()
-    return {
-        name: depending(type_, Depends.ALL if "" in ahead or name in ahead else least, text)
-        if isinstance(type_, TensorType)
-        else type_
-        for name, type_ in outputs.items()
-    }
+    ahead = {cause.port for cause in causes(part, given, outputs, sizes, text)}
+    found: dict[str, Type] = {}
+    for name, type_ in outputs.items():
+        only = sources(part, given, name)
+        least = most_of([*read_by(part, given, name).values(), *(one for at, one in others if only is None or at in only)])
+        # What depends on nothing of the text has none of its rows.
+        whole = least is not Depends.NONE and ("" in ahead or name in ahead)
+        found[name] = depending(type_, Depends.ALL if whole else least, text) if isinstance(type_, TensorType) else type_
+    return found
