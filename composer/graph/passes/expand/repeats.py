@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -102,6 +103,8 @@ class Repeats:
     def _passes(self, node: NodeBuilder, passes: list[PassBuilder], what: RepeatDecl, scope: Scope, count: int) -> None:
         """Write the passes out, those that see the same as one graph: what is later read of one is then an output of all."""
         shared: dict[Any, GraphBuilder] = {}
+        body, ordinal = self._free(what.body), {what.index, node.name}
+        total = 1
         for index in range(count):
             counted: dict[str, Binding] = {what.index: Bound(index, what.index_span)}
             values: dict[str, Binding] = {}
@@ -110,7 +113,7 @@ class Repeats:
                 place = replace(scope, values=NamesSoFar(scope.values, table, number))
                 values[name] = self._each(written, index, place, span) or Broken(span)
                 table.setdefault(name, []).append((number, values[name]))
-            key = self._key(values, self._free(what.body), {what.index, node.name}, index)
+            key = self._key(values, body, ordinal, index)
             plain = tuple((name, binding.value) for name, binding in values.items() if isinstance(binding, Bound))
             known = shared.get(key)
             graph = known or self.expansion.graph(node)
@@ -120,15 +123,21 @@ class Repeats:
                 graph.pass_index = index
                 graph.inputs |= {port: GraphInput(port) for port in node.edges}
                 self.writer.body(what.body, graph, scope.with_values(counted).within(graph, values))
+            if index == 0 and not what.each and not body & ordinal:
+                passes += [PassBuilder(graph, ()) for _ in range(count - 1)]  # which all are the same
+                return
+            total += self._graph_size(graph)
+            if total > MAX_TOTAL_NODES:
+                self._too_much(what, scope, f"with {count:,} passes the model has more than {MAX_TOTAL_NODES:,} nodes")
 
     def _size(self, node: NodeBuilder) -> int:
         """Return the number of nodes below a node, itself and every pass counted."""
         return self.sizes.get(node, lambda: self._whole_size(node))
 
     def _whole_size(self, node: NodeBuilder) -> int:
-        graphs = [*(one.graph for one in node.passes or ()), *([node.graph] if node.graph else [])]
+        graphs = Counter([*(one.graph for one in node.passes or ()), *([node.graph] if node.graph else [])])
         filled = [value for value in node.fields.values() if isinstance(value, NodeBuilder)]
-        return 1 + sum(map(self._graph_size, graphs)) + sum(map(self._size, filled))
+        return 1 + sum(count * self._graph_size(graph) for graph, count in graphs.items()) + sum(map(self._size, filled))
 
     def _graph_size(self, graph: GraphBuilder) -> int:
         return sum(map(self._size, graph.nodes.values()))
