@@ -69,7 +69,7 @@ def declare(parser: Parser, name: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check, measure, train, compare with n-grams, draw and generate; with `--compare`, compare six models."""
-    from composer.recipe import load
+    from composer.loading import load
     from composer.train.run.folder import new_folder
 
     if arguments.compare:

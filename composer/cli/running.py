@@ -45,7 +45,7 @@ def rebuild(blocks: Sequence[str], device: str | None) -> Callable[[str], Model]
     Raises:
         Problem: torch cannot use the device.
     """
-    from composer.recipe import load
+    from composer.loading import load
 
     chosen = chosen_device(device)
 

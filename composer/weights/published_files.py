@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,13 +63,14 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
         from safetensors import SafetensorError, safe_open
 
         try:
-            handle = self._stack.enter_context(safe_open(file, framework="pt"))
+            handle = self._stack.enter_context(safe_open(file, framework="np"))  # which needs no torch
         except (OSError, SafetensorError) as error:
             known = OTHERS.get(file.suffix)
             hint = "" if known is None else f"{known}; safetensors, .npz and files of torch.save can be read"
             refuse("unreadable-file", f"this is not a safetensors file: {error}", file, hint=hint)
         names: Sequence[str] = handle.keys()
-        return {name: StoredTensor(tuple(handle.get_slice(name).get_shape()), partial(handle.get_tensor, name)) for name in names}
+        whole = cache(lambda: self._stack.enter_context(safe_open(file, framework="pt")))
+        return {name: StoredTensor(tuple(handle.get_slice(name).get_shape()), partial(_read, whole, name)) for name in names}
 
     def __enter__(self) -> PublishedCheckpoint:
         return self
@@ -85,6 +86,12 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
 
     def __len__(self) -> int:
         return len(self._tensors)
+
+
+def _read(whole: Callable[[], Any], name: str) -> Tensor:
+    """Return a tensor of an open file."""
+    tensor: Tensor = whole().get_tensor(name)
+    return tensor
 
 
 def files(path: Path) -> list[Path]:
