@@ -26,7 +26,7 @@ from composer.language.source_file import file_hint, form_of, mode_of, open_sour
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
-from composer.own_blocks import Blocks, library_with
+from composer.own_blocks import library_with
 from composer.package_data import zoo
 from composer.weights.check_config import config_mistakes
 from composer.weights.check_rules import as_variant, misfits, mistakes

@@ -1,4 +1,4 @@
-"""`arco import`: a published model as a recipe, or as a folder with its weights."""
+"""`arco import` and `embed`: a published model as a recipe or as a folder with its weights, and texts as its vectors."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import argparse
 import shlex
 from pathlib import Path
 
-from composer.cli.arguments import Parser, Problem, add_changes, unusable
+from composer.cli.arguments import Parser, Problem, add_blocks, add_changes, unusable
 from composer.cli.output import STANDARD, add_output, emit, say
+from composer.cli.running import add_device, open_folder, refusals
 from composer.diagnostics import RecipeError
 from composer.language.source_file import ENDINGS
+from composer.printable import json_text
 
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare the published model, the recipe to set it in, and the output."""
+    """Declare the arguments of one of the two commands."""
+    if name == "embed":
+        declare_embed(parser)
+        return
     parser.add_argument(
         "published", metavar="DIR", type=Path, help="Published folder with a config.json and weights, or a config.json by itself"
     )
@@ -43,6 +48,41 @@ def declare(parser: Parser, name: str) -> None:
     ]
     parser.notes = "The weights are compared with the recipe by name and shape; nothing is written unless all of them fit."
     parser.set_defaults(run=run)
+
+
+def declare_embed(parser: Parser) -> None:
+    """Declare a published folder and texts."""
+    parser.add_argument("trained", metavar="DIR", type=Path, help="Published folder of a sentence encoder")
+    parser.add_argument("texts", metavar="TEXT", nargs="+", help="Texts to embed")
+    parser.add_argument(
+        "--format", choices=("vectors", "similarity"), default="vectors",
+        help="Print the vector of each text as a line of JSON, or how similar the texts are: the cosines between them",
+    )  # fmt: skip
+    add_device(parser)
+    add_blocks(parser)
+    parser.examples = [
+        ("Print the vector of a text", 'arco embed all-MiniLM-L6-v2 "A cat sat on the mat."'),
+        ("Compare texts", "arco embed all-MiniLM-L6-v2 king queen bicycle --format similarity"),
+    ]
+    parser.notes = "Tokens are pooled and vectors normalized as the folder declares it; without a declaration, they are averaged."
+    parser.set_defaults(run=run_embed)
+
+
+def run_embed(arguments: argparse.Namespace) -> int:
+    """Print the vectors of texts, or the cosines between them."""
+    from composer.published.sentences import embed, pooling_of
+
+    with refusals():
+        published = open_folder(arguments)
+        vectors = embed(published.model, published.tokenizer, pooling_of(published.folder), arguments.texts)
+    if arguments.format == "vectors":
+        for vector in vectors.tolist():
+            say(json_text(vector))
+        return 0
+    unit = vectors / vectors.norm(dim=-1, keepdim=True)
+    for text, row in zip(arguments.texts, (unit @ unit.T).tolist(), strict=True):
+        say(f"{'  '.join(f'{value:6.3f}' for value in row)}  {text}")
+    return 0
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from composer.decode.beam import Hypothesis, Search, beam_search
 from composer.decode.errors import DecodeError
+from composer.decode.fill import fill
 from composer.decode.generate import (
     DecodeStep,
     EncoderInputs,
@@ -33,6 +34,7 @@ __all__ = [
     "beam_search",
     "cached",
     "draw",
+    "fill",
     "generate",
     "probabilities",
     "session",

@@ -85,11 +85,12 @@ def merged(*several: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def written(name: str, base: str, doc: str, data: Mapping[str, Any], remarks: Iterable[str]) -> str:
+def written(name: str, base: str, doc: str | None, data: Mapping[str, Any], remarks: Iterable[str]) -> str:
     """Return the text of a recipe that extends another, with remarks above it."""
     order = ("task", "params", "inputs", "graph", "outputs", "losses", "checkpoints")
     rest = {key: data[key] for key in (*order, *(key for key in data if key not in order)) if key in data}
-    return "".join(f"# {line}\n" for line in remarks) + write({"recipe": name, "extends": base, "doc": doc, **rest})
+    head = {"recipe": name, "extends": base, **({} if doc is None else {"doc": doc})}
+    return "".join(f"# {line}\n" for line in remarks) + write({**head, **rest})
 
 
 def _merge(into: dict[str, Any], data: Any) -> None:

@@ -1,7 +1,7 @@
 """A checkpoint that ends before the recipe does, or goes on beside it: which nodes are left out, and which tensors.
 
-Nothing in a checkpoint says what its head is. A part is one if it lies at the end: the checkpoint has nothing of it, its names have
-a first word of their own, and all the rest of the model is complete without it.
+Nothing in a checkpoint says what its head is. A part is one if it lies at the end: the checkpoint has nothing of it, its names
+have a first word of their own, and all the rest of the model is complete without it.
 """
 
 from __future__ import annotations

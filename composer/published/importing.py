@@ -99,7 +99,7 @@ def imported(
     data = merged(data, fitted.data)
 
     def made_of(findings: Findings) -> Recipe:
-        doc = f"{base.name} as published in {title}."
+        doc = f"{base.name} as published in {title}." if folder.weights is not None else None
         text = written(_name(title, base.name), _extended(name), doc, data, findings.lines)
         result = Recipe(_source(text, name, folder), (), blocks, published=folder.weights)
         if form_of(name) == "name":
@@ -126,20 +126,25 @@ def zoo_recipe_for(folder: PublishedFolder) -> str:
         RecipeError: There is no such recipe.
     """
     kind = model_type_of(parsed(folder.config))
-    types = {entry.key.text: name for name in zoo_names() for entry in Recipe(text_of(name)).checkpoints or ()}
     if kind is None:
         refuse(
             "checkpoints-unknown-type", "this file has no model_type", folder.config.name, hint="choose a recipe with --recipe"
         )
-    if kind not in types:
-        offered = suggest(kind, types)
-        hint = f"the zoo has recipes for {', '.join(sorted(types))}; for others, use --recipe"
-        message = f"the zoo has no recipe for the model type {kind}"
-        place = places(folder.config)["model_type"].value
-        raise RecipeError(
-            [Diagnostic("checkpoints-unknown-type", message, place, hint=did_you_mean(offered) if offered else hint)]
-        )
-    return types[kind]
+    sources = {name: text_of(name) for name in zoo_names()}
+    for name, source in sources.items():
+        if f"  {kind}:" in source.text and kind in _types(source):
+            return name
+    types = [known for source in sources.values() for known in _types(source)]
+    offered = suggest(kind, types)
+    hint = f"the zoo has recipes for {', '.join(sorted(types))}; for others, use --recipe"
+    message = f"the zoo has no recipe for the model type {kind}"
+    place = places(folder.config)["model_type"].value
+    raise RecipeError([Diagnostic("checkpoints-unknown-type", message, place, hint=did_you_mean(offered) if offered else hint)])
+
+
+def _types(source: Source) -> list[str]:
+    """Return the model types that a recipe has rules for."""
+    return [entry.key.text for entry in Recipe(source).checkpoints or ()]
 
 
 def _fitted(
