@@ -51,4 +51,4 @@ def _published(path: Path, overrides: Overrides, blocks: Blocks) -> Recipe:
     folder = published_folder(path)
     if folder.recipe is not None:
         return Recipe(open_source(folder.recipe), read_overrides(overrides), blocks, published=folder.weights)
-    return imported(path, overrides=overrides, blocks=blocks).recipe
+    return imported(path, blocks=blocks).recipe.with_overrides(overrides)

@@ -115,8 +115,8 @@ def pooled(hidden: Tensor, way: str) -> Tensor:
         case "mean_sqrt_len_tokens":
             return hidden.sum(0) / len(hidden) ** 0.5
         case "weightedmean":
-            weights = torch.arange(1, len(hidden) + 1, device=hidden.device, dtype=hidden.dtype)[:, None]
-            return (hidden * weights).sum(0) / weights.sum()
+            weights = torch.arange(1, len(hidden) + 1, device=hidden.device, dtype=hidden.dtype)
+            return weights @ hidden / weights.sum()
         case "lasttoken":
             return hidden[-1]
     return hidden.mean(0)

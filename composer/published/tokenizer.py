@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LIMIT = 1 << 28
 """The largest size of the file of a tokenizer that is read, in bytes."""
-SEVERAL = re.compile(r"\)[*+?{]|\\\\[1-9]")
+SEVERAL = re.compile(r"\)[*+?{]|\\[1-9]")
 """What repeats a group of a pattern, or refers to one."""
 UNBOUNDED = re.compile(r"(?<!\\)(?:[*+]|\{\d*,\})")
 KNOWN = (
@@ -119,14 +119,9 @@ def published_tokenizer(folder: Path) -> PublishedTokenizer:
     pieces.no_truncation()
     special = _special({**_object(folder / "special_tokens_map.json"), **settings})
     stop = {token for source in (generation, config) for token in _ids(source.get("eos_token_id"))}
-    ending = pieces.token_to_id(special["eos_token"]) if "eos_token" in special else None
-    return PublishedTokenizer(
-        pieces,
-        special,
-        frozenset(stop | ({ending} - {None})),
-        _template(folder, settings),
-        folder,  # type: ignore[arg-type]
-    )
+    if "eos_token" in special and (ending := pieces.token_to_id(special["eos_token"])) is not None:
+        stop.add(ending)
+    return PublishedTokenizer(pieces, special, frozenset(stop), _template(folder, settings), folder)
 
 
 def _pieces(folder: Path, settings: Mapping[str, Any]) -> Pieces:

@@ -178,7 +178,18 @@ def test_what_is_set_by_hand_wins_over_the_file(tmp_path: Path) -> None:
         imported(place)
     found = imported(place, overrides=["activation=gelu", "dropout=0"])
     assert "activation gelu, attention_dropout 0.1" in found.findings.lines[1]
-    assert composer.load(place, {"activation": "gelu"}).program.untyped.params["dropout"] == 0.1
+
+
+def test_a_loaded_recipe_takes_overrides_as_any_other(tmp_path: Path) -> None:
+    """Of a size that the weights do not have, it is a model without them."""
+    place = folder(tmp_path / "theirs", same)
+    write_folder(imported(place), tmp_path / "ours")
+    for each in (place, tmp_path / "ours"):
+        assert composer.load(each, {"dropout": 0.3}).pretrained().recipe.program.untyped.params["dropout"] == 0.3
+        wider = composer.load(each, {"vocab": 12})
+        assert wider.summary().costs.parameters > composer.load(each).summary().costs.parameters
+        with pytest.raises(RecipeError, match="is 11 × 2 in the checkpoint, but 12 × 2 for this recipe"):
+            wider.pretrained()
 
 
 def test_weights_may_lie_elsewhere_or_be_given(tmp_path: Path) -> None:
