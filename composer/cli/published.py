@@ -28,7 +28,7 @@ def declare(parser: Parser, name: str) -> None:
         help="Set the values in this recipe (default: the one in `arco list` for this type of model)",
     )
     parser.add_argument(
-        "--weights", metavar="WEIGHTS", type=Path, help="Weights that are not beside the config.json: a file, or a folder"
+        "--weights", metavar="FILE", type=Path, help="Weights that are not beside the config.json: a file, or a folder"
     )
     parser.add_argument(
         "--format",

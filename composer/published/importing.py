@@ -16,7 +16,7 @@ from composer.language.suggestions import did_you_mean, suggest
 from composer.own_blocks import Blocks
 from composer.published.extension import changes, cut_away, merged, passing_over, written
 from composer.published.findings import Findings
-from composer.published.folder import PublishedFolder, published_folder
+from composer.published.folder import CONFIG, PublishedFolder, published_folder
 from composer.published.heads import Cut, other_heads, patterns, promised, without_head
 from composer.recipe import Recipe, text_of, zoo_names
 from composer.weights.config import model_type_of, parsed
@@ -81,26 +81,27 @@ def imported(
     base = Recipe(text_of(name), (), blocks)
     read = base.read_config(folder.config, overrides)
     wrong = list(read.wrong)
-    configured = replace(base, overrides=(*read.overrides, *read_overrides(overrides)))
-    sound = not any(each.severity == "error" for each in configured.check())
+    changed = replace(base, overrides=(*read.overrides, *read_overrides(overrides)))
+    sound = not any(each.severity == "error" for each in changed.check())
     made, match, fitted = None, None, _Fitted({}, None, (), [])
     if folder.weights is not None and sound:
         with PublishedCheckpoint(folder.weights) as checkpoint:
             shapes = checkpoint.shapes
-        made = _mapped(configured, folder)
+        made = _mapped(changed, folder)
         match = made.match(shapes)
-        fitted = _fitted(configured, made, match, shapes, folder)
+        fitted = _fitted(changed, made, match, shapes, folder)
         wrong += fitted.wrong
     if wrong:
         raise RecipeError(wrong)
-    data, differences = changes(base, configured)
-    title = folder.title if folder.weights is not None else base.name
+    data, differences = changes(base, changed)
+    title = folder.title if folder.weights is not None else CONFIG
     findings = Findings(title, base.name, None, tuple(differences), read.passed_over, match, fitted.cut, fitted.beside)
     data = merged(data, fitted.data)
 
     def made_of(findings: Findings) -> Recipe:
         doc = f"{base.name} as published in {title}." if folder.weights is not None else None
-        text = written(_name(title, base.name), _extended(name), doc, data, findings.lines)
+        own = base.name if folder.weights is None else _name(title, base.name)
+        text = written(own, _extended(name), doc, data, findings.lines)
         result = Recipe(_source(text, name, folder), (), blocks, published=folder.weights)
         if form_of(name) == "name":
             return result
@@ -116,7 +117,7 @@ def imported(
         if left := made.check(shapes):
             raise RecipeError(left)
     findings = replace(findings, parameters=_parameters(result))
-    return Imported(made_of(findings), findings, configured.overrides, folder, made, match)
+    return Imported(made_of(findings), findings, changed.overrides, folder, made, match)
 
 
 def zoo_recipe_for(folder: PublishedFolder) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,10 +114,10 @@ def pooled(hidden: Tensor, way: str) -> Tensor:
         case "max":
             return hidden.amax(0)
         case "mean_sqrt_len_tokens":
-            return hidden.sum(0) / len(hidden) ** 0.5
+            return hidden.sum(0) / math.sqrt(len(hidden))
         case "weightedmean":
             weights = torch.arange(1, len(hidden) + 1, device=hidden.device, dtype=hidden.dtype)
-            return weights @ hidden / weights.sum()
+            return torch.mv(hidden.mT, weights) / weights.sum()
         case "lasttoken":
             return hidden[-1]
     return hidden.mean(0)
