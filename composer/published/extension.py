@@ -7,6 +7,7 @@ from typing import Any
 
 from composer.language.recipe.writer import data_of, write
 from composer.language.yaml.nodes import YamlMapping
+from composer.printable import printable
 from composer.published.heads import HIDDEN, Cut
 from composer.recipe import Recipe
 from composer.weights.mapping import WeightMap, entry_of
@@ -90,7 +91,7 @@ def written(name: str, base: str, doc: str | None, data: Mapping[str, Any], rema
     order = ("task", "params", "inputs", "graph", "outputs", "losses", "checkpoints")
     rest = {key: data[key] for key in (*order, *(key for key in data if key not in order)) if key in data}
     head = {"recipe": name, "extends": base, **({} if doc is None else {"doc": doc})}
-    return "".join(f"# {line}\n" for line in remarks) + write({**head, **rest})
+    return "".join(f"# {printable(line)}\n" for line in remarks) + write({**head, **rest})
 
 
 def _merge(into: dict[str, Any], data: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -15,7 +16,7 @@ import composer
 from composer.diagnostics import RecipeError
 from composer.published.importing import imported
 from composer.published.writing import write_folder
-from composer.weights import save_published
+from composer.weights import load_published, save_published
 
 ALBERT: dict[str, Any] = {
     "model_type": "albert", "vocab_size": 11, "max_position_embeddings": 6, "embedding_size": 2, "hidden_size": 4,
@@ -217,3 +218,87 @@ def test_a_recipe_of_ones_own_may_be_set(tmp_path: Path) -> None:
     write_folder(found, tmp_path / "ours")
     one, two = composer.load(place).pretrained(), composer.load(tmp_path / "ours").pretrained()
     assert all(torch.equal(tensor, two.state_dict()[name]) for name, tensor in one.state_dict().items())
+
+
+def test_names_of_others_stay_remarks(tmp_path: Path) -> None:
+    """A folder whose name ends a line adds none to the recipe, and a tensor with such a name is refused."""
+    place = folder(tmp_path / "a\nuses: [b]", same)
+    found = imported(place)
+    assert [line for line in found.recipe.source.text.splitlines() if line.startswith(("task", "uses"))] == []
+    assert found.findings.lines[0].startswith("a\nuses: [b]: albert") and "# a\\nuses: [b]: albert" in found.recipe.source.text
+    write_folder(found, tmp_path / "ours")
+    assert composer.load(tmp_path / "ours").task == "masked_lm"
+    with pytest.raises(RecipeError, match="no rule covers 1 published tensor"):
+        imported(folder(place, lambda tensors: {**tensors, "classifier.x\ntask: causal_lm": torch.ones(3)}))
+
+
+def as_pickle(place: Path) -> Path:
+    torch.save(load_file(place / "model.safetensors"), place / "pytorch_model.bin")
+    (place / "model.safetensors").unlink()
+    return place / "pytorch_model.bin"
+
+
+def as_arrays(place: Path) -> Path:
+    numpy.savez(place / "model.npz", **{name: tensor.numpy() for name, tensor in load_file(place / "model.safetensors").items()})
+    (place / "model.safetensors").unlink()
+    return place / "model.npz"
+
+
+KINDS: dict[str, Callable[[Path], Path]] = {
+    "safetensors": lambda place: place / "model.safetensors",
+    "bin": as_pickle,
+    "npz": as_arrays,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
+def test_a_file_that_was_cut_off_is_refused_before_anything_is_loaded(kind: str, share: float, tmp_path: Path) -> None:
+    """At any place, into a new model and into one that is there."""
+    place = folder(tmp_path / "theirs", same)
+    recipe = composer.load(place)
+    file = KINDS[kind](place)
+    file.write_bytes(file.read_bytes()[: int(share * file.stat().st_size)])
+    model = recipe.compile(seed=5)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    for load in (lambda: composer.load(place), lambda: recipe.pretrained(file), lambda: load_published(model, file)):
+        with pytest.raises(RecipeError) as error:
+            load()
+        assert error.value.diagnostics[0].code == "unreadable-file"
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
+@pytest.mark.parametrize("kind", ["bin", "npz"])
+def test_a_number_that_was_changed_is_refused(kind: str, tmp_path: Path) -> None:
+    """By the checksums of the archive; a file of safetensors has none."""
+    place = folder(tmp_path / "theirs", same)
+    recipe = composer.load(place)
+    name = "albert.embeddings.word_embeddings.weight"
+    numbers = load_file(place / "model.safetensors")[name].numpy().tobytes()
+    file = KINDS[kind](place)
+    content = bytearray(file.read_bytes())
+    content[content.index(numbers)] ^= 1
+    file.write_bytes(bytes(content))
+    with pytest.raises(
+        RecipeError, match=f"this file is damaged: .*{'' if kind == 'bin' else name}.* does not have its checksum"
+    ):
+        recipe.pretrained(file)
+
+
+def test_code_in_a_pickle_is_not_run(tmp_path: Path) -> None:
+    """It is refused, and nothing is loaded or written."""
+    place = folder(tmp_path / "theirs", same)
+    torch.save({"a": torch.ones(1), "b": Runs(tmp_path / "mark")}, as_pickle(place))
+    with pytest.raises(RecipeError, match="without running code"):
+        composer.load(place)
+    assert not (tmp_path / "mark").exists()
+
+
+class Runs:
+    """Runs code when it is unpickled by a reader that allows it."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Path.touch, (self.file,))
