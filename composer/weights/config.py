@@ -16,7 +16,7 @@ from composer.language.expressions.parser import names, parse_expression
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.wording import counted
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
-from composer.weights.config_syntax import OLD, OLD_CONSTANTS, REFUSED, Config, ConfigReader, Constant, Setting
+from composer.weights.config_syntax import ABOUT_THE_FILE, OLD, OLD_CONSTANTS, REFUSED, Config, ConfigReader, Constant, Setting
 from composer.weights.json_places import JsonPlace, places
 from composer.weights.mapping import entry_of
 
@@ -198,7 +198,7 @@ def _origin(span: Span, file: ConfigFile, settings: abc.Mapping[Source, Setting]
 def _unknown(config: Config, file: ConfigFile, span: Span) -> Iterator[Diagnostic]:
     """Yield an error for the keys that the recipe does not map."""
     found = [key for key, value in leaves(file.values) if not (empty(value) and config.speaks_within(key))]
-    extra = [key for key in found if not config.speaks_of(key)]
+    extra = [key for key in found if not config.speaks_of(key) and not _is_about_a_part(key, file.values)]
     if extra:
         missing = [key for key in config.mapped if at(file.values, key) is ABSENT]
         offered = [near for key in extra for near in suggest(key, missing, 1)]
@@ -208,6 +208,18 @@ def _unknown(config: Config, file: ConfigFile, span: Span) -> Iterator[Diagnosti
         others = tuple(Label(file.place(key), "nor this one") for key in extra[1:] if key in file.places)
         labels = (Label(span, "not here"), *others)
         yield Diagnostic("config-unknown", message, file.place(extra[0]), labels=labels, hint=hint)
+
+
+def _is_about_a_part(key: str, published: abc.Mapping[str, Any]) -> bool:
+    """Return whether a key of a part with a `model_type` of its own, such as `encoder.num_beams`, does not affect what it
+    computes; the type itself does.
+    """
+    part, _, inner = key.partition(".")
+    of_part = published.get(part)
+    if not isinstance(of_part, dict) or model_type_of(of_part) is None or inner == "model_type":
+        return False
+    first = inner.partition(".")[0]
+    return first in (*ABOUT_THE_FILE, *OLD) or (first in OLD_CONSTANTS and empty(of_part.get(first)))
 
 
 def _old(config: Config, file: ConfigFile) -> Iterator[Diagnostic]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file
-from transformers import AutoModel, PreTrainedModel, SwitchTransformersConfig, T5Config, ViTConfig
+from transformers import AutoModel, GPT2Config, PreTrainedModel, SwitchTransformersConfig, T5Config, ViTConfig
 
 import composer
 from composer.published.importing import imported
@@ -168,3 +169,43 @@ def test_an_encoder_without_its_decoder_is_an_encoder(tmp_path: Path) -> None:
     assert [*found.recipe.program.inputs] == ["source", "source_valid"] and found.recipe.check() == []
     tokens = torch.randint(53, (2, 11), generator=torch.Generator().manual_seed(2))
     assert_same(found.recipe.pretrained()(source=tokens).hidden, reference(input_ids=tokens).last_hidden_state)
+
+
+def captioner(**sizes: Any) -> PreTrainedModel:
+    """Return a ViT with a GPT-2 that looks at its patches."""
+    given = {"image_size": 12, "patch_size": 4, "num_channels": 3, "num_hidden_layers": 2, "num_attention_heads": 3}
+    encoder = ViTConfig(hidden_size=24, intermediate_size=96, **{**given, **sizes})
+    decoder = GPT2Config(vocab_size=53, n_positions=16, n_embd=24, n_layer=2, n_head=3, is_decoder=True, add_cross_attention=True)
+    config = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs(encoder, decoder)
+    config.decoder_start_token_id = config.pad_token_id = 0
+    return perturbed(transformers.VisionEncoderDecoderModel(config))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_of_two_parts_is_read_with_the_configurations_of_both(kind: str, tmp_path: Path) -> None:
+    """A captioner; keys about the file are passed over in its parts too."""
+    reference = captioner()
+    reference.save_pretrained(tmp_path)
+    KINDS[kind](tmp_path)
+    found = imported(tmp_path)
+    generator = torch.Generator().manual_seed(2)
+    image, tokens = torch.randn(2, 3, 12, 12, generator=generator), torch.randint(53, (2, 7), generator=generator)
+    theirs = reference(pixel_values=image, decoder_input_ids=tokens).logits
+    assert_same(found.recipe.pretrained()(image=image, tokens=tokens).logits, theirs)
+
+
+def test_a_part_of_another_type_or_with_other_values_is_refused(tmp_path: Path) -> None:
+    """At its key."""
+    captioner().save_pretrained(tmp_path)
+    file = tmp_path / "config.json"
+    config = json.loads(file.read_text(encoding="utf-8"))
+    config["encoder"] |= {"model_type": "deit", "hidden_act": "relu", "pruned_heads": {"0": [1]}}
+    file.write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(composer.RecipeError) as error:
+        imported(tmp_path)
+    assert [each.message for each in error.value.diagnostics] == [
+        "the recipe does not map 1 key of this file: encoder.pruned_heads.0",
+        "encoder.model_type is deit; this recipe needs vit",
+        "encoder.hidden_act is relu; this recipe needs gelu",
+    ]
