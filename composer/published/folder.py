@@ -7,6 +7,8 @@ from pathlib import Path
 
 from composer.diagnostics import Source
 from composer.language.source_file import content_of, open_source
+from composer.published.gguf_settings import gguf_config
+from composer.weights.gguf_file import GGUF
 from composer.weights.other_formats import ARRAYS, refuse
 from composer.weights.published_files import IN_FOLDERS, MAX_JSON_BYTES
 
@@ -20,7 +22,7 @@ class PublishedFolder:
     """A published model on disk."""
 
     path: Path
-    """The folder."""
+    """The folder, or a GGUF file, which holds all of it."""
     config: Source
     weights: Path | None
     """The folder, or the one file of weights in it; None without weights."""
@@ -30,13 +32,14 @@ class PublishedFolder:
     @property
     def title(self) -> str:
         """The folder's own name."""
-        return self.path.resolve().name
+        found = self.path.resolve()
+        return found.stem if found.is_file() else found.name
 
 
 def is_published(path: Path) -> bool:
-    """Return whether a path leads to a published model: a folder with a `config.json`, or such a file."""
+    """Return whether a path leads to a published model: a folder with a `config.json`, such a file, or a GGUF file."""
     try:
-        return (path / CONFIG).is_file() or (path.name == CONFIG and path.is_file())
+        return (path / CONFIG).is_file() or ((path.name == CONFIG or path.suffix == GGUF) and path.is_file())
     except (OSError, ValueError):  # ValueError: a name that no file can have
         return False
 
@@ -47,6 +50,8 @@ def published_folder(path: Path) -> PublishedFolder:
     Raises:
         RecipeError: There is no `config.json`, or it cannot be read.
     """
+    if path.suffix == GGUF and path.is_file():
+        return PublishedFolder(path, gguf_config(path), path, None)
     if not path.is_dir():
         return PublishedFolder(path.parent, _config(path), None, None)
     if not (path / CONFIG).is_file():

@@ -48,7 +48,7 @@ def pooling_of(folder: Path) -> Pooling:
     import json
 
     modules = folder / "modules.json"
-    if not modules.is_file():
+    if folder.is_file() or not modules.is_file():
         return Pooling(("mean",), False, None)
     try:
         parts = json.loads(modules.read_bytes()[: 1 << 20])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from composer.language.source_file import content_of
 from composer.printable import json_text
+from composer.published.gguf_settings import gguf_tokenizer
 from composer.weights.other_formats import refuse
 from composer.weights.published_files import read_json
 
@@ -111,6 +112,8 @@ def published_tokenizer(folder: Path) -> PublishedTokenizer:
     Raises:
         RecipeError: There is none, or it is of a kind that is not read.
     """
+    if folder.is_file():
+        return _of_gguf(folder)
     settings, generation, config = (
         _object(folder / name) for name in ("tokenizer_config.json", "generation_config.json", "config.json")
     )
@@ -122,6 +125,24 @@ def published_tokenizer(folder: Path) -> PublishedTokenizer:
     if "eos_token" in special and (ending := pieces.token_to_id(special["eos_token"])) is not None:
         stop.add(ending)
     return PublishedTokenizer(pieces, special, frozenset(stop), _template(folder, settings), folder)
+
+
+def _of_gguf(file: Path) -> PublishedTokenizer:
+    """Return the tokenizer that a GGUF file holds."""
+    from tokenizers import Tokenizer
+
+    texts = gguf_tokenizer(file)
+    if not texts:
+        refuse("missing-file", "the tokenizer of this file is of a kind that is not read", file)
+    try:
+        pieces = Tokenizer.from_str(texts["tokenizer.json"])
+    except Exception as error:  # the library raises no narrower type
+        refuse("unreadable-file", f"the tokenizer cannot be read: {str(error)[:200]}", file)
+    settings = json.loads(texts["tokenizer_config.json"])
+    special = _special(settings)
+    ending = pieces.token_to_id(special["eos_token"]) if "eos_token" in special else None
+    stop = frozenset(() if ending is None else (ending,))
+    return PublishedTokenizer(pieces, special, stop, settings.get("chat_template"), file)
 
 
 def _pieces(folder: Path, settings: Mapping[str, Any]) -> Pieces:

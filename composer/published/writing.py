@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from composer.diagnostics import RecipeError
 from composer.language.source_file import content_of
 from composer.published.folder import CONFIG, RECIPE
+from composer.published.gguf_settings import gguf_tokenizer
 from composer.published.importing import Imported
 from composer.weights.other_formats import refuse
 from composer.weights.published_files import INDEX, ONE, PublishedCheckpoint
@@ -53,6 +54,9 @@ def write_folder(found: Imported, folder: Path) -> None:
 
 
 def _fill(found: Imported, folder: Path) -> None:
+    if found.folder.path.is_file():
+        for name, text in gguf_tokenizer(found.folder.path).items():
+            (folder / name).write_text(text, encoding="utf-8")
     for name in COPIED:
         if (found.folder.path / name).is_file():
             content = content_of(found.folder.path / name, MAX_COPIED_BYTES + 1)

@@ -19,7 +19,7 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 ARRAYS = (".npz",)
 CONVERTED = 'convert it: safetensors.torch.save_file(torch.load("{}", weights_only=True), "model.safetensors")'
 OTHERS = {
-    ".h5": "TensorFlow writes it", ".msgpack": "Flax writes it", ".gguf": "llama.cpp writes it", ".onnx": "it holds a graph",
+    ".h5": "TensorFlow writes it", ".msgpack": "Flax writes it", ".onnx": "it holds a graph",
     ".npy": "it holds one array without a name", ".pkl": "a pickle can run code when it is loaded",
 }  # fmt: skip
 

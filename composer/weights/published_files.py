@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from composer.atomic_files import StrPath
 from composer.diagnostics import Source, Span
 from composer.language.source_file import content_of
+from composer.weights.gguf_file import GGUF, gguf_tensors
 from composer.weights.json_places import places
 from composer.weights.other_formats import ARRAYS, OTHERS, PICKLES, StoredTensor, arrays, pickled, refuse
 
@@ -57,6 +58,8 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
                 return pickled(file)
             case suffix if suffix in ARRAYS:
                 return arrays(file, self._stack)
+            case suffix if suffix == GGUF:
+                return gguf_tensors(file, self._stack)
         return self._safetensors(file)
 
     def _safetensors(self, file: Path) -> Mapping[str, StoredTensor]:
@@ -66,7 +69,7 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
             handle = self._stack.enter_context(safe_open(file, framework="np"))  # which needs no torch
         except (OSError, SafetensorError) as error:
             known = OTHERS.get(file.suffix)
-            hint = "" if known is None else f"{known}; safetensors, .npz and files of torch.save can be read"
+            hint = "" if known is None else f"{known}; safetensors, .gguf, .npz and files of torch.save can be read"
             refuse("unreadable-file", f"this is not a safetensors file: {error}", file, hint=hint)
         names: Sequence[str] = handle.keys()
         whole = cache(lambda: self._stack.enter_context(safe_open(file, framework="pt")))
@@ -104,7 +107,7 @@ def files(path: Path) -> list[Path]:
         return [path]
     found = next((path / name for name in IN_FOLDERS if (path / name).is_file()), None)
     if found is None:
-        there = sorted(each.name for each in path.iterdir() if each.suffix in (".safetensors", *PICKLES, *ARRAYS, *OTHERS))
+        there = sorted(each.name for each in path.iterdir() if each.suffix in (".safetensors", GGUF, *PICKLES, *ARRAYS, *OTHERS))
         hint = f"name a file: {', '.join(there[:4])}" if there else ""
         refuse("missing-file", f"there is neither {' nor '.join(IN_FOLDERS)} in this folder", path, hint=hint)
     if not found.name.endswith(".index.json"):
