@@ -20,7 +20,10 @@ def declare(parser: Parser, name: str) -> None:
         declare_embed(parser)
         return
     parser.add_argument(
-        "published", metavar="DIR", type=Path, help="Published folder with a config.json and weights, or a config.json by itself"
+        "published",
+        metavar="DIR",
+        type=Path,
+        help="Published folder with a config.json and weights, a .gguf file, or a config.json by itself",
     )
     parser.add_argument(
         "--recipe",

@@ -143,7 +143,7 @@ def gguf_tensors(file: Path, stack: ExitStack) -> Mapping[str, StoredTensor]:
 
 
 def published_name(architecture: str, name: str) -> str:
-    """Return the published name of a tensor; that of llama.cpp if there is no other.
+    """Return the published name of a tensor; one without any is named as a part of the body, where nothing is passed over.
 
     >>> published_name("llama", "blk.3.attn_q.weight")
     'model.layers.3.self_attn.q_proj.weight'
@@ -151,7 +151,7 @@ def published_name(architecture: str, name: str) -> str:
     found = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(\w+)", name, re.ASCII)
     known = NAMES[architecture].get(found[2]) if found else None
     if found is None or known is None:
-        return name
+        return f"model.{name}"
     layer = f"model.layers.{found[1]}." if found[1] is not None else ""
     return f"{layer}{known}.{found[3]}"
 
