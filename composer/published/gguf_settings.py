@@ -93,12 +93,12 @@ def gguf_tokenizer(file: Path) -> dict[str, str]:
     return {"tokenizer.json": json.dumps(whole), "tokenizer_config.json": json.dumps(words, indent=2)}
 
 
-def _cut(name: str) -> list[Mapping[str, Any]] | None:
+def _cut(name: str) -> list[dict[str, Any]] | None:
     """Return how a text is cut before its bytes are paired; None if the name is not known."""
     from composer.train.data.tokenizer_files import PATTERNS
 
-    bytes_alone = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-    as_gpt2 = {**bytes_alone, "use_regex": True}
+    bytes_alone: dict[str, Any] = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    as_gpt2: dict[str, Any] = {**bytes_alone, "use_regex": True}
     patterns = {"llama-bpe": PATTERNS[0], "qwen2": PATTERNS[1]}
     if name in patterns:
         return [{"type": "Split", "pattern": {"Regex": patterns[name]}, "behavior": "Isolated", "invert": False}, bytes_alone]

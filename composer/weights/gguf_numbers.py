@@ -24,7 +24,8 @@ class Kind(NamedTuple):
 
 
 def _half(raw: Blocks) -> Blocks:
-    return raw.view("<f2").astype("<f4")
+    numbers: Blocks = raw.view("<f2").astype("<f4")
+    return numbers
 
 
 def _bits(packed: Blocks, width: int, shifts: Sequence[int], mask: int) -> Blocks:
@@ -32,7 +33,8 @@ def _bits(packed: Blocks, width: int, shifts: Sequence[int], mask: int) -> Block
     import numpy
 
     places = numpy.array(shifts, dtype="u1")[:, None]
-    return ((packed.reshape(len(packed), -1, 1, width) >> places) & numpy.uint8(mask)).reshape(len(packed), -1)
+    found: Blocks = ((packed.reshape(len(packed), -1, 1, width) >> places) & numpy.uint8(mask)).reshape(len(packed), -1)
+    return found
 
 
 def _signed(numbers: Blocks, zero: int) -> Blocks:
@@ -55,7 +57,8 @@ def _q4_0(raw: Blocks) -> Blocks:
 
 
 def _q4_1(raw: Blocks) -> Blocks:
-    return _half(raw[:, :2].copy()) * _bits(raw[:, 4:], 16, (0, 4), 15).astype("<f4") + _half(raw[:, 2:4].copy())
+    numbers: Blocks = _half(raw[:, :2].copy()) * _bits(raw[:, 4:], 16, (0, 4), 15).astype("<f4")
+    return numbers + _half(raw[:, 2:4].copy())
 
 
 def _fifth(raw: Blocks) -> Blocks:
@@ -71,14 +74,16 @@ def _q5_0(raw: Blocks) -> Blocks:
 
 def _q5_1(raw: Blocks) -> Blocks:
     numbers = (_bits(raw[:, 8:], 16, (0, 4), 15) | _fifth(raw[:, 4:8])).astype("<f4")
-    return _half(raw[:, :2].copy()) * numbers + _half(raw[:, 2:4].copy())
+    found: Blocks = _half(raw[:, :2].copy()) * numbers + _half(raw[:, 2:4].copy())
+    return found
 
 
 def _q2_k(raw: Blocks) -> Blocks:
     scales, numbers = raw[:, :16], _bits(raw[:, 16:80], 32, (0, 2, 4, 6), 3).astype("<f4")
     steps = _half(raw[:, 80:82].copy()) * (scales & 15).astype("<f4")
     least = _half(raw[:, 82:84].copy()) * (scales >> 4).astype("<f4")
-    return _scaled(steps, numbers) - least.repeat(16, axis=1)
+    found: Blocks = _scaled(steps, numbers) - least.repeat(16, axis=1)
+    return found
 
 
 def _q3_k(raw: Blocks) -> Blocks:
@@ -103,7 +108,8 @@ def _k_scales(raw: Blocks) -> tuple[Blocks, Blocks]:
 def _k(raw: Blocks, numbers: Blocks) -> Blocks:
     scales, least = _k_scales(raw[:, 4:16])
     offsets = _half(raw[:, 2:4].copy()) * least
-    return _scaled(_half(raw[:, :2].copy()) * scales, numbers.astype("<f4")) - offsets.repeat(32, axis=1)
+    found: Blocks = _scaled(_half(raw[:, :2].copy()) * scales, numbers.astype("<f4")) - offsets.repeat(32, axis=1)
+    return found
 
 
 def _q4_k(raw: Blocks) -> Blocks:
