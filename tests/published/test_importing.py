@@ -68,6 +68,7 @@ def test_what_is_found_is_told_in_plain_lines(tmp_path: Path) -> None:
     assert found.recipe.name == "albert_chem" and found.recipe.task == "encoder"
 
 
+@pytest.mark.slow
 def test_a_folder_is_written_whole(tmp_path: Path) -> None:
     """Recipe, settings and tokenizer as published, and the tensors that are read, bit for bit; and it is loaded in one call."""
     place = folder(tmp_path / "theirs", body)
@@ -90,6 +91,7 @@ def test_a_folder_is_written_whole(tmp_path: Path) -> None:
     assert not one.training and not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.slow
 def test_large_weights_are_written_in_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With an index, as transformers has them."""
     monkeypatch.setattr("composer.published.writing.MAX_SHARD_BYTES", 300)
@@ -101,6 +103,7 @@ def test_large_weights_are_written_in_several_files(tmp_path: Path, monkeypatch:
     assert all(torch.equal(tensor, two.state_dict()[name]) for name, tensor in one.state_dict().items())
 
 
+@pytest.mark.slow
 def test_nothing_that_is_there_is_replaced(tmp_path: Path) -> None:
     """An empty folder is filled; any other stays as it is."""
     place = folder(tmp_path / "theirs", same)
@@ -120,6 +123,7 @@ def without(name: str) -> Callable[[dict[str, torch.Tensor]], dict[str, torch.Te
 LAYER = "albert.encoder.albert_layer_groups.0.albert_layers.0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -145,6 +149,7 @@ def test_a_tensor_that_does_not_fit_is_refused_by_name(
         assert says in " ".join(each.message for each in error.value.diagnostics)
 
 
+@pytest.mark.slow
 def test_a_head_that_the_configuration_promises_is_no_head_to_leave_out(tmp_path: Path) -> None:
     """Then a file was cut off."""
     place = folder(tmp_path / "theirs", body, architectures=["AlbertForMaskedLM"])
@@ -172,6 +177,7 @@ def test_mistakes_of_configuration_and_weights_are_told_at_once(tmp_path: Path) 
     assert error.value.diagnostics[0].hint == "auto_map: it is computed by code of its own, which is not run"
 
 
+@pytest.mark.slow
 def test_what_is_set_by_hand_wins_over_the_file(tmp_path: Path) -> None:
     """Also over a value that the recipe does not support."""
     place = folder(tmp_path / "theirs", same, hidden_act="gelu_fast")
@@ -181,6 +187,7 @@ def test_what_is_set_by_hand_wins_over_the_file(tmp_path: Path) -> None:
     assert "activation gelu, attention_dropout 0.1" in found.findings.lines[1]
 
 
+@pytest.mark.slow
 def test_a_loaded_recipe_takes_overrides_as_any_other(tmp_path: Path) -> None:
     """Of a size that the weights do not have, it is a model without them."""
     place = folder(tmp_path / "theirs", same)
@@ -193,6 +200,7 @@ def test_a_loaded_recipe_takes_overrides_as_any_other(tmp_path: Path) -> None:
             wider.pretrained()
 
 
+@pytest.mark.slow
 def test_weights_may_lie_elsewhere_or_be_given(tmp_path: Path) -> None:
     """A configuration by itself is a recipe without weights, which tensors and arrays by name fill."""
     place = folder(tmp_path / "theirs", same)
@@ -208,6 +216,7 @@ def test_weights_may_lie_elsewhere_or_be_given(tmp_path: Path) -> None:
         assert all(torch.equal(tensor, expected[name]) for name, tensor in model.state_dict().items())
 
 
+@pytest.mark.slow
 def test_a_recipe_of_ones_own_may_be_set(tmp_path: Path) -> None:
     """From a file, whose text is then written whole."""
     place = folder(tmp_path / "theirs", same)
@@ -220,6 +229,7 @@ def test_a_recipe_of_ones_own_may_be_set(tmp_path: Path) -> None:
     assert all(torch.equal(tensor, two.state_dict()[name]) for name, tensor in one.state_dict().items())
 
 
+@pytest.mark.slow
 def test_names_of_others_stay_remarks(tmp_path: Path) -> None:
     """A folder whose name ends a line adds none to the recipe, and a tensor with such a name is refused."""
     place = folder(tmp_path / "a\nuses: [b]", same)
@@ -251,6 +261,7 @@ KINDS: dict[str, Callable[[Path], Path]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
 def test_a_file_that_was_cut_off_is_refused_before_anything_is_loaded(kind: str, share: float, tmp_path: Path) -> None:
@@ -268,6 +279,7 @@ def test_a_file_that_was_cut_off_is_refused_before_anything_is_loaded(kind: str,
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bin", "npz"])
 def test_a_number_that_was_changed_is_refused(kind: str, tmp_path: Path) -> None:
     """By the checksums of the archive; a file of safetensors has none."""

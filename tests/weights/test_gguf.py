@@ -195,6 +195,7 @@ def words() -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_file_is_the_model_that_it_was_made_of(tiny: tuple[Path, composer.Model], tmp_path: Path) -> None:
     """Every tensor bit for bit, queries and keys with their rows in halves; and again from the folder that is written of it."""
     file, model = tiny
@@ -208,6 +209,7 @@ def test_a_file_is_the_model_that_it_was_made_of(tiny: tuple[Path, composer.Mode
         assert all(torch.equal(tensor, state[name]) for name, tensor in model.state_dict().items())
 
 
+@pytest.mark.slow
 def test_the_tokenizer_comes_along(tiny: tuple[Path, composer.Model], tmp_path: Path, arco: Arco) -> None:
     """From the file and from the folder alike, with its first token, its special ones, and its chat template."""
     file, _ = tiny
@@ -270,6 +272,7 @@ def test_tensors_that_do_not_fit_are_refused_by_name(
     assert says in " ".join(each.message for each in error.value.diagnostics)
 
 
+@pytest.mark.slow
 def test_a_file_that_was_cut_off_is_refused_at_any_place(tiny: tuple[Path, composer.Model], tmp_path: Path) -> None:
     """And so is one whose lengths lie, without reading on and on."""
     whole, file = tiny[0].read_bytes(), tmp_path / "cut.gguf"
