@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from composer.diagnostics import RecipeError as RecipeError
     from composer.diff.difference import Difference as Difference
     from composer.errors import ComposerError as ComposerError
+    from composer.loading import load as load
     from composer.lower import Model as Model
     from composer.recipe import Recipe as Recipe
-    from composer.recipe import load as load
     from composer.train import param_groups as param_groups
     from composer.train.losses import loss as loss
     from composer.version import __version__ as __version__
@@ -26,7 +26,7 @@ _HOME = {
     "RecipeError": "diagnostics",
     "Summary": "cost.summary",
     "__version__": "version",
-    "load": "recipe",
+    "load": "loading",
     "loss": "train",
     "param_groups": "train",
 }

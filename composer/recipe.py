@@ -26,7 +26,7 @@ from composer.language.source_file import file_hint, form_of, mode_of, open_sour
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
-from composer.own_blocks import Blocks, library_with
+from composer.own_blocks import library_with
 from composer.package_data import zoo
 from composer.weights.check_config import config_mistakes
 from composer.weights.check_rules import as_variant, misfits, mistakes
@@ -34,6 +34,7 @@ from composer.weights.check_rules import as_variant, misfits, mistakes
 if TYPE_CHECKING:
     import networkx as nx
     import torch
+    from numpy.typing import NDArray
 
     from composer.cost.summary import Summary
     from composer.diff.difference import Difference
@@ -41,33 +42,7 @@ if TYPE_CHECKING:
     from composer.draw.figure import Figure, Options
     from composer.lower import Model
     from composer.verify.verification import Verification
-
-
-def load(source: str | Path, overrides: Overrides = None, blocks: Blocks | Path = ()) -> Recipe:
-    """Return a recipe, loaded by its name in the zoo, from a file, or from its text.
-
-    A recipe with errors can be loaded too: `Recipe.check` returns them, and methods that need a correct recipe raise them.
-
-    Args:
-        source: The name of a recipe in the zoo (`"gpt2"`), the path to a YAML file, or the text of a recipe.
-        overrides: Values by path, `{"n_layers": 6, "layers.attn.body.mask": "full"}`, or strings `PATH=VALUE` as for `--set`;
-            one string needs no list.
-        blocks: Block classes of your own, or Python files that define some; one file needs no list.
-
-    Returns:
-        The recipe, not yet checked.
-
-    Raises:
-        RecipeError: There is no such recipe or file, or the blocks cannot be used.
-
-    Examples:
-        >>> import composer
-        >>> recipe = composer.load("gpt2", {"n_layers": 6})
-        >>> recipe.name, recipe.task
-        ('gpt2', 'causal_lm')
-    """
-    given = [blocks] if isinstance(blocks, str | Path) else blocks
-    return Recipe(text_of(source), read_overrides(overrides), tuple(given))
+    from composer.weights.config import ConfigReading
 
 
 def text_of(source: str | Path) -> Source:
@@ -139,6 +114,8 @@ class Recipe:
     """Block classes of the user, or Python files that define some."""
     opener: Opener | None = field(default=None, repr=False)
     """Opens the files that it extends and uses; by default, those of its own folder."""
+    published: Path | None = None
+    """Its published weights, a file or a folder; None for a recipe that was not loaded from a published folder."""
 
     def __post_init__(self) -> None:
         _ = self.library  # unusable blocks are not a mistake in the recipe: raise now
@@ -149,8 +126,8 @@ class Recipe:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._composed:  # the files that it extends or uses may be missing where it is unpickled
-            return Recipe, (Source(self.source.name, self.text), (), self.blocks)
-        return Recipe, (self.source, self.overrides, self.blocks)
+            return Recipe, (Source(self.source.name, self.text), (), self.blocks, None, self.published)
+        return Recipe, (self.source, self.overrides, self.blocks, None, self.published)
 
     @cached_property
     def library(self) -> Library:
@@ -457,20 +434,37 @@ class Recipe:
             >>> composer.load("gpt2").with_config(config).summary().costs.parameters
             354823168
         """
+        found = self.read_config(config_of(config))
+        if found.wrong:
+            raise RecipeError(found.wrong)
+        return self._with(found.overrides)
+
+    def read_config(self, config: Source, by_hand: Overrides = None) -> ConfigReading:
+        """Return what the `config.json` of a published model sets in the recipe, and what of it is not supported.
+
+        Args:
+            config: The text of the file.
+            by_hand: Further overrides, which win over what the file has for their paths.
+
+        Raises:
+            RecipeError: It is no `config.json`, or the recipe has no rules for its type of model.
+        """
         from composer.weights import config as published
 
         if self.checkpoints is None:
             raise RecipeError(
                 [Diagnostic("checkpoints-unknown-type", "this recipe maps to no published model", Span(self.source, 1, 1, 1, 1))]
             )
+        further = read_overrides(by_hand)
 
         def applied(found: Sequence[Override]) -> published.Applied:
-            changed = self._with(found)
+            changed = self._with((*found, *further))
             errors = [each for each in changed.check() if each.severity == "error"]
             program = changed._compiled.program
             return published.Applied(None if program is None else program.params, errors)
 
-        return self._with(published.overrides(self.checkpoints, config_of(config), applied))
+        paths = {".".join(step.text for step in each.path) for each in further}
+        return published.reading(self.checkpoints, config, applied, paths)
 
     def with_overrides(self, overrides: Overrides) -> Recipe:
         """Return the recipe with further overrides, applied after its own.
@@ -534,3 +528,42 @@ class Recipe:
         from composer.lower import compile
 
         return compile(self, device=device, dtype=dtype, seed=seed, allow_large=allow_large)
+
+    def pretrained(
+        self,
+        weights: StrPath | Mapping[str, torch.Tensor] | Mapping[str, NDArray[Any]] | None = None,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> Model[Recipe]:
+        """Return the model with published weights, in evaluation mode.
+
+        Args:
+            weights: A file or a folder of weights, or tensors or arrays by name; by default, those of the published folder that
+                the recipe was loaded from.
+            device: Device of the parameters; by default, that of torch.
+            dtype: Dtype of the parameters; by default, that of torch.
+
+        Raises:
+            RecipeError: The recipe has errors, there are no weights, or they do not fit; no model is returned then.
+
+        Examples:
+            >>> import composer
+            >>> from composer.weights import save_published
+            >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+            >>> recipe = composer.load("gpt2", tiny)
+            >>> save_published(recipe.compile(seed=0), "model.safetensors")
+            >>> model = recipe.pretrained("model.safetensors")
+            >>> model.training
+            False
+        """
+        from composer.weights import load_published
+
+        source = self.published if weights is None else weights
+        if source is None:
+            hint = "name them: recipe.pretrained(PATH); `composer.load` of a published folder knows its own"
+            message = "this recipe was not loaded from a folder with weights"
+            raise RecipeError([Diagnostic("missing-file", message, Span(self.source, 1, 1, 1, 1), hint=hint)])
+        model = self.compile(device, dtype, seed=0, allow_large=True)
+        load_published(model, source)
+        return model.eval()

@@ -60,6 +60,11 @@ FUNCTIONS = {
     "composer.Recipe.with_overrides": "(self, overrides: Overrides) -> Recipe",
     "composer.Recipe.verify": "(self) -> Verification",
     "composer.Recipe.with_config": "(self, config: StrPath | Mapping[str, Any]) -> Recipe",
+    "composer.Recipe.pretrained": (
+        "(self, weights: StrPath | Mapping[str, torch.Tensor] | Mapping[str, NDArray[Any]] | None = None, *, "
+        "device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Model[Recipe]"
+    ),
+    "composer.decode.fill": "(model: nn.Module, tokens: Sequence[int], mask: int, *, vocabulary: int | None = None) -> list[int]",
     "composer.Recipe.compile": (
         "(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int | None = None, *, "
         "allow_large: bool = False) -> Model[Recipe]"

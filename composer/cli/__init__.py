@@ -33,10 +33,11 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Run": {
         "export": ("recipes", "Print a model as one Python file that depends only on torch"),
         "train": ("train", "Train a model on a text file"),
-        "generate": ("generate", "Generate text with a trained model"),
+        "generate": ("generate", "Generate text with a trained or published model"),
     },
     "Published models": {
-        "import": ("published", "Turn a published config.json into a recipe"),
+        "import": ("published", "Turn a published folder or config.json into a recipe, with its weights and tokenizer"),
+        "embed": ("published", "Print the vectors that a published sentence encoder gives texts"),
     },
     "Shell": {
         "completion": ("completion", "Print the completion script for a shell"),

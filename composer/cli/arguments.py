@@ -177,7 +177,7 @@ def load_recipe(source: str, arguments: argparse.Namespace) -> Recipe:
     Raises:
         Problem: The recipe cannot be read.
     """
-    from composer.recipe import load
+    from composer.loading import load
 
     try:
         return load(source, overrides=arguments.set, blocks=arguments.blocks)

@@ -64,7 +64,7 @@ def _completers() -> Mapping[object, Mapping[str, object]]:
         "OTHER": recipes,
         "RECIPE|REVISION": recipes,
         "RUN": shtab.DIRECTORY,
-        "CONFIG": shtab.FILE,
+        "DIR": shtab.FILE,
         "FILE": shtab.FILE,
         "FILE.py": shtab.glob("*.py"),
         "CODE": _words("codes", sections(errors_page().read_text(encoding="utf-8"))),

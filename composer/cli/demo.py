@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from composer.cli import demo_models
 from composer.cli.arguments import Parser, Problem, StoreOnce, integer
-from composer.cli.generate import write
+from composer.cli.generate import voice_of_run, write
 from composer.cli.output import add_output, say
 from composer.cli.running import add_device, rebuild, refusals
 from composer.cli.train import free_folder, sized, trained
@@ -69,7 +69,7 @@ def declare(parser: Parser, name: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check, measure, train, compare with n-grams, draw and generate; with `--compare`, compare six models."""
-    from composer.recipe import load
+    from composer.loading import load
     from composer.train.run.folder import new_folder
 
     if arguments.compare:
@@ -143,5 +143,5 @@ def sample(result: Result, arguments: argparse.Namespace) -> None:
 
     heading(f"arco generate {result.run} --prompt {PROMPT} --max-new-tokens 500 --temperature 0.8")
     model = open_run(result.run, build=rebuild((), arguments.device))
-    write(model, PROMPT, max_new_tokens=500, sampling=Sampling(temperature=0.8), seed=arguments.seed)
+    write(voice_of_run(model, PROMPT), max_new_tokens=500, sampling=Sampling(temperature=0.8), seed=arguments.seed)
     say(f"\nThe run folder is {result.run}; to train further: arco train --resume {result.run} --steps 3000")

@@ -122,7 +122,7 @@ def counted(text: str) -> Iterator[ResultRow]:
 
 def row(name: str, folder: Path, settings: TrainSettings, tokenizer: Tokenizer, data: TextData, device: str | None) -> ResultRow:
     """Return the row of a model, after training it or finishing its run."""
-    from composer.recipe import load
+    from composer.loading import load
     from composer.train import RunFolder, resume
 
     recipe = load(name, overrides={**MODELS[name], "vocab": tokenizer.size})

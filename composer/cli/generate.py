@@ -1,20 +1,25 @@
-"""`arco generate`: generate text with a trained model."""
+"""`arco generate`: generate text with a trained or a published model."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer, number
 from composer.cli.output import generated
-from composer.cli.running import add_device, rebuild, refusals
+from composer.cli.running import add_device, open_folder, rebuild, refusals
 from composer.language.tasks import TASKS
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from composer.decode import EncoderInputs, Sampling, Search
+    from composer.published.opened import PublishedModel
     from composer.train import Trained
 
 
@@ -26,13 +31,14 @@ SAMPLING = ("temperature", "top_k", "top_p")
 
 def declare(parser: Parser, name: str) -> None:
     """Declare a run folder, a prompt, and how tokens are chosen."""
-    parser.add_argument("trained", metavar="RUN", type=Path, help="Run folder that `arco train` wrote")
+    parser.add_argument("trained", metavar="RUN", type=Path, help="Run folder that `arco train` wrote, or a published folder")
     parser.add_argument(
         "--prompt",
         metavar="TEXT",
         action=StoreOnce,
-        help="Text to continue, to translate, or to fill in at <0>, <1> and so on (default: a line break)",
+        help="Text to continue, to translate, or to fill in at <mask>, or at <0>, <1> and so on (default: a line break)",
     )
+    parser.add_argument("--no-chat", action="store_true", help="Continue the prompt as it is, without the folder's chat template")
     parser.add_argument(
         "--max-new-tokens",
         metavar="N",
@@ -67,6 +73,8 @@ def declare(parser: Parser, name: str) -> None:
     parser.examples = [
         ("Continue a text", 'arco generate runs/gpt_mini --prompt "To be"'),
         ("Sample likelier text", 'arco generate runs/gpt_mini --prompt "To be" --temperature 0.8 --top-k 50'),
+        ("Ask a published model", 'arco generate SmolLM2-135M-Instruct --prompt "What is the capital of France?"'),
+        ("Fill in hidden words", 'arco generate bert-base-uncased --prompt "Paris is the <mask> of France."'),
         ("Find the likeliest continuation", 'arco generate runs/gpt_mini --prompt "To be" --num-beams 4 --max-new-tokens 100'),
     ]
     parser.set_defaults(run=run)
@@ -74,22 +82,44 @@ def declare(parser: Parser, name: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the continuation of the prompt: token by token when sampling, all at once after a beam search."""
-    from composer.decode import Sampling, Search
-    from composer.train import open_run
+    from composer.decode import DecodeError, Sampling, Search
+    from composer.decode.encoder_inputs import check_encoder_inputs
 
     prompt = "\n" if arguments.prompt is None else arguments.prompt
     check_options(arguments)
     with refusals():
         given = {name: value for name in SAMPLING if (value := getattr(arguments, name)) is not None}
         sampling = Sampling(**given)
-        trained = open_run(arguments.trained, build=rebuild(arguments.blocks, arguments.device), checkpoint=arguments.checkpoint)
+        voice = opened(arguments, prompt)
+        if voice.hidden is not None:
+            write_filled(voice, voice.hidden)
+            return 0
+        try:
+            check_encoder_inputs(voice.model, voice.encoder_inputs, 1)
+        except DecodeError as error:
+            hint = "arco generate gives a model a text alone; in Python, see composer.decode"
+            raise Problem(f"arco: {error}", hint) from None
         if arguments.num_beams is not None:
             penalty = {} if arguments.length_penalty is None else {"length_penalty": arguments.length_penalty}
-            write_best(trained, prompt, Search(num_beams=arguments.num_beams, **penalty), arguments.max_new_tokens)
+            write_best(voice, Search(num_beams=arguments.num_beams, **penalty), arguments.max_new_tokens)
         else:
             most = MOST if arguments.max_new_tokens is None else arguments.max_new_tokens
-            write(trained, prompt, max_new_tokens=most, sampling=sampling, seed=arguments.seed)
+            write(voice, max_new_tokens=most, sampling=sampling, seed=arguments.seed)
     return 0
+
+
+def opened(arguments: argparse.Namespace, prompt: str) -> Voice:
+    """Return the model of a run folder or of a published folder, about to answer a prompt."""
+    from composer.published.folder import is_published
+
+    if not is_published(arguments.trained):
+        from composer.train import open_run
+
+        build = rebuild(arguments.blocks, arguments.device)
+        return voice_of_run(open_run(arguments.trained, build=build, checkpoint=arguments.checkpoint), prompt)
+    if arguments.checkpoint is not None:
+        raise Problem("arco generate: --checkpoint is for run folders", "a published folder has one set of weights")
+    return voice_of_published(open_folder(arguments), prompt, chat=not arguments.no_chat)
 
 
 def check_options(arguments: argparse.Namespace) -> None:
@@ -102,74 +132,131 @@ def check_options(arguments: argparse.Namespace) -> None:
         raise Problem(f"arco generate: --num-beams searches for the likeliest text, and {option} samples", "remove one of them")
 
 
-def write(trained: Trained, prompt: str, *, max_new_tokens: int, sampling: Sampling, seed: int) -> None:
-    """Print the text that a trained model samples, after the prompt if the model continues it.
+@dataclass(frozen=True)
+class Voice:
+    """A model about to answer a prompt."""
+
+    model: nn.Module
+    tokens: list[int]
+    """The first tokens of the generated text, or those of a text to fill in."""
+    encoder_inputs: EncoderInputs
+    stop: frozenset[int]
+    said: str
+    """What is printed before the generated text."""
+    vocabulary: int
+    context: int | None
+    """The number of tokens that it reads at most."""
+    decode: Callable[[list[int]], str]
+    as_it_comes: Callable[[Iterable[int]], Iterator[str]]
+    hidden: int | None = None
+    """The token that stands for hidden ones, which are filled in."""
+
+
+def write(voice: Voice, *, max_new_tokens: int, sampling: Sampling, seed: int) -> None:
+    """Print the text that a model samples, after the prompt if the model continues it.
 
     Beyond the length of training, the context window slides.
     """
     from composer.decode import Request, Slide, cached, stream
-    from composer.train import text_as_it_comes
 
-    begin = beginning(trained, prompt)
-    request = Request(max_new_tokens=max_new_tokens, sampling=sampling, stop=begin.stop, vocabulary=trained.tokenizer.size)
-    if not begin.encoder_inputs:
-        print(generated(prompt, sys.stdout), end="")
-        request = replace(request, limit=Slide(trained.settings.seq_len))
-    ids = stream(trained.model, begin.tokens, request, encoder_inputs=begin.encoder_inputs, seed=seed, reading=cached)
-    for piece in text_as_it_comes(trained.tokenizer, ids):
+    request = Request(max_new_tokens=max_new_tokens, sampling=sampling, stop=voice.stop, vocabulary=voice.vocabulary)
+    print(generated(voice.said, sys.stdout), end="")
+    if not voice.encoder_inputs and voice.context is not None:
+        request = replace(request, limit=Slide(voice.context))
+    ids = stream(voice.model, voice.tokens, request, encoder_inputs=voice.encoder_inputs, seed=seed, reading=cached)
+    for piece in voice.as_it_comes(ids):
         print(generated(piece, sys.stdout), end="", flush=True)
     print()
 
 
-def write_best(trained: Trained, prompt: str, search: Search, max_new_tokens: int | None) -> None:
+def write_best(voice: Voice, search: Search, max_new_tokens: int | None) -> None:
     """Print the likeliest text that beam search finds, of up to `max_new_tokens` or as many as the context has room for."""
     from composer.decode import Refuse, beam_search, cached
 
-    begin = beginning(trained, prompt)
-    room = MOST if begin.encoder_inputs else min(MOST, max(1, trained.settings.seq_len - len(begin.tokens)))
+    limited = not voice.encoder_inputs and voice.context is not None
+    room = min(MOST, max(1, (voice.context or MOST) - len(voice.tokens))) if limited else MOST
     most = room if max_new_tokens is None else max_new_tokens
-    search = replace(search, stop=begin.stop, vocabulary=trained.tokenizer.size, max_new_tokens=most)
-    if not begin.encoder_inputs:
-        search = replace(search, limit=Refuse(trained.settings.seq_len))
-    ((best, *_),) = beam_search(trained.model, [begin.tokens], search, encoder_inputs=begin.encoder_inputs, reading=cached)
-    text = ("" if begin.encoder_inputs else prompt) + trained.tokenizer.decode(best.tokens)
-    print(generated(text, sys.stdout))
+    search = replace(search, stop=voice.stop, vocabulary=voice.vocabulary, max_new_tokens=most)
+    if not voice.encoder_inputs and voice.context is not None:
+        search = replace(search, limit=Refuse(voice.context))
+    ((best, *_),) = beam_search(voice.model, [voice.tokens], search, encoder_inputs=voice.encoder_inputs, reading=cached)
+    print(generated(voice.said + voice.decode(list(best.tokens)), sys.stdout))
 
 
-@dataclass(frozen=True)
-class Beginning:
-    """What generation starts from."""
+def write_filled(voice: Voice, mask: int) -> None:
+    """Print a text with the likeliest tokens in the places of hidden ones."""
+    from composer.decode import fill
 
-    tokens: list[int]
-    """The first tokens of the generated text."""
-    encoder_inputs: EncoderInputs
-    stop: frozenset[int]
+    found = fill(voice.model, voice.tokens, mask, vocabulary=voice.vocabulary)
+    print(generated(voice.decode(found), sys.stdout))
 
 
-def beginning(trained: Trained, prompt: str) -> Beginning:
-    """Return a prompt as the tokens that a decoder continues, or as the source that an encoder reads.
+def voice_of_run(trained: Trained, prompt: str) -> Voice:
+    """Return a trained model with a prompt as the tokens that a decoder continues, or as the source that an encoder reads.
 
     Raises:
-        Problem: The model does not generate text, or reads more than a text.
+        Problem: The model does not generate text.
     """
     import torch
 
-    from composer.decode import DecodeError
-    from composer.decode.encoder_inputs import check_encoder_inputs
-    from composer.train import MarkedTokenizer, task_of
-    from composer.train.data.objectives import END, START
+    from composer.train import MarkedTokenizer, task_of, text_as_it_comes
+    from composer.train.data.objectives import END, MASK, START
 
     task, tokenizer = task_of(trained.model) or "", trained.tokenizer
+
+    def voice(
+        tokens: list[int], encoder_inputs: EncoderInputs, stop: frozenset[int], said: str, hidden: int | None = None
+    ) -> Voice:
+        context = None if hidden is not None else trained.settings.seq_len
+        vocabulary = tokenizer.size if hidden is None else hidden  # marks are never an answer
+        pieces = partial(text_as_it_comes, tokenizer)
+        return Voice(trained.model, tokens, encoder_inputs, stop, said, vocabulary, context, tokenizer.decode, pieces, hidden)
+
+    if task == "masked_lm" and isinstance(tokenizer, MarkedTokenizer) and MASK in prompt:
+        return voice(tokenizer.encode_marked(prompt), {}, frozenset(), "", tokenizer.mark(MASK))
     if not TASKS[task].text:
-        generating = ", ".join(name for name, known in TASKS.items() if known.text)
-        raise Problem(f"arco: a model of the task {task} generates no text", f"tasks that generate text: {generating}")
-    if isinstance(tokenizer, MarkedTokenizer):
-        start, end = tokenizer.mark(START), tokenizer.mark(END)
-        begin = Beginning([start], {"source": torch.tensor([[*tokenizer.encode_marked(prompt), end]])}, frozenset({end}))
-    else:
-        begin = Beginning(tokenizer.encode(prompt), {}, frozenset())
-    try:
-        check_encoder_inputs(trained.model, begin.encoder_inputs, 1)
-    except DecodeError as error:
-        raise Problem(f"arco: {error}", "arco generate gives a model a text alone; in Python, see composer.decode") from None
-    return begin
+        raise silent(task)
+    if not isinstance(tokenizer, MarkedTokenizer):
+        return voice(tokenizer.encode(prompt), {}, frozenset(), prompt)
+    start, end = tokenizer.mark(START), tokenizer.mark(END)
+    return voice([start], {"source": torch.tensor([[*tokenizer.encode_marked(prompt), end]])}, frozenset({end}), "")
+
+
+def voice_of_published(published: PublishedModel, prompt: str, *, chat: bool) -> Voice:
+    """Return a published model with a prompt, as `voice_of_run` does; one with a chat template answers what a user says.
+
+    Raises:
+        Problem: The model does not generate text.
+    """
+    import torch
+
+    tokenizer, task = published.tokenizer, published.model.recipe.task or ""
+
+    def voice(tokens: list[int], encoder_inputs: EncoderInputs, said: str, hidden: int | None = None) -> Voice:
+        return Voice(
+            published.model, tokens, encoder_inputs, tokenizer.stop, said, tokenizer.size, published.context, tokenizer.decode,
+            tokenizer.as_it_comes, hidden,
+        )  # fmt: skip
+
+    if task == "masked_lm" and (mask := tokenizer.id_of("mask_token")) is not None:
+        tokens = tokenizer.encode(prompt.replace("<mask>", tokenizer.special["mask_token"]))
+        if mask in tokens:
+            return voice(tokens, {}, "", mask)
+    if task not in TASKS or TASKS[task].text not in ("tokens", "target") or "image" in TASKS[task].inputs:
+        raise silent(task)
+    if TASKS[task].text == "target":
+        return voice([published.start], {"source": torch.tensor([tokenizer.encode(prompt)])}, "")
+    if chat and tokenizer.chat_template is not None:
+        return voice(tokenizer.encode(tokenizer.chat(prompt), special=False), {}, "")
+    return voice(tokenizer.encode(prompt), {}, prompt)
+
+
+def silent(task: str) -> Problem:
+    """Return the problem of a model that generates no text."""
+    generating = ", ".join(name for name, known in TASKS.items() if known.text)
+    hint = f"tasks that generate text: {generating}"
+    if task == "masked_lm":
+        hint += "; this one fills in `<mask>` in the prompt"
+    elif task == "encoder":
+        hint += "; `arco embed` gives the vectors of texts"
+    return Problem(f"arco: a model of the task {task or 'none'} generates no text", hint)

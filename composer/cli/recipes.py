@@ -41,7 +41,8 @@ def declare(parser: Parser, name: str) -> None:
 
 def list_zoo(arguments: argparse.Namespace) -> int:
     """Print the name of every recipe in the zoo with the first sentence of its `doc`."""
-    from composer.recipe import load, zoo_names
+    from composer.loading import load
+    from composer.recipe import zoo_names
 
     for line in rows({name: load(name).doc for name in zoo_names()}, painter(sys.stdout)):
         print(line)

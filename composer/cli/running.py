@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from composer.cli.arguments import Problem
+from composer.cli.arguments import Problem, unusable
 from composer.diagnostics import RecipeError
 
 if TYPE_CHECKING:
     from composer.lower import Model
+    from composer.published.opened import PublishedModel
 
 
 def add_device(group: argparse._ActionsContainer) -> None:
@@ -45,7 +46,7 @@ def rebuild(blocks: Sequence[str], device: str | None) -> Callable[[str], Model]
     Raises:
         Problem: torch cannot use the device.
     """
-    from composer.recipe import load
+    from composer.loading import load
 
     chosen = chosen_device(device)
 
@@ -53,6 +54,19 @@ def rebuild(blocks: Sequence[str], device: str | None) -> Callable[[str], Model]
         return load(recipe, blocks=blocks).compile(device=chosen)
 
     return build
+
+
+def open_folder(arguments: argparse.Namespace) -> PublishedModel:
+    """Return the model of a published folder, on the device of the command line, with the user's blocks.
+
+    Raises:
+        Problem: torch cannot use the device.
+    """
+    from composer.loading import load
+    from composer.published.opened import open_published
+
+    device = chosen_device(arguments.device)
+    return open_published(arguments.trained, load=lambda folder: load(folder, blocks=arguments.blocks), device=device)
 
 
 @contextmanager
@@ -68,4 +82,6 @@ def refusals() -> Iterator[None]:
     except DecodeError as error:
         raise Problem(f"arco: {error}") from None
     except RecipeError as error:
+        if not error.diagnostics[0].span.source.text:  # a file that cannot be read
+            raise unusable(error) from None
         raise Problem(found=error.diagnostics, code=1) from None

@@ -3,6 +3,7 @@
 from composer.decode.beam import Hypothesis, Search, beam_search
 from composer.decode.encoder_inputs import EncoderInputs
 from composer.decode.errors import DecodeError
+from composer.decode.fill import fill
 from composer.decode.generate import (
     DecodeStep,
     Reading,
@@ -33,6 +34,7 @@ __all__ = [
     "beam_search",
     "cached",
     "draw",
+    "fill",
     "generate",
     "probabilities",
     "session",

@@ -16,7 +16,7 @@ from composer.language.expressions.parser import names, parse_expression
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.wording import counted
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
-from composer.weights.config_syntax import Config, ConfigReader, Constant, Setting
+from composer.weights.config_syntax import ABOUT_THE_FILE, OLD, OLD_CONSTANTS, REFUSED, Config, ConfigReader, Constant, Setting
 from composer.weights.json_places import JsonPlace, places
 from composer.weights.mapping import entry_of
 
@@ -35,12 +35,33 @@ class Applied:
     errors: Sequence[Diagnostic]
 
 
-def overrides(checkpoints: YamlMapping, source: Source, applied: Callable[[Sequence[Override]], Applied]) -> tuple[Override, ...]:
-    """Return the overrides of a `config.json`; `applied` returns what the recipe is with some overrides.
+@dataclass(frozen=True)
+class ConfigReading:
+    """What a `config.json` sets in a recipe."""
+
+    overrides: tuple[Override, ...]
+    wrong: tuple[Diagnostic, ...]
+    """The keys and values that the recipe does not support, and what these make wrong in it."""
+    passed_over: tuple[str, ...]
+    """The keys that only older files have, and that change nothing."""
+
+
+def reading(
+    checkpoints: YamlMapping,
+    source: Source,
+    applied: Callable[[Sequence[Override]], Applied],
+    by_hand: abc.Collection[str] = (),
+) -> ConfigReading:
+    """Return what a `config.json` sets, and what of it the recipe does not support.
+
+    Args:
+        checkpoints: The value of `checkpoints:` in the recipe.
+        source: The text of the file.
+        applied: Returns what the recipe is with some overrides.
+        by_hand: Paths that are set by hand, whatever the file has for them.
 
     Raises:
-        RecipeError: It is for another type of model, or has keys or values that the recipe does not support: all of them, unless
-            a value is wrong, without which the recipe cannot be judged.
+        RecipeError: It is no `config.json`, or one for another type of model.
     """
     published = parsed(source)
     file = ConfigFile(source, published, places(source))
@@ -58,6 +79,8 @@ def overrides(checkpoints: YamlMapping, source: Source, applied: Callable[[Seque
     found: dict[Source, tuple[Override, Setting]] = {}
     failed: set[str] = set()
     for setting in config.settings:
+        if setting.path.text in by_hand:
+            continue
         before = len(wrong)
         text = _value(setting, file, wrong)
         if text is not None:
@@ -67,14 +90,14 @@ def overrides(checkpoints: YamlMapping, source: Source, applied: Callable[[Seque
             failed.add(setting.path.text.partition(".")[0])
     result = applied([override for override, _ in found.values()])
     wrong += _unknown(config, file, value.key.span)
+    wrong += _old(config, file)
     if result.params is not None:
         wrong += _broken(config, file, result.params, failed)
     if not failed:
         settings = {source: setting for source, (_, setting) in found.items()}
         wrong += (_in_file(each, file, settings) for each in result.errors)
-    if wrong or result.errors:
-        raise RecipeError(wrong or result.errors)
-    return tuple(override for override, _ in found.values())
+    passed_over = tuple(key for key in (*OLD, *OLD_CONSTANTS) if key in published and config.leaves_open(key))
+    return ConfigReading(tuple(override for override, _ in found.values()), tuple(wrong or result.errors), passed_over)
 
 
 @dataclass(frozen=True)
@@ -175,13 +198,37 @@ def _origin(span: Span, file: ConfigFile, settings: abc.Mapping[Source, Setting]
 def _unknown(config: Config, file: ConfigFile, span: Span) -> Iterator[Diagnostic]:
     """Yield an error for the keys that the recipe does not map."""
     found = [key for key, value in leaves(file.values) if not (empty(value) and config.speaks_within(key))]
-    extra = [key for key in found if not config.speaks_of(key)]
+    extra = [key for key in found if not config.speaks_of(key) and not _is_about_a_part(key, file.values)]
     if extra:
         missing = [key for key in config.mapped if at(file.values, key) is ABSENT]
         offered = [near for key in extra for near in suggest(key, missing, 1)]
         message = f"the recipe does not map {counted(len(extra), 'key')} of this file: {', '.join(extra)}"
-        hint = did_you_mean(offered) if offered else UNMAPPED
-        yield Diagnostic("config-unknown", message, file.place(extra[0]), labels=(Label(span, "not here"),), hint=hint)
+        reasons = [f"{key}: {reason}" for key, reason in REFUSED.items() if any(f"{one}.".startswith(f"{key}.") for one in extra)]
+        hint = "; ".join(reasons) or (did_you_mean(offered) if offered else UNMAPPED)
+        others = tuple(Label(file.place(key), "nor this one") for key in extra[1:] if key in file.places)
+        labels = (Label(span, "not here"), *others)
+        yield Diagnostic("config-unknown", message, file.place(extra[0]), labels=labels, hint=hint)
+
+
+def _is_about_a_part(key: str, published: abc.Mapping[str, Any]) -> bool:
+    """Return whether a key of a part with a `model_type` of its own, such as `encoder.num_beams`, does not affect what it
+    computes; the type itself does.
+    """
+    part, _, inner = key.partition(".")
+    of_part = published.get(part)
+    if not isinstance(of_part, dict) or model_type_of(of_part) is None or inner == "model_type":
+        return False
+    first = inner.partition(".")[0]
+    return first in (*ABOUT_THE_FILE, *OLD) or (first in OLD_CONSTANTS and empty(of_part.get(first)))
+
+
+def _old(config: Config, file: ConfigFile) -> Iterator[Diagnostic]:
+    """Yield an error for each key of older files with a value that changes what the model computes."""
+    for key, needed in OLD_CONSTANTS.items():
+        value = at(file.values, key)
+        if value is not ABSENT and shown(value) != needed and config.leaves_open(key):
+            message = f"{key} is {shown(value)}; this recipe needs {needed or 'none'}"
+            yield Diagnostic("config-value", message, file.place(key))
 
 
 def _value(setting: Setting, file: ConfigFile, wrong: list[Diagnostic]) -> str | None:

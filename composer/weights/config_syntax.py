@@ -22,6 +22,22 @@ ABOUT_THE_FILE = (
     "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
 )  # fmt: skip
 """Keys of any `config.json` that do not affect what the model computes: about saving, running and generation."""
+OLD = (
+    "eos_token_ids", "num_labels", "xla_device", "unk_token_id", "mask_token_id", "cls_token_id", "is_composition",
+    "renormalize_logits", "low_memory", "penalty_alpha", "guidance_scale", "epsilon_cutoff", "eta_cutoff", "pooler_fc_size",
+    "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
+)  # fmt: skip
+"""Keys that only older files have, and that do not affect it either; a recipe may map them all the same."""
+OLD_CONSTANTS = {
+    "is_decoder": "false", "add_cross_attention": "false", "tie_encoder_decoder": "false", "directionality": "bidi",
+    "pruned_heads": "", "cross_attention_hidden_size": "",
+}  # fmt: skip
+"""Keys that only older files have, each with the value under which it does not affect it; null and empty ones never do."""
+REFUSED = {
+    "quantization_config": "its weights are quantized, and only plain numbers are read",
+    "auto_map": "it is computed by code of its own, which is not run",
+}
+"""Keys that no recipe maps, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +87,12 @@ class Config:
         """Return whether a key is mapped or ignored, itself or through a key around it."""
         inside = [one for each in self.settings if each.counted for one in each.keys]
         ignored = [one.text for one in self.ignore]
-        return key in self.mapped or any(key == one or key.startswith(f"{one}.") for one in (*ignored, *ABOUT_THE_FILE, *inside))
+        known = (*ignored, *ABOUT_THE_FILE, *OLD, *OLD_CONSTANTS, *inside)
+        return key in self.mapped or any(key == one or key.startswith(f"{one}.") for one in known)
+
+    def leaves_open(self, key: str) -> bool:
+        """Return whether neither the key nor one within it is mapped or ignored."""
+        return not self.speaks_within(key) and key not in self.mapped and key not in [one.text for one in self.ignore]
 
     def speaks_within(self, key: str) -> bool:
         """Return whether a nested key of this key is mapped, so that the whole may be null."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -14,13 +14,29 @@ from composer.language.unknown_names import unknown
 from composer.language.wording import counted
 from composer.language.yaml import nodes as document
 from composer.weights.fit import first_of_each, fit, uncovered
-from composer.weights.prefixes import prefix_difference
+from composer.weights.prefixes import PrefixDifference, prefix_difference
 from composer.weights.rule_reader import RuleReader
 from composer.weights.rules import Rules
 from composer.weights.tensor_maps import TensorMap, TensorShape, shown
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Match:
+    """How the names in a checkpoint correspond to those of the rules."""
+
+    found: Mapping[str, str]
+    """The names in the checkpoint by those that the rules have for them."""
+    difference: PrefixDifference | None
+    """The prefix by which the names differ."""
+    missing: tuple[str, ...]
+    """Names of the rules that are not in the checkpoint."""
+    strange: tuple[str, ...]
+    """Names in the checkpoint, without its prefix, that the rules do not know."""
+    passed_over: tuple[str, ...]
+    """Names in the checkpoint that need no rule: ignored ones and copies."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +69,12 @@ class WeightMap:
         Args:
             shapes: The shapes of the checkpoint's tensors, by name.
         """
-        rules, found = self.rules, self.found(shapes)
-        missing = [name for name in self.published if name not in found]
-        extra = [name for name in found if name not in self.published and not rules.passes_over(name)]
+        match = self.match(shapes)
+        rules, found, missing = self.rules, match.found, match.missing
         covered = {without_numbers(name): move.rule for move in self.moves for name in move.theirs}
-        beyond = [name for name in extra if without_numbers(name) in covered]
-        strange = [name for name in extra if without_numbers(name) not in covered]
+        beyond = [name for name in match.strange if without_numbers(name) in covered]
+        strange = [name for name in match.strange if without_numbers(name) not in covered]
         wrong: list[Diagnostic] = []
-        if difference := prefix_difference(missing, strange, rules.passes_over):
-            hint = difference.hint(rules.strip_prefix)
-            wrong.append(Diagnostic("checkpoints-prefix", difference.message, rules.span, hint=hint))
-            missing = [name for name in missing if name not in difference.wanted]
-            strange = [name for name in strange if name not in difference.there]
         if missing:
             message = f"the checkpoint lacks {counted(len(missing), 'tensor')}: {folded(missing)}"
             wrong.append(Diagnostic("checkpoints-missing", message, rules.span))
@@ -135,13 +145,36 @@ class WeightMap:
         pairs = (zip(move.theirs, move.save([ours[name] for name in move.ours]), strict=True) for move in self.moves)
         return {name: tensor.contiguous() for pair in pairs for name, tensor in pair}
 
-    def found(self, names: Mapping[str, object]) -> dict[str, str]:
+    def found(self, names: Iterable[str]) -> dict[str, str]:
         """Return the names of a checkpoint's tensors by their names in the rules.
 
         Args:
-            names: A mapping whose keys are the names of the checkpoint's tensors.
+            names: The names of the checkpoint's tensors.
         """
-        return {self.rules.plain(name): name for name in names}
+        return dict(self.match(names).found)
+
+    def match(self, names: Iterable[str]) -> Match:
+        """Return how the names of a checkpoint's tensors correspond to those of the rules.
+
+        A prefix that most names lack or have in addition is found by comparing both sides.
+
+        Args:
+            names: The names of the checkpoint's tensors.
+        """
+        rules = self.rules
+        plain = {rules.plain(name): name for name in names}
+        missing, strange = self._apart(plain)
+        difference = prefix_difference(missing, strange, rules.passes_over)
+        if difference is not None:
+            plain = {difference.plain(name): theirs for name, theirs in plain.items()}
+            missing, strange = self._apart(plain)
+        passed_over = tuple(name for name in plain if name not in self.published and rules.passes_over(name))
+        return Match(plain, difference, tuple(missing), tuple(strange), passed_over)
+
+    def _apart(self, found: Mapping[str, str]) -> tuple[list[str], list[str]]:
+        """Return the names that are missing in a checkpoint, and those in it that the rules do not know."""
+        missing = [name for name in self.published if name not in found]
+        return missing, [name for name in found if name not in self.published and not self.rules.passes_over(name)]
 
 
 def mapping(

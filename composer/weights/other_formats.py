@@ -19,7 +19,7 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 ARRAYS = (".npz",)
 CONVERTED = 'convert it: safetensors.torch.save_file(torch.load("{}", weights_only=True), "model.safetensors")'
 OTHERS = {
-    ".h5": "TensorFlow writes it", ".msgpack": "Flax writes it", ".gguf": "llama.cpp writes it", ".onnx": "it holds a graph",
+    ".h5": "TensorFlow writes it", ".msgpack": "Flax writes it", ".onnx": "it holds a graph",
     ".npy": "it holds one array without a name", ".pkl": "a pickle can run code when it is loaded",
 }  # fmt: skip
 
@@ -88,6 +88,8 @@ def pickled(file: Path) -> Mapping[str, StoredTensor]:
     if not zipfile.is_zipfile(file):
         message = "this is not a file that torch.save wrote from version 1.6 on"
         refuse("unreadable-file", message, file, hint=CONVERTED.format(file.name))
+    with zipfile.ZipFile(file) as archive:
+        refuse_damage(archive, file)
     try:
         found = torch.load(file, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # whatever the reader of a damaged or refused pickle raises
@@ -109,12 +111,23 @@ def arrays(file: Path, stack: ExitStack) -> Mapping[str, StoredTensor]:
 
     try:
         archive = stack.enter_context(zipfile.ZipFile(file))
+        refuse_damage(archive, file)
         loaded = stack.enter_context(numpy.load(file, allow_pickle=False))
         return {name: StoredTensor(_shape(archive, name), partial(_loaded, loaded, name)) for name in loaded}
     except FileNotFoundError:
         refuse("missing-file", "there is no such file", file)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         refuse("unreadable-file", f"this is not a file of arrays: {error}", file)
+
+
+def refuse_damage(archive: zipfile.ZipFile, file: Path) -> None:
+    """Raise `RecipeError` if a member of an archive does not have its checksum, before any of them is used."""
+    try:
+        damaged = archive.testzip()
+    except Exception as error:  # whatever the reader of a damaged member raises
+        refuse("unreadable-file", f"this file is damaged: {error}", file)
+    if damaged is not None:
+        refuse("unreadable-file", f"this file is damaged: {damaged} does not have its checksum", file)
 
 
 def _loaded(arrays: Mapping[str, Any], name: str) -> Tensor:

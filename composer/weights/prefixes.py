@@ -16,8 +16,6 @@ class PrefixDifference:
     prefix: str
     lacking: bool
     """Whether the names in the checkpoint lack it."""
-    wanted: frozenset[str]
-    """The names of the rules that are there apart from it."""
     there: frozenset[str]
     """The names in the checkpoint that are known apart from it."""
 
@@ -25,15 +23,13 @@ class PrefixDifference:
     def message(self) -> str:
         """What is different, in words."""
         what = "lack the prefix" if self.lacking else "have the additional prefix"
-        alone = f"the names of {counted(len(self.there), 'published tensor')} {what} `{self.prefix}`"
-        return f"{alone}, which is all that is different"
+        return f"the names of {counted(len(self.there), 'published tensor')} {what} `{self.prefix}`"
 
-    def hint(self, strip_prefix: str) -> str:
-        """Return the cure, given the prefix that is removed already."""
-        if self.lacking:
-            return f"rules without `{self.prefix}`, and `strip_prefix: {self.prefix}`, fit files with and without it"
-        instead = f" instead of `{strip_prefix}`" if strip_prefix else ""
-        return f"`strip_prefix: {self.prefix}`{instead} removes it"
+    def plain(self, name: str) -> str:
+        """Return the name that the rules have for one in the checkpoint."""
+        if name not in self.there:
+            return name
+        return self.prefix + name if self.lacking else name.removeprefix(self.prefix)
 
 
 def prefix_difference(
@@ -61,7 +57,7 @@ def prefix_difference(
         there = {name for name, plain in known if plain in wanted or passed_over(plain)}
     if 2 * len(wanted) <= min(len(missing), len(strange)):
         return None
-    return PrefixDifference(prefix, lacking[1] >= added[1], frozenset(wanted), frozenset(there))
+    return PrefixDifference(prefix, lacking[1] >= added[1], frozenset(there))
 
 
 def _most_common(longer: Sequence[str], shorter: Collection[str]) -> tuple[str, int]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from composer.atomic_files import StrPath
 from composer.diagnostics import Source, Span
 from composer.language.source_file import content_of
+from composer.weights.gguf_file import GGUF, gguf_tensors
 from composer.weights.json_places import places
 from composer.weights.other_formats import ARRAYS, OTHERS, PICKLES, StoredTensor, arrays, pickled, refuse
 
@@ -57,19 +58,22 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
                 return pickled(file)
             case suffix if suffix in ARRAYS:
                 return arrays(file, self._stack)
+            case suffix if suffix == GGUF:
+                return gguf_tensors(file, self._stack)
         return self._safetensors(file)
 
     def _safetensors(self, file: Path) -> Mapping[str, StoredTensor]:
         from safetensors import SafetensorError, safe_open
 
         try:
-            handle = self._stack.enter_context(safe_open(file, framework="pt"))
+            handle = self._stack.enter_context(safe_open(file, framework="np"))  # which needs no torch
         except (OSError, SafetensorError) as error:
             known = OTHERS.get(file.suffix)
-            hint = "" if known is None else f"{known}; safetensors, .npz and files of torch.save can be read"
+            hint = "" if known is None else f"{known}; safetensors, .gguf, .npz and files of torch.save can be read"
             refuse("unreadable-file", f"this is not a safetensors file: {error}", file, hint=hint)
         names: Sequence[str] = handle.keys()
-        return {name: StoredTensor(tuple(handle.get_slice(name).get_shape()), partial(handle.get_tensor, name)) for name in names}
+        whole = cache(lambda: self._stack.enter_context(safe_open(file, framework="pt")))
+        return {name: StoredTensor(tuple(handle.get_slice(name).get_shape()), partial(_read, whole, name)) for name in names}
 
     def __enter__(self) -> PublishedCheckpoint:
         return self
@@ -87,6 +91,12 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
         return len(self._tensors)
 
 
+def _read(whole: Callable[[], Any], name: str) -> Tensor:
+    """Return a tensor of an open file."""
+    tensor: Tensor = whole().get_tensor(name)
+    return tensor
+
+
 def files(path: Path) -> list[Path]:
     """Return the files of a checkpoint.
 
@@ -97,7 +107,7 @@ def files(path: Path) -> list[Path]:
         return [path]
     found = next((path / name for name in IN_FOLDERS if (path / name).is_file()), None)
     if found is None:
-        there = sorted(each.name for each in path.iterdir() if each.suffix in (".safetensors", *PICKLES, *ARRAYS, *OTHERS))
+        there = sorted(each.name for each in path.iterdir() if each.suffix in (".safetensors", GGUF, *PICKLES, *ARRAYS, *OTHERS))
         hint = f"name a file: {', '.join(there[:4])}" if there else ""
         refuse("missing-file", f"there is neither {' nor '.join(IN_FOLDERS)} in this folder", path, hint=hint)
     if not found.name.endswith(".index.json"):

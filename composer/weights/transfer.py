@@ -29,8 +29,8 @@ def load_published(
 
     Args:
         model: A compiled recipe with `checkpoints:`.
-        source: A file of safetensors, of `torch.save` or of `numpy.savez`, a folder with a published checkpoint, or tensors or
-            arrays by name.
+        source: A file of safetensors, of `torch.save`, of `numpy.savez` or of llama.cpp, a folder with a published checkpoint, or
+            tensors or arrays by name.
         model_type: The model type of transformers; by default, that of the folder's `config.json`, or the only one for which the
             recipe has rules.
 

@@ -12,11 +12,12 @@ from composer.cli import COMMANDS, GROUPS, declare
 from composer.cli.arguments import Parser
 from tests.cli.conftest import Arco
 from tests.docs.pages import ROOT, examples
+from tests.published.examples import CONFIGS, write_example
 
 PARSERS = {name: declare(Parser(prog=f"arco {name}"), name) for name in COMMANDS}
 EXAMPLES = [(name, command) for name, parser in PARSERS.items() for _, command in parser.examples]
 METAVARS = {
-    "AXIS=LENGTH", "BLOCK", "CODE", "CONFIG", "DEVICE", "FILE", "FILE.py", "LENGTH", "MASK", "N", "NAME", "NAME=NUMBERS", "OTHER",
+    "AXIS=LENGTH", "BLOCK", "CODE", "DIR", "DEVICE", "FILE", "FILE.py", "LENGTH", "MASK", "N", "NAME", "NAME=NUMBERS", "OTHER",
     "P", "PATH", "PATH=VALUE", "RECIPE", "RECIPE|REVISION", "RUN", "SHELL", "TEXT", "X",
 }  # fmt: skip
 """What values are called; choices are called as their option."""
@@ -131,6 +132,9 @@ def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: 
         (folder / file).write_text(text, encoding="utf-8")
     for module in ("demo", "demo_models"):
         monkeypatch.setattr(f"composer.cli.{module}.plays", lambda: folder / "input.txt")
+    for word in words:
+        if word in CONFIGS:
+            write_example(word, folder / word)
     run = next((word for word in words if word.startswith("runs/")), None)
     if run and (name == "generate" or "--resume" in words):
         assert arco("train", "gpt_mini", "--data", "input.txt", "--run", run, *QUICK, *TINY).code == 0

@@ -62,6 +62,9 @@ def test_texts_with_gaps_are_filled_and_hidden_words_are_not_written(arco: Arco,
     assert (done.code, done.err) == (0, "") and "generate text" not in done.out
     refused = arco("generate", Path("runs") / "bert", "--prompt", "7", "--device", "cpu")
     assert refused.code == 2 and refused.err.startswith("arco: a model of the task masked_lm generates no text\n")
+    filled = arco("generate", Path("runs") / "bert", "--prompt", "7 <mask>heep and <mask>", "--device", "cpu")
+    assert (filled.code, filled.err) == (0, "") and len(filled.out) == len("7 sheep and s\n")
+    assert filled.out.startswith("7 ") and "heep and " in filled.out and "<" not in filled.out
 
 
 def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) -> None:

@@ -44,7 +44,6 @@ ELSEWHERE = {
     "too-large": "tests/language/test_hostile.py",
     "too-many-errors": "tests/diagnostics/test_cases.py",
     "checkpoints-differ": "tests/weights/test_mapping.py",
-    "checkpoints-prefix": "tests/weights/test_prefixes.py",
     "checkpoints-missing": "tests/weights/test_mapping.py",
     "checkpoints-unexpected": "tests/weights/test_mapping.py",
     "yaml-syntax": "tests/diagnostics/test_cases.py",

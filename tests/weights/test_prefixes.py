@@ -19,46 +19,54 @@ def made(text: str = RULES) -> WeightMap:
     return mapping(written(text), None, OURS)
 
 
-def test_a_body_without_its_prefix_is_told_by_the_prefix() -> None:
+def test_a_body_without_its_prefix_is_matched() -> None:
     """What is missing besides is listed by itself; what is passed over with the prefix is no mistake."""
     names = ("emb.w", "h.0.w", "h.1.w", "pooler.w")
     found = made().check(dict.fromkeys(names, (2,)))
-    assert [(each.code, each.message, each.hint) for each in found] == [
-        (
-            "checkpoints-prefix",
-            "the names of 4 published tensors lack the prefix `base.`, which is all that is different",
-            "rules without `base.`, and `strip_prefix: base.`, fit files with and without it",
-        ),
-        ("checkpoints-missing", "the checkpoint lacks 1 tensor: head.w", ""),
-    ]
+    assert [(each.code, each.message) for each in found] == [("checkpoints-missing", "the checkpoint lacks 1 tensor: head.w")]
+    match = made().match(names)
+    assert match.difference is not None
+    assert match.difference.message == "the names of 4 published tensors lack the prefix `base.`"
+    assert match.found == {"base.emb.w": "emb.w", "base.h.0.w": "h.0.w", "base.h.1.w": "h.1.w", "base.pooler.w": "pooler.w"}
+    assert (match.missing, match.strange, match.passed_over) == (("head.w",), (), ("base.pooler.w",))
 
 
-def test_the_cure_cures() -> None:
-    """The rules as the hint wants them fit files with the prefix and without it."""
-    cured = made("model: {strip_prefix: base., rules: {e.w: emb.w, l.<i>.w: h.<i>.w, head.w: head.w}, ignore: [pooler.*]}")
-    for prefix in ("", "base."):
-        assert not cured.check({f"{prefix}{name}": (2,) for name in ("emb.w", "h.0.w", "h.1.w", "pooler.w", "head.w")})
+@pytest.mark.parametrize("prefix", ["", "base.", "module.base.", "_orig_mod.base."])
+def test_a_prefix_of_any_kind_leads_to_the_same_tensors(prefix: str) -> None:
+    """None, that of the rules, and those of parallel and compiled modules of torch."""
+    theirs = {f"{prefix}{name}": torch.full((2,), float(place)) for place, name in enumerate(("emb.w", "h.0.w", "h.1.w"))}
+    loaded = made().load({**theirs, "head.w": torch.ones(2)})
+    assert {name: float(tensor[0]) for name, tensor in loaded.items()} == {"e.w": 0, "l.0.w": 1, "l.1.w": 2, "head.w": 1}
 
 
-def test_a_prefix_in_addition_is_told_too() -> None:
-    """As compiled and parallel modules of torch have one."""
+def test_a_prefix_in_addition_is_removed_and_what_is_beside_it_refused() -> None:
+    """By its own name; a tensor of another shape is refused as ever."""
     names = ("base.emb.w", "base.h.0.w", "base.h.1.w", "head.w", "other.w")
-    found = made().check({f"_orig_mod.{name}": (2,) for name in names})
-    assert [(each.code, each.hint) for each in found] == [
-        ("checkpoints-prefix", "`strip_prefix: _orig_mod.` removes it"),
-        ("checkpoints-unexpected", "write a rule for it, or list it under `ignore`"),
+    shapes = {f"_orig_mod.{name}": (2,) for name in names}
+    found = made().check(shapes)
+    assert [(each.code, each.message) for each in found] == [
+        ("checkpoints-unexpected", "no rule covers 1 published tensor: _orig_mod.other.w")
     ]
-    assert "4 published tensors have the additional prefix `_orig_mod.`" in found[0].message
+    wrong = made().check({**shapes, "_orig_mod.base.h.1.w": (3,)})
+    assert wrong[-1].message == "base.h.1.w is 3 in the checkpoint, but 2 for this recipe"
+
+
+def test_two_tensors_are_never_taken_for_one() -> None:
+    """One with the prefix and one without it: the second is refused by its name."""
+    names = ("base.emb.w", "emb.w", "base.h.0.w", "base.h.1.w", "head.w")
+    (wrong,) = made().check(dict.fromkeys(names, (2,)))
+    assert (wrong.code, wrong.message) == ("checkpoints-unexpected", "no rule covers 1 published tensor: emb.w")
 
 
 @pytest.mark.parametrize("names", [("x.w", "y.w"), ("base.emb.w", "h.w", "w"), ("emb.q", "h.0.q", "h.1.q"), ()])
 def test_names_that_differ_in_more_are_listed(names: tuple[str, ...]) -> None:
-    """A prefix is named only if most names differ in nothing else."""
-    assert "checkpoints-prefix" not in [each.code for each in made().check(dict.fromkeys(names, (2,)))]
+    """A prefix is taken for one only if most names differ in nothing else."""
+    assert made().match(names).difference is None
+    assert next(each.code for each in made().check(dict.fromkeys(names, (2,)))) == "checkpoints-missing"
 
 
-def test_albert_without_its_head_is_told_from_another_model() -> None:
-    """As `AlbertModel` is saved: all names lack `albert.`, and the head is missing."""
+def test_albert_without_its_head_lacks_the_head_alone() -> None:
+    """As `AlbertModel` is saved: no name has `albert.`."""
     tiny = {"vocab": 11, "context": 4, "d_embed": 2, "d_model": 4, "n_layers": 2, "n_heads": 2, "hidden": 6}
     model = composer.load("albert", tiny).compile(seed=0)
     recipe = model.program.untyped.recipe
@@ -68,6 +76,5 @@ def test_albert_without_its_head_is_told_from_another_model() -> None:
     body = {name.removeprefix("albert."): torch.zeros(shape) for name, shape in published.items() if name.startswith("albert.")}
     with pytest.raises(RecipeError) as error:
         load_published(model, body)
-    first, second = error.value.diagnostics
-    assert first.code == "checkpoints-prefix" and "`albert.`" in first.message and "strip_prefix: albert." in first.hint
-    assert second.code == "checkpoints-missing" and "predictions" in second.message and "albert" not in second.message
+    (wrong,) = error.value.diagnostics
+    assert wrong.code == "checkpoints-missing" and "predictions" in wrong.message and "albert" not in wrong.message

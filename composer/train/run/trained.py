@@ -105,7 +105,7 @@ def _located(found: Diagnostic, file: Source) -> Diagnostic:
 
 def compiled(recipe: str) -> nn.Module:
     """Compile the text of a recipe for the GPU if there is one, else for the CPU."""
-    from composer.recipe import load
+    from composer.loading import load
 
     return load(recipe).compile(device="cuda" if torch.cuda.is_available() else "cpu")
 

@@ -1,0 +1,1 @@
+"""Published models as folders: read against their weights, written as recipes, run with their tokenizer."""
