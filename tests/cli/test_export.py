@@ -44,7 +44,8 @@ def test_the_same_is_printed_and_written(words: tuple[str, ...], arco: Arco, tmp
     (tmp_path / "config.json").write_text(config, encoding="utf-8")
     printed = arco(*words)
     assert printed.out and not printed.err and [file.name for file in tmp_path.iterdir()] == ["config.json"]
-    file = tmp_path / ("out.mmd" if "mermaid" in words else "out.svg" if "draw" in words else "out.txt")
+    ending = ".mmd" if "mermaid" in words else ".svg" if "draw" in words else ".yaml" if "import" in words else ".txt"
+    file = (tmp_path / "out").with_suffix(ending)
     file.write_text("mine", encoding="utf-8")
     assert arco(*words, "-o", file.name) == (printed.code, f"wrote {file.name}\n", "")
     assert file.read_text(encoding="utf-8") == printed.out
