@@ -129,6 +129,9 @@ class Part(BaseModel):
     renewed_by: ClassVar[str] = ""
     """For a state, the field that names the node with its next value; a state also has a field `shape`, no inputs, and a method
     `renew(value)`."""
+    folds_leading: ClassVar[bool] = False
+    """Whether its inputs may have more axes behind the batch, which are folded into it: [batch, rows, time, dim] is
+    [batch · rows, time, dim] to `forward`."""
     vocab_field: ClassVar[str] = ""
     """The field with the number of ids."""
     length_field: ClassVar[str] = ""

@@ -106,13 +106,13 @@ class ModuleRun:
         self.states.update(states)
         self.counted += more
 
-    def reorder(self, rows: torch.Tensor) -> None:
-        """Continue with selected rows of the batch, which may repeat."""
-        self.states = {name: state.index_select(0, rows.to(state.device)) for name, state in self.states.items()}
+    def reorder(self, rows: torch.Tensor, count: int) -> None:
+        """Continue with selected rows of the batch of `count`, which may repeat."""
+        self.states = {name: selected(state, 0, rows, count) for name, state in self.states.items()}
         for held in (self.buffers, self.whole):
             for name, value in held.items():
                 if self.names[name].batch and value.dim() > 1:  # positions without a batch axis are the same for all rows
-                    held[name] = value.index_select(0, rows.to(value.device))
+                    held[name] = selected(value, 0, rows, count)
 
     def truncate(self, length: int) -> None:
         """Drop all but the first `length` tokens; states are dropped only at length 0."""
@@ -125,6 +125,14 @@ class ModuleRun:
         axis = self.names[name].axis
         assert axis is not None
         return value.dim() + axis
+
+
+def selected(value: torch.Tensor, axis: int, rows: torch.Tensor, count: int) -> torch.Tensor:
+    """Return a value with selected rows of the batch of `count`, into whose axis others may be folded behind it."""
+    if value.shape[axis] == count:
+        return value.index_select(axis, rows.to(value.device))
+    apart = torch.unflatten(value, axis, (count, -1))
+    return apart.index_select(axis, rows.to(value.device)).flatten(axis, axis + 1)
 
 
 class FixedModule:
@@ -147,14 +155,14 @@ class FixedModule:
         self.done += 1
         return self.given[self.done - 1]
 
-    def reorder(self, rows: torch.Tensor) -> None:
-        """Continue with selected rows of the batch, which may repeat."""
-        self.given = [self._chosen(given, rows) for given in self.given]
+    def reorder(self, rows: torch.Tensor, count: int) -> None:
+        """Continue with selected rows of the batch of `count`, which may repeat."""
+        self.given = [self._chosen(given, rows, count) for given in self.given]
 
-    def _chosen(self, given: Any, rows: torch.Tensor) -> Any:
+    def _chosen(self, given: Any, rows: torch.Tensor, count: int) -> Any:
         values = given if isinstance(given, tuple) else (given,)
         chosen = tuple(
-            value.index_select(axis, rows.to(value.device)) if axis is not None and value is not None else value
+            selected(value, axis, rows, count) if axis is not None and value is not None else value
             for value, axis in zip(values, self.batch, strict=True)
         )
         return chosen if isinstance(given, tuple) else chosen[0]
@@ -317,11 +325,11 @@ class Session:
         if self._rows is not None:
             if wrong := [row for row in rows.tolist() if not 0 <= row < self._rows]:
                 raise DecodeError(f"there is no row {wrong[0]}; the last call had {self._rows}, counted from 0")
+            for run in self._runs():
+                run.reorder(rows, self._rows)
+            for once in self._once:
+                once.reorder(rows, self._rows)
             self._rows = len(rows)
-        for run in self._runs():
-            run.reorder(rows)
-        for once in self._once:
-            once.reorder(rows)
 
     def truncate(self, length: int) -> None:
         """Drop all but the first `length` tokens; at 0, also the values computed from inputs that do not grow.

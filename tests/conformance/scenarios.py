@@ -148,6 +148,26 @@ def weights_that_are_read(draft: Draft) -> None:
 
 
 @scenario
+def axes_in_front(draft: Draft) -> None:
+    """Write attention along the text for each of two rows of channels, and over the rows of each token."""
+    draft.add({"type": "rearrange", "pattern": "b t (n d) -> b n t d", "sizes": ["2"]})
+    draft.add(draft.pick({"type": "learned_positions", "max_length": "40"}, "sinusoidal_positions", "rmsnorm"))
+    before = draft.above
+    keys = draft.pick({}, {"kv_heads": "1"}, {"qk_norm": "rmsnorm"}, {"sinks": "true"})
+    first = draft.add({**draft.attention(heads="2"), **keys})
+    again = draft.pick({}, {"memory": before}, {"k": f"{first}.k", "v": f"{first}.v"})
+    if draft.pick(0, 1) and "k" not in again:
+        again["bias"] = draft.add({"type": draft.pick("alibi", "t5_bias"), "heads": "2", "in": before})
+    draft.add({**draft.attention(heads="2"), **(keys if "k" in again else {}), "in": {"x": first, **again}})
+    draft.add({"type": "rearrange", "pattern": "b n t d -> b t n d"})
+    mixed = {"type": "attention", "heads": "2", "mask": draft.pick("full", "causal", "local(1)")}
+    rows = draft.add({**mixed, **draft.pick({}, {"output_gate": "sigmoid"})})
+    plain = {"type": "scaled_dot_product", "heads": "2", "in": {"q": rows, "k": rows, "v": rows}}
+    draft.add(plain if draft.pick(0, 1) else "identity")
+    draft.add({"type": "rearrange", "pattern": "b t n d -> b t (n d)"})
+
+
+@scenario
 def from_primitives(draft: Draft) -> None:
     """Write attention without projections of its own."""
     before = draft.above
