@@ -44,3 +44,37 @@ class BatchNorm(Norm, kind="batchnorm"):
             rows, self.running_mean, self.running_var, self.weight, self.bias, self.training, self.momentum, self.eps
         )
         return y.view(x.shape)
+
+
+class BatchNorm2d(BatchNorm, kind="batchnorm2d"):
+    """Batch normalization (BatchNorm) of each channel of images: `y = (x - mean) / √(var + eps) · weight + bias`.
+
+    As `batchnorm`, for images with the channels in front of the pixels: mean and variance are taken over all images of the batch
+    and all their pixels.
+
+    ```yaml
+    recipe: normalized
+    inputs: {image: "float[batch, 3, 32, 32]"}
+    graph:
+      norm: batchnorm2d
+    ```
+    """
+
+    inputs = {"x": "float[batch, channels, height, width]"}
+    outputs = {"y": "float[batch, channels, height, width]"}
+    weights = {
+        "weight": Tensor(("channels",), "gain", ONES, when="affine"),
+        "bias": Tensor(("channels",), "bias", ZEROS, when="affine"),
+    }
+    buffers = {"running_mean": Tensor(("channels",), "state", ZEROS), "running_var": Tensor(("channels",), "state", ONES)}
+
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        pass
+
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
+        return tuple(sizes[name] for name in ("batch", "height", "width"))
+
+    def forward(self: Any, x: torch.Tensor) -> Any:
+        return F.batch_norm(
+            x, self.running_mean, self.running_var, self.weight, self.bias, self.training, self.momentum, self.eps
+        )

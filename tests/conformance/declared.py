@@ -13,6 +13,7 @@ from blocks.core.fields import (
     AxisName,
     Boolean,
     BooleanMap,
+    EachAxis,
     Field,
     FieldForm,
     Integer,
@@ -108,6 +109,9 @@ class Declared:
                 return self.random.choice(["last", "time"])
             case ListOf(item=item):
                 return [self.form(item, depth) for _ in range(self.random.randint(1, 2))]
+            case EachAxis(item=item, words=words):
+                several = [self.form(item, depth) for _ in range(self.random.randint(1, 2))]
+                return self.random.choice([self.form(item, depth), several, *words])
             case BooleanMap(names=of):
                 some = self.random.sample(of, self.random.randint(1, len(of)))
                 return self.random.choice(["true", "false", {name: self.random.choice(["true", "false"]) for name in some}])
