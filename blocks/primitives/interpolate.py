@@ -63,7 +63,8 @@ class Interpolation(Block):
         return {"output_size": self.lengths(sizes) if self.size is not None else None, "scale_factor": self.factors()}
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
-        return tuple(sizes[name] for name in self.along)
+        factors = self.factors() or (None,) * len(self.along)
+        return tuple(sizes[name] for name, factor in zip(self.along, factors, strict=True) if factor != 1)
 
     def look(self, view: BlockView) -> Look:
         numbers: Any = self.size if self.size is not None else self.scale

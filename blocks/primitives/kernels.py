@@ -163,7 +163,7 @@ def captions(block: Sliding, **defaults: int) -> list[str]:
     """Return the kernel of a block, and its other numbers that are not the default, as captions."""
     found = [f"kernel {shown(block.slide().kernel)}"]
     for name, default in defaults.items():
-        value = getattr(block, name)
+        value = getattr(block, name, default)
         numbers = value if isinstance(value, tuple) else (value,)
         if value not in (default, None) and set(numbers) != {default}:
             found.append(f"{name} {' × '.join(map(str, numbers))}")

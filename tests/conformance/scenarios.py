@@ -319,6 +319,127 @@ def conv1d(draft: Draft) -> None:
     draft.add({"repeat": "2", "graph": body})
 
 
+def over_planes(draft: Draft, *nodes: dict[str, Any]) -> None:
+    """Write nodes that take the positions as the height of an image, the channels as its channels and its width."""
+    draft.add({"type": "rearrange", "pattern": "b t (c w) -> b c t w", "sizes": ["2"]})
+    for node in nodes:
+        draft.add(node)
+    draft.add({"type": "rearrange", "pattern": "b c t w -> b t (c w)"})
+
+
+def of_an_image(draft: Draft, *nodes: dict[str, Any]) -> None:
+    """Write nodes over an image, at whose pixels the tokens look."""
+    if draft.task == "causal_lm":
+        draft.task = "image_to_text"
+    draft.inputs["image"] = f"float[batch, 4, {draft.pick('6, 7', '8, source')}]"
+    before, above = draft.above, "image"
+    for node in nodes:
+        above = draft.add({**node, "in": above})
+    pixels = draft.add({"type": "rearrange", "pattern": "b c h w -> b (h w) c", "in": above})
+    seen = draft.add({"type": "cross_attention", "heads": "2", "in": {"x": before, "memory": pixels}})
+    draft.add({"type": "add", "in": [before, seen]})
+
+
+@scenario
+def conv2d(draft: Draft) -> None:
+    """Write convolutions of an image, and across the channels of a stream: those along the text too where it is no text."""
+    kernel, padding = ["1", "3"], ["0", "1"]
+    if not draft.causal:
+        kernel, padding = draft.pick((kernel, padding), ("3", "same"), (["3", "2"], "same"), ("1", "none"))
+    node = {"type": "conv2d", "out": "2", "kernel_size": kernel, "padding": padding}
+    over_planes(draft, {**node, **draft.pick({}, {"groups": "2"}, {"bias": "false"}, {"dilation": "1"})})
+    small = {"type": "conv2d", "out": "4", "kernel_size": draft.pick("2", ["2", "3"]), "stride": draft.pick("1", "2", ["2", "1"])}
+    of_an_image(draft, {**small, **draft.pick({}, {"padding": "1"}, {"padding": "same", "dilation": "2"})})
+
+
+@scenario
+def conv_transpose2d(draft: Draft) -> None:
+    """Write an image that becomes larger, and a stream whose rows do not mix."""
+    size = draft.pick(
+        {"kernel_size": "2", "stride": "2"}, {"kernel_size": "3", "padding": "1", "stride": "2", "output_padding": "1"}
+    )
+    others = draft.pick({}, {"groups": "2"}, {"bias": "false"}, {"dilation": "2"})
+    of_an_image(draft, {"type": "conv_transpose2d", "out": "4", **size, **others})
+    over_planes(draft, {"type": "conv_transpose2d", "out": "2", "kernel_size": ["1", "3"], "padding": ["0", "1"]})
+
+
+@scenario
+def conv_transpose1d(draft: Draft) -> None:
+    """Write more positions than there are, as an output of its own, which a model of texts does not have."""
+    if draft.causal:
+        draft.add(draft.feed())
+        return
+    before, size = draft.above, draft.pick({"stride": "2"}, {"padding": "1"}, {"stride": ["2"], "output_padding": "1"})
+    others = draft.pick({}, {"groups": "2"}, {"bias": "false"}, {"dilation": "2"})
+    beside(draft, before, draft.add({"type": "conv_transpose1d", "out": "4", "kernel_size": "3", **size, **others}))
+
+
+@scenario
+def max_pool2d(draft: Draft) -> None:
+    pools_of_planes(draft, "max_pool2d", {"dilation": "1"})
+
+
+@scenario
+def mean_pool2d(draft: Draft) -> None:
+    pools_of_planes(draft, "mean_pool2d", {"count_include_pad": "false"})
+
+
+def pools_of_planes(draft: Draft, kind: str, option: dict[str, Any]) -> None:
+    """Write pools of an image, and across the channels of a stream."""
+    kernel = ["1", "3"] if draft.causal else draft.pick(["1", "3"], "2")
+    over_planes(draft, {"type": kind, "kernel_size": kernel, "stride": "1", "padding": "same", **draft.pick({}, option)})
+    sizes = draft.pick({}, {"stride": "1"}, {"stride": ["2", "1"], "padding": "1"}, {"padding": ["0", "1"]})
+    of_an_image(draft, {"type": kind, "kernel_size": "2", **sizes, **draft.pick({}, option)})
+
+
+@scenario
+def max_pool1d(draft: Draft) -> None:
+    pools_of_positions(draft, "max_pool1d", {"dilation": "2"})
+
+
+@scenario
+def mean_pool1d(draft: Draft) -> None:
+    pools_of_positions(draft, "mean_pool1d", {"count_include_pad": "false"})
+
+
+def pools_of_positions(draft: Draft, kind: str, option: dict[str, Any]) -> None:
+    """Write pools that look back, or on both sides where the model may."""
+    size = {"kernel_size": draft.pick("1", "2", "3"), **draft.pick({}, option)}
+    back = {"type": kind, **size, "causal": "true", **draft.pick({}, {"stride": "1"})}
+    around = {"type": kind, **size, "stride": "1", "padding": "same"}
+    draft.add(draft.residual(back if draft.causal else draft.pick(back, around)))
+
+
+@scenario
+def interpolate2d(draft: Draft) -> None:
+    """Write an image in another size, and a stream with more channels, of which every other one is dropped again."""
+    size = draft.pick({"size": "4"}, {"size": ["3", "5"]}, {"scale": "2"}, {"scale": ["0.5", "1.5"]})
+    mode = draft.pick("nearest", "linear", "cubic", "area")
+    smooth = {"align_corners": "true"} if mode == "linear" else {"antialias": "true"} if mode == "cubic" else {}
+    of_an_image(draft, {"type": "interpolate2d", **size, "mode": mode, **smooth})
+    twice = {"type": "interpolate2d", "scale": ["1", "2"], "mode": draft.pick("nearest", "linear")}
+    over_planes(draft, twice, {"type": "max_pool2d", "kernel_size": ["1", "2"]})
+
+
+@scenario
+def interpolate1d(draft: Draft) -> None:
+    """Write another number of positions, as an output of its own, which a model of texts does not have."""
+    if draft.causal:
+        draft.add(draft.feed())
+        return
+    before, size = draft.above, draft.pick({"size": "4"}, {"scale": "2"}, {"scale": "1.5"})
+    mode = draft.pick({}, {"mode": "area"}, {"mode": "linear", "align_corners": "true"})
+    beside(draft, before, draft.add({"type": "interpolate1d", **size, **mode}))
+
+
+@scenario
+def batchnorm2d(draft: Draft) -> None:
+    """Write the means over all pixels of all images."""
+    kernel = {"type": "conv2d", "out": "4", "kernel_size": "3", "padding": "1", "bias": "false"}
+    norm = {"type": "batchnorm2d", **draft.pick({}, {"eps": "0.001"}, {"momentum": "0.5"}, {"affine": "false"})}
+    of_an_image(draft, kernel, norm, {"type": "relu"})
+
+
 @scenario
 def stack(draft: Draft) -> None:
     """Write streams side by side, of which the mean, the largest or one is taken."""
