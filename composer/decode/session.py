@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -358,6 +359,33 @@ class Session:
             self._given = None
             for once in self._once:
                 once.given = []
+
+
+@contextmanager
+def without_noise(model: nn.Module) -> Iterator[None]:
+    """Turn off what draws random numbers in a model, as a session does.
+
+    Args:
+        model: A compiled recipe.
+
+    Examples:
+        >>> import composer, torch
+        >>> from composer.decode.session import without_noise
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> model = composer.load("gpt2", tiny).compile(seed=0).eval()
+        >>> with without_noise(model):
+        ...     model(tokens=torch.tensor([[1, 2, 3]])).logits.shape
+        torch.Size([1, 3, 61])
+    """
+    layout = model.cache_layout if isinstance(model, Model) else None
+    holders = [model.get_submodule(path) for path in (layout.random if layout is not None else ())]
+    for holder in holders:
+        holder.__dict__.setdefault("cache", Cache({}, 1))
+    try:
+        yield
+    finally:
+        for holder in holders:
+            holder.__dict__.pop("cache", None)
 
 
 def writes_nothing(what: str, task: str | None) -> DecodeError:

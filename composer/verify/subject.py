@@ -85,6 +85,11 @@ class Subject:
         values = (getattr(block.part, name) for block in blocks(self.program) for name in type(block.part).model_fields)
         return any(isinstance(value, Router) for value in values)
 
+    @cached_property
+    def is_random(self) -> bool:
+        """Whether something draws random numbers in evaluation too."""
+        return any(block.part.is_random for block in blocks(self.program))
+
     def draw(self, how: Draw) -> dict[str, torch.Tensor]:
         """Return inputs."""
         return draw(self.program, how)
@@ -95,8 +100,8 @@ class Subject:
         Raises:
             NotTried: an output is not finite, so nothing can be compared with it.
         """
-        with torch.random.fork_rng(devices=[]) if self.training else nullcontext():
-            if self.training:
+        with torch.random.fork_rng(devices=[]) if self.training or self.is_random else nullcontext():
+            if self.training or self.is_random:
                 torch.manual_seed(0)
             result = (self.model if model is None else model)(**given)
         found = named(result, self.module.outputs)

@@ -42,6 +42,7 @@ ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("state", "next"): ("block",),
     ("split", "sizes"): (["2", "1"], ["3", "1"], ["4", "2", "2"], ["3", "5"]),
     **{(f"{kind}_pool1d", "kernel_size"): ("1", "2", ["3"]) for kind in ("max", "mean")},
+    **{(kind, "during"): ("training",) for kind in ("normal", "uniform", "bernoulli")},
     **{(kind, "dilation"): ("1", "2", ["2"]) for kind in ("max_pool1d", "conv_transpose1d")},
     **{(kind, "dilation"): ("1", "2", ["1", "2"]) for kind in ("conv2d", "conv_transpose2d", "max_pool2d")},
 }

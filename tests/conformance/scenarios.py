@@ -319,6 +319,28 @@ def conv1d(draft: Draft) -> None:
     draft.add({"repeat": "2", "graph": body})
 
 
+@scenario
+def normal(draft: Draft) -> None:
+    """Write noise that is added to a stream, and one number of each row that scales it."""
+    before = draft.above
+    noise = draft.add({"type": "normal", "std": draft.pick("0.1", "1"), **draft.pick({}, {"mean": "0.5"}), "in": before})
+    noisy = draft.add({"type": "add", "in": [before, noise]})
+    scale = draft.add({"type": "uniform", "low": "0.5", "high": "1.5", "axes": draft.pick(["batch"], ["batch", "time"])})
+    draft.add({"type": "multiply", "in": [noisy, scale]})
+
+
+SCENARIOS["uniform"] = normal
+
+
+@scenario
+def bernoulli(draft: Draft) -> None:
+    """Write a mask of chance, which hides keys."""
+    mask = draft.add({"type": "bernoulli", "p": "0.7", "axes": ["batch", "time"], **draft.pick({}, {"off": "true"})})
+    before = list(draft.graph)[-2]
+    seen = f"causal and valid({mask})" if draft.causal else f"valid({mask}) or local(1)"
+    draft.add({**draft.residual(draft.attention(mask=seen)), "in": before})
+
+
 def over_planes(draft: Draft, *nodes: dict[str, Any]) -> None:
     """Write nodes that take the positions as the height of an image, the channels as its channels and its width."""
     draft.add({"type": "rearrange", "pattern": "b t (c w) -> b c t w", "sizes": ["2"]})
