@@ -31,6 +31,6 @@ class Folded(Part):
         return value.flatten(0, self.count - 1)
 
 
-def unfolded(values: tuple[torch.Tensor, ...], shape: torch.Size) -> tuple[torch.Tensor, ...]:
+def unfolded(values: tuple[torch.Tensor, ...], shape: tuple[int, ...]) -> tuple[torch.Tensor, ...]:
     """Return values with several axes in place of their first one."""
     return tuple(torch.unflatten(value, 0, shape) for value in values)

@@ -24,7 +24,7 @@ from blocks.core import (
     size,
     torch,
 )
-from blocks.primitives.kernels import Slide, Sliding, alone, captions, slide
+from blocks.primitives.kernels import Sliding, SlidingKernel, alone, captions, slide
 
 START = Init("uniform", "1 / sqrt(channels // groups * taps)")
 """torch's own initial values: those of a linear map with the same number of inputs."""
@@ -72,7 +72,7 @@ class Conv2d(Sliding, kind="conv2d"):
         "bias": Tensor(("out",), "bias", START, when="bias"),
     }
 
-    def slide(self) -> Slide:
+    def slide(self) -> SlidingKernel:
         return slide(2, self.kernel_size, self.stride, self.padding, self.dilation)
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:

@@ -26,7 +26,7 @@ from blocks.core import (
     torch,
 )
 from blocks.primitives.conv2d import check_groups, image_of
-from blocks.primitives.kernels import Slide, Sliding, alone, captions, per_axis, slide
+from blocks.primitives.kernels import Sliding, SlidingKernel, alone, captions, per_axis, slide
 
 START = Init("uniform", "1 / sqrt(out // groups * taps)")
 """torch's own initial values."""
@@ -52,7 +52,7 @@ class Transposed(Sliding):
 
     paper = Paper("Deconvolutional Networks", "CVPR 2010")
 
-    def slide(self) -> Slide:
+    def slide(self) -> SlidingKernel:
         return slide(len(self.along), self.kernel_size, self.stride, self.padding, self.dilation)
 
     @declaration

@@ -23,7 +23,7 @@ class Sliding(Block):
     """The axes that it slides along, as its input's type calls them."""
 
     @declaration
-    def slide(self) -> Slide:
+    def slide(self) -> SlidingKernel:
         """Return its numbers for each axis.
 
         Raises:
@@ -51,7 +51,7 @@ class Sliding(Block):
 
 
 @dataclass(frozen=True, slots=True)
-class Slide:
+class SlidingKernel:
     """The numbers of a kernel for each of its axes."""
 
     kernel: tuple[int, ...]
@@ -107,7 +107,7 @@ def slide(
     dilation: EachNumber = 1,
     *,
     causal: bool = False,
-) -> Slide:
+) -> SlidingKernel:
     """Return the numbers of a kernel for each axis; `same` adds what keeps the length at a stride of 1, and what is odd after.
 
     Args:
@@ -130,7 +130,7 @@ def slide(
         around = [(reach // 2, reach - reach // 2) for reach in reaches]
     else:
         around = [(number, number) for number in per_axis(padding or 0, axes, "padding")]
-    return Slide(sizes, steps, gaps, tuple(around))
+    return SlidingKernel(sizes, steps, gaps, tuple(around))
 
 
 def per_axis(value: EachNumber, axes: int, field: str) -> tuple[int, ...]:

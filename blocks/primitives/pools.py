@@ -21,7 +21,7 @@ from blocks.core import (
     torch,
 )
 from blocks.primitives.conv2d import image_of
-from blocks.primitives.kernels import Slide, Sliding, alone, captions, slide
+from blocks.primitives.kernels import Sliding, SlidingKernel, alone, captions, slide
 
 
 class Pooling(Sliding):
@@ -34,7 +34,7 @@ class Pooling(Sliding):
     stride is 1.
     """
 
-    def slide(self) -> Slide:
+    def slide(self) -> SlidingKernel:
         return slide(len(self.along), self.kernel_size, self.stride, self.padding, getattr(self, "dilation", 1))
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
@@ -77,7 +77,7 @@ class PositionPooling(Pooling):
     inputs = {"x": "float[batch, time, dim]"}
     cache_slots = {"seen": "float[batch, time, dim]"}
 
-    def slide(self) -> Slide:
+    def slide(self) -> SlidingKernel:
         dilation = getattr(self, "dilation", 1)
         if self.causal:
             return slide(1, self.kernel_size, 1 if self.stride is None else self.stride, None, dilation, causal=True)

@@ -10,11 +10,11 @@ from blocks.masks.mask import Mask
 from composer.graph.type_patterns import Mismatch, pattern
 from composer.graph.types import Axis, TensorType
 
-Standing: TypeAlias = Literal["all", "first", "last", "none"]
+LeadingPart: TypeAlias = Literal["all", "first", "last", "none"]
 """Which of the axes in front a value has."""
 
 
-def standing(declared: str, given: TensorType, leading: tuple[Axis, ...], *, partly: bool = True) -> Standing:
+def leading_part(declared: str, given: TensorType, leading: tuple[Axis, ...], *, partly: bool = True) -> LeadingPart:
     """Return which of the axes in front a value has: all of them, or, if it may have a part, the first or the last of them.
 
     Args:
@@ -33,7 +33,7 @@ def standing(declared: str, given: TensorType, leading: tuple[Axis, ...], *, par
         return "all"
     if count == 0 and wanted.leading:
         return "none"
-    fits: list[Standing] = []
+    fits: list[LeadingPart] = []
     if partly and 0 < count < len(every):
         fits += ["first"] * (own == every[:count])
         fits += ["last"] * (own == every[-count:])

@@ -19,7 +19,7 @@ from blocks.masks.plans import pair, plan
 from blocks.masks.views import DenseView, FullView, matrix
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref, Wire
-from composer.graph.leading_axes import declared_inputs, standing
+from composer.graph.leading_axes import declared_inputs, leading_part
 from composer.graph.type_patterns import declared, pattern, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 from composer.graph.types import TensorType
@@ -147,7 +147,7 @@ class Interpreter:
         """Return the outputs of a block with several axes in front: a call for each place along those behind the batch."""
         count, declared = len(block.leading), declared_inputs(block.part)
         first = given[next(iter(type(block.part).inputs))]
-        which = {port: standing(declared[port], type_, block.leading) for port, type_ in block.inputs.items()}  # type: ignore[arg-type]  # one value at each port
+        which = {port: leading_part(declared[port], type_, block.leading) for port, type_ in block.inputs.items()}  # type: ignore[arg-type]  # one value at each port
         results = []
         for place in product(*map(range, first.shape[1:count])):
             values, types = dict(given), dict(block.inputs)

@@ -37,7 +37,11 @@ blocks:
     graph:
       up: {type: roll_high, by: shift, high: tall, in: x, when: shifted}
       left: {type: roll_wide, by: shift, wide: broad, when: shifted}
-      cut: {type: rearrange, pattern: "b (p i) (q j) c -> b p q (i j) c", sizes: [tall // window, broad // window], in: left if shifted else x}
+      cut:
+        type: rearrange
+        pattern: b (p i) (q j) c -> b p q (i j) c
+        sizes: [tall // window, broad // window]
+        in: left if shifted else x
       table: {type: embedding, vocab: (2 * window - 1) ** 2, dim: heads, in: offset}
       bias: {type: rearrange, pattern: "q k h -> h q k"}
       attn: {type: attention, heads: heads, bias: true, mask: documents(regions) if shifted else full, in: {x: cut, bias: bias}}
@@ -55,7 +59,12 @@ blocks:
         graph:
           norm: {type: layernorm, eps: 1e-5}
           attn:
-            {type: window_attention, heads: heads, shifted: layer % 2 == 1, tall: tall, broad: broad, in: {offset: offset, regions: regions}}
+            type: window_attention
+            heads: heads
+            shifted: layer % 2 == 1
+            tall: tall
+            broad: broad
+            in: {offset: offset, regions: regions}
           sum: {type: add, in: [input, attn]}
           ffn: {type: residual, norm: {type: layernorm, eps: 1e-5}, body: {type: ffn, hidden: 2 * dim}}
 params: {window: 4, shift: 2, tall: 16, broad: 24}

@@ -14,7 +14,7 @@ from blocks.masks.plans import Plan, plan
 from blocks.positions.counted import Counted, OptionalPositions
 from composer.graph.dims import Dim, Symbolic, names, so_far
 from composer.graph.ir import Ref, Wire
-from composer.graph.leading_axes import declared_inputs, standing
+from composer.graph.leading_axes import declared_inputs, leading_part
 from composer.graph.task_signature import growing
 from composer.graph.type_patterns import declared, pattern, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
@@ -168,7 +168,7 @@ class _GraphHoisting:
         type_ = block.inputs[port] if port in wired else self._named_type(block, port)
         if not block.leading or not isinstance(type_, TensorType):
             return given
-        which = standing(text, type_, block.leading)
+        which = leading_part(text, type_, block.leading)
         if which == "none":
             return given
         has = len(type_.axes) - len(pattern(text).axes) + (not pattern(text).leading)

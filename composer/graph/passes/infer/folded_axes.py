@@ -7,7 +7,7 @@ from math import prod
 
 from blocks.core import Part
 from composer.graph.dims import Dim, Symbolic, routed
-from composer.graph.leading_axes import standing
+from composer.graph.leading_axes import leading_part
 from composer.graph.passes.infer.text_dependence import GeneratedText
 from composer.graph.type_patterns import pattern
 from composer.graph.types import Axis, InputTypes, TensorType
@@ -48,7 +48,7 @@ class Folding:
         Raises:
             Mismatch: where it has other axes in front.
         """
-        if not self.axes or standing(declared, given, self.axes, partly=partly) == "none":
+        if not self.axes or leading_part(declared, given, self.axes, partly=partly) == "none":
             return given
         wanted = pattern(declared)
         rest = len(wanted.axes) - (not wanted.leading)
