@@ -267,6 +267,8 @@ class GraphParser:
             case String() | AxisName():
                 scalar = self.reader.scalar(node, f"`{name}` takes a string")
                 return TextValue(scalar.text, scalar.span) if scalar else None
+            case ListOf() if isinstance(node, YamlScalar) and node.text == NONE:
+                return self.reader.expression(node, name)
             case ListOf():
                 if not isinstance(node, YamlList):
                     self.reader.error("value-form", node.span, f"`{name}` must be a list", hint=f"{name}: [first, second]")
