@@ -54,7 +54,8 @@ class Pooling(Sliding):
         facts = captions(self, dilation=1)
         step = self.slide().steps
         stride = () if step == self.slide().kernel else (f"stride {' × '.join(map(str, dict.fromkeys(step)))}",)
-        return Look(self.called(), (facts[0], *stride, *facts[1:]), "merge")
+        title = f"Causal {self.called().lower()}" if getattr(self, "causal", False) else self.called()
+        return Look(title, (facts[0], *stride, *facts[1:]), "merge")
 
 
 class ImagePooling(Pooling):
