@@ -289,8 +289,9 @@ class Attention(MultiHead, kind="attention"):
 
 
 class CrossAttention(MultiHead, kind="cross_attention"):
-    """Multi-head cross-attention, with keys and values computed from a `memory`, such as the output of an encoder. As for
-    `attention`, more axes may stand behind the batch.
+    """Multi-head cross-attention, with keys and values computed from a `memory`, such as the output of an encoder.
+
+    As for `attention`, more axes may stand behind the batch.
     """
 
     inputs = {
