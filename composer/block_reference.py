@@ -13,6 +13,7 @@ from blocks.core.fields import (
     AxisName,
     Boolean,
     BooleanMap,
+    EachAxis,
     Field,
     FieldForm,
     Integer,
@@ -105,6 +106,8 @@ def form_text(form: FieldForm) -> str:
             return name if name.endswith("s") else with_article(name)
         case ListOf(item=item):
             return f"list of: {form_text(item)}"
+        case EachAxis(item=item, words=words):
+            return f"{form_text(item)}, or a list with one for each axis" + f", or {_quoted(words)}" * bool(words)
 
 
 def _bounds(form: Integer | Real) -> str:

@@ -14,6 +14,7 @@ from blocks.core.fields import (
     AxisName,
     Boolean,
     BooleanMap,
+    EachAxis,
     Field,
     FieldForm,
     Integer,
@@ -256,6 +257,8 @@ def _form(form: FieldForm, parts: Mapping[str, type[Part]]) -> Schema:
             return dict(TEXT)
         case ListOf(item=item):
             return {"type": "array", "items": _form(item, parts)}
+        case EachAxis(item=item):
+            return either(_form(item, parts), {"type": "array", "items": _form(item, parts)})
         case BooleanMap(names=names):
             boolean = {"type": ["boolean", "string"]}
             each = {"type": "object", "properties": dict.fromkeys(names, boolean), "additionalProperties": False}

@@ -86,6 +86,7 @@ class MultiHead(Block):
     }
     position_inputs = {"position_ids": "time", "memory_position_ids": "source"}
     second_stream_inputs = ("memory", "k", "v")
+    folds_leading = True
     kept_axes = ("source",)
     so_far_inputs = ("k", "v", "bias")
     cache_slots = {"k": "float[batch, kv_heads, source, head_dim]", "v": "float[batch, kv_heads, source, value_dim]"}
@@ -277,6 +278,10 @@ class Attention(MultiHead, kind="attention"):
     and `v` replace them with those of another attention, taken after its positional encoding (KV sharing across layers). `bias`
     is added to the scores, as for ALiBi or T5. Of the optional outputs, `scores` are the scores before the mask, and `weights`
     those that the values are multiplied by; reading either rules out the fused kernels.
+
+    More axes may stand behind the batch, such as windows, rows and columns, or frames, as in `[batch, row, column, time, dim]`:
+    each is attended to by itself. `memory`, `k` and `v` then have the same axes; `bias`, positions and what masks read have all
+    of them, the first or the last of them.
     """
 
     inputs = {
@@ -292,7 +297,10 @@ class Attention(MultiHead, kind="attention"):
 
 
 class CrossAttention(MultiHead, kind="cross_attention"):
-    """Multi-head cross-attention, with keys and values computed from a `memory`, such as the output of an encoder."""
+    """Multi-head cross-attention, with keys and values computed from a `memory`, such as the output of an encoder.
+
+    As for `attention`, more axes may stand behind the batch.
+    """
 
     inputs = {
         "x": "float[batch, time, dim]",

@@ -30,7 +30,7 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
     """Scaled dot-product attention (SDPA) without projections: `y = softmax(scale · q kᵀ) v` for each head.
 
     It has no parameters. With fewer key/value heads than query heads (GQA), keys are narrower than the queries by a factor of
-    kv_heads / heads.
+    kv_heads / heads. As for `attention`, more axes may stand behind the batch.
     """
 
     heads: PositiveInt
@@ -55,6 +55,7 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
     outputs = {"y": "float[batch, time, values_dim * heads // kv_heads]"}
     position_inputs = {"position_ids": "time", "source_position_ids": "source"}
     second_stream_inputs = ("k", "v")
+    folds_leading = True
     kept_axes = ("source",)
     so_far_inputs = ("k", "v")
     cache_slots = {

@@ -118,6 +118,15 @@ class ListOf:
 
 
 @dataclass(frozen=True, slots=True)
+class EachAxis:
+    """One number for all axes that a block works along, or a list with one for each of them; `none` is 0."""
+
+    item: Integer | Real
+    words: tuple[str, ...] = ()
+    """Words that may stand in place of the number."""
+
+
+@dataclass(frozen=True, slots=True)
 class BooleanMap:
     """One boolean for all of the names, or a mapping that sets some of them; the others keep the default."""
 
@@ -125,7 +134,7 @@ class BooleanMap:
 
 
 FieldForm: TypeAlias = (
-    Integer | Real | Boolean | OneOf | String | AxisName | NodeName | NumberOrNodeRef | SlotOf | ListOf | BooleanMap
+    Integer | Real | Boolean | OneOf | String | AxisName | NodeName | NumberOrNodeRef | SlotOf | ListOf | EachAxis | BooleanMap
 )
 
 
@@ -165,7 +174,13 @@ def _describe(name: str, info: Any) -> Field:
     extra = info.json_schema_extra or {}
     options = [option for option in _options(info.annotation) if option not in (type(None), Builtin)]
     flags = next((option for option in options if get_origin(option) is dict), None)
+    lists = next((option for option in options if get_origin(option) is tuple), None)
     form = _form(flags or options[0], info.metadata)
+    if lists is not None and len(options) > 1:
+        words = tuple(word for option in options if get_origin(option) is Literal for word in get_args(option))
+        item = _form(get_args(lists)[0], [])
+        assert isinstance(item, Integer | Real)
+        form = EachAxis(item, words)
     if isinstance(form, Integer | Real) and NodeRef in options:
         form = NumberOrNodeRef(form)
     default = None if info.default is PydanticUndefined else info.default

@@ -112,6 +112,8 @@ class Part(BaseModel):
     """Outputs that are means over a number of terms that differs between batches, such as positions, with that number."""
     batch_dependent: ClassVar[bool] = False
     """Whether the rows of a batch depend on one another in training, so that gradient accumulation is not exact."""
+    is_random: ClassVar[bool] = False
+    """Whether it draws random numbers in evaluation too, unless a session is open, by which `cache` is set."""
     node_refs: ClassVar[Mapping[str, str]] = {}
     """Fields that name nodes (a mask's `m`), each with its type over the axes `batch`, `query`, `key`."""
     graph: ClassVar[str] = ""
@@ -129,6 +131,9 @@ class Part(BaseModel):
     renewed_by: ClassVar[str] = ""
     """For a state, the field that names the node with its next value; a state also has a field `shape`, no inputs, and a method
     `renew(value)`."""
+    folds_leading: ClassVar[bool] = False
+    """Whether its inputs may have more axes behind the batch, which are folded into it: [batch, rows, time, dim] is
+    [batch · rows, time, dim] to `forward`."""
     vocab_field: ClassVar[str] = ""
     """The field with the number of ids."""
     length_field: ClassVar[str] = ""

@@ -40,6 +40,7 @@ class LearnedPositions(Block, kind="learned_positions"):
     outputs = {"y": "float[batch, time, dim]"}
     position_inputs = {"position_ids": "time"}
     length_field = "max_length"
+    folds_leading = True
     weights = {"weight": Tensor(("max_length + offset", "dim"), "table", Init("normal", 0.02))}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:

@@ -45,6 +45,7 @@ class ScoreBias(Block):
     position_inputs = {"position_ids": "time", "memory_position_ids": "source"}
     shape_only_inputs = ("x", "memory")
     second_stream_inputs = ("memory",)
+    folds_leading = True
     kept_axes = ("source",)
     cache_slots = {"key_position_ids": "int[batch, source]"}
 

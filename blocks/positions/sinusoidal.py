@@ -41,6 +41,7 @@ class SinusoidalPositions(Block, kind="sinusoidal_positions"):
     inputs = {"x": "float[batch, time, dim]", "position_ids?": "int[..., time]"}
     outputs = {"y": "float[batch, time, dim]"}
     position_inputs = {"position_ids": "time"}
+    folds_leading = True
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_leading_axes(sizes)

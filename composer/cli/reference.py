@@ -130,7 +130,10 @@ def _entry(part: type[Part], paint: Painter) -> Iterator[str]:
     yield paint(part.kind, "strong")
     for paragraph in inspect.cleandoc(part.__doc__ or "").split("\n\n"):
         yield ""
-        yield from textwrap.wrap(" ".join(paragraph.split()), WIDTH)
+        if paragraph.startswith("```"):  # an example
+            yield from textwrap.indent("\n".join(paragraph.splitlines()[1:-1]), INDENT).splitlines()
+        else:
+            yield from textwrap.wrap(" ".join(paragraph.split()), WIDTH)
     if part.paper is not None:
         yield f"\n{part.paper.title}, {part.paper.reference}"
     rows, docs = list(field_rows(part)), docs_of(part)

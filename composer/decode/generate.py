@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from composer.decode.encoder_inputs import EncoderInputs, check_encoder_inputs, rows_of, text_of
 from composer.decode.errors import DecodeError
 from composer.decode.sample import Sampling, draw
-from composer.decode.session import Session, session
+from composer.decode.session import Session, session, without_noise
 from composer.language.wording import counted
 from composer.lower import Model
 
@@ -91,7 +91,8 @@ def uncached(model: nn.Module, encoder_inputs: EncoderInputs, max_length: int) -
         ...     step(torch.tensor([[1, 2, 3]])).shape
         torch.Size([1, 3, 61])
     """
-    yield Again(model, encoder_inputs)
+    with without_noise(model):
+        yield Again(model, encoder_inputs)
 
 
 @contextmanager

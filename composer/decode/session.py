@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
@@ -106,13 +107,13 @@ class ModuleRun:
         self.states.update(states)
         self.counted += more
 
-    def reorder(self, rows: torch.Tensor) -> None:
-        """Continue with selected rows of the batch, which may repeat."""
-        self.states = {name: state.index_select(0, rows.to(state.device)) for name, state in self.states.items()}
+    def reorder(self, rows: torch.Tensor, count: int) -> None:
+        """Continue with selected rows of the batch of `count`, which may repeat."""
+        self.states = {name: selected(state, 0, rows, count) for name, state in self.states.items()}
         for held in (self.buffers, self.whole):
             for name, value in held.items():
                 if self.names[name].batch and value.dim() > 1:  # positions without a batch axis are the same for all rows
-                    held[name] = value.index_select(0, rows.to(value.device))
+                    held[name] = selected(value, 0, rows, count)
 
     def truncate(self, length: int) -> None:
         """Drop all but the first `length` tokens; states are dropped only at length 0."""
@@ -125,6 +126,14 @@ class ModuleRun:
         axis = self.names[name].axis
         assert axis is not None
         return value.dim() + axis
+
+
+def selected(value: torch.Tensor, axis: int, rows: torch.Tensor, count: int) -> torch.Tensor:
+    """Return a value with selected rows of the batch of `count`, into whose axis others may be folded behind it."""
+    if value.shape[axis] == count:
+        return value.index_select(axis, rows.to(value.device))
+    apart = torch.unflatten(value, axis, (count, -1))
+    return apart.index_select(axis, rows.to(value.device)).flatten(axis, axis + 1)
 
 
 class FixedModule:
@@ -147,14 +156,14 @@ class FixedModule:
         self.done += 1
         return self.given[self.done - 1]
 
-    def reorder(self, rows: torch.Tensor) -> None:
-        """Continue with selected rows of the batch, which may repeat."""
-        self.given = [self._chosen(given, rows) for given in self.given]
+    def reorder(self, rows: torch.Tensor, count: int) -> None:
+        """Continue with selected rows of the batch of `count`, which may repeat."""
+        self.given = [self._chosen(given, rows, count) for given in self.given]
 
-    def _chosen(self, given: Any, rows: torch.Tensor) -> Any:
+    def _chosen(self, given: Any, rows: torch.Tensor, count: int) -> Any:
         values = given if isinstance(given, tuple) else (given,)
         chosen = tuple(
-            value.index_select(axis, rows.to(value.device)) if axis is not None and value is not None else value
+            selected(value, axis, rows, count) if axis is not None and value is not None else value
             for value, axis in zip(values, self.batch, strict=True)
         )
         return chosen if isinstance(given, tuple) else chosen[0]
@@ -325,11 +334,11 @@ class Session:
         if self._rows is not None:
             if wrong := [row for row in rows.tolist() if not 0 <= row < self._rows]:
                 raise DecodeError(f"there is no row {wrong[0]}; the last call had {self._rows}, counted from 0")
+            for run in self._runs():
+                run.reorder(rows, self._rows)
+            for once in self._once:
+                once.reorder(rows, self._rows)
             self._rows = len(rows)
-        for run in self._runs():
-            run.reorder(rows)
-        for once in self._once:
-            once.reorder(rows)
 
     def truncate(self, length: int) -> None:
         """Drop all but the first `length` tokens; at 0, also the values computed from inputs that do not grow.
@@ -358,6 +367,33 @@ class Session:
             self._given = None
             for once in self._once:
                 once.given = []
+
+
+@contextmanager
+def without_noise(model: nn.Module) -> Iterator[None]:
+    """Turn off what draws random numbers in a model, as a session does.
+
+    Args:
+        model: A compiled recipe.
+
+    Examples:
+        >>> import composer, torch
+        >>> from composer.decode.session import without_noise
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> model = composer.load("gpt2", tiny).compile(seed=0).eval()
+        >>> with without_noise(model):
+        ...     model(tokens=torch.tensor([[1, 2, 3]])).logits.shape
+        torch.Size([1, 3, 61])
+    """
+    layout = model.cache_layout if isinstance(model, Model) else None
+    holders = [model.get_submodule(path) for path in (layout.random if layout is not None else ())]
+    for holder in holders:
+        holder.__dict__.setdefault("cache", Cache({}, 1))
+    try:
+        yield
+    finally:
+        for holder in holders:
+            holder.__dict__.pop("cache", None)
 
 
 def writes_nothing(what: str, task: str | None) -> DecodeError:

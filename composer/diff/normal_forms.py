@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from blocks.core import Builtin, Part, fields, number
-from blocks.core.fields import AxisName, BooleanMap, Field, SlotOf, String
+from blocks.core.fields import AxisName, BooleanMap, EachAxis, Field, SlotOf, String
 from blocks.masks.mask import Mask
 from composer.diff.mask_normal_forms import MaskForm
 from composer.graph.describe import phrase
@@ -98,6 +98,10 @@ def _forms(name: str, field: Field, value: Any, derived: bool) -> dict[str, Norm
         flags = value if isinstance(value, dict) else dict.fromkeys(field.form.names, value)
         chosen = ", ".join(key for key, flag in flags.items() if flag)
         return {name: NormalValue(tuple(flags.values()), all(flags.values()) if len({*flags.values()}) == 1 else f"of {chosen}")}
+    if isinstance(field.form, EachAxis):
+        value = 0 if value is None else value
+        alike = isinstance(value, tuple) and len({*value}) == 1
+        return {name: NormalValue(value[0], value[0]) if alike else NormalValue(value, value)}
     if isinstance(field.form, String) and isinstance(value, str) and "->" in value:
         return {name: NormalValue(alphabetic(value), value)}
     return {name: NormalValue(value, value, derived)}

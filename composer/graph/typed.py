@@ -46,6 +46,8 @@ class TypedBlock:
     """Every sub-module that fills a slot, by its name; None where the slot is empty."""
     expansions: tuple[tuple[int | None, ...], ...] = ()
     """For blocks that broadcast: for each input, which of its axes stands at each axis of the output, or none."""
+    leading: tuple[Axis, ...] = ()
+    """The axes that its inputs have in place of the batch, which is all of them folded into one; nothing where there is one."""
     copies: int | None = None
     """For an expert, the number of copies that its parameters hold along their first axis."""
     buffers: tuple[TypedParameter, ...] = ()

@@ -106,6 +106,11 @@ class Subject:
                 model(**self.draw(self.draws[0]))
         return {name: model.get_buffer(name).clone() for name in names}
 
+    @cached_property
+    def is_random(self) -> bool:
+        """Whether something draws random numbers in evaluation too."""
+        return any(block.part.is_random for block in blocks(self.program))
+
     def draw(self, how: Draw) -> dict[str, torch.Tensor]:
         """Return inputs.
 
@@ -128,8 +133,8 @@ class Subject:
         with torch.no_grad():
             for name, value in self.running.items():
                 called.get_buffer(name).copy_(value)
-        with torch.random.fork_rng(devices=[]) if self.training else nullcontext():
-            if self.training:
+        with torch.random.fork_rng(devices=[]) if self.training or self.is_random else nullcontext():
+            if self.training or self.is_random:
                 torch.manual_seed(0)
             result = called(**given)
         found = named(result, self.module.outputs)

@@ -206,6 +206,7 @@ EXCEPTIONS = {
     ("graph/passes/expand/mask_expressions.py", "NEUTRAL"): "what a mask allows whose optional input is not given",
     ("graph/state_update.py", "State"): "what is called like the node that renews it",
     ("language/recipe/losses.py", "ScalarLoss"): "what a loss without a type is",
+    ("lower/passes/hoist.py", "Folded"): "made by the compiler where a value lacks axes in front; no recipe can name it",
     ("lower/passes/hoist.py", "Counted"): "made by the compiler where nothing gives positions; no recipe can name it",
     (
         "lower/passes/hoist.py",

@@ -13,6 +13,7 @@ from blocks.core.fields import (
     AxisName,
     Boolean,
     BooleanMap,
+    EachAxis,
     Field,
     FieldForm,
     Integer,
@@ -40,8 +41,13 @@ ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("einsum", "pattern"): ("b t d, b s d -> b t s", "b t d -> b d", "b t d, b t e -> b t d e", "b t d, b t d -> b"),
     ("state", "next"): ("block",),
     ("split", "sizes"): (["2", "1"], ["3", "1"], ["4", "2", "2"], ["3", "5"]),
+    **{(f"{kind}_pool1d", "kernel_size"): ("1", "2", ["3"]) for kind in ("max", "mean")},
+    **{(kind, "during"): ("training",) for kind in ("normal", "uniform", "bernoulli")},
+    **{(kind, "dilation"): ("1", "2", ["2"]) for kind in ("max_pool1d", "conv_transpose1d")},
+    **{(kind, "dilation"): ("1", "2", ["1", "2"]) for kind in ("conv2d", "conv_transpose2d", "max_pool2d")},
 }
-"""Fields whose right values no declaration can say: at least as many positions as any test has, places, names."""
+"""Fields whose right values no declaration can say: at least as many positions as any test has, kernels
+that fit into few, places, names."""
 WHOLE, REAL = (1, 2, 3, 4, 6, 8, 12), (0.25, 0.5, 1.5, 3.0)
 EDGES = {"bool[batch, key]": "valid", "int[batch, key]": "documents", "int[batch]": "length", "bool[batch, query, key]": "pairs"}
 """The model's inputs that the edges of a mask read, by their types."""
@@ -108,6 +114,9 @@ class Declared:
                 return self.random.choice(["last", "time"])
             case ListOf(item=item):
                 return [self.form(item, depth) for _ in range(self.random.randint(1, 2))]
+            case EachAxis(item=item, words=words):
+                several = [self.form(item, depth) for _ in range(self.random.randint(1, 2))]
+                return self.random.choice([self.form(item, depth), several, *words])
             case BooleanMap(names=of):
                 some = self.random.sample(of, self.random.randint(1, len(of)))
                 return self.random.choice(["true", "false", {name: self.random.choice(["true", "false"]) for name in some}])

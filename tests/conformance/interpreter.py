@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
+from itertools import product
 from types import MethodType
 from typing import Any
 
@@ -17,8 +19,10 @@ from blocks.masks.plans import pair, plan
 from blocks.masks.views import DenseView, FullView, matrix
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref, Wire
-from composer.graph.type_patterns import declared, size
+from composer.graph.leading_axes import declared_inputs, leading_part
+from composer.graph.type_patterns import declared, pattern, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
+from composer.graph.types import TensorType
 from composer.language.expressions.evaluator import evaluate
 from composer.lower import Model
 from composer.lower.passes.node_queries import is_optional
@@ -112,6 +116,8 @@ class Interpreter:
 
     def block(self, block: TypedBlock, given: Mapping[str, Any], path: str) -> dict[str, Any]:
         """Return the outputs of a block, by the module that the model has for it."""
+        if block.leading:
+            return self.one_by_one(block, given, path)
         part = block.part
         forward = self.leaf(block, path)
         taken = inspect.signature(type(part).forward).parameters if type(part).forward else given
@@ -136,6 +142,33 @@ class Interpreter:
         first, *others = [name.rstrip("?") for name in (block.outputs or ("y",))]
         names = [first, *(name for name in others if name in block.node.requested_outputs or name + "?" not in part.outputs)]
         return dict(zip(names, as_tuple(result), strict=True))
+
+    def one_by_one(self, block: TypedBlock, given: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """Return the outputs of a block with several axes in front: a call for each place along those behind the batch."""
+        count, declared = len(block.leading), declared_inputs(block.part)
+        first = given[next(iter(type(block.part).inputs))]
+        which = {port: leading_part(declared[port], type_, block.leading) for port, type_ in block.inputs.items()}  # type: ignore[arg-type]  # one value at each port
+        results = []
+        for place in product(*map(range, first.shape[1:count])):
+            values, types = dict(given), dict(block.inputs)
+            for port, type_ in block.inputs.items():
+                assert isinstance(type_, TensorType)
+                has = len(type_.axes) - len(pattern(declared[port]).axes) + (not pattern(declared[port]).leading)
+                if which[port] == "none":
+                    continue
+                value = given[port]
+                if value is not None and which[port] == "last":
+                    values[port] = value[place[-has:]].expand(len(first), *value.shape[has:])
+                elif value is not None:
+                    values[port] = value[(slice(None), *place[: has - 1])]
+                types[port] = replace(type_, axes=(block.leading[0], *type_.axes[has:]))
+            results.append(self.block(replace(block, leading=(), inputs=types), values, path))
+        return {
+            name: torch.stack([one[name] for one in results], 1).unflatten(1, first.shape[1:count])
+            if getattr(block.outputs[name], "axes", ())[:count] == block.leading
+            else value
+            for name, value in results[0].items()
+        }
 
     def slot(self, slot: TypedGroup, path: str, x: torch.Tensor) -> Any:
         """Return a graph in the slot of a block that computes, walked."""

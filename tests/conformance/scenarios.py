@@ -148,6 +148,26 @@ def weights_that_are_read(draft: Draft) -> None:
 
 
 @scenario
+def axes_in_front(draft: Draft) -> None:
+    """Write attention along the text for each of two rows of channels, and over the rows of each token."""
+    draft.add({"type": "rearrange", "pattern": "b t (n d) -> b n t d", "sizes": ["2"]})
+    draft.add(draft.pick({"type": "learned_positions", "max_length": "40"}, "sinusoidal_positions", "rmsnorm"))
+    before = draft.above
+    keys = draft.pick({}, {"kv_heads": "1"}, {"qk_norm": "rmsnorm"}, {"sinks": "true"})
+    first = draft.add({**draft.attention(heads="2"), **keys})
+    again = draft.pick({}, {"memory": before}, {"k": f"{first}.k", "v": f"{first}.v"})
+    if draft.pick(0, 1) and "k" not in again:
+        again["bias"] = draft.add({"type": draft.pick("alibi", "t5_bias"), "heads": "2", "in": before})
+    draft.add({**draft.attention(heads="2"), **(keys if "k" in again else {}), "in": {"x": first, **again}})
+    draft.add({"type": "rearrange", "pattern": "b n t d -> b t n d"})
+    mixed = {"type": "attention", "heads": "2", "mask": draft.pick("full", "causal", "local(1)")}
+    rows = draft.add({**mixed, **draft.pick({}, {"output_gate": "sigmoid"})})
+    plain = {"type": "scaled_dot_product", "heads": "2", "in": {"q": rows, "k": rows, "v": rows}}
+    draft.add(plain if draft.pick(0, 1) else "identity")
+    draft.add({"type": "rearrange", "pattern": "b t n d -> b t (n d)"})
+
+
+@scenario
 def from_primitives(draft: Draft) -> None:
     """Write attention without projections of its own."""
     before = draft.above
@@ -297,6 +317,149 @@ def conv1d(draft: Draft) -> None:
     groups = draft.pick("1", "2", "width")
     body = draft.body(draft.residual({**fields, "groups": groups, "dilation": "2 ** layer", "bias": draft.pick("true", "false")}))
     draft.add({"repeat": "2", "graph": body})
+
+
+@scenario
+def normal(draft: Draft) -> None:
+    """Write noise that is added to a stream, and one number of each row that scales it."""
+    before = draft.above
+    noise = draft.add({"type": "normal", "std": draft.pick("0.1", "1"), **draft.pick({}, {"mean": "0.5"}), "in": before})
+    noisy = draft.add({"type": "add", "in": [before, noise]})
+    scale = draft.add({"type": "uniform", "low": "0.5", "high": "1.5", "axes": draft.pick(["batch"], ["batch", "time"])})
+    draft.add({"type": "multiply", "in": [noisy, scale]})
+
+
+SCENARIOS["uniform"] = normal
+
+
+@scenario
+def bernoulli(draft: Draft) -> None:
+    """Write a mask of chance, which hides keys."""
+    mask = draft.add({"type": "bernoulli", "p": "0.7", "axes": ["batch", "time"], **draft.pick({}, {"off": "true"})})
+    before = list(draft.graph)[-2]
+    seen = f"causal and valid({mask})" if draft.causal else f"valid({mask}) or local(1)"
+    draft.add({**draft.residual(draft.attention(mask=seen)), "in": before})
+
+
+def over_planes(draft: Draft, *nodes: dict[str, Any]) -> None:
+    """Write nodes that take the positions as the height of an image, the channels as its channels and its width."""
+    draft.add({"type": "rearrange", "pattern": "b t (c w) -> b c t w", "sizes": ["2"]})
+    for node in nodes:
+        draft.add(node)
+    draft.add({"type": "rearrange", "pattern": "b c t w -> b t (c w)"})
+
+
+def of_an_image(draft: Draft, *nodes: dict[str, Any]) -> None:
+    """Write nodes over an image, at whose pixels the tokens look."""
+    if draft.task == "causal_lm":
+        draft.task = "image_to_text"
+    draft.inputs["image"] = f"float[batch, 4, {draft.pick('6, 7', '8, source')}]"
+    before, above = draft.above, "image"
+    for node in nodes:
+        above = draft.add({**node, "in": above})
+    pixels = draft.add({"type": "rearrange", "pattern": "b c h w -> b (h w) c", "in": above})
+    seen = draft.add({"type": "cross_attention", "heads": "2", "in": {"x": before, "memory": pixels}})
+    draft.add({"type": "add", "in": [before, seen]})
+
+
+@scenario
+def conv2d(draft: Draft) -> None:
+    """Write convolutions of an image, and across the channels of a stream: those along the text too where it is no text."""
+    kernel, padding = ["1", "3"], ["0", "1"]
+    if not draft.causal:
+        kernel, padding = draft.pick((kernel, padding), ("3", "same"), (["3", "2"], "same"), ("1", "none"))
+    node = {"type": "conv2d", "out": "2", "kernel_size": kernel, "padding": padding}
+    over_planes(draft, {**node, **draft.pick({}, {"groups": "2"}, {"bias": "false"}, {"dilation": "1"})})
+    small = {"type": "conv2d", "out": "4", "kernel_size": draft.pick("2", ["2", "3"]), "stride": draft.pick("1", "2", ["2", "1"])}
+    of_an_image(draft, {**small, **draft.pick({}, {"padding": "1"}, {"padding": "same", "dilation": "2"})})
+
+
+@scenario
+def conv_transpose2d(draft: Draft) -> None:
+    """Write an image that becomes larger, and a stream whose rows do not mix."""
+    size = draft.pick(
+        {"kernel_size": "2", "stride": "2"}, {"kernel_size": "3", "padding": "1", "stride": "2", "output_padding": "1"}
+    )
+    others = draft.pick({}, {"groups": "2"}, {"bias": "false"}, {"dilation": "2"})
+    of_an_image(draft, {"type": "conv_transpose2d", "out": "4", **size, **others})
+    over_planes(draft, {"type": "conv_transpose2d", "out": "2", "kernel_size": ["1", "3"], "padding": ["0", "1"]})
+
+
+@scenario
+def conv_transpose1d(draft: Draft) -> None:
+    """Write more positions than there are, as an output of its own, which a model of texts does not have."""
+    if draft.causal:
+        draft.add(draft.feed())
+        return
+    before, size = draft.above, draft.pick({"stride": "2"}, {"padding": "1"}, {"stride": ["2"], "output_padding": "1"})
+    others = draft.pick({}, {"groups": "2"}, {"bias": "false"}, {"dilation": "2"})
+    beside(draft, before, draft.add({"type": "conv_transpose1d", "out": "4", "kernel_size": "3", **size, **others}))
+
+
+@scenario
+def max_pool2d(draft: Draft) -> None:
+    pools_of_planes(draft, "max_pool2d", {"dilation": "1"})
+
+
+@scenario
+def mean_pool2d(draft: Draft) -> None:
+    pools_of_planes(draft, "mean_pool2d", {"count_include_pad": "false"})
+
+
+def pools_of_planes(draft: Draft, kind: str, option: dict[str, Any]) -> None:
+    """Write pools of an image, and across the channels of a stream."""
+    kernel = ["1", "3"] if draft.causal else draft.pick(["1", "3"], "2")
+    over_planes(draft, {"type": kind, "kernel_size": kernel, "stride": "1", "padding": "same", **draft.pick({}, option)})
+    sizes = draft.pick({}, {"stride": "1"}, {"stride": ["2", "1"], "padding": "1"}, {"padding": ["0", "1"]})
+    of_an_image(draft, {"type": kind, "kernel_size": "2", **sizes, **draft.pick({}, option)})
+
+
+@scenario
+def max_pool1d(draft: Draft) -> None:
+    pools_of_positions(draft, "max_pool1d", {"dilation": "2"})
+
+
+@scenario
+def mean_pool1d(draft: Draft) -> None:
+    pools_of_positions(draft, "mean_pool1d", {"count_include_pad": "false"})
+
+
+def pools_of_positions(draft: Draft, kind: str, option: dict[str, Any]) -> None:
+    """Write pools that look back, or on both sides where the model may."""
+    size = {"kernel_size": draft.pick("1", "2", "3"), **draft.pick({}, option)}
+    back = {"type": kind, **size, "causal": "true", **draft.pick({}, {"stride": "1"})}
+    around = {"type": kind, **size, "stride": "1", "padding": "same"}
+    draft.add(draft.residual(back if draft.causal else draft.pick(back, around)))
+
+
+@scenario
+def interpolate2d(draft: Draft) -> None:
+    """Write an image in another size, and a stream with more channels, of which every other one is dropped again."""
+    size = draft.pick({"size": "4"}, {"size": ["3", "5"]}, {"scale": "2"}, {"scale": ["0.5", "1.5"]})
+    mode = draft.pick("nearest", "linear", "cubic", "area")
+    smooth = {"align_corners": "true"} if mode == "linear" else {"antialias": "true"} if mode == "cubic" else {}
+    of_an_image(draft, {"type": "interpolate2d", **size, "mode": mode, **smooth})
+    twice = {"type": "interpolate2d", "scale": ["1", "2"], "mode": draft.pick("nearest", "linear")}
+    over_planes(draft, twice, {"type": "max_pool2d", "kernel_size": ["1", "2"]})
+
+
+@scenario
+def interpolate1d(draft: Draft) -> None:
+    """Write another number of positions, as an output of its own, which a model of texts does not have."""
+    if draft.causal:
+        draft.add(draft.feed())
+        return
+    before, size = draft.above, draft.pick({"size": "4"}, {"scale": "2"}, {"scale": "1.5"})
+    mode = draft.pick({}, {"mode": "area"}, {"mode": "linear", "align_corners": "true"})
+    beside(draft, before, draft.add({"type": "interpolate1d", **size, **mode}))
+
+
+@scenario
+def batchnorm2d(draft: Draft) -> None:
+    """Write the means over all pixels of all images."""
+    kernel = {"type": "conv2d", "out": "4", "kernel_size": "3", "padding": "1", "bias": "false"}
+    norm = {"type": "batchnorm2d", **draft.pick({}, {"eps": "0.001"}, {"momentum": "0.5"}, {"affine": "false"})}
+    of_an_image(draft, kernel, norm, {"type": "relu"})
 
 
 @scenario

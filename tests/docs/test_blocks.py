@@ -8,10 +8,14 @@ import sys
 
 import pytest
 
+import composer
 from blocks.core import standard
 from blocks.core.fields import fields
 from composer.block_reference import entry, reference
-from tests.docs.pages import ROOT
+from composer.cli import main
+from composer.graph.typed import TypedBlock
+from tests.conformance.inputs import draw
+from tests.docs.pages import ROOT, Example, examples
 
 PAGE = ROOT / "docs" / "blocks.md"
 RULE = "\n---\n\n"
@@ -72,3 +76,23 @@ def test_the_reference_needs_no_torch() -> None:
         [sys.executable, "-c", code + "print('torch' in sys.modules)"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.stdout == "False\n", done.stderr
+
+
+@pytest.mark.parametrize("example", examples(PAGE), ids=str)
+def test_examples_run(example: Example) -> None:
+    """Every example is a whole recipe without warnings, whose model gives finite numbers, and has the block that it shows."""
+    shown = re.findall(r"^### (.*)$", "\n".join(PAGE.read_text(encoding="utf-8").splitlines()[: example.line]), re.MULTILINE)[-1]
+    recipe = composer.load(example.text)
+    assert recipe.check() == []
+    assert shown in {node.part.kind for node in recipe.program.root.nodes if isinstance(node, TypedBlock)}
+    lengths = {"batch": 2, "time": 7, "source": 5}
+    model = recipe.compile(seed=0).eval()
+    given = draw(recipe.program, lengths, seed=0)
+    *outputs, _ = model(**{name: value.float() if value.is_floating_point() else value for name, value in given.items()})
+    assert all(bool(output.isfinite().all()) for output in outputs)
+
+
+def test_the_terminal_shows_examples_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """Indented, and not wrapped."""
+    assert main(["blocks", "max_pool2d"]) == 0
+    assert "\n      pool: {type: max_pool2d, kernel_size: 3, stride: 2, padding: 1}\n" in capsys.readouterr().out

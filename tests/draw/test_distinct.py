@@ -72,3 +72,9 @@ if __name__ == "__main__":
         for said, changed in mutations(base.text):
             if unseen(base, changed):
                 print(base.name, said, flush=True)
+
+
+def test_a_value_that_is_added_twice_is_told() -> None:
+    """One wire leads to the sum in either case."""
+    text = 'recipe: twice\ninputs: {x: "float[batch, 8]"}\ngraph: {y: relu, sum: {type: add, in: [x, y, x]}}\n'
+    assert not unseen(composer.load(text), text.replace("[x, y, x]", "[x, y]"))

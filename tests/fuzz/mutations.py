@@ -43,7 +43,8 @@ NUMBERS = (
 )
 CONDITIONS = ("true", "false", "width > 8", "layer == 0", "layer > 0", "not true", "true if layer == 0 else false")
 TYPES = ("int[batch, time]", "float[batch, time, 8]", "bool[batch, time]", "float[batch, time]", "int[batch]", "float[...]",
-         "bool[batch, time, time]", "float[batch, source, 8]", "int[batch, 4]", "float[8]")  # fmt: skip
+         "bool[batch, time, time]", "float[batch, source, 8]", "int[batch, 4]", "float[8]", "float[batch, 4, 8, 8]",
+         "float[batch, 2, time, 8]", "bool[batch, 2, time]")  # fmt: skip
 TASKS = ("causal_lm", "masked_lm", "seq2seq_lm", "encoder", "token_classification", "sequence_classification", "image_to_text")
 WIDTHS = ("8", "16", "width", "d_model", "dim", "2 * dim", "dim // 2")
 USED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from typing import Any, TypeAlias, assert_never
@@ -66,6 +67,8 @@ def own_settings(node: TypedBlock) -> Iterator[str]:
     for wire in node.node.wires:
         if len(wire.refs) > 1 and node.part.inline() not in ("{xs: + }", "{xs: * }"):  # whose order means nothing
             yield f"{wire.port} of {' then '.join(map(str, wire.refs))}"
+        else:
+            yield from (f"{ref} {times} times" for ref, times in Counter(map(str, wire.refs)).items() if times > 1)
 
 
 def setting(name: str, value: Any, edges: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import Block, Library, Part, fields, is_node
-from blocks.core.fields import AxisName, BooleanMap, ListOf, SlotOf, String
+from blocks.core.fields import AxisName, BooleanMap, EachAxis, ListOf, SlotOf, String
 from blocks.masks.mask import Mask
 from composer.language.expressions.ast import Expression, If, PathStep, RefPath
 from composer.language.expressions.evaluator import NONE
@@ -267,11 +267,16 @@ class GraphParser:
             case String() | AxisName():
                 scalar = self.reader.scalar(node, f"`{name}` takes a string")
                 return TextValue(scalar.text, scalar.span) if scalar else None
+            case ListOf() if isinstance(node, YamlScalar) and node.text == NONE:
+                return self.reader.expression(node, name)
             case ListOf():
                 if not isinstance(node, YamlList):
                     self.reader.error("value-form", node.span, f"`{name}` must be a list", hint=f"{name}: [first, second]")
                     return None
                 items = [self._read_as(form.item, item, name) for item in node.items]
+                return ListValue(tuple(item for item in items if item is not None), node.span)
+            case EachAxis(item=each) if isinstance(node, YamlList):
+                items = [self._read_as(each, item, name) for item in node.items]
                 return ListValue(tuple(item for item in items if item is not None), node.span)
             case BooleanMap() if isinstance(node, YamlMapping):
                 self.reader.keys(node, form.names, f"`{name}`")

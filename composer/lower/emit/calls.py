@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from blocks.core import ports
+from blocks.core.folded import unfolded
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedRepeat
+from composer.graph.types import TensorType
 from composer.lower.emit.constructor_trees import Hole
 from composer.lower.emit.identifiers import attribute
 from composer.lower.emit.scope import ForwardScope
 from composer.lower.emit.statements import Naming, Statement
-from composer.lower.passes.node_queries import Key, inline_fields, optional_output, takes
+from composer.lower.passes.node_queries import Key, folded_ports, inline_fields, optional_output, takes
 
 VARIADIC = re.compile(r"\{xs:([^}]*)\}")
 """In the template of an expression: all values of a variadic port, with what joins them."""
@@ -48,12 +50,15 @@ def call(scope: ForwardScope, block: TypedBlock) -> Statement:
     uses = [one.key for one in given] + [scope.key(ref) for ref in extra.values()]
     write = _module(scope, block, given, extra) if inline is None else _expression(scope, block, given, inline)
     outputs = [name.rstrip("?") for name in (block.outputs or ("y",))]
-    wanted = [
-        outputs[0],
-        *(name for name in outputs[1:] if name in block.node.requested_outputs or not optional_output(block, name)),
-    ]
+    wanted = returned_names(block)
     results = [key if (key := (block.name, outputs.index(name), None)) in scope.read else None for name in wanted]
     return Statement(results, uses, write, block.node.name_span, block.name)
+
+
+def returned_names(block: TypedBlock) -> list[str]:
+    """Return the outputs that the forward of a block returns, in their order."""
+    first, *others = [name.rstrip("?") for name in (block.outputs or ("y",))]
+    return [first, *(name for name in others if name in block.node.requested_outputs or not optional_output(block, name))]
 
 
 def _at_port(scope: ForwardScope, block: TypedBlock, port: str, mark: str, refs: Sequence[Ref]) -> Iterator[CallArgument]:
@@ -99,12 +104,17 @@ def _module(
     scope: ForwardScope, block: TypedBlock, given: Sequence[CallArgument], extra: Mapping[str, Ref]
 ) -> Callable[[Naming], str]:
     marks = {one.mark for one in given}
+    folds, count = folded_ports(block), len(block.leading)
+    types = [type_ for name, type_ in block.outputs.items() if name in returned_names(block)]
+    unfolds = count and isinstance(types[0], TensorType) and types[0].axes[:count] == block.leading
+    several = scope.classes.copied.function(unfolded) if unfolds and len(types) > 1 else ""
 
     def write(name: Naming) -> str:
         texts = []
         leading = True
         for one in given:
             text = name(one.key) + _index(one.expansion)
+            text += f".flatten(0, {count - 1})" if one.port in folds else ""
             leading = leading and one.mark in ("", "*") and not (one.mark == "" and "*" in marks)
             texts.append(f"*{text}" if one.is_list else text if leading else f"{one.port}={text}")
         if any(None in places for places in block.expansions):
@@ -112,7 +122,11 @@ def _module(
         texts = _spread(scope, texts, [one.key for one in given])
         texts += [f"{word}={name(scope.key(ref))}" for word, ref in extra.items()]
         module = not scope.classes.constructors.is_plain(block)
-        return f"{attribute(block.name, module=module)}({', '.join(texts)})"
+        text = f"{attribute(block.name, module=module)}({', '.join(texts)})"
+        if not unfolds:
+            return text
+        shape = f"{name(given[0].key)}.shape[:{count}]"
+        return f"{several}({text}, {shape})" if several else f"{text}.unflatten(0, {shape})"
 
     return write
 

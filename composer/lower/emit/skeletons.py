@@ -18,7 +18,7 @@ from composer.lower.emit.constructors import Constructors
 from composer.lower.emit.identifiers import camel, safe
 from composer.lower.passes.cache_layout import carry_is_cached, growing_axis
 from composer.lower.passes.hoist import Hoisted, Hoisting, pass_names
-from composer.lower.passes.node_queries import inline_fields, is_optional
+from composer.lower.passes.node_queries import folded_ports, inline_fields, is_optional
 from composer.lower.passes.shared_weights import modules_of
 
 
@@ -174,7 +174,9 @@ class Classes:
             case TypedBlock(part=part):
                 call = part.build(node.sizes)
                 inline = part.inline() if not node.slots and not node.parameters else None
-                return ("block", inline or (call.function if call else type(part)), node.node.requested_outputs, node.expansions)
+                how = inline or (call.function if call else type(part))
+                folds = (len(node.leading), tuple(folded_ports(node).items()))
+                return ("block", how, node.node.requested_outputs, node.expansions, folds)
             case TypedGroup():
                 return ("group", self.instances[node.graph, hoisted.inner[node.name]].class_)
             case TypedScan():

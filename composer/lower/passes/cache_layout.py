@@ -67,6 +67,8 @@ class CacheLayout:
     """The lengths of prefixes whose tokens see each other: numbers, inputs that give one for each row, and None for one that the
     model computes.
     """
+    random: tuple[str, ...]
+    """The modules that draw random numbers unless a session is open."""
 
 
 def growing_axis(typed: TypedProgram) -> Symbolic | None:
@@ -87,7 +89,7 @@ def cache_layout(typed: TypedProgram) -> CacheLayout | None:
     nodes = [*found.graph(typed.root, hoisting.root(), "")]
     if typed.untyped.losses or outputs_left_out(typed.root):
         nodes.insert(0, CachedNode("", (), {}))  # by its cache a model knows that a session is open
-    return CacheLayout(tuple(nodes), fixed, inputs, tuple(dict.fromkeys(found.prefixes)))
+    return CacheLayout(tuple(nodes), fixed, inputs, tuple(dict.fromkeys(found.prefixes)), tuple(found.random))
 
 
 def _growing_input(type_: TensorType, axis: Symbolic) -> GrowingInput:
@@ -99,6 +101,7 @@ class _CachedNodes:
     def __init__(self, hoisting: Hoisting, axis: Symbolic) -> None:
         self.hoisting, self.axis = hoisting, axis
         self.prefixes: list[int | str | None] = []
+        self.random: list[str] = []
 
     def graph(self, graph: TypedGraph, hoisted: Hoisted, path: str) -> Iterator[CachedNode]:
         for name, preparation in hoisted.local.items():
@@ -146,7 +149,9 @@ class _CachedNodes:
         along = along and block.sizes.get("batch") != self.axis  # otherwise each token is a text of its own
         if along and self.axis not in block.part.mixed_axes(block.sizes):
             held |= {name: CacheSlot(None, True) for name in part.carry}
-        if held or block.part.renewed_by:
+        if block.part.is_random:
+            self.random.append(path)
+        if held or block.part.renewed_by or block.part.is_random:
             yield CachedNode(path, (), held)
         for name in part.model_fields:
             inner = getattr(block.part, name)

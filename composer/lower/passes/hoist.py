@@ -8,16 +8,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, assert_never
 
 from blocks.core import Part
+from blocks.core.folded import Folded
 from blocks.masks.mask import Mask
 from blocks.masks.plans import Plan, plan
 from blocks.positions.counted import Counted, OptionalPositions
 from composer.graph.dims import Dim, Symbolic, names, so_far
 from composer.graph.ir import Ref, Wire
+from composer.graph.leading_axes import declared_inputs, leading_part
 from composer.graph.task_signature import growing
-from composer.graph.type_patterns import declared, size
+from composer.graph.type_patterns import declared, pattern, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
-from composer.graph.types import TensorType
-from composer.lower.passes.node_queries import may_be_absent, takes
+from composer.graph.types import TensorType, Types
+from composer.lower.passes.node_queries import folded_ports, may_be_absent, takes
 from composer.memo import Interned
 
 
@@ -155,7 +157,29 @@ class _GraphHoisting:
         for port in type(part).position_inputs:
             if (port not in wired or may_be_absent(block, port)) and port in takes(type(part)):
                 found[port] = self._positions(block, port, wired)
+        for port, which in folded_ports(block).items():
+            if port not in found and port in takes(type(part)) and (which != "all" or may_be_absent(block, port)):
+                found[port] = self._folded(block, port, wired[port][0], wired)
         return found
+
+    def _folded(self, block: TypedBlock, port: str, given: HoistedSource, wired: Mapping[str, Any]) -> HoistedSource:
+        """Return what a block reads at a port, or as the positions there, with its axes in front folded into one."""
+        text = declared_inputs(block.part)[port]
+        type_ = block.inputs[port] if port in wired else self._named_type(block, port)
+        if not block.leading or not isinstance(type_, TensorType):
+            return given
+        which = leading_part(text, type_, block.leading)
+        if which == "none":
+            return given
+        has = len(type_.axes) - len(pattern(text).axes) + (not pattern(text).leading)
+        part = Folded(count=len(block.leading), lacks=len(block.leading) - has, last=which == "last")
+        first = wired[next(iter(type(block.part).inputs))][0]
+        return Preparation(port, part, (), (given,) if which == "all" else (given, first))
+
+    def _named_type(self, block: TypedBlock, port: str) -> Types | None:
+        """Return the type of the positions that the recipe names for the axis of a port."""
+        ref = self.run.declared_positions.get(str(block.sizes[type(block.part).position_inputs[port]]))
+        return None if ref is None else self.run.program.root.type_of(ref)
 
     def _mask(self, block: TypedBlock, mask: Mask, ports: tuple[str, ...], wired: Mapping[str, Any]) -> Preparation:
         axes = [block.sizes[type(block.part).position_inputs[port]] for port in ports]
@@ -163,20 +187,20 @@ class _GraphHoisting:
         optional = frozenset(name for name in edges if getattr(block.inputs[name], "optional", False))
         chosen: Plan = plan(mask, optional)
         one_sequence = len({self.run.as_of_call(axis) for axis in axes}) == 1
-        edges_read = tuple((name, wired[name][0]) for name in edges)
+        edges_read = tuple((name, self._folded(block, name, wired[name][0], wired)) for name in edges)
         arguments = tuple(self._counted(block, axis) for axis in axes)
         return Preparation("mask", chosen, (("grows", one_sequence),), arguments, edges_read, axis=axes[-1])
 
     def _positions(self, block: TypedBlock, port: str, wired: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
         axis: Dim = block.sizes[type(block.part).position_inputs[port]]
         if port in wired:
-            given = wired[port][0]
+            given = self._folded(block, port, wired[port][0], wired)
             if not may_be_absent(block, port):
                 return given
             others = {name: refs for name, refs in wired.items() if name != port}
             return Preparation("position_ids", OptionalPositions(), (), (given, self._positions(block, port, others)), axis=axis)
         if isinstance(axis, Symbolic) and str(axis) in self.run.declared_positions and axis in self.run.axes:
-            return AxisPositions(axis, counted=False)
+            return self._folded(block, port, AxisPositions(axis, counted=False), wired)
         return self._counted(block, axis)
 
     def _counted(self, block: TypedBlock, axis: Dim) -> HoistedSource:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Mapping
 from typing import TypeAlias, assert_never
 
 from blocks.core import Part, Tensor, ports
 from blocks.core.per_class import per_class
 from composer.graph.ir import Ref
+from composer.graph.leading_axes import LeadingPart, declared_inputs, leading_part
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 
@@ -68,6 +70,19 @@ def inline_fields(block: TypedBlock) -> list[str] | None:
         return None
     template = block.part.inline()
     return None if template is None else [n for n in re.findall(r"\{(\w+)\}", template) if n in type(block.part).model_fields]
+
+
+def folded_ports(block: TypedBlock) -> Mapping[str, LeadingPart]:
+    """Return the wired ports of a block whose axes in front are folded into one, each with those that it has."""
+    if not block.leading:
+        return {}
+    declared = declared_inputs(block.part)
+    found = {
+        port: leading_part(declared[port], type_, block.leading)
+        for port, type_ in block.inputs.items()
+        if isinstance(type_, TensorType) and port in declared
+    }
+    return {port: which for port, which in found.items() if which != "none"}
 
 
 def tensor_names(part: Part, block: TypedBlock) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from blocks.core import Part, fields
+from blocks.core.fields import EachAxis
 from blocks.core.fields import Field as FieldSpec
 from composer.diagnostics import Label, Span
 from composer.graph.ir import FieldValue, Known, Pending
@@ -52,7 +53,8 @@ def field_number(
                 unknown("unknown-name", path.steps[0].name_span, "function", strange[0], sorted(FUNCTIONS))
             )
         else:
-            offered = [*scope.values, *sorted(symbols - fields(part).keys())]
+            words = field.form.words if isinstance(field.form, EachAxis) else ()
+            offered = [*words, *scope.values, *sorted(symbols - fields(part).keys())]
             values.report.diagnostics.append(unknown("unknown-name", path.steps[0].name_span, "name", strange[0], offered))
         raise StopExpansion
     return Pending(expression, tuple(sorted({**known, **sizes}.items())), span, origins)

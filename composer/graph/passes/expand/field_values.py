@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from blocks.core import Block, Builtin, Part, fields, is_node
-from blocks.core.fields import Boolean, BooleanMap, ListOf, OneOf, SlotOf
+from blocks.core.fields import Boolean, BooleanMap, EachAxis, ListOf, OneOf, SlotOf
 from blocks.core.fields import Field as FieldSpec
 from composer.diagnostics import Span
 from composer.graph.ir import Items, Known, PartValue
@@ -16,7 +16,7 @@ from composer.graph.passes.expand.builders import NodeBuilder, Scope, Site
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.field_numbers import field_number
 from composer.graph.passes.expand.mask_expressions import MaskReader
-from composer.language.expressions.ast import RefPath
+from composer.language.expressions.ast import Expression, RefPath
 from composer.language.recipe.ast import (
     BlockChoice,
     BoolsValue,
@@ -60,7 +60,7 @@ class Fields:
             case SlotValue():
                 return self._slot(written.what, written.span, form, scope, node, field)
             case ListValue():
-                assert isinstance(form, ListOf)
+                assert isinstance(form, ListOf | EachAxis)
                 item = FieldSpec(field.name, form.item, False, None, "", False)
                 return Items(tuple(self.field(one, item, part, scope, node) for one in written.items), written.span)
             case BoolsValue():
@@ -78,8 +78,19 @@ class Fields:
                 return Known(self.values.word(expression, place, words), written.span)
             case Boolean() | BooleanMap():
                 return Known(self.values.boolean(expression, place, written.span), written.span)
+            case EachAxis(item=number, words=words):
+                if (word := self._word(expression, place, words)) is not None:
+                    return Known(word, written.span)
+                return field_number(self.values, expression, place, number, part, field, written.span)
             case _:
                 return field_number(self.values, expression, place, form, part, field, written.span)
+
+    def _word(self, expression: Expression, scope: Scope, words: tuple[str, ...]) -> str | None:
+        """Return the one of the words that is written, or that a param holds; None for a number."""
+        if not isinstance(expression, RefPath):
+            return None
+        value = self.values.plain(expression, scope)[0].get(expression.text, expression.text)
+        return value if isinstance(value, str) and value in words else None
 
     def _slot(self, what: NodeContent, span: Span, form: Any, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> Any:
         assert isinstance(form, SlotOf)

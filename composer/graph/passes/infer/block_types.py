@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import astuple, replace
 from typing import Any, TypeAlias
 
-from blocks.core import BlockError, Part, fields
+from blocks.core import BlockError, Part, fields, ports
 from composer.diagnostics import Declaration, Diagnostic
 from composer.graph.ir import BlockNode, Program
+from composer.graph.leading_axes import declared_edges
 from composer.graph.passes.error_report import StopExpansion
-from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs
+from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs, declared_type
 from composer.graph.passes.infer.block_weights import NodeTyper, WeightTyper
 from composer.graph.passes.infer.broadcast import expand_axes
 from composer.graph.passes.infer.computed_fields import FieldComputer, Inline, plain
+from composer.graph.passes.infer.folded_axes import Folding, folding
 from composer.graph.passes.infer.mask_checks import check_masks
 from composer.graph.passes.infer.text_dependence import GeneratedText, output_types
 from composer.graph.passes.infer.type_errors import Surroundings
@@ -66,8 +68,11 @@ class BlockTyper:
         here.report(Diagnostic("missing-port", message, node.name_span, hint=hint))
 
     def _typed(self, node: BlockNode, given: InputTypes, here: Surroundings) -> TypedBlock:
-        wired = frozenset(given)
-        part, sizes = self._part(node, wired, self._lengths(node, given, here), here)
+        wired, read = frozenset(given), given
+        front = folding(node.part, given, self.text)
+        given = _folded(node, given, {port: declared_type(node.part, port) for port in given}, front, here)
+        part, sizes = self._part(node, wired, self._lengths(node, given, front, here), here)
+        given = _folded(node, given, declared_edges(part), front, here)
         sizes |= part.constants(given, sizes)
         check_field_axes(node, given, sizes, here, self.text)
         check_masks(node, part, given, sizes, here, self.text)
@@ -76,39 +81,42 @@ class BlockTyper:
             here.rejected(node, warning, "warning")
         outputs, expansions = self._outputs(node, part, given, sizes, here)
         if node.name not in self.program.losses.values():
-            self._check_absent_inputs(node, part, given, sizes, outputs, here)
+            self._check_absent_inputs(node, part, given, sizes, outputs, front, here)
         _check_cost(part, sizes, wired)
         learned = WeightTyper(node, part, sizes, here, self.text, self.typed)
         held = learned.contents(given)
+        outputs = {name: front.unfolded(type_) if isinstance(type_, TensorType) else type_ for name, type_ in outputs.items()}
         if self.text is not None:
             # what nothing reads outside of a slot, such as the load of a mixture inside of a mixture, is not computed
-            read = [
+            inside = [
                 (name, next(iter(slot.outputs.values())))
                 for name, slot in held.slots.items()
                 if slot is not None and slot.outputs
             ]
             places = self._positions_of(part, given, sizes, here)
-            outputs = output_types(part, given, outputs, sizes, [*read, *places], self.text)
+            outputs = output_types(part, read, outputs, sizes, [*inside, *places], self.text)
         return TypedBlock(
             node,
             part,
             sizes,
-            given,
+            read,
             outputs,
             tuple(held.parameters),
             held.modules,
             held.slots,
             expansions,
+            front.axes,
             buffers=learned.buffers(),
         )
 
-    def _lengths(self, node: BlockNode, given: InputTypes, here: Surroundings) -> dict[str, Any]:
+    def _lengths(self, node: BlockNode, given: InputTypes, front: Folding, here: Surroundings) -> dict[str, Any]:
         if node.name not in self.program.losses.values():
             check_optional_inputs(node, given, here)
         known = axis_lengths(node, given, here, self.text)
         for port, axis in node.part.position_inputs.items():
             if port not in given and isinstance(named := self.positions(str(known.get(axis)), here.root), TensorType):
-                known.setdefault("...", named.axes[:-1])
+                with here.fitting(node, port):
+                    known.setdefault("...", front.type(declared_type(node.part, port), named).axes[:-1])
         return known
 
     def positions(self, axis: str, root: TypedGraph | None) -> Types | None:
@@ -170,6 +178,7 @@ class BlockTyper:
         given: InputTypes,
         sizes: Mapping[str, Any],
         outputs: Mapping[str, Type],
+        front: Folding,
         here: Surroundings,
     ) -> None:
         """Check that the block is the same without each input that may be absent: of equal weights and outputs."""
@@ -178,7 +187,7 @@ class BlockTyper:
                 continue  # at a required port it is refused already
             others, apart = {name: each for name, each in given.items() if name != port}, replace(here, found=[])
             try:
-                alone, lengths = self._part(node, frozenset(others), self._lengths(node, others, apart), apart)
+                alone, lengths = self._part(node, frozenset(others), self._lengths(node, others, front, apart), apart)
                 lengths |= alone.constants(others, lengths)
                 left, _ = self._outputs(node, alone, others, lengths, apart)
                 same = left == outputs and _weights(alone, others, lengths) == _weights(part, given, sizes)
@@ -227,6 +236,27 @@ def _check_cost(part: Part, sizes: Mapping[str, Any], wired: frozenset[str]) -> 
         for name in IDENTIFIER.findall(text):
             if sizes.get(name) is None:
                 raise UnknownSize(name)
+
+
+def _folded(node: BlockNode, given: InputTypes, declared: Mapping[str, str], front: Folding, here: Surroundings) -> InputTypes:
+    """Return the types of inputs as a block sees them, for the ports that are `declared`.
+
+    Raises:
+        StopExpansion: where one has other axes in front than the block's first input.
+    """
+    if not front.axes:
+        return given
+    found = dict(given)
+    for port, text in declared.items():
+        if text and isinstance(type_ := given.get(port), TensorType):
+            of_mask = port not in ports(node.part)
+            try:
+                found[port] = front.type(text, type_, partly=of_mask or pattern(text).leading)
+            except Mismatch as wrong:
+                reader = f"the mask {port.partition('_')[0]}" if of_mask else f"port {port} of {node.part.kind}"
+                here.at_port(node, port, "type-mismatch", f"{reader} {wrong.message}")
+                raise StopExpansion from None
+    return found
 
 
 def _weights(part: Part, given: InputTypes, sizes: Mapping[str, Any]) -> tuple[Any, ...]:

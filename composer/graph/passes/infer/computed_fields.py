@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from blocks.core import Block, BlockError, NodeRef, Part, fields
-from blocks.core.fields import BooleanMap, Field, Real
+from blocks.core.fields import BooleanMap, EachAxis, Field, Real
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
 from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, Items, Known, Node, PartValue, Pending, SlotNode
@@ -91,7 +91,8 @@ class FieldComputer:
                 message = f"{length} is known only when the model runs"
                 raise ExpressionError(Diagnostic("not-a-number", message, expression.span, hint="use a number or a param"))
         with labeled(pending.origins):
-            return convert(evaluate(expression, {**numbers, **bound}), field.form, field.name, pending.span, expression)
+            form = field.form.item if isinstance(field.form, EachAxis) else field.form
+            return convert(evaluate(expression, {**numbers, **bound}), form, field.name, pending.span, expression)
 
     def _bound(self, bindings: Iterable[tuple[str, Any]], span: Span) -> dict[str, Value]:
         """Return what the names in a number come to, lengths of axes of the blocks around it included."""
