@@ -10,6 +10,8 @@ from typing import Any
 
 from blocks.core import Builtin, Library, Part, fields
 from blocks.core.fields import (
+    AxisFormula,
+    AxisLength,
     AxisName,
     Boolean,
     BooleanMap,
@@ -17,6 +19,7 @@ from blocks.core.fields import (
     FieldForm,
     Integer,
     ListOf,
+    MapOf,
     NodeName,
     NumberOrNodeRef,
     OneOf,
@@ -87,6 +90,8 @@ def form_text(form: FieldForm) -> str:
             return f"number{_bounds(form)}"
         case Boolean():
             return "`true` or `false`"
+        case MapOf(item=item):
+            return f"mapping of names to: {form_text(item)}"
         case BooleanMap(names=names):
             return f"`true`, `false`, or a mapping of {_quoted(names)} to these"
         case OneOf(of=words):
@@ -95,6 +100,10 @@ def form_text(form: FieldForm) -> str:
             return "string"
         case AxisName():
             return "an axis by its name, or `last`"
+        case AxisLength():
+            return "the length of an axis: a number, or the name of an axis"
+        case AxisFormula():
+            return "a formula"
         case NodeName():
             return "a node or an input"
         case NumberOrNodeRef(number=number):

@@ -24,8 +24,8 @@ class Rearrange(Block, kind="rearrange"):
     """Sizes of the new axes in the order of the pattern: for each split, of all but its last axis."""
 
     paper = Paper("Einops: Clear and Reliable Tensor Manipulations with Einstein-like Notation", "ICLR 2022")
-    inputs = {"x": "float[...]"}
-    outputs = {"y": "float[...]"}
+    inputs = {"x": "any[...]"}
+    outputs = {"y": "any[...]"}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         left, right = sides(self.pattern)

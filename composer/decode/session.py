@@ -108,11 +108,13 @@ class ModuleRun:
 
     def reorder(self, rows: torch.Tensor) -> None:
         """Continue with selected rows of the batch, which may repeat."""
-        self.states = {name: state.index_select(0, rows.to(state.device)) for name, state in self.states.items()}
-        for held in (self.buffers, self.whole):
+        for held in (self.states, self.buffers, self.whole):
             for name, value in held.items():
-                if self.names[name].batch and value.dim() > 1:  # positions without a batch axis are the same for all rows
-                    held[name] = value.index_select(0, rows.to(value.device))
+                axis = self.names[name].batch
+                if axis is not None and (
+                    held is self.states or value.dim() > 1
+                ):  # positions without a batch are those of all rows
+                    held[name] = value.index_select(axis, rows.to(value.device))
 
     def truncate(self, length: int) -> None:
         """Drop all but the first `length` tokens; states are dropped only at length 0."""

@@ -98,6 +98,8 @@ def _forms(name: str, field: Field, value: Any, derived: bool) -> dict[str, Norm
         flags = value if isinstance(value, dict) else dict.fromkeys(field.form.names, value)
         chosen = ", ".join(key for key, flag in flags.items() if flag)
         return {name: NormalValue(tuple(flags.values()), all(flags.values()) if len({*flags.values()}) == 1 else f"of {chosen}")}
+    if isinstance(value, dict):
+        return {name: NormalValue(tuple(value.items()), ", ".join(f"{key} {held}" for key, held in value.items()))}
     if isinstance(field.form, String) and isinstance(value, str) and "->" in value:
         return {name: NormalValue(alphabetic(value), value)}
     return {name: NormalValue(value, value, derived)}

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from blocks.core import Block, BlockError, NodeRef, Part, fields
-from blocks.core.fields import BooleanMap, Field, Real
+from blocks.core.fields import AxisFormula, AxisLength, BooleanMap, Field, MapOf, Real
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
-from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, Items, Known, Node, PartValue, Pending, SlotNode
+from composer.graph.ir import AxisOf, BlockNode, EdgePort, Entries, FieldValue, Items, Known, Node, PartValue, Pending, SlotNode
 from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.evaluation import convert
+from composer.graph.passes.infer.formula_text import formula_text
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import Mismatch, declared, size
 from composer.graph.types import Unknown
-from composer.language.expressions.ast import Value
+from composer.language.expressions.ast import RefPath, Value
 from composer.language.expressions.evaluator import as_int, evaluate
 from composer.language.expressions.parser import ExpressionError, names
 
@@ -38,8 +39,13 @@ class FieldComputer:
             ExpressionError, StopExpansion: where one has no value.
         """
         known, written = fields(node.part), dict(node.fields)
+        axes = [name for value in written.values() if isinstance(value, Entries) for name, _ in value.entries]
         return {
-            name: self._value(written[name], field, sizes) if name in written else field.default
+            name: self._formula(value, axes)
+            if isinstance(field.form, AxisFormula) and isinstance(value := written.get(name), Pending)
+            else self._value(written[name], field, sizes)
+            if name in written
+            else field.default
             for name, field in known.items()
             if name in written or not field.derived
         }
@@ -52,11 +58,18 @@ class FieldComputer:
                 return {**dict.fromkeys(field.form.names, bool(field.default)), **dict(plain)}
             case Known(value=plain):
                 return plain
+            case Pending(expression=RefPath() as name) if isinstance(field.form, AxisLength):
+                found = self._bound(value.bindings, value.span, symbolic=True)
+                return found.get(name.text, name.text)
             case Pending():
                 return self._number(value, field, sizes)
             case Items(items=items):
                 inner = Field(field.name, field.form.item, False, None, "", False)  # type: ignore[union-attr]  # a list's form
                 return tuple(self._value(item, inner, sizes) for item in items)
+            case Entries(entries=entries):
+                assert isinstance(field.form, MapOf)
+                inner = Field(field.name, field.form.item, False, None, "", False)
+                return {name: self._value(item, inner, sizes) for name, item in entries}
             case SlotNode(node=filled):
                 return _outside(filled)
             case PartValue():
@@ -80,6 +93,13 @@ class FieldComputer:
 
     # -- numbers
 
+    def _formula(self, formula: Pending, axes: Sequence[str]) -> str:
+        """Return a formula over axes with its numbers; the length of an axis that is known only when the model runs keeps its
+        name.
+        """
+        with labeled(formula.origins):
+            return formula_text(formula.expression, self._bound(formula.bindings, formula.span, symbolic=True), axes)
+
     def _number(self, pending: Pending, field: Field, sizes: Mapping[str, Any]) -> Any:
         """Return a number that needs the lengths of axes."""
         expression = pending.expression
@@ -93,8 +113,10 @@ class FieldComputer:
         with labeled(pending.origins):
             return convert(evaluate(expression, {**numbers, **bound}), field.form, field.name, pending.span, expression)
 
-    def _bound(self, bindings: Iterable[tuple[str, Any]], span: Span) -> dict[str, Value]:
-        """Return what the names in a number come to, lengths of axes of the blocks around it included."""
+    def _bound(self, bindings: Iterable[tuple[str, Any]], span: Span, *, symbolic: bool = False) -> dict[str, Value]:
+        """Return what the names in a number come to, lengths of axes of the blocks around it included; with `symbolic`, without
+        the lengths that are known only when the model runs.
+        """
         known: dict[str, Value] = {}
         for name, bound in bindings:
             match bound:
@@ -102,6 +124,8 @@ class FieldComputer:
                     length = next(sizes.get(axis) for holder, sizes in reversed(self.here.extents) if holder is part)
                     if isinstance(length, Unknown):
                         raise StopExpansion  # what the block is given has a mistake
+                    if symbolic and length is not None and not isinstance(length, int):
+                        continue
                     if not isinstance(length, int):
                         message = f"`{axis}` is {'not given here' if length is None else 'known only when the model runs'}"
                         raise ExpressionError(Diagnostic("not-a-number", message, span, hint="use a number or a param"))

@@ -1,0 +1,109 @@
+"""Values that a formula gives at each place of some axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+from blocks.core import AxisFormulaText, AxisSize, Block, BlockError, BlockView, Look, Sizes, torch
+from blocks.primitives.axes import axis_index
+from blocks.primitives.axis_formulas import FUNCTIONS, evaluated, is_whole, names_in, parsed
+
+MOST_CHECKED = 65_536
+"""Places up to which the values of a formula are computed when a recipe is checked."""
+SHOWN = 40
+"""Characters of a formula that a drawing shows."""
+
+
+class Constant(Block, kind="constant"):
+    """Values that a formula gives at each place of some axes, such as distances, regions or indices of a table: `y[i, j] = value`
+    for `over: {i: 4, j: 4}`.
+
+    The formula reads the axes, each counted from 0, and numbers in scope; a comparison is 0 or 1. Where it is made of ints, so is
+    the result. An axis whose length is known only when the model runs takes it from the axis of that name of `like`. The values
+    are computed when the model runs, and not saved.
+    """
+
+    over: dict[str, AxisSize]
+    """The axes in order, each with its length."""
+    value: AxisFormulaText
+    """The formula."""
+
+    example = """
+inputs: {x: "float[batch, time, 9]"}
+graph:
+  distance: {type: constant, over: {i: 3, j: 3}, value: abs(i - j)}
+  y: {type: gather, axis: last, in: {x: x, index: distance}}
+"""
+    inputs = {"like?": "any[*]"}
+    outputs = {"y": "number[*]"}
+    shape_only_inputs = ("like",)
+    placed_by = "place"
+
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        like = inputs.get("like")
+        places: dict[str, int] = {}
+        for name, size in self.over.items():
+            if not name.isidentifier() or name in FUNCTIONS:
+                raise BlockError(f"`{name}` cannot be the name of an axis", field="over")
+            if isinstance(size, str) and like is None:
+                hint = "wire a tensor with this axis to `like`"
+                raise BlockError(f"the length of `{size}` is known only when the model runs", field="over", hint=hint)
+            if isinstance(size, str):
+                places[size] = axis_index(like.axes, size, "over")
+        if not self.over:
+            raise BlockError("takes an axis at least", field="over", hint="over: {i: 4}")
+        tree = parsed(self.value)
+        known = {size: like.axes[place].size for size, place in places.items()}
+        if strange := sorted(names_in(tree) - self.over.keys() - known.keys()):
+            hint = f"the axes are {', '.join([*self.over, *known])}"
+            raise BlockError(f"there is no axis and no number `{strange[0]}`", field="value", hint=hint)
+        lengths = {name: known[size] if isinstance(size, str) else size for name, size in self.over.items()}
+        within = self.within(tree, list(lengths.values()))
+        own = {
+            "formula_tree": tree,
+            "formula_places": places,
+            "formula_range": within,
+            "formula_lengths": tuple(lengths.values()),
+        }
+        return {**lengths, **own}
+
+    def within(self, tree: Any, lengths: Sequence[Any]) -> tuple[int, int] | None:
+        """Return the least and the greatest value of ints; None for floats, and where the lengths are not known, or too many.
+
+        Args:
+            tree: The formula.
+            lengths: The lengths of the axes.
+        """
+        if not all(isinstance(length, int) for length in lengths) or prod(lengths) > MOST_CHECKED:
+            return None
+        try:
+            found = [evaluated(tree, dict(zip(self.over, at, strict=True))) for at in product(*map(range, lengths))]
+        except (ArithmeticError, ValueError) as error:
+            raise BlockError(f"the formula has no value somewhere: {error}", field="value") from None
+        return (min(found), max(found)) if is_whole(tree) else None
+
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        axes, found = ", ".join(self.over), sizes["formula_range"]
+        dtype = "int" if is_whole(sizes["formula_tree"]) else "float"
+        return {"y": f"{dtype}[{axes}]" + (f" within {found[0]}..{found[1]}" if found else "")}
+
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
+        return sizes["formula_lengths"]
+
+    def look(self, view: BlockView) -> Look:
+        over = " × ".join(f"{name} {size}" for name, size in self.over.items())
+        return Look(self.called(), (f"over {over}", *[self.value] * (len(self.value) <= SHOWN)), "pos")
+
+    def forward(self: Any, like: torch.Tensor | None = None) -> torch.Tensor:
+        whole = is_whole(self.formula_tree)
+        dtype = torch.int64 if whole else torch.float64
+        values: dict[str, Any] = {name: like.shape[place] for name, place in self.formula_places.items()}
+        lengths = [values[size] if isinstance(size, str) else size for size in self.over.values()]
+        for index, (name, length) in enumerate(zip(self.over, lengths, strict=True)):
+            behind = (1,) * (len(lengths) - 1 - index)
+            values[name] = torch.arange(length, dtype=dtype, device=self.place.device).reshape(-1, *behind)
+        y = torch.zeros(lengths, dtype=dtype, device=self.place.device) + evaluated(self.formula_tree, values)
+        return y if whole else y.to(self.place.dtype)
