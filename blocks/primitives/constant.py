@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any
@@ -43,25 +44,25 @@ graph:
     placed_by = "place"
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
-        like = inputs.get("like")
+        axes = inputs["like"].axes if "like" in inputs else None
         places: dict[str, int] = {}
         for name, size in self.over.items():
             if not name.isidentifier() or name in FUNCTIONS:
                 raise BlockError(f"`{name}` cannot be the name of an axis", field="over")
-            if isinstance(size, str) and like is None:
+            if isinstance(size, str) and axes is None:
                 hint = "wire a tensor with this axis to `like`"
                 raise BlockError(f"the length of `{size}` is known only when the model runs", field="over", hint=hint)
             if isinstance(size, str):
-                places[size] = axis_index(like.axes, size, "over")
+                places[size] = axis_index(axes or (), size, "over")
         if not self.over:
             raise BlockError("takes an axis at least", field="over", hint="over: {i: 4}")
         tree = parsed(self.value)
-        known = {size: like.axes[place].size for size, place in places.items()}
+        known = {size: axes[place].size for size, place in places.items()} if axes else {}
         if strange := sorted(names_in(tree) - self.over.keys() - known.keys()):
             hint = f"the axes are {', '.join([*self.over, *known])}"
             raise BlockError(f"there is no axis and no number `{strange[0]}`", field="value", hint=hint)
         lengths = {name: known[size] if isinstance(size, str) else size for name, size in self.over.items()}
-        within = self.within(tree, list(lengths.values()))
+        within = known_range(self.value, tuple(lengths.items())) if not places else None
         own = {
             "formula_tree": tree,
             "formula_places": places,
@@ -70,34 +71,19 @@ graph:
         }
         return {**lengths, **own}
 
-    def within(self, tree: Any, lengths: Sequence[Any]) -> tuple[int, int] | None:
-        """Return the least and the greatest value of ints; None for floats, and where the lengths are not known, or too many.
-
-        Args:
-            tree: The formula.
-            lengths: The lengths of the axes.
-        """
-        if not all(isinstance(length, int) for length in lengths) or prod(lengths) > MOST_CHECKED:
-            return None
-        try:
-            found = [evaluated(tree, dict(zip(self.over, at, strict=True))) for at in product(*map(range, lengths))]
-        except (ArithmeticError, ValueError) as error:
-            raise BlockError(f"the formula has no value somewhere: {error}", field="value") from None
-        return (min(found), max(found)) if is_whole(tree) else None
-
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         axes, found = ", ".join(self.over), sizes["formula_range"]
         dtype = "int" if is_whole(sizes["formula_tree"]) else "float"
         return {"y": f"{dtype}[{axes}]" + (f" within {found[0]}..{found[1]}" if found else "")}
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
-        return sizes["formula_lengths"]
+        return list(sizes["formula_lengths"])
 
     def look(self, view: BlockView) -> Look:
         over = " × ".join(f"{name} {size}" for name, size in self.over.items())
         return Look(self.called(), (f"over {over}", *[self.value] * (len(self.value) <= SHOWN)), "pos")
 
-    def forward(self: Any, like: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(self: Any, like: Any = None) -> Any:
         whole = is_whole(self.formula_tree)
         dtype = torch.int64 if whole else torch.float64
         values: dict[str, Any] = {name: like.shape[place] for name, place in self.formula_places.items()}
@@ -107,3 +93,25 @@ graph:
             values[name] = torch.arange(length, dtype=dtype, device=self.place.device).reshape(-1, *behind)
         y = torch.zeros(lengths, dtype=dtype, device=self.place.device) + evaluated(self.formula_tree, values)
         return y if whole else y.to(self.place.dtype)
+
+
+@lru_cache(maxsize=512)
+def known_range(formula: str, axes: tuple[tuple[str, int], ...]) -> tuple[int, int] | None:
+    """Return the least and the greatest value of a formula of ints; None for floats, and for too many places.
+
+    Args:
+        formula: The formula.
+        axes: The axes that it reads, with their lengths.
+
+    Raises:
+        BlockError: It has no value somewhere.
+    """
+    names, lengths = [name for name, _ in axes], [length for _, length in axes]
+    if prod(lengths) > MOST_CHECKED:
+        return None
+    tree = parsed(formula)
+    try:
+        found = [evaluated(tree, dict(zip(names, at, strict=True))) for at in product(*map(range, lengths))]
+    except (ArithmeticError, ValueError) as error:
+        raise BlockError(f"the formula has no value somewhere: {error}", field="value") from None
+    return (min(found), max(found)) if is_whole(tree) else None

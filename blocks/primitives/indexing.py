@@ -20,26 +20,28 @@ class Indexed(Block):
     shared: NonNegativeInt = 0
     """The number of leading axes that x and the index have in common, such as the batch; `batch_dims` in TensorFlow."""
 
-    def shares(self, x: Any, index: Any, place: int) -> None:
-        """Raise `BlockError` if x and the index do not have the shared axes in common, or more than these.
 
-        Args:
-            x: The type of x.
-            index: The type of the index.
-            place: The index of the axis, from the first.
-        """
-        most = min(place, len(index.axes))
-        if self.shared > most:
-            raise BlockError(f"{x} and {index} cannot share {self.shared} axes, but {most} at most", field="shared")
-        pairs = list(zip(x.sizes, index.sizes, strict=False))[:most]
-        odd = next((i for i, (a, b) in enumerate(pairs[: self.shared]) if a != b), None)
-        if odd is not None:
-            raise BlockError(f"axis {odd + 1} is {pairs[odd][0]} in x and {pairs[odd][1]} in the index", field="shared")
-        common = next((i for i, (a, b) in enumerate(pairs) if a != b or isinstance(a, int)), len(pairs))
-        if common > self.shared:
-            named = ", ".join(str(a) for a, _ in pairs[:common])
-            message = f"takes an index of other axes than {named}, which x has too"
-            raise BlockError(message, port="index", hint=f"where they are the same, write `shared: {common}`")
+def check_shared(shared: int, x: Any, index: Any, place: int) -> None:
+    """Raise `BlockError` if x and the index do not have the shared axes in common, or more than these.
+
+    Args:
+        shared: The number of shared axes.
+        x: The type of x.
+        index: The type of the index.
+        place: The index of the axis, from the first.
+    """
+    most = min(place, len(index.axes))
+    if shared > most:
+        raise BlockError(f"{x} and {index} cannot share {shared} axes, but {most} at most", field="shared")
+    pairs = list(zip(x.sizes, index.sizes, strict=False))[:most]
+    odd = next((i for i, (a, b) in enumerate(pairs[:shared]) if a != b), None)
+    if odd is not None:
+        raise BlockError(f"axis {odd + 1} is {pairs[odd][0]} in x and {pairs[odd][1]} in the index", field="shared")
+    common = next((i for i, (a, b) in enumerate(pairs) if a != b or isinstance(a, int)), len(pairs))
+    if common > shared:
+        named = ", ".join(str(a) for a, _ in pairs[:common])
+        message = f"takes an index of other axes than {named}, which x has too"
+        raise BlockError(message, port="index", hint=f"where they are the same, write `shared: {common}`")
 
 
 def check_range(index: Any, size: Any) -> None:
@@ -81,7 +83,7 @@ class Gather(Indexed, kind="gather"):
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         x, index = inputs["x"], inputs["index"]
         dim = axis_index(x.axes, self.axis)
-        self.shares(x, index, len(x.axes) + dim)
+        check_shared(self.shared, x, index, len(x.axes) + dim)
         check_range(index, x.sizes[dim])
         return {"dim": dim}
 
@@ -98,16 +100,13 @@ class Gather(Indexed, kind="gather"):
 
     def forward(self: Any, x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
         try:
-            if self.shared == 0:
-                return x.index_select(self.dim, index.reshape(-1)).reshape(
-                    x.shape[: x.dim() + self.dim] + index.shape + x.shape[x.dim() + self.dim + 1 :]
-                )
-            behind = (1,) * (-self.dim - 1)
-            between = (1,) * (x.dim() + self.dim - self.shared)
-            rows = index.reshape(*index.shape[: self.shared], *between, -1, *behind)
-            y = torch.take_along_dim(x, rows, self.dim)
             place = x.dim() + self.dim
-            return y.reshape(y.shape[:place] + index.shape[self.shared :] + y.shape[place + 1 :])
+            shape = x.shape[:place] + index.shape[self.shared :] + x.shape[place + 1 :]
+            if self.shared == 0:
+                return x.index_select(self.dim, index.reshape(-1)).reshape(shape)
+            rows = index.reshape(*index.shape[: self.shared], *(1,) * (place - self.shared), -1, *(1,) * (-self.dim - 1))
+            rows = rows.expand(*x.shape[:place], -1, *x.shape[place + 1 :])
+            return x.gather(self.dim, rows).reshape(shape)
         except (IndexError, RuntimeError):
             check_indices(index, x.shape[self.dim])
             raise
@@ -134,7 +133,7 @@ class Scatter(Indexed, kind="scatter"):
         x, index, onto = inputs["x"], inputs["index"], inputs.get("onto")
         dim = axis_index(x.axes, self.axis)
         place = len(x.axes) + dim
-        self.shares(x, index, place)
+        check_shared(self.shared, x, index, place)
         if len(index.axes) != self.shared + 1 or index.sizes[-1] != x.sizes[dim]:
             wanted = ", ".join(map(str, (*x.sizes[: self.shared], x.sizes[dim])))
             raise BlockError(f"takes an index of [{wanted}], a place for each value, not {index}", port="index")

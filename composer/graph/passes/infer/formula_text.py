@@ -34,12 +34,13 @@ def _written(expression: Expression, known: Mapping[str, Value], least: int) -> 
     if not names(expression) - known.keys() - FUNCTIONS.keys() - VALUE_WORDS:
         return _number(evaluate(expression, known), expression.span, least)
     match expression:
-        case Number() | RefPath(steps=(_, _, *_)):
-            _refuse("a formula over axes reads no node", expression.span, "compute with nodes in a node of its own")
-        case RefPath(steps=(step,)):
-            return (
-                step.name if step.arguments is None else f"{step.name}({', '.join(_argument(a, known) for a in step.arguments)})"
-            )
+        case Number(value=value):
+            return _number(value, expression.span, least)
+        case RefPath(steps=steps):
+            if len(steps) > 1:
+                _refuse("a formula over axes reads no node", expression.span, "write a node that computes with its values")
+            name, arguments = steps[0].name, steps[0].arguments
+            return name if arguments is None else f"{name}({', '.join(_argument(each, known) for each in arguments)})"
         case If():
             if names(expression.condition) - known.keys() - FUNCTIONS.keys() - VALUE_WORDS:
                 message = "`if` is decided before the model runs, so its condition reads no axis"
