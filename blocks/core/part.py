@@ -140,6 +140,8 @@ class Part(BaseModel):
     """The field with the number of ids."""
     length_field: ClassVar[str] = ""
     """The field with the maximum number of positions."""
+    indexed: ClassVar[str] = ""
+    """The size or the constant with the length of the axis that an input `index` counts."""
     title: ClassVar[str] = ""
     """The name in drawings; by default, the kind in words."""
     dissolved: ClassVar[bool] = False

@@ -23,8 +23,8 @@ class Constant(Block, kind="constant"):
     for `over: {i: 4, j: 4}`.
 
     The formula reads the axes, each counted from 0, and numbers in scope; a comparison is 0 or 1. Where it is made of ints, so is
-    the result. An axis whose length is known only when the model runs takes it from the axis of that name of `like`. The values
-    are computed when the model runs, and not saved.
+    the result. With `like`, a length that is the name of an axis is that of this axis of `like`, which may be known only when the
+    model runs. The values are computed when the model runs, and not saved.
     """
 
     over: dict[str, AxisSize]

@@ -20,6 +20,8 @@ class Indexed(Block):
     shared: NonNegativeInt = 0
     """The number of leading axes that x and the index have in common, such as the batch; `batch_dims` in TensorFlow."""
 
+    indexed = "places"
+
 
 def check_shared(shared: int, x: Any, index: Any, place: int) -> None:
     """Raise `BlockError` if x and the index do not have the shared axes in common, or more than these.
@@ -85,7 +87,7 @@ class Gather(Indexed, kind="gather"):
         dim = axis_index(x.axes, self.axis)
         check_shared(self.shared, x, index, len(x.axes) + dim)
         check_range(index, x.sizes[dim])
-        return {"dim": dim}
+        return {"dim": dim, "places": x.sizes[dim]}
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         x, index = inputs["x"], inputs["index"]
@@ -141,13 +143,13 @@ class Scatter(Indexed, kind="scatter"):
         if onto is not None and (length is None or onto.dtype != x.dtype or resized(x, dim, length).sizes != onto.sizes):
             raise BlockError(f"adds {x} onto a tensor of the same axes but `{self.axis}`, not {onto}", port="onto")
         check_range(index, length)
-        return {"dim": dim, "length": length}
+        return {"dim": dim, "places": length}
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
-        return {"y": changed(resized(inputs["x"], sizes["dim"], sizes["length"]))}
+        return {"y": changed(resized(inputs["x"], sizes["dim"], sizes["places"]))}
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
-        return (sizes["..."][sizes["dim"]].size, sizes["length"])
+        return (sizes["..."][sizes["dim"]].size, sizes["places"])
 
     def look(self, view: BlockView) -> Look:
         return Look(self.called(), (f"along {self.axis}",), "merge")

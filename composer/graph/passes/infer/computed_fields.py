@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,15 +40,28 @@ class FieldComputer:
         """
         known, written = fields(node.part), dict(node.fields)
         axes = [name for value in written.values() if isinstance(value, Entries) for name, _ in value.entries]
+        measured = self._measured(node)
         return {
-            name: self._formula(value, axes)
+            name: self._formula(value, axes, measured)
             if isinstance(field.form, AxisFormula) and isinstance(value := written.get(name), Pending)
-            else self._value(written[name], field, sizes)
+            else self._value(written[name], field, {**sizes, **measured})
             if name in written
             else field.default
             for name, field in known.items()
             if name in written or not field.derived
         }
+
+    def _measured(self, node: BlockNode) -> dict[str, str]:
+        """Return the names of the axes whose lengths a block takes from an input of which it reads only the shape."""
+        if not {wire.port for wire in node.wires} & set(node.part.shape_only_inputs):
+            return {}
+        known = fields(node.part)
+        sized = {
+            name for name, field in known.items() if isinstance(field.form, MapOf) and isinstance(field.form.item, AxisLength)
+        }
+        values = (value for name, value in node.fields if name in sized and isinstance(value, Entries))
+        lengths = (length.expression for value in values for _, length in value.entries if isinstance(length, Pending))
+        return {length.text: length.text for length in lengths if isinstance(length, RefPath)}
 
     def _value(self, value: FieldValue, field: Field, sizes: Mapping[str, Any]) -> Any:
         match value:
@@ -60,7 +73,7 @@ class FieldComputer:
                 return plain
             case Pending(expression=RefPath() as name) if isinstance(field.form, AxisLength):
                 found = self._bound(value.bindings, value.span, symbolic=True)
-                return found.get(name.text, name.text)
+                return name.text if sizes.get(name.text) == name.text else found.get(name.text, name.text)
             case Pending():
                 return self._number(value, field, sizes)
             case Items(items=items):
@@ -93,12 +106,14 @@ class FieldComputer:
 
     # -- numbers
 
-    def _formula(self, formula: Pending, axes: Sequence[str]) -> str:
-        """Return a formula over axes with its numbers; the length of an axis that is known only when the model runs keeps its
-        name.
+    def _formula(self, formula: Pending, axes: Collection[str], measured: Collection[str]) -> str:
+        """Return a formula over axes with its numbers; the length of an axis that is known only when the model runs, or that is
+        taken from an input, keeps its name.
         """
         with labeled(formula.origins):
-            return formula_text(formula.expression, self._bound(formula.bindings, formula.span, symbolic=True), axes)
+            known = self._bound(formula.bindings, formula.span, symbolic=True)
+            known = {name: value for name, value in known.items() if name not in measured}
+            return formula_text(formula.expression, known, axes)
 
     def _number(self, pending: Pending, field: Field, sizes: Mapping[str, Any]) -> Any:
         """Return a number that needs the lengths of axes."""
