@@ -97,7 +97,11 @@ class Slice(Block, kind="slice"):
                 raise BlockError(message, field=field, hint=f"indices run from {-size} to {size}")
         if "like" in inputs:
             of = axis_index(inputs["like"].axes, self.axis if self.axis != "last" else axes[dim].name)
-            return {"dim": dim, "of": of, "length": inputs["like"].axes[of].size}
+            length = inputs["like"].axes[of].size
+            rest = size - self.start - length if self.start >= 0 else -self.start - length
+            if isinstance(rest, int) and rest < 0:
+                raise BlockError(f"from {self.start} on, an axis of {size} has no {length} places", field="start")
+            return {"dim": dim, "of": of, "length": length}
         first = self.start if self.start >= 0 else size + self.start
         last = size if self.stop is None else self.stop if self.stop >= 0 else size + self.stop
         length = last - first

@@ -44,8 +44,9 @@ ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("state", "next"): ("block",),
     ("roll", "by"): ({"last": "1"}, {"time": "-1"}, {"last": "-2", "time": "3"}, {"time": "0"}),
     ("shift", "by"): ("1", "2", "7", "0", "-1"),
-    ("slice", "start"): ("0", "1", "-2"),
+    ("slice", "start"): ("0", "1"),
     ("slice", "stop"): ("-1", "2", "none"),
+    ("top_k", "k"): ("1", "2", "4"),
     ("new_axis", "name"): ("head", "copies", "source"),
     ("new_axis", "size"): ("1", "3"),
     ("gather", "shared"): ("0", "1", "2"),
@@ -254,7 +255,7 @@ def _drawn(part: type[Part], library: Library, random: Random, seed: int, *, cau
                 sizes.setdefault(name, node.setdefault(name, drawn) if name in fields(part) else drawn)
         axes = [sizes.get(text, text) for text in map(_text, taken.axes)]
         leading = ["batch", "time"] if not set(axes) & {"time", "source"} else random.choice([["batch"], []])
-        dtype = random.Random(f"{seed}").choice([*taken.dtypes, "float"]) if len(taken.dtypes) > 1 else taken.dtype
+        dtype = [*taken.dtypes, "float"][seed % (len(taken.dtypes) + 1)] if len(taken.dtypes) > 1 else taken.dtype
         if not axes and "float" in taken.dtypes and taken.leading and taken.is_shared:
             axes = [sizes.setdefault("...", str(random.choice(WHOLE[2:])))]
         if not taken.is_shared:
