@@ -46,8 +46,15 @@ def entry(part: type[Part]) -> str:
         paragraphs.append(f"*{part.paper.title}*, {part.paper.reference}.")
     if fields(part):
         paragraphs.append("\n".join(_field_table(part)))
+    if part.example:
+        paragraphs.append(f"```yaml\n{example(part)}```")
     paragraphs.append("\n".join(f"- {title}: {'; '.join(items)}" for title, items in facts(part) if items))
     return "\n\n".join(text for text in paragraphs if text) + "\n"
+
+
+def example(part: type[Part]) -> str:
+    """Return a recipe that uses a part, as it declares it."""
+    return f"recipe: example\n{part.example.lstrip()}"
 
 
 def _package(name: str, parts: Iterable[type[Part]]) -> Iterator[str]:

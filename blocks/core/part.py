@@ -89,7 +89,7 @@ class Part(BaseModel):
     """The fields of a block that a recipe defines, which are not attributes of the class."""
     paper: ClassVar[Paper | None] = None
     example: ClassVar[str] = ""
-    """A node that uses it, for the reference: the inputs that it may read are `x`, `ids` and `places`."""
+    """A recipe that uses it, for the reference: its `inputs`, `graph` and whatever else it needs."""
     inputs: ClassVar[Mapping[str, str]] = {}
     """Port to type: `{"x": "float[batch, time, dim]", "memory?": …, "xs*": …}`; `?` optional, `*` variadic."""
     outputs: ClassVar[Mapping[str, str]] = {}

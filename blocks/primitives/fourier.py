@@ -24,7 +24,10 @@ class FFT(Block, kind="fft"):
 
     title = "Fourier transform"
     paper = Paper("FNet: Mixing Tokens with Fourier Transforms", "arXiv:2105.03824")
-    example = "{type: fft, axis: time, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: fft, axis: time, in: x}}
+"""
     inputs = {"x": "float[...]", "imaginary?": "float[...]"}
     outputs = {"y": "float[...]", "imaginary?": "float[...]"}
 

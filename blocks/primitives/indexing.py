@@ -78,7 +78,10 @@ class Gather(Indexed, kind="gather"):
     of the index take the place of the axis.
     """
 
-    example = "{type: gather, axis: last, in: {x: x, index: ids}}"
+    example = """
+inputs: {x: "float[batch, time, 8]", ids: "int[k]"}
+graph: {y: {type: gather, axis: last, in: {x: x, index: ids}}}
+"""
     inputs = {"x": "any[...]", "index": "int[*]"}
     outputs = {"y": "any[...]"}
 
@@ -122,7 +125,10 @@ class Scatter(Indexed, kind="scatter"):
     size: PositiveInt | None = None
     """The length of the axis in the result; without it, that of `onto`."""
 
-    example = "{type: scatter, axis: last, size: 5, in: {x: x, index: places}}"
+    example = """
+inputs: {x: "float[batch, time, 8]", places: "int[8]"}
+graph: {y: {type: scatter, axis: last, size: 5, in: {x: x, index: places}}}
+"""
     inputs = {"x": "number[...]", "index": "int[*]", "onto?": "number[*]"}
     outputs = {"y": "number[...]"}
 

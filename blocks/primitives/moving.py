@@ -18,7 +18,10 @@ class Roll(Block, kind="roll"):
     by: dict[str, int]
     """For each axis, by how many positions; a negative number rolls towards the start."""
 
-    example = "{type: roll, by: {time: 1}, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: roll, by: {time: 1}, in: x}}
+"""
     inputs = {"x": "any[...]"}
     outputs = {"y": "any[...]"}
 
@@ -44,7 +47,10 @@ class Flip(Block, kind="flip"):
     axis: AxisRef
     """The axis to reverse: its name, or `last`."""
 
-    example = "{type: flip, axis: time, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: flip, axis: time, in: x}}
+"""
     inputs = {"x": "any[...]"}
     outputs = {"y": "any[...]"}
 
@@ -78,7 +84,10 @@ class Slice(Block, kind="slice"):
     stop: int | None = None
     """The index after the last one; without it, the end of the axis."""
 
-    example = "{type: slice, axis: last, start: 1, stop: -1, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
+"""
     inputs = {"x": "any[...]", "like?": "any[*]"}
     outputs = {"y": "any[...]"}
     shape_only_inputs = ("like",)
@@ -150,7 +159,10 @@ class Pad(Block, kind="pad"):
     """The value of the new positions; ints take whole numbers, and booleans 0 or 1."""
 
     title = "Padding"
-    example = "{type: pad, axis: time, multiple: 4, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: pad, axis: time, multiple: 4, in: x}}
+"""
     inputs = {"x": "any[...]"}
     outputs = {"y": "any[...]"}
 
@@ -194,7 +206,10 @@ class NewAxis(Block, kind="new_axis"):
     """The axis before which it is inserted; `last` appends it."""
 
     title = "New axis"
-    example = "{type: new_axis, name: head, size: 2, before: last, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: new_axis, name: head, size: 2, before: last, in: x}}
+"""
     inputs = {"x": "any[...]", "like?": "any[*]"}
     outputs = {"y": "any[...]"}
     shape_only_inputs = ("like",)

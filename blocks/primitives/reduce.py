@@ -38,7 +38,10 @@ class Sum(Reduction, kind="sum"):
     """Sum along an axis: `y = Σᵢ xᵢ`."""
 
     title = "Sum along an axis"
-    example = "{type: sum, axis: last, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: sum, axis: last, in: x}}
+"""
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         return {"y": changed(super().output_types(inputs, sizes)["y"])}
@@ -68,7 +71,10 @@ class Min(Reduction, kind="min"):
     """Minimum along an axis: `y = minᵢ xᵢ`; equal minima share the gradient."""
 
     title = "Minimum"
-    example = "{type: min, axis: last, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: min, axis: last, in: x}}
+"""
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return x.amin(self.dim)
@@ -82,7 +88,10 @@ class LogSumExp(Reduction, kind="logsumexp"):
     title = "Log-sum-exp"
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
-    example = "{type: logsumexp, axis: last, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: logsumexp, axis: last, in: x}}
+"""
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return x.to(torch.promote_types(x.dtype, torch.float32)).logsumexp(self.dim).to(x.dtype)
@@ -93,7 +102,10 @@ class ArgMax(Reduction, kind="argmax"):
 
     title = "Arg max"
     outputs = {"y": "int[...]"}
-    example = "{type: argmax, axis: last, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: argmax, axis: last, in: x}}
+"""
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         return {"y": replace(changed(super().output_types(inputs, sizes)["y"]), dtype="int")}

@@ -6,7 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import AxisRef, Block, BlockError, BlockView, Look, LoopIcon, Sizes, cached, rows_before, store_carry, torch
+from blocks.core import (
+    AxisRef,
+    Block,
+    BlockError,
+    BlockView,
+    Look,
+    LoopIcon,
+    Sizes,
+    append_to_cache,
+    cached,
+    rows_before,
+    store_carry,
+    torch,
+)
 from blocks.primitives.axes import axis_index, changed
 
 
@@ -43,7 +56,10 @@ class CumSum(Running, kind="cumsum"):
     """
 
     title = "Cumulative sum"
-    example = "{type: cumsum, axis: time, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: cumsum, axis: time, in: x}}
+"""
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         wide = torch.promote_types(x.dtype, torch.float32) if x.is_floating_point() else x.dtype
@@ -61,7 +77,10 @@ class CumProd(Running, kind="cumprod"):
     """
 
     title = "Cumulative product"
-    example = "{type: cumprod, axis: time, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: cumprod, axis: time, in: x}}
+"""
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         wide = torch.promote_types(x.dtype, torch.float32) if x.is_floating_point() else x.dtype
@@ -83,7 +102,10 @@ class Shift(Block, kind="shift"):
     by: int = 1
     """The number of positions."""
 
-    example = "{type: shift, axis: time, by: 1, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: shift, axis: time, by: 1, in: x}}
+"""
     inputs = {"x": "any[...]"}
     outputs = {"y": "any[...]"}
     carry = {"last": "any[...]"}
@@ -128,12 +150,14 @@ class ARange(Block, kind="arange"):
     """The axis of x whose positions are counted: its name, or `last`."""
 
     title = "Indices"
-    example = "{type: arange, axis: time, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: arange, axis: time, in: x}}
+"""
     inputs = {"x": "any[...]", "position_ids?": "int[batch, length]", "valid?": "bool[batch, length]"}
     outputs = {"y": "int[...]"}
     shape_only_inputs = ("x",)
-    cache_slots = {"length": "int[]"}
-    carry = {"seen": "int[batch, 1]"}
+    cache_slots = {"length": "int[]", "seen": "bool[batch, counted]"}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if {"position_ids", "valid"} <= wired:
@@ -147,7 +171,7 @@ class ARange(Block, kind="arange"):
             if port in inputs and (len(axes) + dim == 0 or list(inputs[port].sizes) != own):
                 first = f"[{own[0]}, {own[1]}]" if len(axes) + dim else "no axis before the one that is counted"
                 raise BlockError(f"takes {port} of [batch, {self.axis}], not {inputs[port]}: x has {first}", port=port)
-        return {"dim": dim, "length": own[1]}
+        return {"dim": dim, "length": own[1], **({"counted": own[1]} if "valid" in inputs else {})}
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         x, dim = inputs["x"], sizes["dim"]
@@ -166,10 +190,8 @@ class ARange(Block, kind="arange"):
         if position_ids is not None:
             return position_ids
         if valid is not None:
-            before = cached(self, "seen")
-            seen = valid.cumsum(1) if before is None else valid.cumsum(1) + before
-            store_carry(self, valid.shape[1], seen=seen[:, -1:])
-            return (seen - 1).clamp(min=0)
+            seen = append_to_cache(self, "seen", valid)  # [B, S]; while decoding, with the flags of earlier calls
+            return (seen.cumsum(1)[:, seen.shape[1] - valid.shape[1] :] - 1).clamp(min=0)
         rows = x.shape[self.dim]
         start = rows_before(self, rows)
         counted = torch.arange(start, start + rows, device=x.device)

@@ -18,9 +18,12 @@ class Sort(Block, kind="sort"):
     descending: bool = False
     """Whether the largest value comes first."""
 
-    example = "{type: sort, axis: last, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: sort, axis: last, in: x}}
+"""
     inputs = {"x": "number[...]"}
-    outputs = {"y": "number[...]", "indices": "int[...]"}
+    outputs = {"y": "number[...]", "indices?": "int[...]"}
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         return {"dim": axis_index(sizes["..."], self.axis)}
@@ -34,9 +37,9 @@ class Sort(Block, kind="sort"):
     def look(self, view: BlockView) -> Look:
         return Look(self.called(), (f"along {self.axis}", *["descending"] * self.descending), "merge")
 
-    def forward(self: Any, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self: Any, x: torch.Tensor) -> Any:
         y, indices = torch.sort(x, dim=self.dim, descending=self.descending, stable=True)
-        return y, indices
+        return (y, indices) if "indices" in self.requested_outputs else y
 
 
 class TopK(Block, kind="top_k"):
@@ -50,9 +53,12 @@ class TopK(Block, kind="top_k"):
     """The axis: its name, or `last`."""
 
     title = "Top k"
-    example = "{type: top_k, k: 2, axis: last, in: x}"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: top_k, k: 2, axis: last, in: x}}
+"""
     inputs = {"x": "number[...]"}
-    outputs = {"y": "number[...]", "indices": "int[...]"}
+    outputs = {"y": "number[...]", "indices?": "int[...]"}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         count = sizes["..."][axis_index(sizes["..."], self.axis)].size
@@ -72,8 +78,8 @@ class TopK(Block, kind="top_k"):
     def look(self, view: BlockView) -> Look:
         return Look(f"Top {self.k}", (f"along {self.axis}",), "merge")
 
-    def forward(self: Any, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self: Any, x: torch.Tensor) -> Any:
         if self.k > x.shape[self.dim]:
             raise ValueError(f"{self.k} values cannot be chosen from an axis of {x.shape[self.dim]}")
         y, indices = torch.topk(x, self.k, dim=self.dim)
-        return y, indices
+        return (y, indices) if "indices" in self.requested_outputs else y

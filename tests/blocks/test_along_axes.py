@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional as F
 
 import composer
 from composer.lower import Model
@@ -200,8 +199,8 @@ def test_gathered_values_are_those_at_the_index(axes: Any, of_index: Any, axis: 
     wanted = torch.empty(*x.shape[:place], *index.shape[shared:], *x.shape[place + 1 :], dtype=x.dtype)
     for at in np.ndindex(*wanted.shape):
         inner = at[place : place + index.dim() - shared]
-        chosen = int(index[at[:shared] + inner])
-        wanted[at] = x[at[:place] + (chosen,) + at[place + index.dim() - shared :]]
+        chosen = int(index[(*at[:shared], *inner)])
+        wanted[at] = x[(*at[:place], chosen, *at[place + index.dim() - shared :])]
     assert torch.equal(y, wanted)
 
 
@@ -215,7 +214,7 @@ def test_scattered_values_are_added_at_the_index(axes: Any, axis: str, shared: i
     onto = drawn(dtype, (*x.shape[:place], 4, *x.shape[place + 1 :]))
     wanted = onto.clone()
     for at in np.ndindex(*x.shape):
-        wanted[at[:place] + (int(index[at[:shared] + (at[place],)]),) + at[place + 1 :]] += x[at]
+        wanted[(*at[:place], int(index[(*at[:shared], at[place])]), *at[place + 1 :])] += x[at]
     types = {"x": f"{dtype}[{', '.join(axes)}]", "index": f"int[{', '.join((*axes[:shared], 'k'))}]"}
     node = f"type: scatter, axis: {axis}, shared: {shared}"
     torch.testing.assert_close(wide(f"{node}, size: 4", "{x: x, index: index}", **types)(x, index)[0], wanted - onto)
@@ -326,7 +325,8 @@ def test_what_does_not_fit_is_refused_where_it_stands(node: str, said: str) -> N
         ("type: new_axis, name: k, size: 3", "{x: x, like: i}", "3: `like` tells the length, so `size` must be left out"),
         ("type: arange, axis: time", "{x: x, position_ids: i}",
          "i: arange takes position_ids of [batch, time], not int[batch, 6]: x has [batch, time]"),
-        ("type: fft", "{x: x, imaginary: z}", "z: port imaginary of fft takes float[...] with the same leading axes everywhere, not float[batch, time, 5]"),
+        ("type: fft", "{x: x, imaginary: z}",
+         "z: port imaginary of fft takes float[...] with the same leading axes everywhere, not float[batch, time, 5]"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_at_its_edge(node: str, wires: str, said: str) -> None:
