@@ -53,8 +53,8 @@ class BlockAlone:
     def looks_back(self, axis: Dim) -> bool:
         """Return whether it declares that a position along an axis depends on those before it."""
         inner = (getattr(self.own.part, name) for name in type(self.own.part).model_fields)
-        keeps = any(getattr(type(part), "cache_slots", {}) or getattr(type(part), "carry", {}) for part in inner)
-        return keeps or axis in self.own.part.past_axes(self.own.sizes)
+        inside = any(getattr(type(part), "cache_slots", {}) or getattr(type(part), "carry", {}) for part in inner)
+        return inside or axis in self.own.part.past_axes(self.own.sizes)
 
 
 @dataclass(frozen=True, slots=True)

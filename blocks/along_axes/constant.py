@@ -10,7 +10,7 @@ from typing import Any
 
 from blocks.core import AxisFormulaText, AxisSize, Block, BlockError, BlockView, Look, Sizes, torch
 from blocks.primitives.axes import axis_index
-from blocks.primitives.axis_formulas import FUNCTIONS, evaluated, is_whole, names_in, parsed
+from blocks.along_axes.axis_formulas import FUNCTIONS, evaluated, is_whole, names_in, parsed
 
 MOST_CHECKED = 65_536
 """Places up to which the values of a formula are computed when a recipe is checked."""
@@ -18,7 +18,7 @@ SHOWN = 40
 """Characters of a formula that a drawing shows."""
 
 
-class Constant(Block, kind="constant"):
+class AxisConstant(Block, kind="constant"):
     """Values that a formula gives at each place of some axes, such as distances, regions or indices of a table: `y[i, j] = value`
     for `over: {i: 4, j: 4}`.
 

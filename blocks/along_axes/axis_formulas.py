@@ -28,7 +28,7 @@ def parsed(text: str) -> Any:
         BlockError: It has a function that there is not, or one with another number of arguments.
 
     Examples:
-        >>> from blocks.primitives.axis_formulas import parsed
+        >>> from blocks.along_axes.axis_formulas import parsed
         >>> parsed("2 * (i - j)")
         ('*', 2, ('-', 'i', 'j'))
     """

@@ -16,7 +16,7 @@ class Roll(Block, kind="roll"):
     """
 
     by: dict[str, int]
-    """For each axis, by how many positions; a negative number rolls towards the start."""
+    """For each axis, by how many positions; a negative number rolls toward the start."""
 
     example = """
 inputs: {x: "float[batch, time, 8]"}
@@ -70,7 +70,7 @@ graph: {y: {type: flip, axis: time, in: x}}
         return x.flip(self.dim)
 
 
-class Slice(Block, kind="slice"):
+class AxisSlice(Block, kind="slice"):
     """A range of an axis, from `start` up to but without `stop`: `y = x[start:stop]`; negative numbers count from the end.
 
     With `like`, the range is as long as the axis of that name of another tensor, such as the one before padding. The axis keeps

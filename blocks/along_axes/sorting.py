@@ -42,7 +42,7 @@ graph: {y: {type: sort, axis: last, in: x}}
         return (y, indices) if "indices" in self.requested_outputs else y
 
 
-class TopK(Block, kind="top_k"):
+class TopValues(Block, kind="top_k"):
     """The k largest values along an axis, the largest first, and in `indices` where they were. Which one of equal values is
     chosen is not specified. The axis keeps its name.
     """
