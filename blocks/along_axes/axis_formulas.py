@@ -89,6 +89,17 @@ def is_whole(tree: Any) -> bool:
     return all(is_whole(operand) for operand in tree[1:])
 
 
+def has_floats(tree: Any) -> bool:
+    """Return whether a formula computes with floats anywhere.
+
+    Args:
+        tree: The formula.
+    """
+    if not isinstance(tree, tuple):
+        return isinstance(tree, float)
+    return not is_whole(tree) or any(has_floats(operand) for operand in tree[1:])
+
+
 def evaluated(tree: Any, values: Mapping[str, Any]) -> Any:
     """Return what a formula comes to; a comparison is 0 or 1.
 

@@ -8,9 +8,9 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from blocks.along_axes.axis_formulas import FUNCTIONS, evaluated, has_floats, is_whole, names_in, parsed
 from blocks.core import AxisFormulaText, AxisSize, Block, BlockError, BlockView, Look, Sizes, torch
 from blocks.primitives.axes import axis_index
-from blocks.along_axes.axis_formulas import FUNCTIONS, evaluated, is_whole, names_in, parsed
 
 MOST_CHECKED = 65_536
 """Places up to which the values of a formula are computed when a recipe is checked."""
@@ -84,15 +84,14 @@ graph:
         return Look(self.called(), (f"over {over}", *[self.value] * (len(self.value) <= SHOWN)), "pos")
 
     def forward(self: Any, like: Any = None) -> Any:
-        whole = is_whole(self.formula_tree)
-        dtype = torch.int64 if whole else torch.float64
+        dtype = torch.float64 if has_floats(self.formula_tree) else torch.int64
         values: dict[str, Any] = {name: like.shape[place] for name, place in self.formula_places.items()}
         lengths = [values[size] if isinstance(size, str) else size for size in self.over.values()]
         for index, (name, length) in enumerate(zip(self.over, lengths, strict=True)):
             behind = (1,) * (len(lengths) - 1 - index)
             values[name] = torch.arange(length, dtype=dtype, device=self.place.device).reshape(-1, *behind)
         y = torch.zeros(lengths, dtype=dtype, device=self.place.device) + evaluated(self.formula_tree, values)
-        return y if whole else y.to(self.place.dtype)
+        return y.to(torch.int64 if is_whole(self.formula_tree) else self.place.dtype)
 
 
 @lru_cache(maxsize=512)

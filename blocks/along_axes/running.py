@@ -190,7 +190,7 @@ graph: {y: {type: arange, axis: time, in: x}}
         if position_ids is not None:
             return position_ids
         if valid is not None:
-            seen = append_to_cache(self, "seen", valid)  # [B, S]; while decoding, with the flags of earlier calls
+            seen: torch.Tensor = append_to_cache(self, "seen", valid)  # [B, S]; while decoding, with the flags of earlier calls
             return (seen.cumsum(1)[:, seen.shape[1] - valid.shape[1] :] - 1).clamp(min=0)
         rows = x.shape[self.dim]
         start = rows_before(self, rows)

@@ -10,12 +10,13 @@ from composer.diagnostics import Diagnostic, Span
 from composer.language.expressions.ast import Binary, Expression, If, Number, RefPath, Slice, Unary, Value
 from composer.language.expressions.evaluator import as_bool, evaluate
 from composer.language.expressions.functions import FUNCTIONS
-from composer.language.expressions.parser import BINDING, NOT, ExpressionError, names
+from composer.language.expressions.parser import BINDING, COMPARISONS, NOT, ExpressionError, names
 from composer.language.recipe.keys import VALUE_WORDS
 
 SIGN = 7
 """The binding power of a sign, between `*` and `**`."""
 ATOM = 9
+ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 
 
 def formula_text(expression: Expression, known: Mapping[str, Value], axes: Collection[str]) -> str:
@@ -31,7 +32,7 @@ def formula_text(expression: Expression, known: Mapping[str, Value], axes: Colle
 
 def _written(expression: Expression, known: Mapping[str, Value], least: int) -> str:
     """Return an expression, in parentheses where it binds less than `least`."""
-    if not names(expression) - known.keys() - FUNCTIONS.keys() - VALUE_WORDS:
+    if not names(expression) - known.keys() - FUNCTIONS.keys() - VALUE_WORDS and not _compares(expression):
         return _number(evaluate(expression, known), expression.span, least)
     match expression:
         case Number(value=value):
@@ -53,10 +54,25 @@ def _written(expression: Expression, known: Mapping[str, Value], least: int) -> 
         case Binary(operator=operator, left=left, right=right):
             power = BINDING[operator]
             on_left, on_right = (power + 1, power) if operator == "**" else (power, power + 1)
+            on_left += operator in COMPARISONS  # which are not chained
             text = f"{_written(left, known, on_left)} {operator} {_written(right, known, on_right)}"
         case _:
             assert_never(expression)
     return f"({text})" if power < least else text
+
+
+def _compares(expression: Expression | Slice) -> bool:
+    """Return whether an expression has a comparison, which is a number in a formula and none elsewhere."""
+    match expression:
+        case Unary(operator=operator, operand=operand):
+            return operator == "not" or _compares(operand)
+        case Binary(operator=operator, left=left, right=right):
+            return operator not in ARITHMETIC or _compares(left) or _compares(right)
+        case If(then=then, otherwise=otherwise):
+            return _compares(then) or _compares(otherwise)
+        case RefPath(steps=steps):
+            return any(_compares(argument) for step in steps for argument in step.arguments or ())
+    return False
 
 
 def _argument(argument: Expression | Slice, known: Mapping[str, Value]) -> str:
