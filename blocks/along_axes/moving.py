@@ -138,7 +138,7 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
         else:
             last = self.stop if self.stop >= 0 else size + self.stop
         if not 0 <= first < last <= size:
-            raise ValueError(f"the range {first}:{last} is not inside of an axis of {size}")
+            raise IndexError(f"the range {first}:{last} is not inside of an axis of {size}")
         return x.narrow(self.dim, first, last - first)
 
 

@@ -80,6 +80,6 @@ graph: {y: {type: top_k, k: 2, axis: last, in: x}}
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         if self.k > x.shape[self.dim]:
-            raise ValueError(f"{self.k} values cannot be chosen from an axis of {x.shape[self.dim]}")
+            raise IndexError(f"{self.k} values cannot be chosen from an axis of {x.shape[self.dim]}")
         y, indices = torch.topk(x, self.k, dim=self.dim)
         return (y, indices) if "indices" in self.requested_outputs else y

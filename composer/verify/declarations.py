@@ -186,7 +186,7 @@ def flops_are_declared(alone: BlockAlone) -> Iterator[Violation]:
     subject, how = alone.subject, alone.subject.draws[0]
     given = subject.draw(how)
     with FlopCounterMode(display=False) as counter:
-        subject.model(**given)
+        subject.call(given)
     declared, counted = costs(subject.program, how.lengths).flops.dense, counter.get_total_flops()
     if declared != counted:
         lengths = ", ".join(f"{axis} {length}" for axis, length in how.lengths.items())

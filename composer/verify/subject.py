@@ -89,16 +89,27 @@ class Subject:
         """Return inputs."""
         return draw(self.program, how)
 
+    def call(self, given: Mapping[str, torch.Tensor], model: Model[Any] | None = None) -> Any:
+        """Return the result of a call.
+
+        Raises:
+            NotTried: an index that the model computes is out of range of a table or an axis.
+        """
+        try:
+            return (self.model if model is None else model)(**given)
+        except IndexError as error:
+            raise NotTried(f"for inputs that are drawn, {error}") from None
+
     def outputs(self, given: Mapping[str, torch.Tensor], model: Model[Any] | None = None) -> dict[str, torch.Tensor]:
         """Return the outputs of a call by the recipe's names, and the recipe's losses after them.
 
         Raises:
-            NotTried: an output is not finite, so nothing can be compared with it.
+            NotTried: an output is not finite, so nothing can be compared with it, or the model refuses the inputs.
         """
         with torch.random.fork_rng(devices=[]) if self.training else nullcontext():
             if self.training:
                 torch.manual_seed(0)
-            result = (self.model if model is None else model)(**given)
+            result = self.call(given, model)
         found = named(result, self.module.outputs)
         for name, value in found.items():
             if not bool(value.isfinite().all()):
