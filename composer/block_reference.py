@@ -10,6 +10,8 @@ from typing import Any
 
 from blocks.core import Builtin, Library, Part, fields
 from blocks.core.fields import (
+    AxisFormula,
+    AxisLength,
     AxisName,
     Boolean,
     BooleanMap,
@@ -18,6 +20,7 @@ from blocks.core.fields import (
     FieldForm,
     Integer,
     ListOf,
+    MapOf,
     NodeName,
     NumberOrNodeRef,
     OneOf,
@@ -45,8 +48,15 @@ def entry(part: type[Part]) -> str:
         paragraphs.append(f"*{part.paper.title}*, {part.paper.reference}.")
     if fields(part):
         paragraphs.append("\n".join(_field_table(part)))
+    if part.example:
+        paragraphs.append(f"```yaml\n{example(part)}```")
     paragraphs.append("\n".join(f"- {title}: {'; '.join(items)}" for title, items in facts(part) if items))
     return "\n\n".join(text for text in paragraphs if text) + "\n"
+
+
+def example(part: type[Part]) -> str:
+    """Return a recipe that uses a part, as it declares it."""
+    return f"recipe: example\n{part.example.lstrip()}"
 
 
 def _package(name: str, parts: Iterable[type[Part]]) -> Iterator[str]:
@@ -89,6 +99,8 @@ def form_text(form: FieldForm) -> str:
             return f"number{_bounds(form)}"
         case Boolean():
             return "`true` or `false`"
+        case MapOf(item=item):
+            return f"mapping of names to: {form_text(item)}"
         case BooleanMap(names=names):
             return f"`true`, `false`, or a mapping of {_quoted(names)} to these"
         case OneOf(of=words):
@@ -96,7 +108,11 @@ def form_text(form: FieldForm) -> str:
         case String():
             return "string"
         case AxisName():
-            return "an axis by its name, or `last`"
+            return "an axis by its name, or `first` or `last`"
+        case AxisLength():
+            return "the length of an axis: a number, or the name of an axis"
+        case AxisFormula():
+            return "a formula"
         case NodeName():
             return "a node or an input"
         case NumberOrNodeRef(number=number):

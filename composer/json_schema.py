@@ -11,6 +11,8 @@ from typing import Any
 
 from blocks.core import Block, Library, Part, fields, is_node, ports
 from blocks.core.fields import (
+    AxisFormula,
+    AxisLength,
     AxisName,
     Boolean,
     BooleanMap,
@@ -19,6 +21,7 @@ from blocks.core.fields import (
     FieldForm,
     Integer,
     ListOf,
+    MapOf,
     NodeName,
     NumberOrNodeRef,
     OneOf,
@@ -247,7 +250,7 @@ def _field(field: Field, doc: str, parts: Mapping[str, type[Part]]) -> Schema:
 
 def _form(form: FieldForm, parts: Mapping[str, type[Part]]) -> Schema:
     match form:
-        case Integer() | Real() | NumberOrNodeRef():
+        case Integer() | Real() | NumberOrNodeRef() | AxisLength() | AxisFormula():
             return {"type": ["number", "string"]}
         case Boolean():
             return {"type": ["boolean", "string"]}
@@ -259,6 +262,8 @@ def _form(form: FieldForm, parts: Mapping[str, type[Part]]) -> Schema:
             return {"type": "array", "items": _form(item, parts)}
         case EachAxis(item=item):
             return either(_form(item, parts), {"type": "array", "items": _form(item, parts)})
+        case MapOf(item=item):
+            return {"type": "object", "additionalProperties": _form(item, parts)}
         case BooleanMap(names=names):
             boolean = {"type": ["boolean", "string"]}
             each = {"type": "object", "properties": dict.fromkeys(names, boolean), "additionalProperties": False}

@@ -1,8 +1,20 @@
 """The block contract: declarations of blocks and other parts, independent of recipes, graphs and files."""
 
-from blocks.core.cache import append_to_cache, cached, load_carry, store_carry
+from blocks.core.cache import append_to_cache, cached, load_carry, rows_before, store_carry
 from blocks.core.cost import Cost
-from blocks.core.fields import AxisRef, Field, NodeRef, NonNegativeInt, PositiveFloat, PositiveInt, Probability, derived, fields
+from blocks.core.fields import (
+    AxisFormulaText,
+    AxisRef,
+    AxisSize,
+    Field,
+    NodeRef,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+    derived,
+    fields,
+)
 from blocks.core.lazy import F, nn, torch
 from blocks.core.library import Library, NameClash, standard
 from blocks.core.look import BlockIcon, BlockView, Look, LoopIcon, Mixture, Piece, SideLook
@@ -32,7 +44,9 @@ __all__ = [
     "ONES",
     "ZEROS",
     "Activation",
+    "AxisFormulaText",
     "AxisRef",
+    "AxisSize",
     "Block",
     "BlockError",
     "BlockIcon",
@@ -81,6 +95,7 @@ __all__ = [
     "nn",
     "number",
     "ports",
+    "rows_before",
     "size",
     "spoken",
     "standard",

@@ -23,6 +23,15 @@ def cached(holder: Any, name: str) -> Any:
     return None if cache is None else cache.get(name)
 
 
+def rows_before(holder: Any, rows: int) -> int:
+    """Return the number of rows of earlier calls of the session, and count `rows` more; outside a session, return 0.
+
+    The block declares a slot without axes in `cache_slots`, such as `{"length": "int[]"}`.
+    """
+    cache = holder.cache
+    return 0 if cache is None else int(cache.advance(rows))
+
+
 def load_carry(holder: Any, name: str, start: Any) -> Any:
     """Return the carry that the previous call stored under `name`, or `start` if there is none."""
     state = cached(holder, name)

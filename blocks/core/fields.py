@@ -92,6 +92,24 @@ AxisRef: TypeAlias = Annotated[str, AxisName()]
 
 
 @dataclass(frozen=True, slots=True)
+class AxisLength:
+    """The length of an axis: a number, or the name of an axis of an input whose length is known only when the model runs."""
+
+
+AxisSize: TypeAlias = Annotated[int | str, AxisLength()]
+"""The annotation of a field with the length of an axis; its value is the number or the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class AxisFormula:
+    """A formula in the language of numbers, over names of its own."""
+
+
+AxisFormulaText: TypeAlias = Annotated[str, AxisFormula()]
+"""The annotation of a field with a formula; its value is the text in which every name that has a number is that number."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeName:
     """A reference to a node or an input."""
 
@@ -127,6 +145,13 @@ class EachAxis:
 
 
 @dataclass(frozen=True, slots=True)
+class MapOf:
+    """A mapping from names of one's own, such as those of axes."""
+
+    item: FieldForm
+
+
+@dataclass(frozen=True, slots=True)
 class BooleanMap:
     """One boolean for all of the names, or a mapping that sets some of them; the others keep the default."""
 
@@ -134,7 +159,21 @@ class BooleanMap:
 
 
 FieldForm: TypeAlias = (
-    Integer | Real | Boolean | OneOf | String | AxisName | NodeName | NumberOrNodeRef | SlotOf | ListOf | EachAxis | BooleanMap
+    Integer
+    | Real
+    | Boolean
+    | OneOf
+    | String
+    | AxisName
+    | AxisLength
+    | AxisFormula
+    | NodeName
+    | NumberOrNodeRef
+    | SlotOf
+    | ListOf
+    | EachAxis
+    | MapOf
+    | BooleanMap
 )
 
 
@@ -207,7 +246,8 @@ def _form(annotation: Any, metadata: list[Any]) -> FieldForm:
     if get_origin(annotation) is tuple:
         return ListOf(_form(get_args(annotation)[0], []))
     if get_origin(annotation) is dict:
-        return BooleanMap(get_args(get_args(annotation)[0]))
+        key, item = get_args(annotation)
+        return MapOf(_form(item, [])) if key is str else BooleanMap(get_args(key))
     if annotation is bool:
         return Boolean()
     if annotation is int:
@@ -221,8 +261,10 @@ def _form(annotation: Any, metadata: list[Any]) -> FieldForm:
         )
     if annotation is NodeRef:
         return NodeName()
+    if own := next((item for item in metadata if isinstance(item, AxisName | AxisLength | AxisFormula)), None):
+        return own
     if annotation is str:
-        return next((item for item in metadata if isinstance(item, AxisName)), String())
+        return String()
     if isinstance(annotation, type) and issubclass(annotation, Part):
         return SlotOf(annotation)
     raise TypeError(f"a field cannot be a {annotation}")

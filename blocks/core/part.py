@@ -2,6 +2,7 @@
 
 # No `from __future__ import annotations`: pydantic would evaluate the annotations of `Part` again for every subclass.
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
@@ -57,6 +58,7 @@ class PerCall:
         object.__setattr__(self, "sizes", dict(self.sizes or {}))
 
 
+_NAME = re.compile(r"[A-Za-z_]\w*")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -86,6 +88,8 @@ class Part(BaseModel):
     declared: ClassVar[Mapping[str, Any] | None] = None
     """The fields of a block that a recipe defines, which are not attributes of the class."""
     paper: ClassVar[Paper | None] = None
+    example: ClassVar[str] = ""
+    """A recipe that uses it, for the reference: its `inputs`, `graph` and whatever else it needs."""
     inputs: ClassVar[Mapping[str, str]] = {}
     """Port to type: `{"x": "float[batch, time, dim]", "memory?": …, "xs*": …}`; `?` optional, `*` variadic."""
     outputs: ClassVar[Mapping[str, str]] = {}
@@ -123,6 +127,9 @@ class Part(BaseModel):
     buffers: ClassVar[Mapping[str, Tensor] | Callable[..., Mapping[str, Tensor]]] = {}
     """Tensors that are kept from call to call but not trained, such as running means, or a method that returns them: saved with
     the model, ignored by the optimizer, and initialized as declared, regardless of `init`."""
+    placed_by: ClassVar[str] = ""
+    """An attribute of the module with an empty tensor on the device of the model, of its dtype, which is not saved; for a block
+    without parameters that makes values without an input."""
     forward: ClassVar[Callable[..., Any] | None] = None
     named_by: ClassVar[str] = ""
     """A field that lists the names of the outputs, if `outputs` is empty."""
@@ -138,6 +145,8 @@ class Part(BaseModel):
     """The field with the number of ids."""
     length_field: ClassVar[str] = ""
     """The field with the maximum number of positions."""
+    indexed: ClassVar[str] = ""
+    """The size or the constant with the length of the axis that an input `index` counts."""
     title: ClassVar[str] = ""
     """The name in drawings; by default, the kind in words."""
     dissolved: ClassVar[bool] = False
@@ -196,6 +205,21 @@ class Part(BaseModel):
             sizes: The axis symbols of the ports and the numeric fields.
         """
         return ()
+
+    def past_axes(self, sizes: Sizes) -> Sequence[Any]:
+        """Return the sizes of the axes along which a position depends on earlier ones, of which the block keeps what later calls
+        need in the cache or the carry. By default, a block that has one of these has all axes of its inputs but the batch.
+
+        Args:
+            sizes: The axis symbols of the ports and the numeric fields.
+        """
+        if not (self.cache_slots or self.carry):
+            return ()
+        names = {name for text in self.inputs.values() for name in _NAME.findall(text.partition("[")[2])}
+        return [
+            *(axis.size for axis in sizes.get("...", ())),
+            *(sizes[name] for name in sorted(names - {"batch"}) if name in sizes),
+        ]
 
     def per_call(self, wired: frozenset[str]) -> Mapping[str, PerCall]:
         """Return the keyword arguments of `forward` that are computed once per call of the model, with their slots.

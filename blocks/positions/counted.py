@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import NonNegativeInt, Part, torch
+from blocks.core import NonNegativeInt, Part, rows_before, torch
 
 
 class Counted(Part):
@@ -17,9 +17,7 @@ class Counted(Part):
 
     def prepare(self: Any, x: torch.Tensor) -> torch.Tensor:
         count = x.shape[self.axis]
-        if self.cache is None:
-            return torch.arange(count, device=x.device)  # [T]
-        start = self.cache.advance(count)
+        start = rows_before(self, count)
         return torch.arange(start, start + count, device=x.device)  # [T]
 
 

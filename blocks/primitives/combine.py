@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import AxisRef, Block, BlockError, BlockView, Init, Look, Sizes, Tensor, Weights, torch
-from blocks.primitives.axes import axis_index
+from blocks.primitives.axes import axis_index, changed
 from blocks.primitives.stack_split import of_port
 
 
@@ -82,8 +82,8 @@ class Concat(Block, kind="concat"):
     """The axis to concatenate along: its name, or `last`."""
 
     title = "Concatenation"
-    inputs = {"xs*": "float[...]"}
-    outputs = {"y": "float[...]"}
+    inputs = {"xs*": "any[...]"}
+    outputs = {"y": "any[...]"}
 
     def look(self, view: BlockView) -> Look:
         return Look(self.called(), (f"along {self.axis}",) if self.axis != "last" else (), hue="merge", sign="‖")
@@ -101,17 +101,19 @@ class Concat(Block, kind="concat"):
         several, dim = of_port(inputs["xs"]), sizes["dim"]
         axes = list(several[0].axes)
         axes[dim] = replace(axes[dim], size=sum((one.axes[dim].size for one in several[1:]), axes[dim].size))
-        return {"y": replace(several[0], axes=tuple(axes))}
+        return {"y": replace(changed(several[0]), axes=tuple(axes))}
 
     def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
         return torch.cat(xs, dim=self.dim)
 
 
 def difference(first: Any, other: Any, dim: int) -> str:
-    """Return the axes other than `dim` in which two types differ; empty if they agree.
+    """Return the dtype or the axes other than `dim` in which two types differ; empty if they agree.
 
     Axes are counted from 1, since their names may come from another block.
     """
+    if other.dtype != first.dtype:
+        return f"one is {first.dtype} and the other {other.dtype}"
     if len(other.axes) != len(first.axes):
         return f"one has {len(first.axes)} axes and the other {len(other.axes)}"
     pairs = enumerate(zip(first.sizes, other.sizes, strict=True))

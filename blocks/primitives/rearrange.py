@@ -22,10 +22,13 @@ class Rearrange(Block, kind="rearrange"):
     """The axes before and after `->`; names are local to the pattern, whatever the wired axes are called."""
     sizes: tuple[PositiveInt, ...] = ()
     """Sizes of the new axes in the order of the pattern: for each split, of all but its last axis."""
+    lengths: dict[str, PositiveInt] = {}
+    """Lengths of new axes by their names, in place of `sizes`: for each split, of all but one of its axes, such as
+    `{i: window, j: window}` for `b (p i) (q j) c -> …`."""
 
     paper = Paper("Einops: Clear and Reliable Tensor Manipulations with Einstein-like Notation", "ICLR 2022")
-    inputs = {"x": "float[...]"}
-    outputs = {"y": "float[...]"}
+    inputs = {"x": "any[...]"}
+    outputs = {"y": "any[...]"}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         left, right = sides(self.pattern)
@@ -39,23 +42,31 @@ class Rearrange(Block, kind="rearrange"):
         if sorted(before) != sorted(after):
             odd = sorted(set(before) ^ set(after)) or sorted(name for name in after if after.count(name) > 1)
             raise BlockError(f"`{odd[0]}` must occur once on each side of `->`", field="pattern")
-        needed = sum(len(group) - 1 for group in left)
+        strange = next((name for name in self.lengths if not any(name in group for group in left if len(group) > 1)), None)
+        if strange is not None:
+            raise BlockError(f"the pattern splits no axis into `{strange}`", field="lengths")
+        needed = sum(len(group) - 1 for group in left if not self.lengths.keys() & set(group))
         if len(self.sizes) != needed:
             raise BlockError(
                 f"`sizes` needs an entry for each new axis of the pattern: {needed}, not {len(self.sizes)}", field="sizes"
             )
-        for group, axis, new in zip(left, axes, new_axes(left, self.sizes), strict=True):
-            if isinstance(axis.size, int) and axis.size % prod(new):
-                known = " · ".join(map(str, new))
-                raise BlockError(
-                    f"{axis.size} is not a multiple of {known}, for `{' '.join(group)}`", field="sizes", code="indivisible"
-                )
+        for group, axis, new in zip(left, axes, splits(left, self.sizes, self.lengths), strict=True):
+            if len(new) != len(group) * (len(group) > 1) or new.count(None) > 1:
+                lacking = ", ".join(name for name in group if name not in self.lengths)
+                raise BlockError(f"one length of ({' '.join(group)}) may be left out, not {lacking}", field="lengths")
+            whole = prod(size for size in new if size is not None)
+            if isinstance(axis.size, int) and (axis.size % whole or (new and None not in new and whole != axis.size)):
+                known = " · ".join(str(size) for size in new if size is not None)
+                field = "lengths" if self.lengths.keys() & set(group) else "sizes"
+                message = f"{axis.size} is not {'a multiple of ' * (None in new)}{known}, for `{' '.join(group)}`"
+                raise BlockError(message, field=field, code="indivisible")
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         left, right = sides(self.pattern)
         names = [name for group in left for name in group]
         # From the last axis on, so that the indices of earlier axes stay valid for `unflatten` and `flatten`.
-        apart = [(index, (*new, -1)) for index, new in enumerate(new_axes(left, self.sizes)) if new]
+        sizes_of = (tuple(-1 if size is None else size for size in new) for new in splits(left, self.sizes, self.lengths))
+        apart = [(index, new) for index, new in enumerate(sizes_of) if new]
         order = [names.index(name) for group in right for name in group]
         together = [(index, index + len(group) - 1) for index, group in enumerate(right) if len(group) > 1]
         return {"apart": tuple(reversed(apart)), "order": tuple(order), "together": tuple(together)}
@@ -63,8 +74,9 @@ class Rearrange(Block, kind="rearrange"):
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         left, right = sides(self.pattern)
         lengths: dict[str, Any] = {}
-        for group, axis, new in zip(left, sizes["..."], new_axes(left, self.sizes), strict=True):
-            lengths.update(zip(group, (*new, axis.size // prod(new) if new else axis.size), strict=True))
+        for group, axis, new in zip(left, sizes["..."], splits(left, self.sizes, self.lengths), strict=True):
+            rest = axis.size // prod(size for size in new if size is not None)
+            lengths.update(zip(group, (rest if size is None else size for size in new) if new else [axis.size], strict=True))
         axes = []
         for group in right:
             size = lengths[group[0]]
@@ -89,10 +101,22 @@ class Rearrange(Block, kind="rearrange"):
         return x
 
 
-def new_axes(left: list[tuple[str, ...]], sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Return, for each axis of the input, the sizes of the axes that it is split into, except for the last."""
+def splits(left: list[tuple[str, ...]], sizes: Sequence[int], lengths: Mapping[str, int]) -> list[tuple[int | None, ...]]:
+    """Return, for each axis of the input, the sizes of the axes that it is split into, None for the one that follows.
+
+    Args:
+        left: The names of the axes of the input, grouped by parentheses.
+        sizes: The sizes that are written in order.
+        lengths: Those that are written by name.
+    """
     rest = list(sizes)
-    return [tuple(rest.pop(0) for _ in group[1:]) for group in left]
+    found: list[tuple[int | None, ...]] = []
+    for group in left:
+        if lengths.keys() & set(group):
+            found.append(tuple(lengths.get(name) for name in group))
+        else:
+            found.append((*(rest.pop(0) for _ in group[1:]), *[None] * (len(group) > 1)))
+    return found
 
 
 def sides(pattern: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:

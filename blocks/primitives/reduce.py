@@ -1,4 +1,4 @@
-"""Operations that remove an axis: mean, maximum, selection of an index."""
+"""Operations that remove an axis: sum, mean, extremes, selection of an index."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import AxisRef, Block, BlockError, BlockView, Look, Sizes, torch
-from blocks.primitives.axes import axis_index
+from blocks.primitives.axes import axis_index, changed
 
 
 class Reduction(Block):
@@ -16,8 +16,8 @@ class Reduction(Block):
     axis: AxisRef
     """The axis to remove: its name, or `last`."""
 
-    inputs = {"x": "float[...]"}
-    outputs = {"y": "float[...]"}
+    inputs = {"x": "number[...]"}
+    outputs = {"y": "number[...]"}
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         axes = list(sizes["..."])
@@ -34,8 +34,27 @@ class Reduction(Block):
         return Look(self.called(), (f"over {self.axis}",), "merge")
 
 
+class Sum(Reduction, kind="sum"):
+    """Sum along an axis: `y = Σᵢ xᵢ`."""
+
+    title = "Sum along an axis"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: sum, axis: last, in: x}}
+"""
+
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        return {"y": changed(super().output_types(inputs, sizes)["y"])}
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.sum(self.dim)
+
+
 class Mean(Reduction, kind="mean"):
     """Mean along an axis: `y = Σᵢ xᵢ / n`."""
+
+    inputs = {"x": "float[...]"}
+    outputs = {"y": "float[...]"}
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return x.mean(self.dim)
@@ -48,11 +67,61 @@ class Max(Reduction, kind="max"):
         return x.amax(self.dim)
 
 
+class Min(Reduction, kind="min"):
+    """Minimum along an axis: `y = minᵢ xᵢ`; equal minima share the gradient."""
+
+    title = "Minimum"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: min, axis: last, in: x}}
+"""
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.amin(self.dim)
+
+
+class LogSumExp(Reduction, kind="logsumexp"):
+    """Logarithm of the sum of exponentials along an axis, without overflow: `y = log Σᵢ exp(xᵢ)`; in float32, also under
+    bfloat16.
+    """
+
+    title = "Log-sum-exp"
+    inputs = {"x": "float[...]"}
+    outputs = {"y": "float[...]"}
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: logsumexp, axis: last, in: x}}
+"""
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.to(torch.promote_types(x.dtype, torch.float32)).logsumexp(self.dim).to(x.dtype)
+
+
+class ArgMax(Reduction, kind="argmax"):
+    """Index of the largest value along an axis: `y = argmaxᵢ xᵢ`; of equal ones, the first. No gradient flows through it."""
+
+    title = "Arg max"
+    outputs = {"y": "int[...]"}
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: argmax, axis: last, in: x}}
+"""
+
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        return {"y": replace(changed(super().output_types(inputs, sizes)["y"]), dtype="int")}
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.argmax(self.dim)
+
+
 class Select(Reduction, kind="select"):
     """Select one index of an axis: `y = x[index]`."""
 
     index: int
     """The index, from 0; a negative one counts from the end."""
+
+    inputs = {"x": "any[...]"}
+    outputs = {"y": "any[...]"}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         count = sizes["..."][axis_index(sizes["..."], self.axis)].size

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from blocks.core import AxisRef, Block, BlockError, BlockView, Look, PositiveInt, Sizes, torch
-from blocks.primitives.axes import axis_index
+from blocks.primitives.axes import axis_index, changed
 
 
 class Stack(Block, kind="stack"):
@@ -17,8 +17,8 @@ class Stack(Block, kind="stack"):
     axis: AxisRef = "last"
     """The axis before which the new one is inserted; `last` appends it."""
 
-    inputs = {"xs*": "float[...]"}
-    outputs = {"y": "float[...]"}
+    inputs = {"xs*": "any[...]"}
+    outputs = {"y": "any[...]"}
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         first, *others = of_port(inputs["xs"])
@@ -32,7 +32,7 @@ class Stack(Block, kind="stack"):
         axes = several[0].axes
         new = replace(axes[0], name="inputs", size=len(several))
         index = len(axes) + 1 + sizes["dim"]
-        return {"y": replace(several[0], axes=(*axes[:index], new, *axes[index:]))}
+        return {"y": replace(changed(several[0]), axes=(*axes[:index], new, *axes[index:]))}
 
     def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
         return torch.stack(xs, dim=self.dim)
@@ -53,7 +53,7 @@ class Split(Block, kind="split"):
     sizes: tuple[PositiveInt, ...] = ()
     """Size of each piece; without it, all are equal."""
 
-    inputs = {"x": "float[...]"}
+    inputs = {"x": "any[...]"}
     named_by = "into"
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:

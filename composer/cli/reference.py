@@ -125,7 +125,7 @@ def _sentence(part: type[Part]) -> str:
 
 
 def _entry(part: type[Part], paint: Painter) -> Iterator[str]:
-    from composer.block_reference import docs_of, facts, field_rows
+    from composer.block_reference import docs_of, example, facts, field_rows
 
     yield paint(part.kind, "strong")
     for paragraph in inspect.cleandoc(part.__doc__ or "").split("\n\n"):
@@ -147,6 +147,9 @@ def _entry(part: type[Part], paint: Painter) -> Iterator[str]:
         if items:
             yield "\n" + paint(title, "strong")
             yield from (f"  {item}".replace("`", "") for item in items)
+    if part.example:
+        yield "\n" + paint("example", "strong")
+        yield textwrap.indent(example(part).rstrip(), "  ")
 
 
 def print_schema(arguments: argparse.Namespace) -> int:

@@ -109,11 +109,12 @@ class ModuleRun:
 
     def reorder(self, rows: torch.Tensor, count: int) -> None:
         """Continue with selected rows of the batch of `count`, which may repeat."""
-        self.states = {name: selected(state, 0, rows, count) for name, state in self.states.items()}
-        for held in (self.buffers, self.whole):
+        for held in (self.states, self.buffers, self.whole):
             for name, value in held.items():
-                if self.names[name].batch and value.dim() > 1:  # positions without a batch axis are the same for all rows
-                    held[name] = selected(value, 0, rows, count)
+                axis = self.names[name].batch
+                # positions without a batch are those of all rows
+                if axis is not None and (held is self.states or value.dim() > 1):
+                    held[name] = selected(value, axis, rows, count)
 
     def truncate(self, length: int) -> None:
         """Drop all but the first `length` tokens; states are dropped only at length 0."""

@@ -102,6 +102,8 @@ def _forms(name: str, field: Field, value: Any, derived: bool) -> dict[str, Norm
         value = 0 if value is None else value
         alike = isinstance(value, tuple) and len({*value}) == 1
         return {name: NormalValue(value[0], value[0]) if alike else NormalValue(value, value)}
+    if isinstance(value, dict):
+        return {name: NormalValue(tuple(value.items()), ", ".join(f"{key} {held}" for key, held in value.items()))}
     if isinstance(field.form, String) and isinstance(value, str) and "->" in value:
         return {name: NormalValue(alphabetic(value), value)}
     return {name: NormalValue(value, value, derived)}

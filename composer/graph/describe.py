@@ -47,6 +47,8 @@ def phrase(name: str, value: Any, edges: Mapping[str, str]) -> str:
         case Part():
             inner = ", ".join(phrase(key, held, edges) for key, held in _settings(value))
             return f"{name} {value.kind} ({inner})" if inner else f"{name} {value.kind}"
+        case dict() if not all(isinstance(flag, bool) for flag in value.values()):
+            return f"{name} {', '.join(f'{key} {held}' for key, held in value.items())}"
         case dict():
             return f"{name} of {', '.join(key for key, flag in value.items() if flag) or 'none'}"
         case tuple():

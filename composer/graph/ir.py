@@ -132,7 +132,15 @@ class Items:
     span: Span = field(compare=False)
 
 
-FieldValue: TypeAlias = Known | Pending | PartValue | SlotNode | Items
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Values by name, some of which may need sizes."""
+
+    entries: tuple[tuple[str, FieldValue], ...]
+    span: Span = field(compare=False)
+
+
+FieldValue: TypeAlias = Known | Pending | PartValue | SlotNode | Items | Entries
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from composer.diagnostics import Declaration, Span
 from composer.graph.dims import Dim, Symbolic
@@ -30,11 +30,27 @@ OTHER_DTYPE: Mapping[tuple[DType, DType], str] = {
 class TypePattern:
     """A declared type: `float[..., dim]`."""
 
-    dtype: DType
+    dtype: DType | Literal["number", "any"]
+    """`number` is int or float, `any` is every dtype."""
     leading: bool
-    """Whether it starts with `...`."""
+    """Whether it starts with `...`, which stands for the same axes at all ports, or with `*`, which stands for any."""
     axes: tuple[Expression, ...]
     text: str
+    is_shared: bool = True
+    """Whether the leading axes are those of the other ports."""
+    within: tuple[int, int] | None = None
+    """For an output, the least and the greatest value: `int[i, j] within 0..8`."""
+
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        """The dtypes that it stands for."""
+        match self.dtype:
+            case "number":
+                return ("int", "float")
+            case "any":
+                return ("int", "float", "bool")
+            case dtype:
+                return (dtype,)
 
 
 class Mismatch(Exception):
@@ -57,13 +73,16 @@ class UnknownSize(KeyError):
 @lru_cache(maxsize=512)
 def pattern(text: str) -> TypePattern:
     """Return a declared type from its text; a mistake in it is one of a block's author, and raises a ValueError."""
-    dtype, _, rest = text.strip().rstrip("?").rstrip().partition("[")
+    written, _, limits = text.partition(" within ")
+    least, _, most = limits.partition("..")
+    dtype, _, rest = written.strip().rstrip("?").rstrip().partition("[")
     pieces = [piece.strip() for piece in axes_of(rest.rstrip("]"))]
-    leading = bool(pieces) and pieces[0] == "..."
-    if dtype not in ("int", "float", "bool"):
-        raise ValueError(f"{text!r} is not a type: it begins with int, float or bool")
+    leading = bool(pieces) and pieces[0] in ("...", "*")
+    if dtype not in ("int", "float", "bool", "number", "any"):
+        raise ValueError(f"{text!r} is not a type: it begins with int, float, bool, number or any")
     kind: Any = dtype
-    return TypePattern(kind, leading, tuple(declared(piece) for piece in pieces[leading:]), text)
+    within = (int(least), int(most)) if limits else None
+    return TypePattern(kind, leading, tuple(declared(piece) for piece in pieces[leading:]), text, pieces[:1] != ["*"], within)
 
 
 @lru_cache(maxsize=512)
@@ -84,13 +103,13 @@ def match(declared_type: TypePattern, given: TensorType, sizes: dict[str, Any], 
     Raises:
         Mismatch: where they do not match.
     """
-    if declared_type.dtype != given.dtype:
-        raise Mismatch(f"takes {declared_type.text}, not {given}", hint=OTHER_DTYPE.get((declared_type.dtype, given.dtype), ""))
+    if given.dtype not in declared_type.dtypes:
+        raise Mismatch(f"takes {declared_type.text}, not {given}", hint=dtype_hint(declared_type, given))
     count = len(declared_type.axes)
     if len(given.axes) < count or (len(given.axes) > count and not declared_type.leading):
         raise Mismatch(f"takes {declared_type.text}, not {given}: {_axes(len(given.axes))}")
     split = len(given.axes) - count
-    if declared_type.leading:
+    if declared_type.leading and declared_type.is_shared:
         before = sizes.get("...")
         if before is not None and tuple(a.size for a in before) != given.sizes[:split]:
             raise Mismatch(f"takes {declared_type.text} with the same leading axes everywhere, not {given}")
@@ -101,6 +120,11 @@ def match(declared_type: TypePattern, given: TensorType, sizes: dict[str, Any], 
             if name in sizes and sizes[name] != axis.size:
                 raise Mismatch(f"takes {declared_type.text} with {name} = {sizes[name]}, not {given}")
             sizes[name] = axis.size
+
+
+def dtype_hint(declared_type: TypePattern, given: TensorType) -> str:
+    """Return what to do where a type has another dtype than is declared; empty where nothing helps."""
+    return next((hint for one in declared_type.dtypes if (hint := OTHER_DTYPE.get((one, given.dtype)))), "")
 
 
 def agree(declared_type: TypePattern, given: TensorType, known: Mapping[str, Any]) -> None:
@@ -117,10 +141,15 @@ def agree(declared_type: TypePattern, given: TensorType, known: Mapping[str, Any
 
 
 def fill(declared_type: TypePattern, known: Mapping[str, Any]) -> TensorType:
-    """Return the type that a pattern stands for once its symbols have sizes."""
+    """Return the type that a pattern stands for once its symbols have sizes. A pattern of several dtypes stands for none, which
+    is a mistake of a block's author, and raises a ValueError.
+    """
+    dtype, *others = declared_type.dtypes
+    if others:
+        raise ValueError(f"{declared_type.text!r} is not the type of an output: `output_types` returns it")
     leading: tuple[Axis, ...] = known.get("...", ()) if declared_type.leading else ()
     axes = tuple(Axis(text_of_size(expression), size(expression, known)) for expression in declared_type.axes)
-    return TensorType(declared_type.dtype, (*leading, *axes))
+    return TensorType(dtype, (*leading, *axes), within=declared_type.within)
 
 
 def size(expression: Expression, known: Mapping[str, Any]) -> Dim:

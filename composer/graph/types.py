@@ -45,6 +45,8 @@ class TensorType:
     """Whether it may be absent: an input of the model that may be left out."""
     depends: Depends = Depends.NONE
     """What of the text that the model generates it depends on."""
+    within: tuple[int, int] | None = None
+    """The least and the greatest of its values, where they are known before the model runs: whole numbers of a constant."""
 
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(str(axis) for axis in self.axes)}]"

@@ -24,7 +24,7 @@ def types_are_declared(subject: Subject) -> Iterator[Violation]:
     """Check that every output has the inferred shape and dtype, with optional inputs and without."""
     for how in subject.draws:
         with torch.no_grad():
-            result = subject.model(**subject.draw(how))
+            result = subject.call(subject.draw(how))
         for (field, name), type_ in zip(subject.module.outputs, subject.program.root.outputs.values(), strict=True):
             value = getattr(result, field)
             if not isinstance(type_, TensorType) or not isinstance(value, torch.Tensor):
@@ -38,6 +38,8 @@ def types_are_declared(subject: Subject) -> Iterator[Violation]:
                 )
             if value.dtype != DTYPES[type_.dtype] and not (type_.dtype == "float" and value.dtype.is_floating_point):
                 yield Violation("types", f"`{name}` has the dtype {str(value.dtype)[6:]} and is declared {type_.dtype}")
+            if type_.within is not None and not type_.within[0] <= int(value.min()) <= int(value.max()) <= type_.within[1]:
+                yield Violation("types", f"`{name}` has values outside of {type_.within[0]} to {type_.within[1]}, as is declared")
 
 
 def gradients_reach(subject: Subject) -> Iterator[Violation]:

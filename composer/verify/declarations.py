@@ -51,11 +51,11 @@ class BlockAlone:
         """Whether a mask decides which positions see each other."""
         return any(isinstance(getattr(self.own.part, name), Mask) for name in type(self.own.part).model_fields)
 
-    @property
-    def looks_back(self) -> bool:
-        """Whether it declares that a position depends on those before it."""
-        parts = [self.own.part, *(getattr(self.own.part, name) for name in type(self.own.part).model_fields)]
-        return any(getattr(type(part), "cache_slots", {}) or getattr(type(part), "carry", {}) for part in parts)
+    def looks_back(self, axis: Dim) -> bool:
+        """Return whether it declares that a position along an axis depends on those before it."""
+        inner = (getattr(self.own.part, name) for name in type(self.own.part).model_fields)
+        inside = any(getattr(type(part), "cache_slots", {}) or getattr(type(part), "carry", {}) for part in inner)
+        return inside or axis in self.own.part.past_axes(self.own.sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def of_subject(property: Callable[[Subject], Iterator[Violation]]) -> Callable[[
 
 @torch.no_grad()
 def positions_are_apart(alone: BlockAlone) -> Iterator[Violation]:
-    """Check that a position depends on others only if `mixed_axes`, a mask or a cache says so; with a cache, on earlier ones."""
+    """Check that a position depends on others only if `mixed_axes` or a mask says so, and with `past_axes` on earlier ones."""
     if alone.masks:
         return
     subject, block = alone.subject, alone.own
@@ -110,7 +110,7 @@ def _changes(
             continue
         where = type_.sizes.index(axis)
         for index in range(before[name].shape[where]):
-            if index == place or (index > place and alone.looks_back):
+            if index == place or (index > place and alone.looks_back(axis)):
                 continue
             by = difference(before[name].select(where, index), after[name].select(where, index))
             if by > ROUNDING:
@@ -206,7 +206,7 @@ def flops_are_declared(alone: BlockAlone) -> Iterator[Violation]:
     subject, how = alone.subject, alone.subject.draws[0]
     given = subject.draw(how)
     with FlopCounterMode(display=False) as counter:
-        subject.model(**given)
+        subject.call(given)
     declared, counted = costs(subject.program, how.lengths).flops.dense, counter.get_total_flops()
     if declared != counted:
         lengths = ", ".join(f"{axis} {length}" for axis, length in how.lengths.items())
@@ -275,8 +275,8 @@ TESTS = (
     ),
     DeclarationTest(
         "positions", positions_are_apart, "mixed_axes",
-        "return the axis from `mixed_axes`; if it only looks back, declare a `carry` or `cache_slots`",
-        "a position depends on others only if `mixed_axes`, a mask or a cache says so, with a cache only on earlier ones",
+        "return the axis from `mixed_axes`; if it only looks back, from `past_axes`, and declare a `carry` or `cache_slots`",
+        "a position depends on others only if `mixed_axes` or a mask says so, and with `past_axes` on earlier ones",
     ),
     DeclarationTest(
         "padding", padding_is_left_out, "inputs",

@@ -106,11 +106,12 @@ def draw(program: TypedProgram, how: Draw, dtype: torch.dtype = torch.float64) -
 
 
 def _ids(program: TypedProgram) -> int:
-    """Return the smallest number of ids that a table, a loss or an axis of positions has a place for."""
+    """Return the smallest number of ids that a table, a loss, an axis of positions or one that is indexed has a place for."""
     found: list[int] = []
     for block in blocks(program):
         part = block.part
         found += [getattr(part, name) for name in (part.vocab_field, part.length_field) if name]
+        found += [block.sizes[name] for name in (part.indexed,) if name]
         scores, target = block.inputs.get("input"), block.inputs.get("target")
         scores = scores[0] if isinstance(scores, tuple) else scores
         if isinstance(target, TensorType) and target.dtype == "int" and isinstance(scores, TensorType) and scores.sizes:

@@ -122,12 +122,23 @@ class Subject:
                 raise NotTried(f"`{name}` has {count:,} numbers; give it a smaller axis")
         return draw(self.program, how)
 
+    def call(self, given: Mapping[str, torch.Tensor], model: Model[Any] | None = None) -> Any:
+        """Return the result of a call.
+
+        Raises:
+            NotTried: an index that the model computes is out of range of a table or an axis.
+        """
+        try:
+            return (self.model if model is None else model)(**given)
+        except IndexError as error:
+            raise NotTried(f"for inputs that are drawn, {error}") from None
+
     def outputs(self, given: Mapping[str, torch.Tensor], model: Model[Any] | None = None) -> dict[str, torch.Tensor]:
         """Return the outputs of a call by the recipe's names, and the recipe's losses after them. What every call renews has the
         same value before each.
 
         Raises:
-            NotTried: an output is not finite, so nothing can be compared with it.
+            NotTried: an output is not finite, so nothing can be compared with it, or the model refuses the inputs.
         """
         called = self.model if model is None else model
         with torch.no_grad():
@@ -136,7 +147,7 @@ class Subject:
         with torch.random.fork_rng(devices=[]) if self.training or self.is_random else nullcontext():
             if self.training or self.is_random:
                 torch.manual_seed(0)
-            result = called(**given)
+            result = self.call(given, called)
         found = named(result, self.module.outputs)
         for name, value in found.items():
             if not bool(value.isfinite().all()):

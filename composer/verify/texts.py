@@ -209,11 +209,11 @@ def _packs(subject: Subject) -> bool:
     masks = [mask.structure() for block in blocks(subject.program) for mask in _masks(block)]
     axis = text_axis(subject.program)
     other = any(
-        block.part.length_field or block.part.carry
-        or (not list(_masks(block)) and type(block.part).cache_slots)
-        or axis in block.part.mixed_axes(block.sizes) or (block.part.position_inputs and not list(_masks(block)))
+        block.part.length_field
+        or axis in block.part.mixed_axes(block.sizes)
+        or (not list(_masks(block)) and (block.part.position_inputs or axis in block.part.past_axes(block.sizes)))
         for block in blocks(subject.program)
-    )  # fmt: skip
+    )
     scans = any(node for node in _scans(subject))
     apart = all(mask is not None and mask.documents is not None and mask.chunk is None for mask in masks)
     return bool(masks) and apart and not other and not scans

@@ -10,6 +10,8 @@ from typing import Any
 import composer
 from blocks.core import Library, Part, fields, is_node, ports
 from blocks.core.fields import (
+    AxisFormula,
+    AxisLength,
     AxisName,
     Boolean,
     BooleanMap,
@@ -18,6 +20,7 @@ from blocks.core.fields import (
     FieldForm,
     Integer,
     ListOf,
+    MapOf,
     NodeName,
     NumberOrNodeRef,
     OneOf,
@@ -40,6 +43,19 @@ ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("rearrange", "sizes"): (["2"], ["3"], ["2", "1"], ["1", "4"]),
     ("einsum", "pattern"): ("b t d, b s d -> b t s", "b t d -> b d", "b t d, b t e -> b t d e", "b t d, b t d -> b"),
     ("state", "next"): ("block",),
+    ("roll", "by"): ({"last": "1"}, {"time": "-1"}, {"last": "-2", "time": "3"}, {"time": "0"}),
+    ("shift", "by"): ("1", "2", "7", "0", "-1"),
+    ("slice", "start"): ("0", "1"),
+    ("slice", "stop"): ("-1", "2", "none"),
+    ("top_k", "k"): ("1", "2", "4"),
+    ("new_axis", "name"): ("head", "copies", "source"),
+    ("new_axis", "size"): ("1", "3"),
+    ("gather", "shared"): ("0", "1", "2"),
+    ("scatter", "shared"): ("0", "2"),
+    ("pad", "value"): ("0", "1", "0.5"),
+    ("constant", "over"): ({"i": "3", "j": "4"}, {"i": "2"}, {"i": "time", "j": "2"}),
+    ("constant", "value"): ("i", "3 * i - 1", "(i >= 1) / 2", "exp(-abs(i - 1))", "i % 2 + (i < 1 or i > 2)"),
+    ("rearrange", "lengths"): ({"h": "2"}, {"d": "3"}, {"g": "2", "d": "1"}),
     ("split", "sizes"): (["2", "1"], ["3", "1"], ["4", "2", "2"], ["3", "5"]),
     **{(f"{kind}_pool1d", "kernel_size"): ("1", "2", ["3"]) for kind in ("max", "mean")},
     **{(kind, "during"): ("training",) for kind in ("normal", "uniform", "bernoulli")},
@@ -110,6 +126,12 @@ class Declared:
                 return self.random.choice(["true", "false"])
             case OneOf(of=words):
                 return self.random.choice(words)
+            case AxisLength():
+                return self.random.choice(["2", "3"])
+            case AxisFormula():
+                return self.random.choice(["i", "2 * i"])
+            case MapOf(item=item):
+                return {"last": self.form(item, depth)}
             case AxisName():
                 return self.random.choice(["last", "time"])
             case ListOf(item=item):
@@ -199,7 +221,7 @@ def single(part: type[Part]) -> bool:
     """Return whether a part has one stream coming in and one going out."""
     marks = ports(part)
     first = next(iter(marks), "")
-    return marks.get(first) == "" and list(marks.values()).count("") == 1 and part.inputs[first].startswith("float")
+    return marks.get(first) == "" and list(marks.values()).count("") == 1 and "float" in pattern(part.inputs[first]).dtypes
 
 
 def alone(part: type[Part], library: Library, seed: int, *, causal: bool = False) -> str:
@@ -242,9 +264,14 @@ def _drawn(part: type[Part], library: Library, random: Random, seed: int, *, cau
                 sizes.setdefault(name, node.setdefault(name, drawn) if name in fields(part) else drawn)
         axes = [sizes.get(text, text) for text in map(_text, taken.axes)]
         leading = ["batch", "time"] if not set(axes) & {"time", "source"} else random.choice([["batch"], []])
-        if not axes and taken.dtype == "float" and taken.leading:
+        dtype = [*taken.dtypes, "float"][seed % (len(taken.dtypes) + 1)] if len(taken.dtypes) > 1 else taken.dtype
+        if not axes and "float" in taken.dtypes and taken.leading and taken.is_shared:
             axes = [sizes.setdefault("...", str(random.choice(WHOLE[2:])))]
-        type_ = f"{taken.dtype}[{', '.join([*(leading if taken.leading else []), *axes])}]"
+        if not taken.is_shared:
+            last = [sizes.get("...", "3"), str(random.choice(WHOLE))]
+            leading = random.choice([["batch", "time"], ["batch"], ["source"], []])
+            axes = random.choice([[], last[:1], last[:1], last[1:], ["time"][: len(leading) < 2]])
+        type_ = f"{dtype}[{', '.join([*(leading if taken.leading else []), *axes])}]"
         type_ += "?" if taken.dtype == "bool" else ""  # padding, which a call need not have
         several = [port] if mark != "*" else [f"{port}_{n}" for n in range(random.randint(2, 3))]
         inputs.update(dict.fromkeys(several, type_))

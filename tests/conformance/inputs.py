@@ -52,10 +52,12 @@ def length(size: object, lengths: Mapping[str, int]) -> int:
 
 
 def largest(typed: TypedProgram) -> int:
-    """Return the smallest number that every table of the model has a row for, and every loss a class."""
+    """Return the smallest number for which each table of the model has a row, each indexed axis a place, each loss a class."""
     rows = [block.part.vocab for block in blocks(typed.root) if block.part.kind == "embedding"]  # type: ignore[attr-defined]  # embedding's field
     classes = [block.inputs["input"][0].sizes[-1] for block in blocks(typed.root) if block.part.kind == "cross_entropy"]  # type: ignore[index, union-attr]  # scores
-    return min([*rows, *classes], default=5)
+    places = [block.sizes[block.part.indexed] for block in blocks(typed.root) if block.part.indexed]
+    places = [place for place in places if isinstance(place, int)]
+    return min([*rows, *classes, *places], default=5)
 
 
 def blocks(graph: TypedGraph) -> list[TypedBlock]:

@@ -486,6 +486,116 @@ def mean(draft: Draft) -> None:
 SCENARIOS["max"] = SCENARIOS["select"] = mean
 
 
+def reduced(kind: str) -> Callable[[Draft], None]:
+    """Write what is taken along an axis of copies of the stream, or of the stream itself."""
+
+    def write(draft: Draft) -> None:
+        before, copies = draft.above, draft.pick("2", "3")
+        draft.add(
+            {"type": "new_axis", "name": "copies", "size": copies, "before": draft.pick("last", "first", "time"), "in": before}
+        )
+        draft.add({"type": kind, "axis": "copies"})
+        if not draft.causal:
+            now = draft.above
+            beside(draft, now, draft.add({"type": kind, "axis": draft.pick("time", "last"), "in": now}))
+
+    return write
+
+
+for _kind in ("sum", "min", "logsumexp", "new_axis"):
+    SCENARIOS[_kind] = reduced(_kind if _kind != "new_axis" else "sum")
+
+
+@scenario
+def argmax(draft: Draft) -> None:
+    """Write the vector of the largest channel, added to the stream."""
+    before = draft.above
+    draft.add({"type": draft.pick("argmax"), "axis": "last", "in": before})
+    largest = draft.add({"type": "embedding", "vocab": "width", "dim": "width"})
+    draft.add({"type": "add", "in": [before, largest]})
+
+
+@scenario
+def arange(draft: Draft) -> None:
+    """Write the vector of each position, counted from the first one, or over what is valid."""
+    before = draft.above
+    given = draft.pick({"x": before}, {"x": "embed", "valid": "valid"}, {"x": before, "position_ids": "columns"})
+    if "valid" in given:
+        draft.inputs["valid"] = "bool[batch, time]?"
+    if "position_ids" in given:
+        draft.inputs["columns"] = "int[batch, time]?"
+    draft.add({"type": "arange", "axis": "time", "in": given})
+    places = draft.add({"type": "embedding", "vocab": "40", "dim": "width"})
+    draft.add({"type": "add", "in": [before, places]})
+
+
+@scenario
+def gather(draft: Draft) -> None:
+    """Write channels in another order, by an index that a formula gives; and rows of a table that tokens choose."""
+    before = draft.above
+    order = draft.add(
+        {"type": "constant", "over": {"i": "2", "j": "width"}, "value": draft.pick("(i + j) % width", "j // (i + 1)")}
+    )
+    draft.add({"type": "gather", "axis": "last", "in": {"x": before, "index": order}})
+    mixed = draft.add({"type": "sum", "axis": "i"})
+    table = draft.add({"type": "parameter", "shape": ["vocab", "width"], "std": "0.5"})
+    rows = draft.add({"type": "gather", "axis": "first", "in": {"x": table, "index": "tokens"}})
+    draft.add({"type": "add", "in": [mixed, rows]})
+
+
+@scenario
+def scatter(draft: Draft) -> None:
+    """Write sums of channels at places that a formula gives, onto zeros or the stream; each channel weighted by a formula."""
+    before = draft.above
+    places = draft.add({"type": "constant", "over": {"k": "width"}, "value": "k // 2"})
+    onto = draft.pick(
+        {"size": "width", "in": {"x": before, "index": places}}, {"in": {"x": before, "index": places, "onto": before}}
+    )
+    added = draft.add({"type": "scatter", "axis": "last", **onto})
+    weights = draft.add(
+        {"type": "constant", "over": {"channel": "width"}, "value": draft.pick("cos(channel)", "1 / (channel + 1)")}
+    )
+    draft.add({"type": "einsum", "pattern": "b t d, d -> b t d", "in": [added, weights]})
+
+
+SCENARIOS["constant"] = gather
+
+
+@scenario
+def pad(draft: Draft) -> None:
+    """Write an axis that is made longer, mixed there, and cut to its length again."""
+    before, axis = draft.above, "last" if draft.causal else draft.pick("last", "time")
+    draft.add({"type": "pad", "axis": axis, "multiple": draft.pick("5", "7"), "value": "0.5", "in": before})
+    longer = draft.add({"type": draft.pick("flip", "softmax", "sort"), "axis": axis})
+    draft.add({"type": "slice", "axis": axis, "in": {"x": longer, "like": before}})
+
+
+SCENARIOS["slice"] = pad
+
+
+@scenario
+def top_k(draft: Draft) -> None:
+    """Write the largest channels, and in a second stream where they were."""
+    before = draft.above
+    chosen = draft.add({"type": "top_k", "k": "3", "axis": "last", "in": before})
+    wide = draft.add({"type": "linear", "out": "width"})
+    draft.add({"type": "embedding", "vocab": "width", "dim": "width", "in": f"{chosen}.indices"})
+    where = draft.add({"type": "mean", "axis": "3"})
+    draft.add({"type": "add", "in": [wide, where]})
+
+
+@scenario
+def running_along_time(draft: Draft) -> None:
+    """Write sums, products and shifts along the text, of the stream with other axes in front, one in the passes of a repeat."""
+    before = draft.above
+    draft.add({"type": "rearrange", "pattern": "b t (h d) -> h t b d", "sizes": ["2"], "in": before})
+    draft.add({"type": "shift", "axis": "time", "by": draft.pick("1", "3")} if draft.causal else {"type": "flip", "axis": "t"})
+    draft.add({"type": "rearrange", "pattern": "h t b d -> b t (h d)"})
+    kinds = draft.pick(["cumsum", "shift"], ["shift", "cumsum"], ["cumprod", "shift"])
+    body = draft.body(*({"type": kind, "axis": "time"} for kind in kinds), "rmsnorm")
+    draft.add({"repeat": "2", **draft.pick({}, {"share": "true"}), "graph": body})
+
+
 @scenario
 def rearrange(draft: Draft) -> None:
     """Write channels as heads, normalized one by one, and back; a stream that is turned over."""

@@ -139,7 +139,7 @@ def carries(model: Model) -> bool:
     """Return whether a block has a state, which a session replaces at each call."""
     assert model.cache_layout is not None
     kept = [kept for node in model.cache_layout.nodes for kept in node.slots.values()]
-    return any(each.axis is None and each.batch and not each.whole for each in kept)
+    return any(each.axis is None and each.batch is not None and not each.whole for each in kept)
 
 
 @each_of(CASES)
@@ -177,7 +177,8 @@ def packs(model: Model) -> bool:
     apart = [{type(term) for term in mask.conjuncts()} for mask in masks]
     distances = {Causal, Window, Local, Documents}
     counted = any(
-        block.part.kind in ("learned_positions", "sinusoidal_positions", "conv1d") for block in blocks(model.program.root)
+        block.part.kind in ("learned_positions", "sinusoidal_positions", "conv1d", "arange")
+        for block in blocks(model.program.root)
     )
     known = bool(masks) and not counted and not carries(model)
     return known and all(Documents in terms and terms <= distances for terms in apart)

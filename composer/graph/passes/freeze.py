@@ -12,6 +12,7 @@ from typing import Any
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import (
     BlockNode,
+    Entries,
     FieldValue,
     Graph,
     GroupNode,
@@ -159,6 +160,8 @@ class _Freezer:
                 return PartValue(value.part, tuple((name, self._field(inner)) for name, inner in value.fields), value.span)
             case Items():
                 return Items(tuple(self._field(item) for item in value.items), value.span)
+            case Entries():
+                return Entries(tuple((name, self._field(item)) for name, item in value.entries), value.span)
             case _:
                 return value
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import Block, Library, Part, fields, is_node
-from blocks.core.fields import AxisName, BooleanMap, EachAxis, ListOf, SlotOf, String
+from blocks.core.fields import AxisName, BooleanMap, EachAxis, ListOf, MapOf, SlotOf, String
 from blocks.masks.mask import Mask
 from composer.language.expressions.ast import Expression, If, PathStep, RefPath
 from composer.language.expressions.evaluator import NONE
@@ -22,6 +22,7 @@ from composer.language.recipe.ast import (
     GraphBody,
     GroupDecl,
     ListValue,
+    MapValue,
     MaskValue,
     NodeContent,
     NodeDecl,
@@ -278,6 +279,12 @@ class GraphParser:
             case EachAxis(item=each) if isinstance(node, YamlList):
                 items = [self._read_as(each, item, name) for item in node.items]
                 return ListValue(tuple(item for item in items if item is not None), node.span)
+            case MapOf():
+                if not isinstance(node, YamlMapping):
+                    self.reader.error("value-form", node.span, f"`{name}` must be a mapping", hint=f"{name}: {{first: 1}}")
+                    return None
+                entries = [(entry.key.text, self._read_as(form.item, entry.value, name)) for entry in node]
+                return MapValue(tuple((key, value) for key, value in entries if value is not None), node.span)
             case BooleanMap() if isinstance(node, YamlMapping):
                 self.reader.keys(node, form.names, f"`{name}`")
                 flags = [(entry.key.text, self.reader.expression(entry.value)) for entry in node]

@@ -62,6 +62,9 @@ class Constructors:
                 attributes[parameter.name] = _parameter(parameter.shape)
         for buffer in block.buffers:
             attributes[buffer.name] = New("nn.Buffer", _parameter(buffer.shape).arguments)
+        if part.placed_by:
+            empty = New("torch.empty", (Literal(0),))
+            attributes[part.placed_by] = New("nn.Buffer", (empty,), (("persistent", Literal(False)),))
         for key, (width, out, bias) in block.modules.items():
             if block.copies:
                 held = _parameter((block.copies, out)) if bias else Literal(None)

@@ -56,6 +56,9 @@ class ForwardScope:
             wires = self.class_.wires[node.name].values() if isinstance(node, TypedBlock) else wires_of(node)
             itself = isinstance(node, TypedRepeat)  # what a pass reads of the repeat itself is the loop's own business
             read.update(key_of(self.graph, ref) for wire in wires for ref in wire.refs if not (itself and ref.node == node.name))
+        hoisted = [source for each in self.hoisted.local.values() for source in each.sources]
+        hoisted += [ref for arguments in self.hoisted.arguments.values() for ref in arguments.values()]
+        read.update(key_of(self.graph, ref) for ref in hoisted if isinstance(ref, Ref) and ref.node in self.graph.by_name)
         return read
 
     def key(self, ref: Ref) -> Key:

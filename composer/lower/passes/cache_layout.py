@@ -13,6 +13,7 @@ from composer.graph.cache_slots import grown_slots, slot_axes
 from composer.graph.dims import Dim, Symbolic, so_far
 from composer.graph.ir import Ref
 from composer.graph.task_signature import growing
+from composer.graph.type_patterns import pattern
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import Depends, TensorType, each_given
 from composer.language.tasks import TASKS
@@ -28,8 +29,8 @@ class CacheSlot:
 
     axis: int | None
     """The axis that grows, counted from the last, such as -2; None where none does."""
-    batch: bool
-    """Whether its first axis is the batch."""
+    batch: int | None
+    """The index of its axis of the batch; None where it has none."""
     whole: bool = False
     """Whether it is computed in the first call, from what does not depend on the text, and stays as it is."""
 
@@ -85,7 +86,7 @@ def cache_layout(typed: TypedProgram) -> CacheLayout | None:
     inputs = {name: _growing_input(type_, axis) for name, type_ in typed.inputs.items() if axis in type_.sizes}
     typed = flatten(typed)
     hoisting = Hoisting(typed)
-    found = _CachedNodes(hoisting, axis)
+    found = _CachedNodes(hoisting, axis, TASKS[typed.untyped.recipe.task].text)
     nodes = [*found.graph(typed.root, hoisting.root(), "")]
     if typed.untyped.losses or outputs_left_out(typed.root):
         nodes.insert(0, CachedNode("", (), {}))  # by its cache a model knows that a session is open
@@ -98,8 +99,8 @@ def _growing_input(type_: TensorType, axis: Symbolic) -> GrowingInput:
 
 
 class _CachedNodes:
-    def __init__(self, hoisting: Hoisting, axis: Symbolic) -> None:
-        self.hoisting, self.axis = hoisting, axis
+    def __init__(self, hoisting: Hoisting, axis: Symbolic, text: str) -> None:
+        self.hoisting, self.axis, self.text = hoisting, axis, text
         self.prefixes: list[int | str | None] = []
         self.random: list[str] = []
 
@@ -116,7 +117,7 @@ class _CachedNodes:
                     yield from self.graph(node.graph, hoisted.inner[node.name], below)
                 case TypedScan():
                     if carry_is_cached(node, self.axis):
-                        yield CachedNode(below, (), {name: CacheSlot(None, True) for name in node.carried})
+                        yield CachedNode(below, (), {name: CacheSlot(None, 0) for name in node.carried})
                     yield from self.graph(node.graph, hoisted.inner[node.name], below)
                 case TypedRepeat():
                     modules = modules_of(node)
@@ -139,16 +140,25 @@ class _CachedNodes:
             given = isinstance(source, Ref) and graph is self.hoisting.program.root and source.node in graph.inputs
             yield length if isinstance(length, int) else source.node if isinstance(source, Ref) and given else None
 
+    def _batch_of(self, block: TypedBlock, declared: str) -> int | None:
+        """Return the index of the batch in what a block carries; `[...]` has the axes of its first input."""
+        if not pattern(declared).leading:
+            return _batch(declared)
+        first, rows = next(iter(block.inputs.values())), self.hoisting.program.inputs[self.text].sizes[0]
+        return first.sizes.index(rows) if isinstance(first, TensorType) and rows in first.sizes else None
+
     def block(self, block: TypedBlock, path: str) -> Iterator[CachedNode]:
         part, grown = type(block.part), grown_slots(block, self.axis)
-        held = {name: CacheSlot(axis, slot_axes(part.cache_slots[name])[:1] == ["batch"]) for name, axis in grown.items()}
+        held = {name: CacheSlot(axis, _batch(part.cache_slots[name])) for name, axis in grown.items()}
         for name, declared in part.cache_slots.items():
             if name not in held and not is_fixed(block.outputs) and _comes_from_outside(block, declared):
-                held[name] = CacheSlot(None, slot_axes(declared)[:1] == ["batch"], whole=True)
+                held[name] = CacheSlot(None, _batch(declared), whole=True)
+        past = self.axis in block.part.past_axes(block.sizes) and self.axis not in block.part.mixed_axes(block.sizes)
+        if past and block.sizes.get("batch") != self.axis:  # otherwise each token is a text of its own
+            held |= {name: CacheSlot(None, self._batch_of(block, declared)) for name, declared in part.carry.items()}
+            held |= {name: CacheSlot(None, None) for name, declared in part.cache_slots.items() if declared.endswith("[]")}
         along = any(self.axis in one.sizes for one in each_given(block.inputs) if isinstance(one, TensorType))
         along = along and block.sizes.get("batch") != self.axis  # otherwise each token is a text of its own
-        if along and self.axis not in block.part.mixed_axes(block.sizes):
-            held |= {name: CacheSlot(None, True) for name in part.carry}
         if block.part.is_random:
             self.random.append(path)
         if held or block.part.renewed_by or block.part.is_random:
@@ -156,7 +166,7 @@ class _CachedNodes:
         for name in part.model_fields:
             inner = getattr(block.part, name)
             if along and isinstance(inner, Part) and not is_node(type(inner)) and type(inner).carry:
-                yield CachedNode(path, (name,), {state: CacheSlot(None, True) for state in type(inner).carry})
+                yield CachedNode(path, (name,), {state: CacheSlot(None, 0) for state in type(inner).carry})
         for name, slot in block.slots.items():
             match slot:
                 case TypedBlock():
@@ -167,6 +177,11 @@ class _CachedNodes:
                     pass
                 case _:
                     assert_never(slot)
+
+
+def _batch(declared: str) -> int | None:
+    """Return the index of the batch in a declared type."""
+    return 0 if slot_axes(declared)[:1] == ["batch"] else None
 
 
 def _comes_from_outside(block: TypedBlock, declared: str) -> bool:
@@ -185,12 +200,13 @@ def carry_is_cached(scan: TypedScan, axis: Dim | None) -> bool:
 def _cached_part(part: Part, path: str, attribute: tuple[str, ...], attributes: Mapping[str, Any]) -> Iterator[CachedNode]:
     if isinstance(part, Plan) and attributes.get("grows"):
         names = {
-            name: CacheSlot(-1, text.startswith(("int[batch", "bool[batch", "int[..."))) for name, text in kept(part).items()
+            name: CacheSlot(-1, 0 if text.startswith(("int[batch", "bool[batch", "int[...")) else None)
+            for name, text in kept(part).items()
         }
         if names:
             yield CachedNode(path, attribute, names)
     elif type(part).cache_slots and not isinstance(part, Plan):
-        yield CachedNode(path, attribute, {"length": CacheSlot(None, False)})
+        yield CachedNode(path, attribute, {"length": CacheSlot(None, None)})
     for name in type(part).model_fields:
         inner = getattr(part, name)
         if isinstance(inner, Plan):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from blocks.core import Part, fields
-from blocks.core.fields import EachAxis
+from blocks.core.fields import EachAxis, Integer
 from blocks.core.fields import Field as FieldSpec
 from composer.diagnostics import Label, Span
 from composer.graph.ir import FieldValue, Known, Pending
@@ -13,7 +13,7 @@ from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.builders import Deferred, Scope
 from composer.graph.passes.expand.evaluation import Evaluator, convert, paths
 from composer.graph.type_patterns import axis_names
-from composer.language.expressions.ast import Expression
+from composer.language.expressions.ast import Expression, PathStep, RefPath
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.expressions.parser import names
@@ -58,3 +58,28 @@ def field_number(
             values.report.diagnostics.append(unknown("unknown-name", path.steps[0].name_span, "name", strange[0], offered))
         raise StopExpansion
     return Pending(expression, tuple(sorted({**known, **sizes}.items())), span, origins)
+
+
+def axis_length(
+    values: Evaluator, expression: Expression, scope: Scope, part: type[Part], field: FieldSpec, span: Span
+) -> FieldValue:
+    """Return the length of an axis: a number, or the name of an axis whose length is known only when the model runs.
+
+    Raises:
+        ExpressionError, StopExpansion: where it is neither.
+    """
+    match expression:
+        case RefPath(steps=(PathStep(name=name, arguments=None),)) if name not in scope.values and name not in VALUE_WORDS:
+            return Known(name, span)
+    return field_number(values, expression, scope, Integer(1), part, field, span)
+
+
+def axis_formula(values: Evaluator, expression: Expression, scope: Scope, span: Span) -> Pending:
+    """Return a formula with what its names come to; those that have no value are axes.
+
+    Raises:
+        StopExpansion: where a name has a mistake.
+    """
+    known, origins = values.plain(expression, scope)
+    bindings = {**known, **values.sizes(expression, scope)}
+    return Pending(expression, tuple(sorted(bindings.items())), span, origins)

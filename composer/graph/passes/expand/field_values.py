@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any
 
 from blocks.core import Block, Builtin, Part, fields, is_node
-from blocks.core.fields import Boolean, BooleanMap, EachAxis, ListOf, OneOf, SlotOf
+from blocks.core.fields import AxisFormula, AxisLength, Boolean, BooleanMap, EachAxis, ListOf, MapOf, OneOf, SlotOf
 from blocks.core.fields import Field as FieldSpec
 from composer.diagnostics import Span
-from composer.graph.ir import Items, Known, PartValue
+from composer.graph.ir import Entries, Items, Known, PartValue
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import NodeBuilder, Scope, Site
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
-from composer.graph.passes.expand.field_numbers import field_number
+from composer.graph.passes.expand.field_numbers import axis_formula, axis_length, field_number
 from composer.graph.passes.expand.mask_expressions import MaskReader
 from composer.language.expressions.ast import Expression, RefPath
 from composer.language.recipe.ast import (
@@ -25,6 +25,7 @@ from composer.language.recipe.ast import (
     GraphBody,
     GroupDecl,
     ListValue,
+    MapValue,
     MaskValue,
     NodeContent,
     NodeDecl,
@@ -63,10 +64,16 @@ class Fields:
                 assert isinstance(form, ListOf | EachAxis)
                 item = FieldSpec(field.name, form.item, False, None, "", False)
                 return Items(tuple(self.field(one, item, part, scope, node) for one in written.items), written.span)
+            case MapValue():
+                assert isinstance(form, MapOf)
+                item = FieldSpec(field.name, form.item, False, None, "", False)
+                return Entries(tuple((n, self.field(one, item, part, scope, node)) for n, one in written.entries), written.span)
             case BoolsValue():
                 flags = ((name, self.values.boolean(flag.expression, scope, flag.span)) for name, flag in written.flags)
                 return Known(tuple(flags), written.span)
         assert isinstance(written, ExpressionValue)
+        if isinstance(form, AxisFormula):
+            return axis_formula(self.values, written.expression, scope, written.span)
         expression, place = self.values.follow(written.expression, scope)
         if isinstance(expression, RefPath) and expression.text == "none":
             if not field.nullable:
@@ -76,6 +83,8 @@ class Fields:
         match form:
             case OneOf(of=words):
                 return Known(self.values.word(expression, place, words), written.span)
+            case AxisLength():
+                return axis_length(self.values, expression, place, part, field, written.span)
             case Boolean() | BooleanMap():
                 return Known(self.values.boolean(expression, place, written.span), written.span)
             case EachAxis(item=number, words=words):

@@ -12,7 +12,7 @@ from composer.graph.ir import BlockNode, GroupNode
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.text_dependence import GeneratedText
 from composer.graph.passes.infer.type_errors import Surroundings
-from composer.graph.type_patterns import OTHER_DTYPE, Mismatch, TypePattern, agree, match, pattern
+from composer.graph.type_patterns import Mismatch, TypePattern, agree, dtype_hint, match, pattern
 from composer.graph.types import UNKNOWN, InputTypes, TensorType, Unknown, each_of
 from composer.language.expressions.ast import Expression, RefPath
 from composer.language.expressions.parser import names
@@ -37,9 +37,9 @@ def axis_lengths(node: BlockNode, given: InputTypes, here: Surroundings, text: G
             if not part.broadcasts and port + "*" not in part.inputs:
                 with here.fitting(node, port):
                     match(pattern(declared), as_of_call(part, port, one, text), known, fixed)
-            elif one.dtype != pattern(declared).dtype:
+            elif one.dtype not in pattern(declared).dtypes:
                 place = index if isinstance(types, tuple) else None
-                hint = OTHER_DTYPE.get((pattern(declared).dtype, one.dtype), "")
+                hint = dtype_hint(pattern(declared), one)
                 message = f"port {port} of {part.kind} takes {declared}, not {one}"
                 here.at_port(node, port, "type-mismatch", message, hint, index=place)
     if "xs" in given:

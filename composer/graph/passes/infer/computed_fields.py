@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from blocks.core import Block, BlockError, NodeRef, Part, fields
-from blocks.core.fields import BooleanMap, EachAxis, Field, Real
+from blocks.core.fields import AxisFormula, AxisLength, BooleanMap, EachAxis, Field, MapOf, Real
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
-from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, Items, Known, Node, PartValue, Pending, SlotNode
+from composer.graph.ir import AxisOf, BlockNode, EdgePort, Entries, FieldValue, Items, Known, Node, PartValue, Pending, SlotNode
 from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.evaluation import convert
+from composer.graph.passes.infer.formula_text import formula_text
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import Mismatch, declared, size
 from composer.graph.types import Unknown
-from composer.language.expressions.ast import Value
+from composer.language.expressions.ast import RefPath, Value
 from composer.language.expressions.evaluator import as_int, evaluate
 from composer.language.expressions.parser import ExpressionError, names
 
@@ -38,11 +39,29 @@ class FieldComputer:
             ExpressionError, StopExpansion: where one has no value.
         """
         known, written = fields(node.part), dict(node.fields)
+        axes = [name for value in written.values() if isinstance(value, Entries) for name, _ in value.entries]
+        measured = self._measured(node)
         return {
-            name: self._value(written[name], field, sizes) if name in written else field.default
+            name: self._formula(value, axes, measured)
+            if isinstance(field.form, AxisFormula) and isinstance(value := written.get(name), Pending)
+            else self._value(written[name], field, {**sizes, **measured})
+            if name in written
+            else field.default
             for name, field in known.items()
             if name in written or not field.derived
         }
+
+    def _measured(self, node: BlockNode) -> dict[str, str]:
+        """Return the names of the axes whose lengths a block takes from an input of which it reads only the shape."""
+        if not {wire.port for wire in node.wires} & set(node.part.shape_only_inputs):
+            return {}
+        known = fields(node.part)
+        sized = {
+            name for name, field in known.items() if isinstance(field.form, MapOf) and isinstance(field.form.item, AxisLength)
+        }
+        values = (value for name, value in node.fields if name in sized and isinstance(value, Entries))
+        lengths = (length.expression for value in values for _, length in value.entries if isinstance(length, Pending))
+        return {length.text: length.text for length in lengths if isinstance(length, RefPath)}
 
     def _value(self, value: FieldValue, field: Field, sizes: Mapping[str, Any]) -> Any:
         match value:
@@ -52,11 +71,18 @@ class FieldComputer:
                 return {**dict.fromkeys(field.form.names, bool(field.default)), **dict(plain)}
             case Known(value=plain):
                 return plain
+            case Pending(expression=RefPath() as name) if isinstance(field.form, AxisLength):
+                found = self._bound(value.bindings, value.span, symbolic=True)
+                return name.text if sizes.get(name.text) == name.text else found.get(name.text, name.text)
             case Pending():
                 return self._number(value, field, sizes)
             case Items(items=items):
                 inner = Field(field.name, field.form.item, False, None, "", False)  # type: ignore[union-attr]  # a list's form
                 return tuple(self._value(item, inner, sizes) for item in items)
+            case Entries(entries=entries):
+                assert isinstance(field.form, MapOf)
+                inner = Field(field.name, field.form.item, False, None, "", False)
+                return {name: self._value(item, inner, sizes) for name, item in entries}
             case SlotNode(node=filled):
                 return _outside(filled)
             case PartValue():
@@ -80,6 +106,15 @@ class FieldComputer:
 
     # -- numbers
 
+    def _formula(self, formula: Pending, axes: Collection[str], measured: Collection[str]) -> str:
+        """Return a formula over axes with its numbers; the length of an axis that is known only when the model runs, or that is
+        taken from an input, keeps its name.
+        """
+        with labeled(formula.origins):
+            known = self._bound(formula.bindings, formula.span, symbolic=True)
+            known = {name: value for name, value in known.items() if name not in measured}
+            return formula_text(formula.expression, known, axes)
+
     def _number(self, pending: Pending, field: Field, sizes: Mapping[str, Any]) -> Any:
         """Return a number that needs the lengths of axes."""
         expression = pending.expression
@@ -94,8 +129,10 @@ class FieldComputer:
             form = field.form.item if isinstance(field.form, EachAxis) else field.form
             return convert(evaluate(expression, {**numbers, **bound}), form, field.name, pending.span, expression)
 
-    def _bound(self, bindings: Iterable[tuple[str, Any]], span: Span) -> dict[str, Value]:
-        """Return what the names in a number come to, lengths of axes of the blocks around it included."""
+    def _bound(self, bindings: Iterable[tuple[str, Any]], span: Span, *, symbolic: bool = False) -> dict[str, Value]:
+        """Return what the names in a number come to, lengths of axes of the blocks around it included; with `symbolic`, without
+        the lengths that are known only when the model runs.
+        """
         known: dict[str, Value] = {}
         for name, bound in bindings:
             match bound:
@@ -103,6 +140,8 @@ class FieldComputer:
                     length = next(sizes.get(axis) for holder, sizes in reversed(self.here.extents) if holder is part)
                     if isinstance(length, Unknown):
                         raise StopExpansion  # what the block is given has a mistake
+                    if symbolic and length is not None and not isinstance(length, int):
+                        continue
                     if not isinstance(length, int):
                         message = f"`{axis}` is {'not given here' if length is None else 'known only when the model runs'}"
                         raise ExpressionError(Diagnostic("not-a-number", message, span, hint="use a number or a param"))

@@ -84,7 +84,7 @@ def depending(type_: TensorType, least: Depends, text: GeneratedText) -> TensorT
     for axis in type_.axes:
         if own is not Depends.ALL and not isinstance(axis.size, int) and text.touches(axis.size):
             own = Depends.PAST if text.grows(axis.size) or is_routed(axis.size) else Depends.ALL
-    return type_ if own is type_.depends else TensorType(type_.dtype, type_.axes, type_.optional, own)
+    return type_ if own is type_.depends else TensorType(type_.dtype, type_.axes, type_.optional, own, type_.within)
 
 
 def at_least(type_: Type, least: Depends) -> Type:
@@ -148,7 +148,7 @@ def causes(part: Part, given: InputTypes, outputs: PortTypes, sizes: Mapping[str
     """Yield why outputs of a block depend on later tokens."""
     if any(text.touches(size) for size in part.mixed_axes(sizes)):
         yield Cause("mixed")
-    if reads_order(part, given) and any(is_routed(size) for types in given.values() for size in _sizes(types)):
+    if reads_order(part, given, sizes) and any(is_routed(size) for types in given.values() for size in _sizes(types)):
         yield Cause("disordered")
     for slot, mask, query, key in masks(part, given, sizes):
         if needs_end(mask) and (text.grows(query) or text.grows(key)):
@@ -166,9 +166,10 @@ def causes(part: Part, given: InputTypes, outputs: PortTypes, sizes: Mapping[str
             yield Cause("pairs", name)
 
 
-def reads_order(part: Part, given: InputTypes) -> bool:
-    """Return whether what a block computes depends on the order of its rows, though on no later one."""
-    return bool(part.carry or part.cache_slots or part.position_inputs or part.per_call(frozenset(given)))
+def reads_order(part: Part, given: InputTypes, sizes: Mapping[str, Any]) -> bool:
+    """Return whether what a block computes depends on the order of its routed rows, though on no later one."""
+    past = any(isinstance(size, Symbolic) and is_routed(size) for size in part.past_axes(sizes))
+    return bool(past or part.position_inputs or part.per_call(frozenset(given)))
 
 
 def masks(part: Part, given: InputTypes, sizes: Mapping[str, Any]) -> Iterator[tuple[str, Mask, Dim, Dim]]:
@@ -201,11 +202,12 @@ def output_types(
     `others` are what fills slots and the positions of axes, by slot and by port.
     """
     ahead = {cause.port for cause in causes(part, given, outputs, sizes, text)}
+    along = any(text.touches(size) for types in outputs.values() for size in _sizes(types))
     found: dict[str, Type] = {}
     for name, type_ in outputs.items():
         only = sources(part, given, name)
         least = most_of([*read_by(part, given, name).values(), *(one for at, one in others if only is None or at in only)])
-        # What depends on nothing of the text has none of its rows.
-        whole = least is not Depends.NONE and ("" in ahead or name in ahead)
+        # What depends on nothing of the text has none of its rows, unless it takes their number from an input.
+        whole = (least is not Depends.NONE or along) and ("" in ahead or name in ahead)
         found[name] = depending(type_, Depends.ALL if whole else least, text) if isinstance(type_, TensorType) else type_
     return found
