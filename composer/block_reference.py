@@ -171,7 +171,7 @@ def _buffers(part: type[Part]) -> Mapping[str, Tensor]:
     if not callable(part.buffers):
         return part.buffers
     plain = {name: _stand_in(field) if field.required else field.default for name, field in fields(part).items()}
-    return part.buffers(part.model_construct(**plain))
+    return part.buffers(part.model_construct(**plain), {})
 
 
 def _stand_in(field: Field) -> Any:

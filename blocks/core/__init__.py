@@ -2,7 +2,19 @@
 
 from blocks.core.cache import append_to_cache, cached, load_carry, store_carry
 from blocks.core.cost import Cost
-from blocks.core.fields import AxisRef, Field, NodeRef, NonNegativeInt, PositiveFloat, PositiveInt, Probability, derived, fields
+from blocks.core.fields import (
+    AxisRef,
+    Field,
+    InputAxes,
+    NodeRef,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+    derived,
+    fields,
+)
+from blocks.core.formula import Formula
 from blocks.core.lazy import F, nn, torch
 from blocks.core.library import Library, NameClash, standard
 from blocks.core.look import BlockIcon, BlockView, Look, LoopIcon, Mixture, Piece, SideLook
@@ -43,7 +55,9 @@ __all__ = [
     "Expert",
     "F",
     "Field",
+    "Formula",
     "Init",
+    "InputAxes",
     "Library",
     "LinearWeights",
     "Look",

@@ -43,7 +43,7 @@ class State(Block, kind="state"):
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str]:
         return {"y": f"float[{', '.join(map(str, self.shape))}]"}
 
-    def buffers(self) -> Mapping[str, Tensor]:
+    def buffers(self, sizes: Sizes) -> Mapping[str, Tensor]:
         return {"value": Tensor(self.shape, "state", ONES if self.init == "ones" else ZEROS)}
 
     def look(self, view: BlockView) -> Look:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from composer.diagnostics import Declaration, Span
 from composer.graph.dims import Dim, Symbolic
@@ -17,9 +17,9 @@ from composer.language.expressions.parser import names, parse_expression
 from composer.language.recipe.type_syntax import axes_of
 from composer.language.yaml.nodes import YamlScalar
 
-OTHER_DTYPE: Mapping[tuple[DType, DType], str] = {
-    ("float", "bool"): "nothing turns booleans into numbers: declare the input as float, or read it in a mask or a port `valid`",
-    ("float", "int"): "`embedding` or `one_hot` turns integers into vectors",
+OTHER_DTYPE: Mapping[tuple[str, DType], str] = {
+    ("float", "bool"): "`{compute: float(x)}` turns booleans into 0 and 1; masks and ports `valid` read them as they are",
+    ("float", "int"): "`embedding` or `one_hot` turns integers into vectors, `{compute: float(x)}` into floats",
 }
 """What to do where one dtype is wanted and another is given."""
 
@@ -28,7 +28,7 @@ OTHER_DTYPE: Mapping[tuple[DType, DType], str] = {
 class TypePattern:
     """A declared type: `float[..., dim]`."""
 
-    dtype: DType
+    dtype: DType | Literal["any"]
     leading: bool
     """Whether it starts with `...`."""
     axes: tuple[Expression, ...]
@@ -50,8 +50,8 @@ def pattern(text: str) -> TypePattern:
     dtype, _, rest = text.strip().rstrip("?").rstrip().partition("[")
     pieces = [piece.strip() for piece in axes_of(rest.rstrip("]"))]
     leading = bool(pieces) and pieces[0] == "..."
-    if dtype not in ("int", "float", "bool"):
-        raise ValueError(f"{text!r} is not a type: it begins with int, float or bool")
+    if dtype not in ("int", "float", "bool", "any"):
+        raise ValueError(f"{text!r} is not a type: it begins with int, float, bool or any")
     kind: Any = dtype
     return TypePattern(kind, leading, tuple(declared(piece) for piece in pieces[leading:]), text)
 
@@ -69,8 +69,9 @@ def match(declared_type: TypePattern, given: TensorType, sizes: dict[str, Any], 
     Raises:
         Mismatch: where they do not match.
     """
-    if declared_type.dtype != given.dtype:
-        raise Mismatch(f"takes {declared_type.text}, not {given}", hint=OTHER_DTYPE.get((declared_type.dtype, given.dtype), ""))
+    if declared_type.dtype not in ("any", given.dtype):
+        hint = OTHER_DTYPE.get((declared_type.dtype, given.dtype), "")
+        raise Mismatch(f"takes {declared_type.text}, not {given}", hint=hint)
     count = len(declared_type.axes)
     if len(given.axes) < count or (len(given.axes) > count and not declared_type.leading):
         raise Mismatch(f"takes {declared_type.text}, not {given}: {_axes(len(given.axes))}")
@@ -105,6 +106,7 @@ def fill(declared_type: TypePattern, known: Mapping[str, Any]) -> TensorType:
     """Return the type that a pattern stands for once its symbols have sizes."""
     leading: tuple[Axis, ...] = known.get("...", ()) if declared_type.leading else ()
     axes = tuple(Axis(text_of_size(expression), size(expression, known)) for expression in declared_type.axes)
+    assert declared_type.dtype != "any", "a block says itself what it returns for a port of any dtype"
     return TensorType(declared_type.dtype, (*leading, *axes))
 
 

@@ -37,6 +37,14 @@ class ListValue:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class NamedTexts:
+    """Texts by name."""
+
+    texts: tuple[tuple[str, Span, TextValue], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class BoolsValue:
     """Booleans set one by one."""
 
@@ -68,7 +76,7 @@ class GivenValue:
     span: Span
 
 
-WrittenValue: TypeAlias = ExpressionValue | TextValue | ListValue | BoolsValue | MaskValue | SlotValue | GivenValue
+WrittenValue: TypeAlias = ExpressionValue | TextValue | ListValue | NamedTexts | BoolsValue | MaskValue | SlotValue | GivenValue
 
 
 @dataclass(frozen=True, slots=True, eq=False)

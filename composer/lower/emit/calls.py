@@ -19,6 +19,10 @@ VARIADIC = re.compile(r"\{xs:([^}]*)\}")
 """In the template of an expression: all values of a variadic port, with what joins them."""
 
 
+ONE_OF = re.compile(r"\{xs\[(\d+)\]\}")
+"""In the template of an expression: one of the values of a variadic port."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallArgument:
     """One value at an input port of a block."""
@@ -73,7 +77,7 @@ def _at_port(scope: ForwardScope, block: TypedBlock, port: str, mark: str, refs:
 def _expression(
     scope: ForwardScope, block: TypedBlock, given: Sequence[CallArgument], inline: Sequence[str]
 ) -> Callable[[Naming], str]:
-    template = block.part.inline()
+    template = block.part.inline(block.sizes)
     assert template is not None
     fields = {name: scope.class_.template[f"{block.name}:{name}"] for name in inline}
     lists = any(one.is_list for one in given)
@@ -87,6 +91,7 @@ def _expression(
             return f"{'math.prod' if math else 'sum'}([{', '.join(texts)}])"
         texts = [name(one.key) + _index(one.expansion) for one in given]
         text = VARIADIC.sub(lambda match: match[1].join(texts), template)
+        text = ONE_OF.sub(lambda match: texts[int(match[1])], text).replace("{self}", attribute(block.name))
         for field, tree in fields.items():
             own = f"self._{block.name.replace('.', '_')}_{field}"
             text = text.replace(f"{{{field}}}", own if isinstance(tree, Hole) else tree.text())

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from blocks.core import Block, Builtin, Part, fields, is_node
-from blocks.core.fields import Boolean, BooleanMap, ListOf, OneOf, SlotOf
+from blocks.core.fields import AxesForm, Boolean, BooleanMap, ListOf, OneOf, SlotOf, String
 from blocks.core.fields import Field as FieldSpec
 from composer.diagnostics import Span
 from composer.graph.ir import Items, Known, PartValue
@@ -26,6 +26,7 @@ from composer.language.recipe.ast import (
     GroupDecl,
     ListValue,
     MaskValue,
+    NamedTexts,
     NodeContent,
     NodeDecl,
     NodeOptions,
@@ -60,9 +61,14 @@ class Fields:
             case SlotValue():
                 return self._slot(written.what, written.span, form, scope, node, field)
             case ListValue():
-                assert isinstance(form, ListOf)
-                item = FieldSpec(field.name, form.item, False, None, "", False)
+                assert isinstance(form, ListOf | AxesForm)
+                inner = form.item if isinstance(form, ListOf) else String()
+                item = FieldSpec(field.name, inner, False, None, "", False)
                 return Items(tuple(self.field(one, item, part, scope, node) for one in written.items), written.span)
+            case NamedTexts():
+                message = f"`{field.name}` is a list, with one text for each input in order"
+                self.report.error("value-form", scope.graph, written.span, message, hint="axes: [batch time dim, dim]")
+                raise StopExpansion
             case BoolsValue():
                 flags = ((name, self.values.boolean(flag.expression, scope, flag.span)) for name, flag in written.flags)
                 return Known(tuple(flags), written.span)

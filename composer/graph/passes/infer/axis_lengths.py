@@ -32,7 +32,7 @@ def axis_lengths(node: BlockNode, given: InputTypes, here: Surroundings, text: G
             if not part.broadcasts and port + "*" not in part.inputs:
                 with here.fitting(node, port):
                     match(pattern(declared), as_of_call(part, port, one, text), known, fixed)
-            elif one.dtype != pattern(declared).dtype:
+            elif pattern(declared).dtype not in ("any", one.dtype):
                 place = index if isinstance(types, tuple) else None
                 hint = OTHER_DTYPE.get((pattern(declared).dtype, one.dtype), "")
                 message = f"port {port} of {part.kind} takes {declared}, not {one}"

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from typing import Any, TypeAlias
 
 from blocks.core import BlockError, Part, fields
+from blocks.core.fields import formula_of
+from blocks.core.matched_axes import AxesMismatch, MatchedAxes, match_axes
 from composer.diagnostics import Declaration, Diagnostic
 from composer.graph.ir import BlockNode, Program
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs
 from composer.graph.passes.infer.block_weights import NodeTyper, WeightTyper
-from composer.graph.passes.infer.broadcast import expand_axes
 from composer.graph.passes.infer.computed_fields import FieldComputer, Inline, plain
 from composer.graph.passes.infer.mask_checks import check_masks
 from composer.graph.passes.infer.text_dependence import GeneratedText, output_types
 from composer.graph.passes.infer.type_errors import Surroundings
-from composer.graph.type_patterns import Mismatch, fill, pattern
+from composer.graph.type_patterns import fill, pattern
 from composer.graph.typed import TypedBlock, TypedGraph
 from composer.graph.types import UNKNOWN, InputTypes, TensorType, Type, Types, Unknown, each_given, each_of
 from composer.language.expressions.parser import ExpressionError
@@ -173,13 +174,10 @@ class BlockTyper:
         self, node: BlockNode, part: Part, given: InputTypes, sizes: dict[str, Any], here: Surroundings
     ) -> tuple[dict[str, Type], Expansions]:
         several = [one for one in each_of(given.get("xs", ())) if isinstance(one, TensorType)]
-        try:
-            if type(part).broadcasts and several:
-                out, expansions = expand_axes(several)
-                return {"y": out}, expansions
-        except Mismatch as wrong:
-            here.at_port(node, "xs", "type-mismatch", f"{here.kind(node)} {wrong.message}", index=wrong.index)
-            raise StopExpansion from None
+        if type(part).broadcasts and several:
+            matched = self._matched(node, part, several, here)
+            one = replace(several[0], axes=matched.axes)
+            return part.output_types(given, {**sizes, "...": matched.axes}) or {"y": one}, matched.places
         types = part.output_types(given, sizes)
         table = types if types is not None else type(part).outputs
         lengths = sizes
@@ -190,6 +188,27 @@ class BlockTyper:
             name.rstrip("?"): fill(pattern(text), lengths) if isinstance(text, str) else text for name, text in table.items()
         }
         return filled, ()
+
+    def _matched(self, node: BlockNode, part: Part, several: Sequence[TensorType], here: Surroundings) -> MatchedAxes:
+        """Return how the axes of the inputs of a block that broadcasts match.
+
+        Raises:
+            StopExpansion: where that is not known, or they do not.
+        """
+        try:
+            return match_axes(several, getattr(part, "axes", ()))
+        except AxesMismatch as wrong:
+            hint = f"write which are the same, such as `axes: {written_axes(part, wrong.meant)}`" if wrong.meant else ""
+            here.at_port(node, "xs", "type-mismatch", f"{here.kind(node)} {wrong.message}", hint, index=wrong.index)
+            raise StopExpansion from None
+
+
+def written_axes(part: Part, axes: Sequence[Sequence[str]]) -> str:
+    """Return names for the axes of a block's inputs as a recipe writes them."""
+    texts = [" ".join(names) for names in axes]
+    if (formula := formula_of(part)) is None:
+        return f"[{', '.join(texts)}]"
+    return "{" + ", ".join(f"{name}: {text}" for name, text in zip(formula.names, texts, strict=False) if text) + "}"
 
 
 def _weights(part: Part, given: InputTypes, sizes: Mapping[str, Any]) -> tuple[Any, ...]:

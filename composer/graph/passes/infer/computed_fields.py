@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from blocks.core import Block, BlockError, NodeRef, Part, fields
+from blocks.core import Block, BlockError, Formula, NodeRef, Part, fields
 from blocks.core.fields import BooleanMap, Field, Real
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
-from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, Items, Known, Node, PartValue, Pending, SlotNode
+from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, FormulaValue, Items, Known, Node, PartValue, Pending, SlotNode
 from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.evaluation import convert
 from composer.graph.passes.infer.type_errors import Surroundings
@@ -57,6 +58,9 @@ class FieldComputer:
             case Items(items=items):
                 inner = Field(field.name, field.form.item, False, None, "", False)  # type: ignore[union-attr]  # a list's form
                 return tuple(self._value(item, inner, sizes) for item in items)
+            case FormulaValue(tree=tree, numbers=numbers, names=called, text=text):
+                values = (self._value(number, field, sizes) for number in numbers)
+                return Formula(tree, tuple(formula_number(value) for value in values), called, text)
             case SlotNode(node=filled):
                 return _outside(filled)
             case PartValue():
@@ -134,6 +138,14 @@ class FieldComputer:
             self.here.report(Diagnostic("derived", message, node.name_span, hint=hint))
             raise StopExpansion
         return float(value) if real else as_int(value, node.name_span)
+
+
+def formula_number(value: Any) -> bool | int | float:
+    """Return a number of a formula as it is when the model runs: an int where it is whole and no float, and fits one of torch."""
+    if isinstance(value, bool):
+        return value
+    whole = value.denominator == 1 if isinstance(value, Fraction) else isinstance(value, int)
+    return int(value) if whole and abs(value) < 2**63 else float(value)
 
 
 def plain(known: Mapping[str, Any]) -> dict[str, Any]:

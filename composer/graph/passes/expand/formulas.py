@@ -1,0 +1,324 @@
+"""Formulas: what each name in one is, which parts are known before the model runs, and the tree of the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import NoReturn
+
+from blocks.core.fields import formula_field
+from blocks.core.formula import Applied, Constant, FormulaTree, ReadValue
+from blocks.core.matched_axes import ARROW
+from blocks.formulas.functions import CALLABLE
+from composer.diagnostics import Diagnostic, Label, Span
+from composer.graph.ir import FormulaValue, Known, Pending
+from composer.graph.passes.error_report import StopExpansion, text_of
+from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, NodeBuilder, PendingEdge, Scope, Site
+from composer.graph.passes.expand.evaluation import Evaluator
+from composer.language.expressions.arithmetic import RealNumber, bounded, refuse_large
+from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary, Value
+from composer.language.expressions.errors import ExpressionError, refuse
+from composer.language.expressions.evaluator import evaluate
+from composer.language.expressions.functions import FUNCTIONS
+from composer.language.recipe.ast import (
+    EdgeDecl,
+    ExpressionValue,
+    FieldEntry,
+    ListValue,
+    NamedTexts,
+    RepeatDecl,
+    UseDecl,
+    WrittenValue,
+)
+from composer.language.unknown_names import unknown
+from composer.language.wording import BOOLEANS, describe_value, format_value
+
+NO_VALUE = "a formula reads at least one node or input"
+
+
+class FormulaReader:
+    """Reads the formula of one node; its names become edges of the node, its numbers values of its own."""
+
+    def __init__(self, values: Evaluator, node: NodeBuilder, use: UseDecl, scope: Scope, site: Site) -> None:
+        self.values, self.report, self.node, self.scope = values, values.report, node, scope
+        self.rebound: dict[str, EdgeDecl] = {edge.port: edge for edge in use.options.edges}
+        self.use = use
+        self.elsewhere = [edge for options, _, _ in site.given for edge in options.edges]
+        """Edges at a name that stands for the node, where nothing says what the formula calls them."""
+        self.names: dict[str, Expression] = {}
+        """What the formula calls the values that it reads, each with the reference."""
+        self.numbers: list[Known | Pending] = []
+
+    def read(self, written: Mapping[str, FieldEntry]) -> None:
+        """Record the formula, its edges and the names of its axes in the node.
+
+        Raises:
+            ExpressionError, StopExpansion: where there is a mistake.
+        """
+        assert self.node.part is not None
+        field = formula_field(self.node.part)
+        entry = written.get(field)
+        if entry is None or not isinstance(entry.value, ExpressionValue):
+            self.node.broken = True
+            return
+        self.node.broken = True  # until all of it is read
+        expression = entry.value.expression
+        if not self._reads(expression):
+            self._check_names(expression)
+            self._refuse("formula-constant", expression.span, NO_VALUE, "a number alone is a param")
+        tree = self._tree(expression)
+        for edge in (*self.rebound.values(), *self.elsewhere):
+            if edge.port not in self.names or edge in self.elsewhere:
+                known = self.names if edge not in self.elsewhere else {}
+                self.report.diagnostics.append(unknown("unknown-port", edge.key, "value", edge.port, known, of="the formula"))
+                raise StopExpansion
+        axes = written.get("axes")
+        if axes is not None:
+            self.node.fields["axes"] = self._axes(axes.value)
+        text = text_of(expression.span)
+        self.node.fields[field] = FormulaValue(tree, tuple(self.numbers), tuple(self.names), text, expression.span)
+        references = tuple(self.names.values())
+        self.node.edges["xs"] = PendingEdge("xs", references, self.scope, expression.span, each_one=True)
+        self.node.broken = False
+
+    # -- what names are
+
+    def _reads(self, expression: Expression | Slice | None) -> bool:
+        """Return whether an expression reads a value that is known only when the model runs."""
+        match expression:
+            case RefPath(steps=steps):
+                if self._is_edge(expression):
+                    return True
+                return any(self._reads(argument) for step in steps for argument in step.arguments or ())
+            case Unary(operand=operand):
+                return self._reads(operand)
+            case Binary(left=left, right=right):
+                return self._reads(left) or self._reads(right)
+            case If(condition=condition, then=then, otherwise=otherwise):
+                return self._reads(condition) or self._reads(then) or self._reads(otherwise)
+        return False
+
+    def _is_edge(self, path: RefPath) -> bool:
+        """Return whether a path names a node or an input.
+
+        Raises:
+            StopExpansion: where it may also be something else.
+        """
+        first = path.steps[0]
+        if name_in(path) in self.rebound:
+            return True
+        if len(path.steps) > 1:
+            return True
+        if first.arguments is not None:
+            return self._is_pass(first)
+        if first.name in BOOLEANS:
+            return False
+        named, value = self._names_node(first.name), self.scope.values.get(first.name)
+        if named and value is not None:
+            message = f"`{first.name}` is a node or an input and a number"
+            hint = f"rename one of them, or say which is meant: in: {{{first.name}: {first.name}}}"
+            labels = (Label(value.span, "the number is set here"),) if not hasattr(value, "part") else ()
+            self.report.error("ambiguous-name", self.scope.graph, path.span, message, hint=hint, labels=labels)
+            raise StopExpansion
+        return named
+
+    def _is_pass(self, step: PathStep) -> bool:
+        """Return whether a name with brackets is a node; a function has the name otherwise."""
+        if step.name not in CALLABLE and step.name not in FUNCTIONS:
+            return self._names_node(step.name)
+        if isinstance(self._declared(step.name), RepeatDecl):
+            message = f"`{step.name}` is a repeat and a function"
+            self.report.error("ambiguous-name", self.scope.graph, step.span, message, hint="rename the repeat")
+            raise StopExpansion
+        return False
+
+    def _names_node(self, name: str) -> bool:
+        graphs = [place.graph for place in self.scope.around()]
+        return name == "input" or any(
+            graph.names(name) or name in graph.declared or name in graph.failed or name in graph.absent for graph in graphs
+        )
+
+    def _declared(self, name: str) -> object:
+        return next((place.graph.declared[name] for place in self.scope.around() if name in place.graph.declared), None)
+
+    # -- the tree
+
+    def _tree(self, expression: Expression) -> FormulaTree:
+        if not self._reads(expression):
+            return self._constant(expression)
+        match expression:
+            case If(condition=condition, then=then, otherwise=otherwise):
+                if self._reads(condition):
+                    told = ", ".join(text_of(part.span) for part in (condition, then, otherwise))
+                    message = "`if` decides before the model runs, and this condition is known only when it does"
+                    self._refuse("not-a-value", condition.span, message, f"where({told})")
+                taken = self.values.boolean(condition, self.scope, condition.span)
+                return self._tree(then if taken else otherwise)
+            case Unary(operator=operator, operand=operand):
+                return Applied("not" if operator == "not" else "negative", (self._tree(operand),), expression.span)
+            case Binary(operator=operator, left=left, right=right):
+                return Applied(operator, (self._tree(left), self._tree(right)), expression.span)
+            case RefPath() if self._is_edge(expression):
+                return self._value(expression)
+            case RefPath(steps=(step,)):
+                return self._call(step, expression.span)
+        raise AssertionError(f"{expression} reads no value")
+
+    def _value(self, path: RefPath) -> ReadValue:
+        """Return a value of the model, which becomes an edge."""
+        if any(isinstance(argument, Slice) for step in path.steps for argument in step.arguments or ()):
+            message = f"`{text_of(path.span)}` is a list of values, and a formula reads single ones"
+            self._refuse("one-value", path.span, message, "read one of them, such as `layers(-1)`, or merge them by a node before")
+        name = name_in(path)
+        if name not in self.names:
+            edge = self.rebound.get(name)
+            references = (path,) if edge is None else edge.references
+            if references is None:
+                raise StopExpansion  # it could not be read, which has been reported
+            if len(references) != 1:
+                assert edge is not None
+                self._refuse("one-value", edge.key, f"`{name}` is one value, not {len(references)}", "merge them by a node before")
+            self.names[name] = references[0] if edge is None else replace(references[0], span=references[0].span)
+        return ReadValue(list(self.names).index(name), path.span)
+
+    def _call(self, step: PathStep, span: Span) -> FormulaTree:
+        row = CALLABLE.get(step.name)
+        if row is None:
+            if step.name in FUNCTIONS:
+                message = f"`{step.name}` is a function of numbers, and this is a value that is known only when the model runs"
+                self._refuse("not-a-value", span, message, "")
+            known = unknown("unknown-name", step.name_span, "function", step.name, CALLABLE)
+            raise ExpressionError(known)
+        given = self._arguments(step, span)
+        arguments = [self._tree(argument) for argument in given]
+        if step.name == "clamp" and any(self._reads(bound) for bound in given[1:]):
+            low = Applied("max", (arguments[0], arguments[1]), span)
+            return Applied("min", (low, arguments[2]), span)
+        return Applied(step.name, tuple(arguments), span)
+
+    def _arguments(self, step: PathStep, span: Span) -> list[Expression]:
+        row, given = CALLABLE[step.name], step.arguments or ()
+        if len(given) != len(row.takes):
+            count = f"{len(given)} argument{'s' * (len(given) != 1)}"
+            self._refuse("argument-count", span, f"`{step.name}` does not take {count}", f"write `{row.usage}`")
+        for argument in given:
+            if isinstance(argument, Slice):
+                self._refuse("not-a-number", argument.span, "a range is not a number", "")
+        return [argument for argument in given if not isinstance(argument, Slice)]
+
+    # -- what is known before the model runs
+
+    def _constant(self, expression: Expression) -> Constant:
+        """Return a part of the formula that reads no value of the model: its number, exact until it is used."""
+        scope = self.scope
+        if self.values.is_sized(expression, scope):
+            values, origins = self.values.plain(expression, scope)
+            sizes = self.values.sizes(expression, scope)
+            bindings = tuple(sorted({**values, **sizes}.items()))
+            self.numbers.append(Pending(expression, bindings, expression.span, origins))
+        else:
+            value = self.values.evaluate(self._folded(expression), scope)
+            if isinstance(value, str) or not isinstance(value, bool | int | float | Fraction):
+                refuse("not-a-number", f"{describe_value(value)}, not a number", expression.span)
+            origins = self.values.plain(expression, scope)[1]
+            self.numbers.append(Known(value, expression.span, origins))
+        return Constant(len(self.numbers) - 1, expression.span)
+
+    def _folded(self, expression: Expression) -> Expression:
+        """Return an expression of numbers in which functions that only formulas have are carried out."""
+        match expression:
+            case If(condition=condition, then=then, otherwise=otherwise):
+                return If(self._folded(condition), self._folded(then), self._folded(otherwise), expression.span)
+            case Unary(operand=operand):
+                return replace(expression, operand=self._folded(operand))
+            case Binary(left=left, right=right):
+                return replace(expression, left=self._folded(left), right=self._folded(right))
+            case RefPath(steps=(PathStep(name=name, arguments=arguments) as step,)) if arguments is not None:
+                folded = tuple(one if isinstance(one, Slice) else self._folded(one) for one in arguments)
+                if name in CALLABLE and name not in FUNCTIONS:
+                    return self._number(replace(step, arguments=folded), expression.span)
+                return RefPath((replace(step, arguments=folded),), expression.span)
+        return expression
+
+    def _number(self, step: PathStep, span: Span) -> Expression:
+        """Return the number that a function of formulas is of numbers."""
+        given, function = self._arguments(step, span), CALLABLE[step.name].number
+        if function is None:
+            self._refuse("not-a-value", span, f"`{step.name}` chooses while the model runs", "write `A if C else B`")
+        values = [self.values.evaluate(argument, self.scope) for argument in given]
+        try:
+            value = function(*values)
+        except OverflowError:
+            refuse_large(span)
+        except (ValueError, ZeroDivisionError, TypeError):
+            refuse("no-real-value", f"{step.name}({', '.join(map(format_value, values))}) has no real value", span)
+        if isinstance(value, bool):
+            word = next(word for word, meant in BOOLEANS.items() if meant is value)
+            return RefPath((PathStep(word, None, span, span),), span)
+        number = bounded(value, span)
+        return Number(float(number) if isinstance(number, Fraction) else number, span)
+
+    def _check_names(self, expression: Expression) -> None:
+        """Report names that nothing has, which may be meant to be those of nodes."""
+        for path in paths_alone(expression):
+            name = path.steps[0].name
+            if name not in self.scope.values and name not in BOOLEANS:
+                nodes = [name for place in self.scope.around() for name in [*place.graph.declared, *place.graph.inputs]]
+                known = [*nodes, *self.scope.values]
+                raise ExpressionError(unknown("unknown-name", path.span, "node, input or number", name, known))
+
+    # -- axes
+
+    def _axes(self, written: WrittenValue | None) -> Known:
+        """Return the names of the axes of each value, in the order of the values."""
+        if isinstance(written, ListValue):
+            known = ", ".join(f"{name}: …" for name in self.names)
+            self._refuse("value-form", written.span, "`axes` maps what a formula reads to names of axes", f"axes: {{{known}}}")
+        if not isinstance(written, NamedTexts):
+            raise StopExpansion  # it could not be read, which has been reported
+        found = dict.fromkeys(self.names, "")
+        result: tuple[str, ...] = ()
+        for name, key, text in written.texts:
+            names = text.text.split()
+            if odd := next((axis for axis in names if not re.fullmatch(r"[A-Za-z_]\w*", axis)), None):
+                self._refuse("axis-name", text.span, f"`{odd}` cannot be the name of an axis", "axes: {x: batch time dim}")
+            if name == ARROW:
+                result = (f"{ARROW} {' '.join(names)}",)
+                continue
+            if "".join(name.split()) not in self.names:
+                known_here = [*self.names, ARROW]
+                self.report.diagnostics.append(unknown("unknown-port", key, "value", name, known_here, of="the formula"))
+                raise StopExpansion
+            if clash := next((axis for axis in names if axis in self.names), None):
+                message = f"`{clash}` is an axis here and a value in the formula"
+                self._refuse("ambiguous-name", text.span, message, "rename the axis, whose name is used only here")
+            found["".join(name.split())] = " ".join(names)
+        return Known((*found.values(), *result), written.span)
+
+    def _refuse(self, code: str, span: Span, message: str, hint: str) -> NoReturn:
+        self.report.error(code, self.scope.graph, span, message, hint=hint)
+        raise StopExpansion
+
+
+def name_in(path: RefPath) -> str:
+    """Return a path as it is written, without spaces: what a formula calls a value."""
+    return "".join(text_of(path.span).split())
+
+
+def paths_alone(expression: Expression) -> list[RefPath]:
+    """Return the paths of an expression without brackets."""
+    match expression:
+        case RefPath(steps=(PathStep(arguments=None),)):
+            return [expression]
+        case RefPath(steps=steps):
+            given = [one for step in steps for one in step.arguments or () if not isinstance(one, Slice)]
+            return [path for one in given for path in paths_alone(one)]
+        case Unary(operand=operand):
+            return paths_alone(operand)
+        case Binary(left=left, right=right):
+            return [*paths_alone(left), *paths_alone(right)]
+        case If(condition=condition, then=then, otherwise=otherwise):
+            return [*paths_alone(condition), *paths_alone(then), *paths_alone(otherwise)]
+    return []
