@@ -10,11 +10,13 @@ from typing import Any
 
 from blocks.core import Builtin, Library, Part, fields
 from blocks.core.fields import (
+    AxesForm,
     AxisName,
     Boolean,
     BooleanMap,
     Field,
     FieldForm,
+    FormulaForm,
     Integer,
     ListOf,
     NodeName,
@@ -95,6 +97,10 @@ def form_text(form: FieldForm) -> str:
             return "string"
         case AxisName():
             return "an axis by its name, or `last`"
+        case FormulaForm():
+            return "formula"
+        case AxesForm():
+            return "names of axes for each input"
         case NodeName():
             return "a node or an input"
         case NumberOrNodeRef(number=number):

@@ -11,11 +11,13 @@ from typing import Any
 
 from blocks.core import Block, Library, Part, fields, is_node, ports
 from blocks.core.fields import (
+    AxesForm,
     AxisName,
     Boolean,
     BooleanMap,
     Field,
     FieldForm,
+    FormulaForm,
     Integer,
     ListOf,
     NodeName,
@@ -35,13 +37,18 @@ from composer.language.recipe.schema_fragments import (
     INITIALIZER,
     NAME,
     OBJECT,
+    STRING,
     STRING_OR_LIST,
     TEXT,
     Schema,
     either,
+    list_of,
+    mapping,
     ref,
 )
 
+NODES = ("compute", "choice", "group", "repeat", "scan")
+"""The kinds of nodes without a type."""
 OPEN = "open_"
 """Prefix of the definitions in which a type may be a block that the recipe defines."""
 
@@ -58,8 +65,9 @@ def schema(library: Library) -> Schema:
         "$defs": _with_open(
             {
                 "graph": {"type": "object", "propertyNames": NAME, "additionalProperties": ref("node")},
-                "node": {"anyOf": [{"type": "string"}, ref("use"), ref("choice"), ref("group"), ref("repeat"), ref("scan")]},
+                "node": {"anyOf": [{"type": "string"}, ref("use"), *map(ref, NODES)]},
                 "use": _use(parts, [name for name, part in parts.items() if is_node(part)]),
+                "compute": _object("compute"),
                 "choice": _object("choice"),
                 "group": _object("group"),
                 "repeat": _opening(_object("repeat"), {"required": ["each"]}),
@@ -252,8 +260,10 @@ def _form(form: FieldForm, parts: Mapping[str, type[Part]]) -> Schema:
             return {"type": ["boolean", "string"]}
         case OneOf(of=words):
             return {"anyOf": [{"enum": list(words)}, {"type": "string"}]}  # one of the choices, or the name of a param
-        case String() | AxisName() | NodeName():
+        case String() | AxisName() | NodeName() | FormulaForm():
             return dict(TEXT)
+        case AxesForm():
+            return either(list_of(STRING), mapping(STRING))
         case ListOf(item=item):
             return {"type": "array", "items": _form(item, parts)}
         case BooleanMap(names=names):
@@ -276,4 +286,4 @@ def _slot(family: type[Part], parts: Mapping[str, type[Part]]) -> Schema:
         "properties": {"type": either({"enum": names}, _CONDITIONAL)},
         "allOf": [_when_typed(name) for name in names],
     }
-    return {"anyOf": [word, filled, ref("choice"), *([ref("group"), ref("repeat"), ref("scan")] if computes else [])]}
+    return {"anyOf": [word, filled, ref("choice"), *([ref("compute"), ref("group"), ref("repeat"), ref("scan")] if computes else [])]}

@@ -11,6 +11,7 @@ from blocks.core import BlockError, Part, fields
 from blocks.core.fields import formula_of
 from blocks.core.matched_axes import AxesMismatch, MatchedAxes, match_axes
 from composer.diagnostics import Declaration, Diagnostic
+from composer.graph.formula_text import written_axes
 from composer.graph.ir import BlockNode, Program
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs
@@ -198,17 +199,17 @@ class BlockTyper:
         try:
             return match_axes(several, getattr(part, "axes", ()))
         except AxesMismatch as wrong:
-            hint = f"write which are the same, such as `axes: {written_axes(part, wrong.meant)}`" if wrong.meant else ""
+            hint = f"write which are the same, such as `axes: {_shown_axes(part, wrong.meant)}`" if wrong.meant else ""
             here.at_port(node, "xs", "type-mismatch", f"{here.kind(node)} {wrong.message}", hint, index=wrong.index)
             raise StopExpansion from None
 
 
-def written_axes(part: Part, axes: Sequence[Sequence[str]]) -> str:
+def _shown_axes(part: Part, axes: Sequence[Sequence[str]]) -> str:
     """Return names for the axes of a block's inputs as a recipe writes them."""
     texts = [" ".join(names) for names in axes]
     if (formula := formula_of(part)) is None:
         return f"[{', '.join(texts)}]"
-    return "{" + ", ".join(f"{name}: {text}" for name, text in zip(formula.names, texts, strict=False) if text) + "}"
+    return "{" + ", ".join(f"{name}: {text}" for name, text in written_axes(texts, formula.names).items()) + "}"
 
 
 def _weights(part: Part, given: InputTypes, sizes: Mapping[str, Any]) -> tuple[Any, ...]:
