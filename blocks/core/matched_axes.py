@@ -37,7 +37,7 @@ def match_axes(inputs: Sequence[Any], written: Sequence[str] = ()) -> MatchedAxe
 
     A scalar fits everywhere. Inputs of equally many axes match in order. Of another input, each axis stands at the one of its own
     name; of two axes of which one has no name, a number standing in the recipe in its place, at the only one of its length. Anything
-    else must be written. An axis of length 1 stretches.
+    else must be written. An axis of length 1 stretches, wherever it stands.
 
     Args:
         inputs: The types of the inputs.
@@ -112,9 +112,17 @@ def _in_order(axes: Sequence[Any], wide: Sequence[Any]) -> list[int] | None:
     """Return where axes stand among others, in their order; None where that is not known."""
     if len(axes) == len(wide):
         return list(range(len(axes)))
-    places = [_place(axis, axes, wide) for axis in axes]
-    found = [place for place in places if place is not None]
-    return found if len(found) == len(axes) and found == sorted({*found}) else None
+    places: list[int] = []
+    end = len(wide)
+    for axis in reversed(axes):
+        place = _place(axis, axes, wide)
+        if place is None and axis.size == 1:  # wherever it stands, the result is the same
+            place = end - 1
+        if place is None or not 0 <= place < end:
+            return None
+        places.insert(0, place)
+        end = place
+    return places
 
 
 def _place(axis: Any, axes: Sequence[Any], wide: Sequence[Any]) -> int | None:

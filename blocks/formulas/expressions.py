@@ -97,6 +97,11 @@ class _Writer:
                 # A quotient of ints would have torch's default dtype.
                 first = next(i for i, argument in enumerate(typed.arguments) if not argument.literal)
                 given[first] = _Text(f"{given[first].within(ATOM)}.to({self.dtype(among_converted=True)})")
+            case "//" if typed.dtype == "float":  # of which torch has no gradient, not even 0
+                given = [
+                    one if argument.literal else _Text(f"{one.within(ATOM)}.detach()")
+                    for one, argument in zip(given, typed.arguments, strict=True)
+                ]
             case "float":
                 source = typed.arguments[0]
                 dtype = self.dtype(among_converted=source.dtype != "float")

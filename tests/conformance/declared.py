@@ -15,6 +15,7 @@ from blocks.core.fields import (
     BooleanMap,
     Field,
     FieldForm,
+    FormulaForm,
     Integer,
     ListOf,
     NodeName,
@@ -22,6 +23,7 @@ from blocks.core.fields import (
     OneOf,
     Real,
     SlotOf,
+    formula_field,
 )
 from blocks.masks.mask import Mask, Pair
 from composer.graph.type_patterns import pattern
@@ -40,8 +42,15 @@ ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("einsum", "pattern"): ("b t d, b s d -> b t s", "b t d -> b d", "b t d, b t e -> b t d e", "b t d, b t d -> b"),
     ("state", "next"): ("block",),
     ("split", "sizes"): (["2", "1"], ["3", "1"], ["4", "2", "2"], ["3", "5"]),
-}
+    ("compute", "axes"): ({"xs_0": "a b c", "xs_1": "a b c"}, {"xs_0": "a b c", "xs_1": "a b d"}, {"xs_0": "a b c", "xs_1": "b a c"},
+                          {"xs_0": "a b c", "xs_1": "a b d", "->": "a b d c"}),
+    **{(kind, "axes"): (["a b c", "a b c"], ["a b c", "a b d"], ["a b c", "a b d", "a b c"])
+       for kind in ("add", "multiply", "weighted_sum")},
+}  # fmt: skip
 """Fields whose right values no declaration can say: at least as many positions as any test has, places, names."""
+FORMULAS = ("xs_0 * sigmoid(xs_1)", "where(xs_0 > 0.3, sqrt(abs(xs_0) + 0.1), xs_1 / 3)", "exp(float32(-abs(xs_0))) + xs_1 ** 2",
+            "min(xs_0, xs_1) - max(xs_1, 0.5) * 2")  # fmt: skip
+"""Formulas of two inputs."""
 WHOLE, REAL = (1, 2, 3, 4, 6, 8, 12), (0.25, 0.5, 1.5, 3.0)
 EDGES = {"bool[batch, key]": "valid", "int[batch, key]": "documents", "int[batch]": "length", "bool[batch, query, key]": "pairs"}
 """The model's inputs that the edges of a mask read, by their types."""
@@ -104,6 +113,8 @@ class Declared:
                 return self.random.choice(["true", "false"])
             case OneOf(of=words):
                 return self.random.choice(words)
+            case FormulaForm():
+                return self.random.choice(FORMULAS)
             case AxisName():
                 return self.random.choice(["last", "time"])
             case ListOf(item=item):
@@ -221,6 +232,7 @@ def _drawn(part: type[Part], library: Library, random: Random, seed: int, *, cau
     field, optional, output = (of[seed % len(of)] if of else "" for of in _choices(part))
     declared = Declared(library, random, causal=causal)
     node = declared.use(part, surely=field)
+    several_ports = not formula_field(part)
     sizes: dict[str, str] = {}
     inputs, wires = {}, {}
     for port, mark in ports(part).items():
@@ -233,13 +245,14 @@ def _drawn(part: type[Part], library: Library, random: Random, seed: int, *, cau
                 sizes.setdefault(name, node.setdefault(name, drawn) if name in fields(part) else drawn)
         axes = [sizes.get(text, text) for text in map(_text, taken.axes)]
         leading = ["batch", "time"] if not set(axes) & {"time", "source"} else random.choice([["batch"], []])
-        if not axes and taken.dtype == "float" and taken.leading:
+        if not axes and taken.dtype in ("float", "any") and taken.leading:
             axes = [sizes.setdefault("...", str(random.choice(WHOLE[2:])))]
-        type_ = f"{taken.dtype}[{', '.join([*(leading if taken.leading else []), *axes])}]"
+        type_ = f"{taken.dtype.replace('any', 'float')}[{', '.join([*(leading if taken.leading else []), *axes])}]"
         type_ += "?" if taken.dtype == "bool" else ""  # padding, which a call need not have
         several = [port] if mark != "*" else [f"{port}_{n}" for n in range(random.randint(2, 3))]
         inputs.update(dict.fromkeys(several, type_))
-        wires[port] = several if mark == "*" else port
+        if several_ports:
+            wires[port] = several if mark == "*" else port
     inputs.update({name: INPUTS[name] for name in sorted(declared.read)})
     inputs = inputs or {"unused": "float[batch, time]"}
     outputs = {name: f"block.{name}" for name in (output.rstrip("?") for output in part.outputs)}

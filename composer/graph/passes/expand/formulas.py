@@ -35,6 +35,8 @@ from composer.language.recipe.ast import (
 from composer.language.unknown_names import unknown
 from composer.language.wording import BOOLEANS, describe_value, format_value
 
+CHOICE = "where"
+"""The function that chooses while the model runs."""
 NO_VALUE = "a formula reads at least one node or input"
 
 
@@ -64,10 +66,11 @@ class FormulaReader:
             self.node.broken = True
             return
         self.node.broken = True  # until all of it is read
-        expression = entry.value.expression
+        whole = entry.value.expression
+        expression = self._decided(whole)
         if not self._reads(expression):
             self._check_names(expression)
-            self._refuse("formula-constant", expression.span, NO_VALUE, "a number alone is a param")
+            self._refuse("formula-constant", whole.span, NO_VALUE, "a number alone is a param")
         tree = self._tree(expression)
         for edge in (*self.rebound.values(), *self.elsewhere):
             if edge.port not in self.names or edge in self.elsewhere:
@@ -77,10 +80,10 @@ class FormulaReader:
         axes = written.get("axes")
         if axes is not None:
             self.node.fields["axes"] = self._axes(axes.value)
-        text = text_of(expression.span)
-        self.node.fields[field] = FormulaValue(tree, tuple(self.numbers), tuple(self.names), text, expression.span)
+        text = text_of(whole.span)
+        self.node.fields[field] = FormulaValue(tree, tuple(self.numbers), tuple(self.names), text, whole.span)
         references = tuple(self.names.values())
-        self.node.edges["xs"] = PendingEdge("xs", references, self.scope, expression.span, each_one=True)
+        self.node.edges["xs"] = PendingEdge("xs", references, self.scope, whole.span, each_one=True)
         self.node.broken = False
 
     # -- what names are
@@ -145,17 +148,35 @@ class FormulaReader:
 
     # -- the tree
 
-    def _tree(self, expression: Expression) -> FormulaTree:
-        if not self._reads(expression):
-            return self._constant(expression)
+    def _decided(self, expression: Expression) -> Expression:
+        """Return a formula with its conditions decided that read no value of the model."""
         match expression:
             case If(condition=condition, then=then, otherwise=otherwise):
                 if self._reads(condition):
                     told = ", ".join(text_of(part.span) for part in (condition, then, otherwise))
                     message = "`if` decides before the model runs, and this condition is known only when it does"
-                    self._refuse("not-a-value", condition.span, message, f"where({told})")
-                taken = self.values.boolean(condition, self.scope, condition.span)
-                return self._tree(then if taken else otherwise)
+                    self._refuse("not-a-value", condition.span, message, f"write where({told})")
+                return self._decided(then if self._holds(condition) else otherwise)
+            case Unary(operand=operand):
+                return replace(expression, operand=self._decided(operand))
+            case Binary(left=left, right=right):
+                return replace(expression, left=self._decided(left), right=self._decided(right))
+            case RefPath(steps=(PathStep(name=name, arguments=arguments) as step,)) if name in CALLABLE and arguments:
+                if self._is_edge(expression):
+                    return expression
+                given = self._arguments(step, expression.span)
+                if name == CHOICE and not self._reads(given[0]):
+                    return self._decided(given[1] if self._holds(given[0]) else given[2])
+                return RefPath((replace(step, arguments=tuple(map(self._decided, given))),), expression.span)
+        return expression
+
+    def _holds(self, condition: Expression) -> bool:
+        return self.values.boolean(self._folded(condition), self.scope, condition.span)
+
+    def _tree(self, expression: Expression) -> FormulaTree:
+        if not self._reads(expression):
+            return self._constant(expression)
+        match expression:
             case Unary(operator=operator, operand=operand):
                 return Applied("not" if operator == "not" else "negative", (self._tree(operand),), expression.span)
             case Binary(operator=operator, left=left, right=right):
@@ -229,8 +250,6 @@ class FormulaReader:
     def _folded(self, expression: Expression) -> Expression:
         """Return an expression of numbers in which functions that only formulas have are carried out."""
         match expression:
-            case If(condition=condition, then=then, otherwise=otherwise):
-                return If(self._folded(condition), self._folded(then), self._folded(otherwise), expression.span)
             case Unary(operand=operand):
                 return replace(expression, operand=self._folded(operand))
             case Binary(left=left, right=right):
@@ -245,8 +264,7 @@ class FormulaReader:
     def _number(self, step: PathStep, span: Span) -> Expression:
         """Return the number that a function of formulas is of numbers."""
         given, function = self._arguments(step, span), CALLABLE[step.name].number
-        if function is None:
-            self._refuse("not-a-value", span, f"`{step.name}` chooses while the model runs", "write `A if C else B`")
+        assert function is not None, "a choice is decided, and arithmetic has the others"
         values = [self.values.evaluate(argument, self.scope) for argument in given]
         try:
             value = function(*values)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from blocks.core import Block, BlockError, Formula, NodeRef, Part, fields
-from blocks.core.fields import BooleanMap, Field, Real
+from blocks.core.fields import BooleanMap, Field, ListOf, Real
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
 from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, FormulaValue, Items, Known, Node, PartValue, Pending, SlotNode
@@ -56,7 +56,8 @@ class FieldComputer:
             case Pending():
                 return self._number(value, field, sizes)
             case Items(items=items):
-                inner = Field(field.name, field.form.item, False, None, "", False)  # type: ignore[union-attr]  # a list's form
+                form = field.form.item if isinstance(field.form, ListOf) else field.form
+                inner = Field(field.name, form, False, None, "", False)
                 return tuple(self._value(item, inner, sizes) for item in items)
             case FormulaValue(tree=tree, numbers=numbers, names=called, text=text):
                 values = (self._value(number, field, sizes) for number in numbers)
