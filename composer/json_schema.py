@@ -286,4 +286,6 @@ def _slot(family: type[Part], parts: Mapping[str, type[Part]]) -> Schema:
         "properties": {"type": either({"enum": names}, _CONDITIONAL)},
         "allOf": [_when_typed(name) for name in names],
     }
-    return {"anyOf": [word, filled, ref("choice"), *([ref("compute"), ref("group"), ref("repeat"), ref("scan")] if computes else [])]}
+    return {
+        "anyOf": [word, filled, ref("choice"), *([ref("compute"), ref("group"), ref("repeat"), ref("scan")] if computes else [])]
+    }

@@ -146,8 +146,9 @@ TENSORS: Mapping[str, Callable[..., Any]] = {
     "float32": lambda x: x.to(torch.promote_types(x.dtype, torch.float32)),
     "int": lambda x: x.long(),
     "bool": lambda x: x.bool(),
-    **{name: getattr(torch, name) for name in ("exp", "expm1", "log", "log1p", "sqrt", "abs", "sign", "floor", "ceil", "round", "sin",
-                                               "cos", "erf", "tanh", "sigmoid")},
+    **{name: getattr(torch, name) for name in (
+        "exp", "expm1", "log", "log1p", "sqrt", "abs", "sign", "floor", "ceil", "round", "sin", "cos", "erf", "tanh", "sigmoid",
+    )},
 }  # fmt: skip
 """Every function, for tensors and numbers, but for those that need the dtype of the model."""
 

@@ -99,8 +99,8 @@ class FormulaForm:
 
 @dataclass(frozen=True, slots=True)
 class AxesForm:
-    """Names for the axes of each input, of which equal ones are one axis: a list in the order of the inputs, or for a block with a
-    formula a mapping from what it calls them.
+    """Names for the axes of each input, of which equal ones are one axis: a list in the order of the inputs, or for a block with
+    a formula a mapping from what it calls them.
     """
 
 

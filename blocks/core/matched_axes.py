@@ -23,8 +23,8 @@ class MatchedAxes:
 
 
 class AxesMismatch(Exception):
-    """The axes do not match: a message, the index of the input that does not fit, and names for the axes of each input that may be
-    meant.
+    """The axes do not match: a message, the index of the input that does not fit, and names for the axes of each input that
+    may be meant.
     """
 
     def __init__(self, message: str, index: int, meant: tuple[Letters, ...] = ()) -> None:
@@ -35,9 +35,9 @@ class AxesMismatch(Exception):
 def match_axes(inputs: Sequence[Any], written: Sequence[str] = ()) -> MatchedAxes:
     """Return how the axes of several inputs match.
 
-    A scalar fits everywhere. Inputs of equally many axes match in order. Of another input, each axis stands at the one of its own
-    name; of two axes of which one has no name, a number standing in the recipe in its place, at the only one of its length. Anything
-    else must be written. An axis of length 1 stretches, wherever it stands.
+    A scalar fits everywhere. Inputs of equally many axes match in order. Of another input, each axis stands at the one of its
+    own name; of two axes of which one has no name, since the recipe has a number in its place, at the only one of its length.
+    Anything else must be written. An axis of length 1 stretches, wherever it stands.
 
     Args:
         inputs: The types of the inputs.
@@ -144,7 +144,8 @@ def _name(axis: Any) -> str | None:
     """Return the name of an axis: a length that is not a number is one; None where a number stands in the recipe in its place."""
     if not isinstance(axis.size, int):
         return str(axis.size)
-    return None if axis.name == NUMBER or not re.fullmatch(r"[A-Za-z_]\w*", axis.name) else axis.name
+    name: str = axis.name
+    return None if name == NUMBER or not re.fullmatch(r"[A-Za-z_]\w*", name) else name
 
 
 NUMBER = "axis"
@@ -154,7 +155,7 @@ NUMBER = "axis"
 def _meant(inputs: Iterable[Any]) -> tuple[Letters, ...]:
     """Return names for the axes of inputs, equal where the axes may be the same."""
     taken: list[tuple[str, Any]] = []
-    found = []
+    found: list[tuple[int, Letters]] = []
     for one in sorted(enumerate(inputs), key=lambda pair: -len(pair[1].axes)):
         index, type_ = one
         free = list(taken)
@@ -177,7 +178,8 @@ def _fresh(axis: Any, taken: Sequence[str]) -> str:
     wanted = _name(axis)
     if wanted is not None and wanted.isidentifier() and wanted not in taken:
         return wanted
-    return next(letter for letter in [*ascii_lowercase, *(f"a{number}" for number in range(99))] if letter not in taken)
+    letters: list[str] = [*ascii_lowercase, *(f"a{number}" for number in range(99))]
+    return next(letter for letter in letters if letter not in taken)
 
 
 def called_place(index: int, count: int) -> str:

@@ -225,9 +225,9 @@ class Part(BaseModel):
         return None
 
     def inline(self, sizes: Sizes) -> str | None:
-        """Return the forward as one Python expression, in which `{x}` is a port, a field or one of the `constants`, `{xs: + }` all
-        values of a variadic port joined by ` + `, `{xs[0]}` the first of them, and `{self}` the module with the block's buffers;
-        None to use `forward`.
+        """Return the forward as one Python expression, in which `{x}` is a port, a field or one of the `constants`, `{xs: + }`
+        all values of a variadic port joined by ` + `, `{xs[0]}` the first of them, and `{self}` the module with the block's
+        buffers; None to use `forward`.
 
         Args:
             sizes: The axis symbols of the ports, the numeric fields and the constants.

@@ -88,11 +88,11 @@ def _check_kind(row: FormulaFunction, kind: str, argument: TypedFormula) -> None
     match kind:
         case "bool" | "condition" if dtype != "bool":
             hint = "compare it: `x > 0`, or convert it: `bool(x)`"
-            _refuse(f"{name} takes a boolean here, not {_article(dtype)}", argument.tree, hint)
+            _wrong(f"{name} takes a boolean here, not {_article(dtype)}", argument.tree, hint)
         case "number" if dtype == "bool":
-            _refuse(f"{name} takes numbers, not booleans", argument.tree, "convert it: `int(…)` or `float(…)`")
+            _wrong(f"{name} takes numbers, not booleans", argument.tree, "convert it: `int(…)` or `float(…)`")
         case "float" if dtype != "float" and not argument.literal:
-            _refuse(f"{name} takes a float, not {_article(dtype)}", argument.tree, "convert it: `float(…)`")
+            _wrong(f"{name} takes a float, not {_article(dtype)}", argument.tree, "convert it: `float(…)`")
 
 
 def _common(tree: Applied, row: FormulaFunction, arguments: Sequence[TypedFormula]) -> DTypeName:
@@ -107,12 +107,12 @@ def _common(tree: Applied, row: FormulaFunction, arguments: Sequence[TypedFormul
         if argument.dtype != dtype:
             pair = frozenset({dtype, argument.dtype})
             message = f"`{row.name}` takes two of one dtype, not {_article(dtype)} and {_article(argument.dtype)}"
-            _refuse(message, tree, CONVERT[pair])
+            _wrong(message, tree, CONVERT[pair])
     for argument in arguments:
         if argument.literal and dtype == "bool":
-            _refuse(f"`{row.name}` takes two of one dtype, not a boolean and a number", tree, "convert the boolean: int(…)")
+            _wrong(f"`{row.name}` takes two of one dtype, not a boolean and a number", tree, "convert the boolean: int(…)")
         if argument.literal and dtype == "int" and argument.dtype == "float":
-            _refuse("this number is a float and meets an int", argument.tree, "write a whole number, or convert the int: float(…)")
+            _wrong("this number is a float and meets an int", argument.tree, "write a whole number, or convert the int: float(…)")
     return dtype
 
 
@@ -120,14 +120,14 @@ def _check_power(tree: Applied, exponent: TypedFormula, formula: Formula) -> Non
     """Refuse a power of ints that may not be an int."""
     known = formula.numbers[exponent.tree.index] if isinstance(exponent.tree, Constant) else None
     if known is None or known < 0:
-        what = "an exponent that is known when the model runs" if known is None else f"the exponent {known}"
-        _refuse(f"an int to {what} may be no int", tree, "convert the base, and the exponent if it is a value: float(…)")
+        what = "a power that is known when the model runs" if known is None else f"the power of {known}"
+        _wrong(f"an int to {what} may be no int", tree, "convert the base, and the exponent if it is a value: float(…)")
 
 
 def _article(dtype: str) -> str:
     return {"int": "an int", "float": "a float", "bool": "a boolean"}[dtype]
 
 
-def _refuse(message: str, tree: FormulaTree, hint: str) -> NoReturn:
+def _wrong(message: str, tree: FormulaTree, hint: str) -> NoReturn:
     place: Any = tree.place
     raise BlockError(message, field="formula", hint=hint, code="formula-type", place=place)

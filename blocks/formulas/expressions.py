@@ -115,9 +115,7 @@ class _Writer:
         condition, *branches = typed.arguments
         chosen = self.write(condition, taken)
         other = _Text(f"~{chosen.within(SIGNED)}", SIGNED)
-        first, second = (
-            self.write(branch, (*taken, which)) for branch, which in zip(branches, (chosen, other), strict=True)
-        )
+        first, second = (self.write(branch, (*taken, which)) for branch, which in zip(branches, (chosen, other), strict=True))
         text = f"torch.where({chosen.text}, {first.text}, {second.text})"
         if typed.dtype == "float" and all(branch.literal for branch in branches):
             text += f".to({self.dtype(among_converted=True)})"

@@ -110,7 +110,7 @@ def _forms(name: str, field: Field, value: Any, derived: bool) -> dict[str, Norm
 
 
 def _matched_axes(block: TypedBlock, name: str, value: tuple[str, ...]) -> dict[str, NormalForm]:
-    """Return how the axes of the inputs match, whatever they are called; of a sum, whose inputs have no order, its edges say it."""
+    """Return how the axes of the inputs match, whatever they are called; of a sum, whose inputs have no order, its edges do."""
     if block.part.inline(block.sizes) in ("{xs: + }", "{xs: * }"):
         return {}
     in_order = all(way == tuple(range(len(way))) for way in block.expansions)

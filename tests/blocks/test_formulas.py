@@ -122,7 +122,9 @@ def _part(formula: str) -> Any:
     return model(formula).program.root["out"].part
 
 
-@pytest.mark.parametrize("name", [name for name, row in FUNCTIONS.items() if row.takes[0] in ("number", "any") and row.gives == "same"])
+@pytest.mark.parametrize(
+    "name", [name for name, row in FUNCTIONS.items() if row.takes[0] in ("number", "any") and row.gives == "same"]
+)
 def test_ints_stay_ints(name: str) -> None:
     formula = TORCH[name][0].replace("-1, 0.5", "-1, 2")
     formula = re.sub(r"\bx\b", "n", re.sub(r"\by\b", "m", formula)).replace("** m", "** 2")
@@ -190,7 +192,9 @@ def test_gradients(name: str) -> None:
 
     def run(*values: torch.Tensor) -> torch.Tensor:
         wired = iter(values)
-        result: torch.Tensor = compiled(**{each: next(wired) if one.is_floating_point() else one for each, one in given.items()}).out
+        result: torch.Tensor = compiled(
+            **{each: next(wired) if one.is_floating_point() else one for each, one in given.items()}
+        ).out
         return result
 
     assert torch.autograd.gradcheck(run, floats)
@@ -244,7 +248,13 @@ def test_an_island_is_in_float32() -> None:
     x = torch.linspace(0.9, 1.1, 24).view(2, 3, 4).bfloat16()
     fine = value("exp(float32(x) * 70) / exp(float32(x) * 69)", torch.bfloat16, x=x)
     assert torch.equal(fine, (torch.exp(x.float() * 70) / torch.exp(x.float() * 69)).bfloat16())
-    text = write({"recipe": "r", "inputs": {"x": FLOAT}, "graph": {"a": {"type": "linear", "out": "4"}, "out": {"compute": "float32(a) * 1.001"}}})
+    text = write(
+        {
+            "recipe": "r",
+            "inputs": {"x": FLOAT},
+            "graph": {"a": {"type": "linear", "out": "4"}, "out": {"compute": "float32(a) * 1.001"}},
+        }
+    )
     compiled = composer.load(text).compile(seed=0)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         out = compiled(x.float()).out

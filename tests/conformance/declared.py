@@ -42,8 +42,12 @@ ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("einsum", "pattern"): ("b t d, b s d -> b t s", "b t d -> b d", "b t d, b t e -> b t d e", "b t d, b t d -> b"),
     ("state", "next"): ("block",),
     ("split", "sizes"): (["2", "1"], ["3", "1"], ["4", "2", "2"], ["3", "5"]),
-    ("compute", "axes"): ({"xs_0": "a b c", "xs_1": "a b c"}, {"xs_0": "a b c", "xs_1": "a b d"}, {"xs_0": "a b c", "xs_1": "b a c"},
-                          {"xs_0": "a b c", "xs_1": "a b d", "->": "a b d c"}),
+    ("compute", "axes"): (
+        {"xs_0": "a b c", "xs_1": "a b c"},
+        {"xs_0": "a b c", "xs_1": "a b d"},
+        {"xs_0": "a b c", "xs_1": "b a c"},
+        {"xs_0": "a b c", "xs_1": "a b d", "->": "a b d c"},
+    ),
     **{(kind, "axes"): (["a b c", "a b c"], ["a b c", "a b d"], ["a b c", "a b d", "a b c"])
        for kind in ("add", "multiply", "weighted_sum")},
 }  # fmt: skip

@@ -46,9 +46,9 @@ class Running:
 class Interpreter:
     """A compiled model's weights, and its typed graph walked instead of its generated code.
 
-    With `dense`, every mask is the matrix that its predicate makes; else attention takes the ways that the masks' plans take. With
-    `relieved`, what scans do not carry is computed for all steps at once, as in the code: torch's functions of many numbers at once
-    and of few differ in the last bit.
+    With `dense`, every mask is the matrix that its predicate makes; else attention takes the ways that the masks' plans take.
+    With `relieved`, what scans do not carry is computed for all steps at once, as in the code: torch's functions of many numbers
+    at once and of few differ in the last bit.
     """
 
     def __init__(self, model: Model, *, dense: bool, relieved: bool = False) -> None:

@@ -57,9 +57,11 @@ def formulas(draft: Draft) -> None:
     before = draft.above
     gate = draft.add({"type": "linear", "out": "width", "in": before})
     draft.params["half"] = "0.5"
-    gated = draft.add({"compute": draft.pick(f"{before} * sigmoid({gate}) * half", f"where({gate} > 0, {gate} * {before}, half * {before})")})
+    gated = draft.add(
+        {"compute": draft.pick(f"{before} * sigmoid({gate}) * half", f"where({gate} > 0, {gate} * {before}, half * {before})")}
+    )
     ids = {"tokens": "batch time", gated: "batch time dim"}
-    draft.add({"compute": f"{gated} * float(tokens % 3 + 1) / 3", "axes": {name: axes for name, axes in ids.items()}})
+    draft.add({"compute": f"{gated} * float(tokens % 3 + 1) / 3", "axes": ids})
     inner = draft.name()
     each = {"rate": draft.pick(["0.5", "1.5"], "(layer + 1) / 4")}
     graph = {inner: {"compute": "input * rate + tanh(input)"}, draft.name(): draft.residual({"compute": "max(input, 0) ** 2"})}

@@ -9,7 +9,7 @@ from string import ascii_lowercase
 from typing import Any, assert_never
 
 from blocks.core import Builtin, Formula, Part, fields, number, ports
-from blocks.core.fields import formula_of
+from blocks.core.fields import formula_field, formula_of
 from blocks.masks.mask import Mask
 from composer.graph.describe import mask
 from composer.graph.formula_text import formula_text, written_axes
@@ -22,8 +22,8 @@ from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, 
 from composer.graph.unparse.fold_passes import PassesDiffer, fold
 from composer.graph.unparse.formula_names import local_names, with_paths
 from composer.graph.unparse.inner_names import INDEX, INPUT, WAY, GraphForm, fresh, given, output_name
+from composer.graph.visit import every_node, every_pass, walk
 from composer.language.recipe.ast import InputDecl
-from composer.language.recipe.graphs import COMPUTE
 from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
 from composer.language.recipe.writer import Remark, YamlData, write
 from composer.language.wording import boolean
@@ -52,7 +52,13 @@ def _written(key: KeyRow, typed: TypedProgram) -> YamlData | None:
 def _graph(typed: TypedProgram) -> YamlData:
     losses = typed.untyped.losses.values()
     nodes = {name: node for name, node in _nodes(typed.root, _names(typed)).items() if name not in losses}
-    return with_paths(nodes, frozenset(_lengths(typed)))
+    parts = {
+        type(visit.node.part)
+        for visit in walk(typed.root, every_pass, every_node, once=True)
+        if isinstance(visit.node, TypedBlock)
+    }
+    fields = {part.kind: field for part in parts if (field := formula_field(part))}
+    return with_paths(nodes, frozenset(_lengths(typed)), fields) if fields else nodes
 
 
 def _names(typed: TypedProgram) -> EdgeNames:
@@ -110,7 +116,7 @@ def _nodes(graph: TypedGraph, names: EdgeNames, *, way: GraphForm = WAY) -> dict
 def _node(node: TypedNode, around: TypedGraph, names: EdgeNames, *, way: GraphForm = WAY) -> dict[str, YamlData]:
     match node:
         case TypedBlock() if (formula := formula_of(node.part)) is not None:
-            return _in_order("compute", _formula(node, formula, around, names))
+            return _formula(node, formula, around, names) | _in_order("node", _options(node))
         case TypedBlock():
             text = _block(node, around, names, way)
             if (renewal := around.by_name.get(node.name + SUFFIX)) is not None and node.part.renewed_by:
@@ -183,15 +189,15 @@ def _formula(node: TypedBlock, formula: Formula, around: TypedGraph, names: Edge
     (wire,) = node.node.wires
     called = local_names(formula.names)
     read = {name: reference(ref, around, names) for name, ref in zip(called, wire.refs, strict=True)}
-    text: dict[str, YamlData] = {COMPUTE: formula_text(formula, called), "in": read}
+    text: dict[str, YamlData] = {"type": node.part.kind, formula_field(type(node.part)): formula_text(formula, called)}
     if any(way != tuple(range(len(way))) for way in node.expansions):
         letters = [letter for letter in ascii_lowercase if letter not in {*called, *read.values()}]
         axes = [" ".join(letters[place] for place in _order(way)) for way in node.expansions]
-        first = [letter for letter in dict.fromkeys(" ".join(axes).split())]
+        first = list(dict.fromkeys(" ".join(axes).split()))
         whole = letters[: len(node.expansions[0])]
         arrow = () if first == whole else (f"-> {' '.join(whole)}",)
         text["axes"] = dict(written_axes([*axes, *arrow], called))
-    return text
+    return {**text, "in": read}
 
 
 def _order(way: Sequence[int | None]) -> list[int]:

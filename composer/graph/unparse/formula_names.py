@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence, Set
 from blocks.formulas.functions import CALLABLE
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.expressions.lexer import KEYWORDS, MAX_CHARACTERS
-from composer.language.recipe.graphs import COMPUTE
 from composer.language.recipe.keys import WORDS
 from composer.language.recipe.writer import YamlData
 
@@ -27,17 +26,18 @@ def local_names(names: Sequence[str]) -> list[str]:
     return found
 
 
-def with_paths(text: YamlData, values: Set[str]) -> YamlData:
+def with_paths(text: YamlData, values: Set[str], fields: Mapping[str, str]) -> YamlData:
     """Return the text of a node or a graph in which formulas name what they read by its path, unless that may be taken for a
-    function or one of the `values` that are in sight.
+    function or one of the `values` that are in sight; `fields` has the field with the formula of each block that has one.
     """
     if not isinstance(text, Mapping):
         return text
     each = text.get("each")
     if "repeat" in text:
         values = values | {str(text.get("as", INDEX))} | ({*each} if isinstance(each, Mapping) else set())
-    inner = {key: with_paths(value, values) for key, value in text.items()}
-    formula, moved = inner.get(COMPUTE), inner.get("in")
+    inner = {key: with_paths(value, values, fields) for key, value in text.items()}
+    field = fields.get(str(inner.get("type")), "")
+    formula, moved = inner.get(field), inner.get("in")
     if not isinstance(formula, str) or not isinstance(moved, Mapping):
         return inner
     paths = {name: path for name, path in moved.items() if isinstance(path, str) and _is_clear(path, values)}
@@ -48,7 +48,7 @@ def with_paths(text: YamlData, values: Set[str]) -> YamlData:
     if isinstance(axes, Mapping):
         inner["axes"] = {str(paths.get(name, name)): letters for name, letters in axes.items()}
     rest = {name: path for name, path in moved.items() if name not in paths}
-    return {key: value for key, value in {**inner, COMPUTE: whole, "in": rest}.items() if key != "in" or rest}
+    return {key: value for key, value in {**inner, field: whole, "in": rest}.items() if key != "in" or rest}
 
 
 def _is_clear(path: str, values: Set[str]) -> bool:

@@ -1,5 +1,5 @@
-"""Scans relieved of what is not carried: formulas, sums and products that read no state are computed for all steps at once, before
-the loop. Of a formula that reads the state, the largest parts that do not are."""
+"""Scans relieved of what is not carried: formulas, sums and products that read no state are computed for all steps at once,
+before the loop. Of a formula that reads the state, the largest parts that do not are."""
 
 from __future__ import annotations
 
@@ -64,7 +64,12 @@ class _Relief:
         """Yield what stands before the scan, and the scan."""
         for wire in self.scan.node.wires:
             type_ = self.around.type_of(wire.refs[0])
-            if wire.port not in self.scan.carried and len(wire.refs) == 1 and isinstance(type_, TensorType) and not type_.optional:
+            if (
+                wire.port not in self.scan.carried
+                and len(wire.refs) == 1
+                and isinstance(type_, TensorType)
+                and not type_.optional
+            ):
                 self.known[wire.port] = _Outside(wire.refs[0], type_, self.scan.steps.get(wire.port))
         for node in self.scan.graph.nodes:
             self._node(node)
@@ -128,7 +133,7 @@ class _Relief:
         for part in parts:
             island = typed[id(part)].float32
             own, used = _alone(Applied(ISLAND, (part,)) if island else part, formula)
-            block = type(node.part).model_construct(**{formula_field(type(node.part)): own, "axes": ()})
+            block = _of_formula(type(node.part), own)
             places = [place for place in range(len(ways[0])) if any(ways[index][place] is not None for index in used)]
             inner = [tuple(ways[index][place] for place in places) for index in used]
             name = self._fresh(node.name)
@@ -146,7 +151,7 @@ class _Relief:
         if not swapped:
             return node
         rest, used = _alone(_swapped(formula.tree, swapped), formula)
-        block = type(node.part).model_construct(**{formula_field(type(node.part)): rest, "axes": ()})
+        block = _of_formula(type(node.part), rest)
         given = {"xs": tuple(types[index] for index in used)}
         sizes = {**node.sizes, "inputs": len(used), **block.constants(given, {})}
         if _needs_module(block, sizes):
@@ -196,6 +201,12 @@ def _is_pointwise(block: TypedBlock) -> bool:
     plain = not block.parameters and not block.slots and not block.buffers and not block.node.ties
     several = [ref for wire in block.node.wires for ref in wire.refs]
     return plain and type(part).broadcasts and part.inline(block.sizes) is not None and len(several) == len(block.expansions)
+
+
+def _of_formula(part: type[Part], formula: Formula) -> Part:
+    """Return a block with a formula whose axes are matched already."""
+    values: dict[str, Any] = {formula_field(part): formula, "axes": ()}
+    return part.model_construct(**values)
 
 
 def _needs_module(part: Part, sizes: Sizes) -> bool:

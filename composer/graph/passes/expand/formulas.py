@@ -12,15 +12,14 @@ from blocks.core.fields import formula_field
 from blocks.core.formula import Applied, Constant, FormulaTree, ReadValue
 from blocks.core.matched_axes import ARROW
 from blocks.formulas.functions import CALLABLE
-from composer.diagnostics import Diagnostic, Label, Span
+from composer.diagnostics import Label, Span
 from composer.graph.ir import FormulaValue, Known, Pending
 from composer.graph.passes.error_report import StopExpansion, text_of
-from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, NodeBuilder, PendingEdge, Scope, Site
+from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, Scope, Site
 from composer.graph.passes.expand.evaluation import Evaluator
-from composer.language.expressions.arithmetic import RealNumber, bounded, refuse_large
-from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary, Value
+from composer.language.expressions.arithmetic import bounded, refuse_large
+from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError, refuse
-from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.recipe.ast import (
     EdgeDecl,
@@ -191,7 +190,9 @@ class FormulaReader:
         """Return a value of the model, which becomes an edge."""
         if any(isinstance(argument, Slice) for step in path.steps for argument in step.arguments or ()):
             message = f"`{text_of(path.span)}` is a list of values, and a formula reads single ones"
-            self._refuse("one-value", path.span, message, "read one of them, such as `layers(-1)`, or merge them by a node before")
+            self._refuse(
+                "one-value", path.span, message, "read one of them, such as `layers(-1)`, or merge them by a node before"
+            )
         name = name_in(path)
         if name not in self.names:
             edge = self.rebound.get(name)
@@ -200,7 +201,9 @@ class FormulaReader:
                 raise StopExpansion  # it could not be read, which has been reported
             if len(references) != 1:
                 assert edge is not None
-                self._refuse("one-value", edge.key, f"`{name}` is one value, not {len(references)}", "merge them by a node before")
+                self._refuse(
+                    "one-value", edge.key, f"`{name}` is one value, not {len(references)}", "merge them by a node before"
+                )
             self.names[name] = references[0] if edge is None else replace(references[0], span=references[0].span)
         return ReadValue(list(self.names).index(name), path.span)
 
@@ -234,6 +237,7 @@ class FormulaReader:
     def _constant(self, expression: Expression) -> Constant:
         """Return a part of the formula that reads no value of the model: its number, exact until it is used."""
         scope = self.scope
+        self._check_names(expression)
         if self.values.is_sized(expression, scope):
             values, origins = self.values.plain(expression, scope)
             sizes = self.values.sizes(expression, scope)
@@ -282,6 +286,8 @@ class FormulaReader:
         """Report names that nothing has, which may be meant to be those of nodes."""
         for path in paths_alone(expression):
             name = path.steps[0].name
+            if name not in self.scope.values and name in CALLABLE:
+                self._refuse("not-a-value", path.span, f"`{name}` is a function", f"call it: `{CALLABLE[name].usage}`")
             if name not in self.scope.values and name not in BOOLEANS:
                 nodes = [name for place in self.scope.around() for name in [*place.graph.declared, *place.graph.inputs]]
                 known = [*nodes, *self.scope.values]

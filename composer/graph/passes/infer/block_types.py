@@ -178,7 +178,8 @@ class BlockTyper:
         if type(part).broadcasts and several:
             matched = self._matched(node, part, several, here)
             one = replace(several[0], axes=matched.axes)
-            return part.output_types(given, {**sizes, "...": matched.axes}) or {"y": one}, matched.places
+            outputs: dict[str, Type] = {**(part.output_types(given, {**sizes, "...": matched.axes}) or {"y": one})}
+            return outputs, matched.places
         types = part.output_types(given, sizes)
         table = types if types is not None else type(part).outputs
         lengths = sizes

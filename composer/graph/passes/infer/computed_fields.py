@@ -11,7 +11,19 @@ from blocks.core import Block, BlockError, Formula, NodeRef, Part, fields
 from blocks.core.fields import BooleanMap, Field, ListOf, Real
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
-from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, FormulaValue, Items, Known, Node, PartValue, Pending, SlotNode
+from composer.graph.ir import (
+    AxisOf,
+    BlockNode,
+    EdgePort,
+    FieldValue,
+    FormulaValue,
+    Items,
+    Known,
+    Node,
+    PartValue,
+    Pending,
+    SlotNode,
+)
 from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.evaluation import convert
 from composer.graph.passes.infer.type_errors import Surroundings
