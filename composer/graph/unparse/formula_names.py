@@ -40,7 +40,10 @@ def with_paths(text: YamlData, values: Set[str], fields: Mapping[str, str]) -> Y
     formula, moved = inner.get(field), inner.get("in")
     if not isinstance(formula, str) or not isinstance(moved, Mapping):
         return inner
-    paths = {name: path for name, path in moved.items() if isinstance(path, str) and _is_clear(path, values)}
+    read = list(moved.values())  # two names of one value stay two
+    paths = {
+        name: path for name, path in moved.items() if isinstance(path, str) and _is_clear(path, values) and read.count(path) == 1
+    }
     whole = re.sub(r"(?<![\w.])[A-Za-z_]\w*(?![\w(])", lambda found: str(paths.get(found[0], found[0])), formula)
     axes = inner.get("axes")
     if len(whole) > MAX_CHARACTERS or {*paths.values()} & ({*moved} - {*paths}) or _is_taken(paths, axes):

@@ -151,6 +151,7 @@ class FormulaReader:
         """Return a formula with its conditions decided that read no value of the model."""
         match expression:
             case If(condition=condition, then=then, otherwise=otherwise):
+                condition = self._decided(condition)
                 if self._reads(condition):
                     told = ", ".join(text_of(part.span) for part in (condition, then, otherwise))
                     message = "`if` decides before the model runs, and this condition is known only when it does"
@@ -164,8 +165,8 @@ class FormulaReader:
                 if self._is_edge(expression):
                     return expression
                 given = self._arguments(step, expression.span)
-                if name == CHOICE and not self._reads(given[0]):
-                    return self._decided(given[1] if self._holds(given[0]) else given[2])
+                if name == CHOICE and not self._reads(condition := self._decided(given[0])):
+                    return self._decided(given[1] if self._holds(condition) else given[2])
                 return RefPath((replace(step, arguments=tuple(map(self._decided, given))),), expression.span)
         return expression
 

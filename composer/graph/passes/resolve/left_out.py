@@ -46,7 +46,7 @@ def _is_like_output(part: type[Part], port: str) -> bool:
     if port not in marks or port in part.shape_only_inputs:
         return False
     given, returned = part.inputs[port + marks[port]], next(iter(part.outputs.values()), "")
-    return is_defined(part) or given.partition("[")[0] == returned.partition("[")[0]
+    return is_defined(part) or given.partition("[")[0] in ("any", returned.partition("[")[0])
 
 
 def leaves_out(graph: GraphBuilder, steps: Sequence[PathStep]) -> bool:
