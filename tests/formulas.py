@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from blocks.core import Formula
-from blocks.core.formula import Applied, Constant, FormulaTree, ReadValue, subtrees
+from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, ReadValue, subtrees
 
 Number = Any
 """A boolean, an int or a float."""
@@ -118,11 +118,11 @@ def _value(tree: FormulaTree, formula: Formula, values: Sequence[Number]) -> Num
     match tree:
         case ReadValue(index=index):
             return values[index]
-        case Constant(index=index):
+        case KnownNumber(index=index):
             return formula.numbers[index]
-        case Applied(function="where", arguments=(condition, first, second)):
+        case AppliedFunction(function="where", arguments=(condition, first, second)):
             return _value(first if _value(condition, formula, values) else second, formula, values)
-        case Applied(function=function, arguments=arguments):
+        case AppliedFunction(function=function, arguments=arguments):
             return PLAIN[function](*(_value(one, formula, values) for one in arguments))
 
 
@@ -161,8 +161,8 @@ def _tensors(a: Any, b: Any) -> tuple[torch.Tensor, torch.Tensor]:
 def tensor_value(formula: Formula, values: Sequence[torch.Tensor], dtype: torch.dtype) -> torch.Tensor:
     """Return the value of a formula of tensors whose axes match, in a model of a dtype."""
     result = _tensor(formula.tree, formula, values, dtype)
-    whole = isinstance(formula.tree, Applied) and formula.tree.function == "float32"
-    converted = any(isinstance(one, Applied) and one.function == "float32" for one in subtrees(formula.tree))
+    whole = isinstance(formula.tree, AppliedFunction) and formula.tree.function == "float32"
+    converted = any(isinstance(one, AppliedFunction) and one.function == "float32" for one in subtrees(formula.tree))
     return result.to(dtype) if converted and result.is_floating_point() and not whole else result
 
 
@@ -170,9 +170,9 @@ def _tensor(tree: FormulaTree, formula: Formula, values: Sequence[torch.Tensor],
     match tree:
         case ReadValue(index=index):
             return values[index]
-        case Constant(index=index):
+        case KnownNumber(index=index):
             return formula.numbers[index]
-        case Applied(function=function, arguments=arguments):
+        case AppliedFunction(function=function, arguments=arguments):
             given = [_tensor(one, formula, values, dtype) for one in arguments]
             if function == "float":
                 return given[0].to(dtype)

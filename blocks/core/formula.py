@@ -18,7 +18,7 @@ class ReadValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class KnownNumber:
     """A number or a boolean that is known before the model runs."""
 
     index: int
@@ -28,7 +28,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedFunction:
     """A function or an operator with its arguments."""
 
     function: str
@@ -38,7 +38,7 @@ class Applied:
     """Where it is written."""
 
 
-FormulaTree: TypeAlias = ReadValue | Constant | Applied
+FormulaTree: TypeAlias = ReadValue | KnownNumber | AppliedFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ def subtrees(tree: FormulaTree) -> Iterator[FormulaTree]:
         tree: The tree of a formula.
 
     Examples:
-        >>> from blocks.core.formula import Applied, ReadValue, subtrees
-        >>> [type(one).__name__ for one in subtrees(Applied("exp", (ReadValue(0),)))]
-        ['ReadValue', 'Applied']
+        >>> from blocks.core.formula import AppliedFunction, ReadValue, subtrees
+        >>> [type(one).__name__ for one in subtrees(AppliedFunction("exp", (ReadValue(0),)))]
+        ['ReadValue', 'AppliedFunction']
     """
-    if isinstance(tree, Applied):
+    if isinstance(tree, AppliedFunction):
         for argument in tree.arguments:
             yield from subtrees(argument)
     yield tree

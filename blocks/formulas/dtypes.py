@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeAlias
 
-from blocks.core.formula import Applied, Constant, Formula, FormulaTree, ReadValue
+from blocks.core.formula import AppliedFunction, Formula, FormulaTree, KnownNumber, ReadValue
 from blocks.core.part import BlockError
 from blocks.formulas.functions import FUNCTIONS, FormulaFunction
 
@@ -42,9 +42,9 @@ def typed_formula(formula: Formula, dtypes: Sequence[DTypeName]) -> TypedFormula
         BlockError: An argument has a dtype that its function does not take.
 
     Examples:
-        >>> from blocks.core.formula import Applied, Formula, ReadValue
+        >>> from blocks.core.formula import AppliedFunction, Formula, ReadValue
         >>> from blocks.formulas.dtypes import typed_formula
-        >>> typed_formula(Formula(Applied("<", (ReadValue(0), ReadValue(1)))), ["int", "int"]).dtype
+        >>> typed_formula(Formula(AppliedFunction("<", (ReadValue(0), ReadValue(1)))), ["int", "int"]).dtype
         'bool'
     """
     return _typed(formula.tree, formula, dtypes)
@@ -54,16 +54,16 @@ def _typed(tree: FormulaTree, formula: Formula, dtypes: Sequence[DTypeName]) -> 
     match tree:
         case ReadValue(index=index):
             return TypedFormula(tree, dtypes[index])
-        case Constant(index=index):
+        case KnownNumber(index=index):
             value = formula.numbers[index]
             dtype: DTypeName = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float"
             return TypedFormula(tree, dtype, literal=dtype != "bool")
-        case Applied():
+        case AppliedFunction():
             arguments = tuple(_typed(argument, formula, dtypes) for argument in tree.arguments)
             return _applied(tree, FUNCTIONS[tree.function], arguments, formula)
 
 
-def _applied(tree: Applied, row: FormulaFunction, arguments: tuple[TypedFormula, ...], formula: Formula) -> TypedFormula:
+def _applied(tree: AppliedFunction, row: FormulaFunction, arguments: tuple[TypedFormula, ...], formula: Formula) -> TypedFormula:
     for kind, argument in zip(row.takes, arguments, strict=True):
         _check_kind(row, kind, argument)
     compared = [argument for kind, argument in zip(row.takes, arguments, strict=True) if kind != "condition"]
@@ -95,7 +95,7 @@ def _check_kind(row: FormulaFunction, kind: str, argument: TypedFormula) -> None
             _wrong(f"{name} takes a float, not {_article(dtype)}", argument.tree, "convert it: `float(…)`")
 
 
-def _common(tree: Applied, row: FormulaFunction, arguments: Sequence[TypedFormula]) -> DTypeName:
+def _common(tree: AppliedFunction, row: FormulaFunction, arguments: Sequence[TypedFormula]) -> DTypeName:
     """Return the one dtype of the arguments; a literal takes that of the others, as far as it can."""
     if not arguments:
         return "bool"
@@ -116,9 +116,9 @@ def _common(tree: Applied, row: FormulaFunction, arguments: Sequence[TypedFormul
     return dtype
 
 
-def _check_power(tree: Applied, exponent: TypedFormula, formula: Formula) -> None:
+def _check_power(tree: AppliedFunction, exponent: TypedFormula, formula: Formula) -> None:
     """Refuse a power of ints that may not be an int."""
-    known = formula.numbers[exponent.tree.index] if isinstance(exponent.tree, Constant) else None
+    known = formula.numbers[exponent.tree.index] if isinstance(exponent.tree, KnownNumber) else None
     if known is None or known < 0:
         what = "a power that is known when the model runs" if known is None else f"the power of {known}"
         _wrong(f"an int to {what} may be no int", tree, "convert the base, and the exponent if it is a value: float(…)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from blocks.core.formula import Constant, Formula, ReadValue
+from blocks.core.formula import Formula, KnownNumber, ReadValue
 from blocks.formulas.dtypes import TypedFormula
 from blocks.formulas.functions import ATOM, FUNCTIONS, SIGNED
 
@@ -33,10 +33,10 @@ def expression(formula: Formula, typed: TypedFormula) -> str:
         typed: The same with dtypes.
 
     Examples:
-        >>> from blocks.core.formula import Applied, Constant, Formula, ReadValue
+        >>> from blocks.core.formula import AppliedFunction, KnownNumber, Formula, ReadValue
         >>> from blocks.formulas.dtypes import typed_formula
         >>> from blocks.formulas.expressions import expression
-        >>> scaled = Formula(Applied("*", (Applied("exp", (ReadValue(0),)), Constant(0))), (0.5,))
+        >>> scaled = Formula(AppliedFunction("*", (AppliedFunction("exp", (ReadValue(0),)), KnownNumber(0))), (0.5,))
         >>> expression(scaled, typed_formula(scaled, ["float"]))
         'torch.exp({xs[0]}) * {number_0}'
     """
@@ -80,13 +80,13 @@ class _Writer:
         match typed.tree:
             case ReadValue(index=index):
                 return _Text(f"{{xs[{index}]}}")
-            case Constant(index=index):
+            case KnownNumber(index=index):
                 return _Text(f"{{number_{index}}}", SIGNED if self.formula.numbers[index] < 0 else ATOM)
         name, row = self.function(typed), FUNCTIONS[self.function(typed)]
         if name == "where":
             return self._where(typed, taken)
         given = [self.write(argument, taken) for argument in typed.arguments]
-        if row.safe is not None and not isinstance(typed.arguments[row.guarded].tree, Constant):
+        if row.safe is not None and not isinstance(typed.arguments[row.guarded].tree, KnownNumber):
             safe = f"{row.safe:g}" if typed.arguments[row.guarded].dtype == "int" else repr(row.safe)
             for condition in taken:
                 given[row.guarded] = _Text(f"torch.where({condition.text}, {given[row.guarded].text}, {safe})")
@@ -123,7 +123,7 @@ class _Writer:
 
     def _bound(self, name: str, one: tuple[TypedFormula, _Text], other: tuple[TypedFormula, _Text]) -> _Text:
         """Return the smaller or the larger of two."""
-        known = next((text for typed, text in (one, other) if isinstance(typed.tree, Constant)), None)
+        known = next((text for typed, text in (one, other) if isinstance(typed.tree, KnownNumber)), None)
         if known is None:
             return _Text(f"torch.{name}imum({one[1].text}, {other[1].text})")
         value = next(text for _, text in (one, other) if text is not known)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import ONES, Block, BlockView, Cost, Formula, InputAxes, Look, Sizes, Tensor
-from blocks.core.formula import Applied, subtrees
 from blocks.formulas.dtypes import TypedFormula, typed_formula
 from blocks.formulas.expressions import expression, reads_model_dtype
 from blocks.primitives.stack_split import of_port
@@ -19,6 +18,9 @@ WIDEST = 40
 class Compute(Block, kind="compute"):
     """A pointwise formula over the values that it names: `{compute: exp(-softplus(dt) * a)}` is short for
     `{type: compute, formula: exp(-softplus(dt) * a)}`.
+
+    The language page lists the functions. The result is a float, an int or a boolean, as the formula says. A formula of which no
+    value is a float in the dtype of the model keeps a buffer that is.
     """
 
     formula: Formula
@@ -41,7 +43,8 @@ class Compute(Block, kind="compute"):
 
     def buffers(self, sizes: Sizes) -> Mapping[str, Tensor]:
         """Return a number in the dtype of the model, for a formula of which no value has it."""
-        return {"one": Tensor((), "table", ONES)} if reads_model_dtype(self.formula, sizes["typed"]) else {}
+        typed: TypedFormula | None = sizes.get("typed")  # none where no model is described
+        return {"one": Tensor((), "table", ONES)} if typed is not None and reads_model_dtype(self.formula, typed) else {}
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
         return Cost("0")  # only products of matrices count
@@ -52,7 +55,3 @@ class Compute(Block, kind="compute"):
     def look(self, view: BlockView) -> Look:
         written = self.formula.text
         return Look(written if len(written) <= WIDEST else view.name, hue="merge")
-
-    def operations(self) -> int:
-        """Return the number of functions and operators, each of which runs once for each number of the result."""
-        return sum(isinstance(tree, Applied) for tree in subtrees(self.formula.tree))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from blocks.core import Formula
-from blocks.core.formula import Applied, Constant, FormulaTree, ReadValue
+from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, ReadValue
 from composer.language.expressions.parser import BINDING, NOT, POWER
 from composer.language.wording import boolean
 
@@ -31,20 +31,20 @@ def _text(tree: FormulaTree, formula: Formula, names: Sequence[str]) -> tuple[st
     match tree:
         case ReadValue(index=index):
             return names[index], ATOM
-        case Constant(index=index):
+        case KnownNumber(index=index):
             value = formula.numbers[index]
             text = boolean(value) if isinstance(value, bool) else repr(value)
             return text, NEGATIVE if text.startswith("-") else ATOM
-        case Applied(function="negative", arguments=(one,)):
+        case AppliedFunction(function="negative", arguments=(one,)):
             return f"-{_within(one, formula, names, POWER)}", NEGATIVE
-        case Applied(function="not", arguments=(one,)):
+        case AppliedFunction(function="not", arguments=(one,)):
             return f"not {_within(one, formula, names, NOT)}", NOT
-        case Applied(function=function, arguments=(left, right)) if function in BINDING:
+        case AppliedFunction(function=function, arguments=(left, right)) if function in BINDING:
             own = BINDING[function]
             before, after = (own + 1, own) if function == "**" else (own, own + 1)
             before += 1 if own == NOT + 1 else 0  # comparisons are not chained
             return f"{_within(left, formula, names, before)} {function} {_within(right, formula, names, after)}", own
-        case Applied(function=function, arguments=arguments):
+        case AppliedFunction(function=function, arguments=arguments):
             return f"{function}({', '.join(_text(one, formula, names)[0] for one in arguments)})", ATOM
 
 

@@ -54,6 +54,8 @@ def one_number(draft: Draft) -> None:
 @scenario
 def formulas(draft: Draft) -> None:
     """Write formulas of the stream, of ids and of padding; one reads a path, one a number that changes from pass to pass."""
+    draft.reserve("half")
+    draft.reserve("float")  # a repeat of this name would be a function too
     before = draft.above
     gate = draft.add({"type": "linear", "out": "width", "in": before})
     draft.params["half"] = "0.5"
@@ -334,7 +336,7 @@ def additive_attention(draft: Draft) -> None:
     read = draft.add({"type": "additive_attention", "hidden": draft.pick("5", "width"), "in": given})
     draft.outputs |= draft.pick({}, {"alignment": f"{read}.weights"})
     wide = draft.add({"type": "linear", "out": "width", "in": read})
-    draft.add({"type": "add", "in": [before, wide]})
+    draft.add({"type": "add", "in": [before, wide], "axes": ["batch time dim", "batch dim"]})
 
 
 @scenario
@@ -630,7 +632,7 @@ def states_of_passes(draft: Draft) -> None:
         one: {"type": "state", "shape": ["3"], "next": f"{two}.load"},
         two: {**mixture, "in": {"x": "input", "correction": one}},
         three: {"type": "linear", "out": "width", "in": one},
-        four: {"type": "add", "in": ["input", two, three]},
+        four: {"type": "add", "in": ["input", two, three], "axes": ["b t d", "b t d", "d"]},
     }
     draft.add({"repeat": "2", "graph": inner})
 

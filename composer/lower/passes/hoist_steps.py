@@ -9,7 +9,7 @@ from typing import Any
 
 from blocks.core import Part, Sizes
 from blocks.core.fields import formula_field, formula_of
-from blocks.core.formula import Applied, Constant, Formula, FormulaTree, ReadValue, subtrees
+from blocks.core.formula import AppliedFunction, Formula, FormulaTree, KnownNumber, ReadValue, subtrees
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import BlockNode, Graph, GraphInput, Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedScan
@@ -132,7 +132,7 @@ class _Relief:
         swapped: dict[int, FormulaTree] = {}
         for part in parts:
             island = typed[id(part)].float32
-            own, used = _alone(Applied(ISLAND, (part,)) if island else part, formula)
+            own, used = _alone(AppliedFunction(ISLAND, (part,)) if island else part, formula)
             block = _of_formula(type(node.part), own)
             places = [place for place in range(len(ways[0])) if any(ways[index][place] is not None for index in used)]
             inner = [tuple(ways[index][place] for place in places) for index in used]
@@ -143,7 +143,7 @@ class _Relief:
                 continue
             self.moved.append(moved)
             value: FormulaTree = ReadValue(len(refs))
-            swapped[id(part)] = Applied(ISLAND, (value,)) if island else value
+            swapped[id(part)] = AppliedFunction(ISLAND, (value,)) if island else value
             refs.append(Ref(name))
             order = iter(range(len(places)))
             ways.append(tuple(next(order) if place in places else None for place in range(len(ways[0]))))
@@ -231,7 +231,7 @@ def _one_step(one: _Outside) -> TensorType:
 
 def _parts(tree: FormulaTree, known: Sequence[bool]) -> Iterator[FormulaTree]:
     """Yield the largest parts of a formula that apply something to known values only."""
-    if not isinstance(tree, Applied) or tree.function == CHOICE:
+    if not isinstance(tree, AppliedFunction) or tree.function == CHOICE:
         return
     reads = [one.index for one in subtrees(tree) if isinstance(one, ReadValue)]
     if reads and all(known[index] for index in reads):
@@ -250,21 +250,23 @@ def _all_typed(typed: Any) -> Iterator[Any]:
 def _swapped(tree: FormulaTree, by: Mapping[int, FormulaTree]) -> FormulaTree:
     if id(tree) in by:
         return by[id(tree)]
-    return replace(tree, arguments=tuple(_swapped(one, by) for one in tree.arguments)) if isinstance(tree, Applied) else tree
+    return (
+        replace(tree, arguments=tuple(_swapped(one, by) for one in tree.arguments)) if isinstance(tree, AppliedFunction) else tree
+    )
 
 
 def _alone(tree: FormulaTree, whole: Formula) -> tuple[Formula, list[int]]:
     """Return a part of a formula as one of its own, with the values that it reads, by their indices in the whole."""
     reads = list(dict.fromkeys(one.index for one in subtrees(tree) if isinstance(one, ReadValue)))
-    numbers = list(dict.fromkeys(one.index for one in subtrees(tree) if isinstance(one, Constant)))
+    numbers = list(dict.fromkeys(one.index for one in subtrees(tree) if isinstance(one, KnownNumber)))
 
     def renumbered(one: FormulaTree) -> FormulaTree:
         match one:
             case ReadValue(index=index):
                 return ReadValue(reads.index(index), one.place)
-            case Constant(index=index):
-                return Constant(numbers.index(index), one.place)
-            case Applied():
+            case KnownNumber(index=index):
+                return KnownNumber(numbers.index(index), one.place)
+            case AppliedFunction():
                 return replace(one, arguments=tuple(map(renumbered, one.arguments)))
 
     names = tuple(whole.names[index] if index < len(whole.names) else f"part_{index}" for index in reads)

@@ -9,14 +9,15 @@ from fractions import Fraction
 from typing import NoReturn
 
 from blocks.core.fields import formula_field
-from blocks.core.formula import Applied, Constant, FormulaTree, ReadValue
+from blocks.core.formula import AppliedFunction, FormulaTree, KnownNumber, ReadValue
 from blocks.core.matched_axes import ARROW
 from blocks.formulas.functions import CALLABLE
-from composer.diagnostics import Label, Span
+from composer.diagnostics import Span
 from composer.graph.ir import FormulaValue, Known, Pending
 from composer.graph.passes.error_report import StopExpansion, text_of
 from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, Scope, Site
 from composer.graph.passes.expand.evaluation import Evaluator
+from composer.graph.passes.expand.formula_names import FormulaNames, name_in
 from composer.language.expressions.arithmetic import bounded, refuse_large
 from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError, refuse
@@ -27,7 +28,6 @@ from composer.language.recipe.ast import (
     FieldEntry,
     ListValue,
     NamedTexts,
-    RepeatDecl,
     UseDecl,
     WrittenValue,
 )
@@ -45,7 +45,7 @@ class FormulaReader:
     def __init__(self, values: Evaluator, node: NodeBuilder, use: UseDecl, scope: Scope, site: Site) -> None:
         self.values, self.report, self.node, self.scope = values, values.report, node, scope
         self.rebound: dict[str, EdgeDecl] = {edge.port: edge for edge in use.options.edges}
-        self.use = use
+        self.known = FormulaNames(scope, values.report, self.rebound)
         self.elsewhere = [edge for options, _, _ in site.given for edge in options.edges]
         """Edges at a name that stands for the node, where nothing says what the formula calls them."""
         self.names: dict[str, Expression] = {}
@@ -67,8 +67,8 @@ class FormulaReader:
         self.node.broken = True  # until all of it is read
         whole = entry.value.expression
         expression = self._decided(whole)
-        if not self._reads(expression):
-            self._check_names(expression)
+        if not self.known.reads(expression):
+            self.known.check(expression)
             self._refuse("formula-constant", whole.span, NO_VALUE, "a number alone is a param")
         tree = self._tree(expression)
         for edge in (*self.rebound.values(), *self.elsewhere):
@@ -85,66 +85,6 @@ class FormulaReader:
         self.node.edges["xs"] = PendingEdge("xs", references, self.scope, whole.span, each_one=True)
         self.node.broken = False
 
-    # -- what names are
-
-    def _reads(self, expression: Expression | Slice | None) -> bool:
-        """Return whether an expression reads a value that is known only when the model runs."""
-        match expression:
-            case RefPath(steps=steps):
-                if self._is_edge(expression):
-                    return True
-                return any(self._reads(argument) for step in steps for argument in step.arguments or ())
-            case Unary(operand=operand):
-                return self._reads(operand)
-            case Binary(left=left, right=right):
-                return self._reads(left) or self._reads(right)
-            case If(condition=condition, then=then, otherwise=otherwise):
-                return self._reads(condition) or self._reads(then) or self._reads(otherwise)
-        return False
-
-    def _is_edge(self, path: RefPath) -> bool:
-        """Return whether a path names a node or an input.
-
-        Raises:
-            StopExpansion: where it may also be something else.
-        """
-        first = path.steps[0]
-        if name_in(path) in self.rebound:
-            return True
-        if len(path.steps) > 1:
-            return True
-        if first.arguments is not None:
-            return self._is_pass(first)
-        if first.name in BOOLEANS:
-            return False
-        named, value = self._names_node(first.name), self.scope.values.get(first.name)
-        if named and value is not None:
-            message = f"`{first.name}` is a node or an input and a number"
-            hint = f"rename one of them, or say which is meant: in: {{{first.name}: {first.name}}}"
-            labels = (Label(value.span, "the number is set here"),) if not hasattr(value, "part") else ()
-            self.report.error("ambiguous-name", self.scope.graph, path.span, message, hint=hint, labels=labels)
-            raise StopExpansion
-        return named
-
-    def _is_pass(self, step: PathStep) -> bool:
-        """Return whether a name with brackets is a node; a function has the name otherwise."""
-        if step.name not in CALLABLE and step.name not in FUNCTIONS:
-            return self._names_node(step.name)
-        if isinstance(self._declared(step.name), RepeatDecl):
-            message = f"`{step.name}` is a repeat and a function"
-            self.report.error("ambiguous-name", self.scope.graph, step.span, message, hint="rename the repeat")
-            raise StopExpansion
-        return False
-
-    def _names_node(self, name: str) -> bool:
-        graphs = [place.graph for place in self.scope.around()]
-        return name == "input" or any(
-            graph.names(name) or name in graph.declared or name in graph.failed or name in graph.absent for graph in graphs
-        )
-
-    def _declared(self, name: str) -> object:
-        return next((place.graph.declared[name] for place in self.scope.around() if name in place.graph.declared), None)
-
     # -- the tree
 
     def _decided(self, expression: Expression) -> Expression:
@@ -152,7 +92,7 @@ class FormulaReader:
         match expression:
             case If(condition=condition, then=then, otherwise=otherwise):
                 condition = self._decided(condition)
-                if self._reads(condition):
+                if self.known.reads(condition):
                     told = ", ".join(text_of(part.span) for part in (condition, then, otherwise))
                     message = "`if` decides before the model runs, and this condition is known only when it does"
                     self._refuse("not-a-value", condition.span, message, f"write where({told})")
@@ -162,10 +102,10 @@ class FormulaReader:
             case Binary(left=left, right=right):
                 return replace(expression, left=self._decided(left), right=self._decided(right))
             case RefPath(steps=(PathStep(name=name, arguments=arguments) as step,)) if name in CALLABLE and arguments:
-                if self._is_edge(expression):
+                if self.known.is_edge(expression):
                     return expression
                 given = self._arguments(step, expression.span)
-                if name == CHOICE and not self._reads(condition := self._decided(given[0])):
+                if name == CHOICE and not self.known.reads(condition := self._decided(given[0])):
                     return self._decided(given[1] if self._holds(condition) else given[2])
                 return RefPath((replace(step, arguments=tuple(map(self._decided, given))),), expression.span)
         return expression
@@ -174,14 +114,14 @@ class FormulaReader:
         return self.values.boolean(self._folded(condition), self.scope, condition.span)
 
     def _tree(self, expression: Expression) -> FormulaTree:
-        if not self._reads(expression):
+        if not self.known.reads(expression):
             return self._constant(expression)
         match expression:
             case Unary(operator=operator, operand=operand):
-                return Applied("not" if operator == "not" else "negative", (self._tree(operand),), expression.span)
+                return AppliedFunction("not" if operator == "not" else "negative", (self._tree(operand),), expression.span)
             case Binary(operator=operator, left=left, right=right):
-                return Applied(operator, (self._tree(left), self._tree(right)), expression.span)
-            case RefPath() if self._is_edge(expression):
+                return AppliedFunction(operator, (self._tree(left), self._tree(right)), expression.span)
+            case RefPath() if self.known.is_edge(expression):
                 return self._value(expression)
             case RefPath(steps=(step,)):
                 return self._call(step, expression.span)
@@ -218,10 +158,10 @@ class FormulaReader:
             raise ExpressionError(known)
         given = self._arguments(step, span)
         arguments = [self._tree(argument) for argument in given]
-        if step.name == "clamp" and any(self._reads(bound) for bound in given[1:]):
-            low = Applied("max", (arguments[0], arguments[1]), span)
-            return Applied("min", (low, arguments[2]), span)
-        return Applied(step.name, tuple(arguments), span)
+        if step.name == "clamp" and any(self.known.reads(bound) for bound in given[1:]):
+            low = AppliedFunction("max", (arguments[0], arguments[1]), span)
+            return AppliedFunction("min", (low, arguments[2]), span)
+        return AppliedFunction(step.name, tuple(arguments), span)
 
     def _arguments(self, step: PathStep, span: Span) -> list[Expression]:
         row, given = CALLABLE[step.name], step.arguments or ()
@@ -235,10 +175,10 @@ class FormulaReader:
 
     # -- what is known before the model runs
 
-    def _constant(self, expression: Expression) -> Constant:
+    def _constant(self, expression: Expression) -> KnownNumber:
         """Return a part of the formula that reads no value of the model: its number, exact until it is used."""
         scope = self.scope
-        self._check_names(expression)
+        self.known.check(expression)
         if self.values.is_sized(expression, scope):
             values, origins = self.values.plain(expression, scope)
             sizes = self.values.sizes(expression, scope)
@@ -250,7 +190,7 @@ class FormulaReader:
                 refuse("not-a-number", f"{describe_value(value)}, not a number", expression.span)
             origins = self.values.plain(expression, scope)[1]
             self.numbers.append(Known(value, expression.span, origins))
-        return Constant(len(self.numbers) - 1, expression.span)
+        return KnownNumber(len(self.numbers) - 1, expression.span)
 
     def _folded(self, expression: Expression) -> Expression:
         """Return an expression of numbers in which functions that only formulas have are carried out."""
@@ -283,17 +223,6 @@ class FormulaReader:
         number = bounded(value, span)
         return Number(float(number) if isinstance(number, Fraction) else number, span)
 
-    def _check_names(self, expression: Expression) -> None:
-        """Report names that nothing has, which may be meant to be those of nodes."""
-        for path in paths_alone(expression):
-            name = path.steps[0].name
-            if name not in self.scope.values and name in CALLABLE:
-                self._refuse("not-a-value", path.span, f"`{name}` is a function", f"call it: `{CALLABLE[name].usage}`")
-            if name not in self.scope.values and name not in BOOLEANS:
-                nodes = [name for place in self.scope.around() for name in [*place.graph.declared, *place.graph.inputs]]
-                known = [*nodes, *self.scope.values]
-                raise ExpressionError(unknown("unknown-name", path.span, "node, input or number", name, known))
-
     # -- axes
 
     def _axes(self, written: WrittenValue | None) -> Known:
@@ -325,25 +254,3 @@ class FormulaReader:
     def _refuse(self, code: str, span: Span, message: str, hint: str) -> NoReturn:
         self.report.error(code, self.scope.graph, span, message, hint=hint)
         raise StopExpansion
-
-
-def name_in(path: RefPath) -> str:
-    """Return a path as it is written, without spaces: what a formula calls a value."""
-    return "".join(text_of(path.span).split())
-
-
-def paths_alone(expression: Expression) -> list[RefPath]:
-    """Return the paths of an expression without brackets."""
-    match expression:
-        case RefPath(steps=(PathStep(arguments=None),)):
-            return [expression]
-        case RefPath(steps=steps):
-            given = [one for step in steps for one in step.arguments or () if not isinstance(one, Slice)]
-            return [path for one in given for path in paths_alone(one)]
-        case Unary(operand=operand):
-            return paths_alone(operand)
-        case Binary(left=left, right=right):
-            return [*paths_alone(left), *paths_alone(right)]
-        case If(condition=condition, then=then, otherwise=otherwise):
-            return [*paths_alone(condition), *paths_alone(then), *paths_alone(otherwise)]
-    return []
