@@ -114,7 +114,6 @@ def test_a_formula_is_written_out_with_paths() -> None:
     again = composer.load(text)
     assert [str(found) for found in again.check()] == []
     assert whole.diff(again).equal
-    assert again.expand() == text
 
 
 def test_a_name_that_would_be_a_number_stays_under_in() -> None:
