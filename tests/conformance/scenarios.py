@@ -483,7 +483,7 @@ def experts(draft: Draft) -> None:
             "normalize": "false",
             "scaling": "2.5",
         },
-        {"type": "noisy_top_k_router", "top_k": draft.pick("1", "2")},
+        {"type": "noisy_top_k_router", "top_k": "2"},
         {"type": "switch_router", "capacity": draft.pick("1", "3"), "jitter": "0.01"},
     ]
     if not draft.causal:
