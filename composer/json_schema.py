@@ -26,6 +26,7 @@ from blocks.core.fields import (
     Real,
     SlotOf,
     String,
+    formula_field,
 )
 from blocks.losses.loss import Loss
 from blocks.masks.mask import Mask
@@ -237,6 +238,11 @@ def _when_typed(name: str) -> Schema:
 def _part(part: type[Part], parts: Mapping[str, type[Part]]) -> Schema:
     docs = docs_of(part)
     own = {name: _field(field, docs.get(name, ""), parts) for name, field in fields(part).items()}
+    if formula_field(part):  # whose values have names
+        own |= {
+            name: {**own[name], **mapping(STRING)} for name, field in fields(part).items() if isinstance(field.form, AxesForm)
+        }
+        own["in"] = KEYS["compute"]["in"].schema
     return {
         "description": " ".join(inspect.cleandoc(part.__doc__ or "").split("\n\n")[0].split()),
         "properties": {**(_properties("node") if is_node(part) else {}), "type": {"const": part.kind}, **own},
@@ -263,7 +269,7 @@ def _form(form: FieldForm, parts: Mapping[str, type[Part]]) -> Schema:
         case String() | AxisName() | NodeName() | FormulaForm():
             return dict(TEXT)
         case AxesForm():
-            return either(list_of(STRING), mapping(STRING))
+            return list_of(STRING)
         case ListOf(item=item):
             return {"type": "array", "items": _form(item, parts)}
         case BooleanMap(names=names):

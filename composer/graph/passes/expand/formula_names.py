@@ -92,7 +92,7 @@ class FormulaNames:
                 raise StopExpansion
             if name not in self.scope.values and name not in BOOLEANS:
                 nodes = [name for place in self.scope.around() for name in [*place.graph.declared, *place.graph.inputs]]
-                known = [*nodes, *self.scope.values]
+                known = [node for node in [*nodes, *self.scope.values] if node != self.scope.inside]
                 raise ExpressionError(unknown("unknown-name", path.span, "node, input or number", name, known))
 
 
