@@ -10,6 +10,7 @@ from typing import Any
 
 from blocks.core import Builtin, Library, Part, fields
 from blocks.core.fields import (
+    AxesForm,
     AxisFormula,
     AxisLength,
     AxisName,
@@ -18,6 +19,7 @@ from blocks.core.fields import (
     EachAxis,
     Field,
     FieldForm,
+    FormulaForm,
     Integer,
     ListOf,
     MapOf,
@@ -112,7 +114,11 @@ def form_text(form: FieldForm) -> str:
         case AxisLength():
             return "the length of an axis: a number, or the name of an axis"
         case AxisFormula():
-            return "a formula"
+            return "a formula over axes"
+        case FormulaForm():
+            return "a pointwise formula"
+        case AxesForm():
+            return "names of axes for each input"
         case NodeName():
             return "a node or an input"
         case NumberOrNodeRef(number=number):
@@ -191,7 +197,7 @@ def _buffers(part: type[Part]) -> Mapping[str, Tensor]:
     if not callable(part.buffers):
         return part.buffers
     plain = {name: _stand_in(field) if field.required else field.default for name, field in fields(part).items()}
-    return part.buffers(part.model_construct(**plain))
+    return part.buffers(part.model_construct(**plain), {})
 
 
 def _stand_in(field: Field) -> Any:

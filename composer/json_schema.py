@@ -11,6 +11,7 @@ from typing import Any
 
 from blocks.core import Block, Library, Part, fields, is_node, ports
 from blocks.core.fields import (
+    AxesForm,
     AxisFormula,
     AxisLength,
     AxisName,
@@ -19,6 +20,7 @@ from blocks.core.fields import (
     EachAxis,
     Field,
     FieldForm,
+    FormulaForm,
     Integer,
     ListOf,
     MapOf,
@@ -28,6 +30,7 @@ from blocks.core.fields import (
     Real,
     SlotOf,
     String,
+    formula_field,
 )
 from blocks.losses.loss import Loss
 from blocks.masks.mask import Mask
@@ -39,13 +42,18 @@ from composer.language.recipe.schema_fragments import (
     INITIALIZER,
     NAME,
     OBJECT,
+    STRING,
     STRING_OR_LIST,
     TEXT,
     Schema,
     either,
+    list_of,
+    mapping,
     ref,
 )
 
+NODES = ("compute", "choice", "group", "repeat", "scan")
+"""The kinds of nodes without a type."""
 OPEN = "open_"
 """Prefix of the definitions in which a type may be a block that the recipe defines."""
 
@@ -62,8 +70,9 @@ def schema(library: Library) -> Schema:
         "$defs": _with_open(
             {
                 "graph": {"type": "object", "propertyNames": NAME, "additionalProperties": ref("node")},
-                "node": {"anyOf": [{"type": "string"}, ref("use"), ref("choice"), ref("group"), ref("repeat"), ref("scan")]},
+                "node": {"anyOf": [{"type": "string"}, ref("use"), *map(ref, NODES)]},
                 "use": _use(parts, [name for name, part in parts.items() if is_node(part)]),
+                "compute": _object("compute"),
                 "choice": _object("choice"),
                 "group": _object("group"),
                 "repeat": _opening(_object("repeat"), {"required": ["each"]}),
@@ -233,6 +242,11 @@ def _when_typed(name: str) -> Schema:
 def _part(part: type[Part], parts: Mapping[str, type[Part]]) -> Schema:
     docs = docs_of(part)
     own = {name: _field(field, docs.get(name, ""), parts) for name, field in fields(part).items()}
+    if formula_field(part):  # whose values have names
+        own |= {
+            name: {**own[name], **mapping(STRING)} for name, field in fields(part).items() if isinstance(field.form, AxesForm)
+        }
+        own["in"] = KEYS["compute"]["in"].schema
     return {
         "description": " ".join(inspect.cleandoc(part.__doc__ or "").split("\n\n")[0].split()),
         "properties": {**(_properties("node") if is_node(part) else {}), "type": {"const": part.kind}, **own},
@@ -256,8 +270,10 @@ def _form(form: FieldForm, parts: Mapping[str, type[Part]]) -> Schema:
             return {"type": ["boolean", "string"]}
         case OneOf(of=words):
             return {"anyOf": [{"enum": list(words)}, {"type": "string"}]}  # one of the choices, or the name of a param
-        case String() | AxisName() | NodeName():
+        case String() | AxisName() | NodeName() | FormulaForm():
             return dict(TEXT)
+        case AxesForm():
+            return list_of(STRING)
         case ListOf(item=item):
             return {"type": "array", "items": _form(item, parts)}
         case EachAxis(item=item):
@@ -284,4 +300,6 @@ def _slot(family: type[Part], parts: Mapping[str, type[Part]]) -> Schema:
         "properties": {"type": either({"enum": names}, _CONDITIONAL)},
         "allOf": [_when_typed(name) for name in names],
     }
-    return {"anyOf": [word, filled, ref("choice"), *([ref("group"), ref("repeat"), ref("scan")] if computes else [])]}
+    return {
+        "anyOf": [word, filled, ref("choice"), *([ref("compute"), ref("group"), ref("repeat"), ref("scan")] if computes else [])]
+    }

@@ -7,6 +7,7 @@ from blocks.core.fields import (
     AxisRef,
     AxisSize,
     Field,
+    InputAxes,
     NodeRef,
     NonNegativeInt,
     PositiveFloat,
@@ -15,6 +16,7 @@ from blocks.core.fields import (
     derived,
     fields,
 )
+from blocks.core.formula import Formula
 from blocks.core.lazy import F, nn, torch
 from blocks.core.library import Library, NameClash, standard
 from blocks.core.look import BlockIcon, BlockView, Look, LoopIcon, Mixture, Piece, SideLook
@@ -57,7 +59,9 @@ __all__ = [
     "Expert",
     "F",
     "Field",
+    "Formula",
     "Init",
+    "InputAxes",
     "Library",
     "LinearWeights",
     "Look",

@@ -15,6 +15,7 @@ import annotated_types
 from pydantic import Field as _field
 from pydantic_core import PydanticUndefined
 
+from blocks.core.formula import Formula
 from blocks.core.part import Builtin, Part
 from blocks.core.per_class import per_class
 
@@ -110,6 +111,22 @@ AxisFormulaText: TypeAlias = Annotated[str, AxisFormula()]
 
 
 @dataclass(frozen=True, slots=True)
+class FormulaForm:
+    """A pointwise formula; the values that it reads are those of the block's one port."""
+
+
+@dataclass(frozen=True, slots=True)
+class AxesForm:
+    """Names for the axes of each input, of which equal ones are one axis: a list in the order of the inputs, or for a block with
+    a formula a mapping from what it calls them.
+    """
+
+
+InputAxes: TypeAlias = Annotated[tuple[str, ...], AxesForm()]
+"""The annotation of a field that names the axes of the inputs of a block that `broadcasts`."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeName:
     """A reference to a node or an input."""
 
@@ -167,6 +184,8 @@ FieldForm: TypeAlias = (
     | AxisName
     | AxisLength
     | AxisFormula
+    | FormulaForm
+    | AxesForm
     | NodeName
     | NumberOrNodeRef
     | SlotOf
@@ -243,6 +262,10 @@ def _form(annotation: Any, metadata: list[Any]) -> FieldForm:
         metadata = [*metadata, *more]
     if get_origin(annotation) is Literal:
         return OneOf(get_args(annotation))
+    if annotation is Formula:
+        return FormulaForm()
+    if axes := next((item for item in metadata if isinstance(item, AxesForm)), None):
+        return axes
     if get_origin(annotation) is tuple:
         return ListOf(_form(get_args(annotation)[0], []))
     if get_origin(annotation) is dict:
@@ -272,6 +295,40 @@ def _form(annotation: Any, metadata: list[Any]) -> FieldForm:
 
 def _bound(metadata: list[Any], kind: type, name: str) -> Any:
     return next((getattr(item, name) for item in metadata if isinstance(item, kind)), None)
+
+
+@per_class
+def formula_field(part: type[Part]) -> str:
+    """Return the field with the formula of a part; an empty string for a part without one.
+
+    Args:
+        part: The class of the part.
+
+    Examples:
+        >>> from blocks.core import standard
+        >>> from blocks.core.fields import formula_field
+        >>> formula_field(standard()["compute"]), formula_field(standard()["linear"])
+        ('formula', '')
+    """
+    return next((name for name, field in fields(part).items() if isinstance(field.form, FormulaForm)), "")
+
+
+def formula_of(part: Part) -> Formula | None:
+    """Return the formula of a part; None for a part without one.
+
+    Args:
+        part: The part.
+
+    Examples:
+        >>> from blocks.core import Formula
+        >>> from blocks.core.fields import formula_of
+        >>> from blocks.core.formula import ReadValue
+        >>> from blocks.primitives.compute import Compute
+        >>> formula_of(Compute.model_construct(formula=Formula(ReadValue(0), text="x"))).text
+        'x'
+    """
+    name = formula_field(type(part))
+    return getattr(part, name) if name else None
 
 
 @per_class

@@ -34,12 +34,22 @@ class BlockError(ComposerError):
     """A mistake that a part reports: a message in the user's words, the field or port concerned, and optionally an error code."""
 
     def __init__(
-        self, message: str, *, field: str | None = None, hint: str = "", code: str = "", port: str = "", index: int | None = None
+        self,
+        message: str,
+        *,
+        field: str | None = None,
+        hint: str = "",
+        code: str = "",
+        port: str = "",
+        index: int | None = None,
+        place: Any = None,
     ) -> None:
         super().__init__(message)
         self.message, self.field, self.hint, self.code, self.port = message, field, hint, code, port
         self.index = index
         """Index of the value, for a port that takes several."""
+        self.place = place
+        """The place of the part of a formula that is concerned, which the formula has from the composer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +135,8 @@ class Part(BaseModel):
     weights: ClassVar[Weights | Callable[..., Weights]] = {}
     """Name to weight; or a method of (sizes, wired ports) that returns the mapping."""
     buffers: ClassVar[Mapping[str, Tensor] | Callable[..., Mapping[str, Tensor]]] = {}
-    """Tensors that are kept from call to call but not trained, such as running means, or a method that returns them: saved with
-    the model, ignored by the optimizer, and initialized as declared, regardless of `init`."""
+    """Tensors that are kept from call to call but not trained, such as running means, or a method of the sizes that returns them:
+    saved with the model, ignored by the optimizer, and initialized as declared, regardless of `init`."""
     placed_by: ClassVar[str] = ""
     """An attribute of the module with an empty tensor on the device of the model, of its dtype, which is not saved; for a block
     without parameters that makes values without an input."""
@@ -134,7 +144,8 @@ class Part(BaseModel):
     named_by: ClassVar[str] = ""
     """A field that lists the names of the outputs, if `outputs` is empty."""
     broadcasts: ClassVar[bool] = False
-    """Whether inputs are aligned by the names of their axes, and missing ones expanded before `forward`."""
+    """Whether the axes of the inputs are matched by name, and missing ones expanded before `forward`. A field `axes` that is
+    annotated with `InputAxes` says what names do not; `sizes["..."]` are the axes of the result."""
     renewed_by: ClassVar[str] = ""
     """For a state, the field that names the node with its next value; a state also has a field `shape`, no inputs, and a method
     `renew(value)`."""
@@ -246,9 +257,13 @@ class Part(BaseModel):
         """
         return None
 
-    def inline(self) -> str | None:
-        """Return the forward as one Python expression, in which `{x}` is a port or a field, and `{xs: + }` all values of a
-        variadic port joined by ` + `; None to use `forward`.
+    def inline(self, sizes: Sizes) -> str | None:
+        """Return the forward as one Python expression, in which `{x}` is a port, a field or one of the `constants`, `{xs: + }`
+        all values of a variadic port joined by ` + `, `{xs[0]}` the first of them, and `{self}` the module with the block's
+        buffers; None to use `forward`.
+
+        Args:
+            sizes: The axis symbols of the ports, the numeric fields and the constants.
         """
         return None
 

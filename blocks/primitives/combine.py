@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import AxisRef, Block, BlockError, BlockView, Init, Look, Sizes, Tensor, Weights, torch
+from blocks.core import AxisRef, Block, BlockError, BlockView, Init, InputAxes, Look, Sizes, Tensor, Weights, torch
 from blocks.primitives.axes import axis_index, changed
 from blocks.primitives.stack_split import of_port
 
 
 class Add(Block, kind="add"):
     """Sum of the inputs: `y = x₁ + x₂ + …`; axes are matched by name, and missing ones are broadcast."""
+
+    axes: InputAxes = ()
+    """Names for the axes of each input where these match in another way, such as `[batch time dim, dim]`."""
 
     title = "Sum"
     inputs = {"xs*": "float[...]"}
@@ -28,7 +31,7 @@ class Add(Block, kind="add"):
             y = y + x
         return y
 
-    def inline(self) -> str:
+    def inline(self, sizes: Sizes) -> str:
         return "{xs: + }"
 
 
@@ -36,6 +39,9 @@ class Multiply(Block, kind="multiply"):
     """Elementwise (Hadamard) product of the inputs: `y = x₁ · x₂ · …`; axes are matched by name, and missing ones are
     broadcast.
     """
+
+    axes: InputAxes = ()
+    """Names for the axes of each input where these match in another way, such as `[rows, columns]`."""
 
     title = "Product"
     inputs = {"xs*": "float[...]"}
@@ -51,7 +57,7 @@ class Multiply(Block, kind="multiply"):
             y = y * x
         return y
 
-    def inline(self) -> str:
+    def inline(self, sizes: Sizes) -> str:
         return "{xs: * }"
 
 
@@ -60,6 +66,9 @@ class WeightedSum(Block, kind="weighted_sum"):
 
     The weights are unconstrained (no softmax) and start at one over the number of inputs, which gives the mean.
     """
+
+    axes: InputAxes = ()
+    """Names for the axes of each input where these match in another way, such as `[batch time dim, batch dim]`."""
 
     inputs = {"xs*": "float[...]"}
     outputs = {"y": "float[...]"}

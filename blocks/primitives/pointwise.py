@@ -16,7 +16,7 @@ class Identity(Block, kind="identity"):
     def build(self, sizes: Sizes) -> Call:
         return Call("nn.Identity")
 
-    def inline(self) -> str:
+    def inline(self, sizes: Sizes) -> str:
         return "{x}"
 
     def look(self, view: BlockView) -> Look:
@@ -40,7 +40,7 @@ class Scale(Block, kind="scale"):
     def forward(self: Any, x: torch.Tensor) -> Any:
         return x * self.by
 
-    def inline(self) -> str:
+    def inline(self, sizes: Sizes) -> str:
         return "{x} * {by}"
 
 

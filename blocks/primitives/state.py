@@ -46,7 +46,7 @@ class State(Block, kind="state"):
     def always_renewed(self) -> bool:
         return self.update == "always"
 
-    def buffers(self) -> Mapping[str, Tensor]:
+    def buffers(self, sizes: Sizes) -> Mapping[str, Tensor]:
         return {"value": Tensor(self.shape, "state", ONES if self.init == "ones" else ZEROS)}
 
     def look(self, view: BlockView) -> Look:

@@ -118,7 +118,7 @@ class FlatModel:
 
 def commutes(block: TypedBlock) -> bool:
     """Return whether a block is a sum or a product of all that it reads."""
-    return block.part.inline() in ("{xs: + }", "{xs: * }")
+    return block.part.inline(block.sizes) in ("{xs: + }", "{xs: * }")
 
 
 def readers(nodes: Sequence[FlatNode]) -> list[list[tuple[int, Read]]]:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from blocks.core import Builtin, Part, fields, number
-from blocks.core.fields import AxisName, BooleanMap, EachAxis, Field, SlotOf, String
+from blocks.core import Builtin, Formula, Part, fields, number
+from blocks.core.fields import AxesForm, AxisName, BooleanMap, EachAxis, Field, SlotOf, String
 from blocks.masks.mask import Mask
 from composer.diff.mask_normal_forms import MaskForm
 from composer.graph.describe import phrase
+from composer.graph.formula_text import formula_text
 from composer.graph.ir import SlotNode
 from composer.graph.typed import TypedBlock
 from composer.language.wording import boolean
@@ -79,6 +80,9 @@ def forms(block: TypedBlock) -> dict[str, NormalForm]:
         if isinstance(written.get(name), SlotNode) or name == block.part.named_by:
             continue
         derived = bool(field.derived) and name not in written
+        if isinstance(field.form, AxesForm):
+            found |= _matched_axes(block, name, value)
+            continue
         found |= _axis(block, name, field) or _forms(name, field, value, derived)
     return found
 
@@ -94,6 +98,8 @@ def _forms(name: str, field: Field, value: Any, derived: bool) -> dict[str, Norm
             return {name: PartForm(value, _below(type(value), inner))}
         case None if isinstance(field.form, SlotOf):
             return {}  # what fills a slot is a node of its own
+    if isinstance(value, Formula):
+        return {name: NormalValue((value.tree, value.numbers), formula_text(value, value.names))}
     if isinstance(field.form, BooleanMap):
         flags = value if isinstance(value, dict) else dict.fromkeys(field.form.names, value)
         chosen = ", ".join(key for key, flag in flags.items() if flag)
@@ -107,6 +113,14 @@ def _forms(name: str, field: Field, value: Any, derived: bool) -> dict[str, Norm
     if isinstance(field.form, String) and isinstance(value, str) and "->" in value:
         return {name: NormalValue(alphabetic(value), value)}
     return {name: NormalValue(value, value, derived)}
+
+
+def _matched_axes(block: TypedBlock, name: str, value: tuple[str, ...]) -> dict[str, NormalForm]:
+    """Return how the axes of the inputs match, whatever they are called; of a sum, whose inputs have no order, its edges do."""
+    if block.part.inline(block.sizes) in ("{xs: + }", "{xs: * }"):
+        return {}
+    in_order = all(way == tuple(range(len(way))) for way in block.expansions)
+    return {name: NormalValue(() if in_order else block.expansions, ", ".join(value) or "by name")}
 
 
 def _below(part: type[Part], values: Mapping[str, Any]) -> dict[str, NormalForm]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, assert_never
 
-from blocks.core import Builtin, Part, fields
+from blocks.core import Builtin, Formula, Part, fields
 from blocks.core.fields import SlotOf
 from blocks.masks.mask import Mask
+from composer.graph.formula_text import formula_text
 from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, TypedScan
 
 
@@ -51,6 +52,8 @@ def phrase(name: str, value: Any, edges: Mapping[str, str]) -> str:
             return f"{name} {', '.join(f'{key} {held}' for key, held in value.items())}"
         case dict():
             return f"{name} of {', '.join(key for key, flag in value.items() if flag) or 'none'}"
+        case Formula():
+            return f"{name} {formula_text(value, value.names)}"
         case tuple():
             return f"{name} {', '.join(map(str, value)) or '[]'}"
     return f"{name} {value}"

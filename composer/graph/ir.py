@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from blocks.core import Part
+from blocks.core.formula import FormulaTree
 from composer.diagnostics import Span
 from composer.language.expressions.ast import Expression, Value
 from composer.language.expressions.parser import names
@@ -140,7 +141,20 @@ class Entries:
     span: Span = field(compare=False)
 
 
-FieldValue: TypeAlias = Known | Pending | PartValue | SlotNode | Items | Entries
+@dataclass(frozen=True, slots=True)
+class FormulaValue:
+    """A formula, of whose numbers some may need sizes."""
+
+    tree: FormulaTree
+    numbers: tuple[Known | Pending, ...]
+    names: tuple[str, ...] = field(compare=False)
+    """What it calls the values that it reads."""
+    text: str = field(compare=False)
+    """The formula as it is written."""
+    span: Span = field(compare=False)
+
+
+FieldValue: TypeAlias = Known | Pending | PartValue | SlotNode | Items | Entries | FormulaValue
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from composer.language.recipe.free_names import IDENTIFIER
 from composer.language.recipe.type_syntax import axes_of
 from composer.language.yaml.nodes import YamlScalar
 
-OTHER_DTYPE: Mapping[tuple[DType, DType], str] = {
-    ("float", "bool"): "nothing turns booleans into numbers: declare the input as float, or read it in a mask or a port `valid`",
-    ("float", "int"): "`embedding` or `one_hot` turns integers into vectors",
+OTHER_DTYPE: Mapping[tuple[str, DType], str] = {
+    ("float", "bool"): "`{compute: float(x)}` turns booleans into 0 and 1; masks and ports `valid` read them as they are",
+    ("float", "int"): "`embedding` or `one_hot` turns integers into vectors, `{compute: float(x)}` into floats",
 }
 """What to do where one dtype is wanted and another is given."""
 

@@ -118,7 +118,7 @@ def test_many_streams_become_one(block, expected):
     """The module and the inlined expression both give what arithmetic gives."""
     streams = [torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), torch.tensor([5.0, 6.0])]
     assert build(block)(*streams).tolist() == expected
-    names, sign = block.inline().strip("{}").split(":")
+    names, sign = block.inline({}).strip("{}").split(":")
     assert names == "xs"
     assert eval(sign.join("abc"), dict(zip("abc", streams, strict=True))).tolist() == expected
     assert block.broadcasts
@@ -148,9 +148,9 @@ def test_identity_and_scale_change_nothing_and_the_size():
     """As modules and inlined."""
     stream = x()
     assert build(Identity())(stream) is stream
-    assert Identity().inline().format(x="h") == "h"
+    assert Identity().inline({}).format(x="h") == "h"
     assert torch.equal(build(Scale(by=-2.0))(stream), -(stream + stream))
-    assert eval(Scale(by=-2.0).inline().format(x="h", by=-2.0), {"h": 3.0}) == -6.0
+    assert eval(Scale(by=-2.0).inline({}).format(x="h", by=-2.0), {"h": 3.0}) == -6.0
 
 
 def test_dropout_keeps_the_mean_and_sleeps_outside_of_training():

@@ -18,6 +18,7 @@ from blocks.core.fields import (
     EachAxis,
     Field,
     FieldForm,
+    FormulaForm,
     Integer,
     ListOf,
     MapOf,
@@ -26,6 +27,7 @@ from blocks.core.fields import (
     OneOf,
     Real,
     SlotOf,
+    formula_field,
 )
 from blocks.masks.mask import Mask, Pair
 from composer.graph.type_patterns import pattern
@@ -61,9 +63,28 @@ ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
     **{(kind, "during"): ("training",) for kind in ("normal", "uniform", "bernoulli")},
     **{(kind, "dilation"): ("1", "2", ["2"]) for kind in ("max_pool1d", "conv_transpose1d")},
     **{(kind, "dilation"): ("1", "2", ["1", "2"]) for kind in ("conv2d", "conv_transpose2d", "max_pool2d")},
+    ("compute", "axes"): (
+        {"xs_0": "a b c", "xs_1": "a b c"},
+        {"xs_0": "a b c", "xs_1": "a b d"},
+        {"xs_0": "a b c", "xs_1": "b a c"},
+        {"xs_0": "a b c", "xs_1": "a b d", "->": "a b d c"},
+    ),
+    **{
+        (kind, "axes"): (["a b c", "a b c"], ["a b c", "a b d"], ["a b c", "a b d", "a b c"])
+        for kind in ("add", "multiply", "weighted_sum")
+    },
 }
 """Fields whose right values no declaration can say: at least as many positions as any test has, kernels
 that fit into few, places, names."""
+FORMULAS = (
+    "xs_0 * sigmoid(xs_1)",
+    "where(xs_0 > 0.3, sqrt(abs(xs_0) + 0.1), xs_1 / 3)",
+    "exp(float32(-abs(xs_0))) + xs_1 ** 2",
+    "min(xs_0, xs_1) - max(xs_1, 0.5) * 2",
+    "where(xs_0 > xs_1, xs_0 // 3, 2 * xs_1) % 5",
+    "xs_0 and not xs_1 or xs_1 != xs_0",
+)
+"""Formulas of two inputs: of floats, of ints, of booleans."""
 WHOLE, REAL = (1, 2, 3, 4, 6, 8, 12), (0.25, 0.5, 1.5, 3.0)
 EDGES = {"bool[batch, key]": "valid", "int[batch, key]": "documents", "int[batch]": "length", "bool[batch, query, key]": "pairs"}
 """The model's inputs that the edges of a mask read, by their types."""
@@ -132,6 +153,8 @@ class Declared:
                 return self.random.choice(["i", "2 * i"])
             case MapOf(item=item):
                 return {"last": self.form(item, depth)}
+            case FormulaForm():
+                return self.random.choice(FORMULAS)
             case AxisName():
                 return self.random.choice(["last", "time"])
             case ListOf(item=item):
@@ -252,6 +275,7 @@ def _drawn(part: type[Part], library: Library, random: Random, seed: int, *, cau
     field, optional, output = (of[seed % len(of)] if of else "" for of in _choices(part))
     declared = Declared(library, random, causal=causal)
     node = declared.use(part, surely=field)
+    several_ports = not formula_field(part)
     sizes: dict[str, str] = {}
     inputs, wires = {}, {}
     for port, mark in ports(part).items():
@@ -275,7 +299,8 @@ def _drawn(part: type[Part], library: Library, random: Random, seed: int, *, cau
         type_ += "?" if taken.dtype == "bool" else ""  # padding, which a call need not have
         several = [port] if mark != "*" else [f"{port}_{n}" for n in range(random.randint(2, 3))]
         inputs.update(dict.fromkeys(several, type_))
-        wires[port] = several if mark == "*" else port
+        if several_ports:
+            wires[port] = several if mark == "*" else port
     inputs.update({name: INPUTS[name] for name in sorted(declared.read)})
     inputs = inputs or {"unused": "float[batch, time]"}
     outputs = {name: f"block.{name}" for name in (output.rstrip("?") for output in part.outputs)}

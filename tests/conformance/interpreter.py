@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from blocks.core import Part
+from blocks.core.fields import formula_of
 from blocks.masks.mask import Mask
 from blocks.masks.plans import pair, plan
 from blocks.masks.views import DenseView, FullView, matrix
@@ -25,8 +26,11 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.graph.types import TensorType
 from composer.language.expressions.evaluator import evaluate
 from composer.lower import Model
+from composer.lower.passes.flatten import flatten
+from composer.lower.passes.hoist_steps import hoist_steps
 from composer.lower.passes.node_queries import is_optional
 from composer.lower.passes.shared_weights import modules_of
+from tests.formulas import tensor_value
 
 
 class Running:
@@ -47,12 +51,23 @@ class Interpreter:
     """A compiled model's weights, and its typed graph walked instead of its generated code.
 
     With `dense`, every mask is the matrix that its predicate makes; else attention takes the ways that the masks' plans take.
+    With `relieved`, what scans do not carry is computed for all steps at once, as in the code: torch's functions of many numbers
+    at once and of few differ in the last bit.
     """
 
-    def __init__(self, model: Model, *, dense: bool) -> None:
+    def __init__(self, model: Model, *, dense: bool, relieved: bool = False) -> None:
         self.model, self.program, self.dense = model, model.program.untyped, dense
+        self.typed = model.program
+        flat = flatten(model.program) if relieved else self.typed
+        if relieved and (hoisted := hoist_steps(flat)).root is not flat.root:
+            self.typed = hoisted
         self.seen: dict[str, tuple[TypedNode, dict[str, Any]]] = {}
         """Every node by its path, with what it gave in the last call."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the model."""
+        return next((one.dtype for one in self.model.state_dict().values() if one.is_floating_point()), torch.get_default_dtype())
 
     def __call__(self, **inputs: Any) -> dict[str, Any]:
         """The outputs by the recipe's names; the recipe's own losses are among what is seen."""
@@ -65,7 +80,7 @@ class Interpreter:
                 dtype = {"int": torch.long, "bool": torch.bool, "float": torch.get_default_dtype()}[item.type.dtype]
                 inputs[item.name] = torch.full(like.shape[: len(item.type.axes)], value, dtype=dtype, device=like.device)
         self.root: dict[str, Any] = dict(inputs)
-        return self.graph(self.model.program.root, self.root, "")
+        return self.graph(self.typed.root, self.root, "")
 
     def graph(self, graph: TypedGraph, values: dict[str, Any], path: str) -> dict[str, Any]:
         """Return a graph's outputs; `values` are its inputs, to which every node's outputs are added."""
@@ -119,14 +134,17 @@ class Interpreter:
         if block.leading:
             return self.one_by_one(block, given, path)
         part = block.part
-        forward = self.leaf(block, path)
+        forward = self.leaf(block, path) if formula_of(part) is None else None
         taken = inspect.signature(type(part).forward).parameters if type(part).forward else given
         several = [value for port in given if port + "*" in part.inputs for value in as_tuple(given[port])]
         if block.expansions and len(block.expansions) == len(several):
             several = [
-                x[tuple(slice(None) if p is not None else None for p in e)]
+                x.permute([p for p in e if p is not None])[tuple(slice(None) if p is not None else None for p in e)]
                 for x, e in zip(several, block.expansions, strict=False)
             ]
+            if (formula := formula_of(part)) is not None:
+                first = next((x.dtype for x in several if x.is_floating_point()), None)
+                return {"y": tensor_value(formula, several, first or self.dtype)}
             several = list(torch.broadcast_tensors(*several))
         required = {port: given[port] for port in part.inputs if port in given}
         keywords = {port: given[port] for port in given if port + "?" in part.inputs and port in taken} | self.needs(block, given)
@@ -136,6 +154,7 @@ class Interpreter:
         for module, (name, slot) in walked.items():
             # In place of its code, among the instance's own attributes: a node may be called `forward`.
             vars(module)["forward"] = partial(self.slot, slot, f"{path}.{name}.")
+        assert forward is not None
         result = forward(*(several or required.values()), **keywords)
         for module in walked:
             del vars(module)["forward"]

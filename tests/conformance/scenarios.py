@@ -52,6 +52,56 @@ def one_number(draft: Draft) -> None:
 
 
 @scenario
+def formulas(draft: Draft) -> None:
+    """Write formulas of the stream, of ids and of padding; one reads a path, one a number that changes from pass to pass."""
+    draft.reserve("half")
+    draft.reserve("float")  # a repeat of this name would be a function too
+    before = draft.above
+    gate = draft.add({"type": "linear", "out": "width", "in": before})
+    draft.params["half"] = "0.5"
+    gated = draft.add(
+        {"compute": draft.pick(f"{before} * sigmoid({gate}) * half", f"where({gate} > 0, {gate} * {before}, half * {before})")}
+    )
+    ids = {"tokens": "batch time", gated: "batch time dim"}
+    draft.add({"compute": f"{gated} * float(tokens % 3 + 1) / 3", "axes": ids})
+    inner = draft.name()
+    each = {"rate": draft.pick(["0.5", "1.5"], "(layer + 1) / 4")}
+    graph = {inner: {"compute": "input * rate + tanh(input)"}, draft.name(): draft.residual({"compute": "max(input, 0) ** 2"})}
+    passes = draft.add({"repeat": "2", "each": each, "graph": graph})
+    draft.add({"compute": f"({passes} + {passes}(0).{inner}) / sqrt(2)"})
+
+
+@scenario
+def formulas_of_a_state(draft: Draft) -> None:
+    """Write a recurrence with a state of two axes, of which most is computed for all steps at once."""
+    before = draft.above
+    rates = draft.add({"type": "parameter", "shape": ["width", "3"], "std": "0.5"})
+    keys = draft.add({"type": "linear", "out": "3", "in": before})
+    start = draft.add({"type": "zeros", "shape": ["width", "3"], "in": before})
+    kept, new, read = draft.name(), draft.name(), draft.name()
+    graph = {
+        kept: {"compute": "exp(-softplus(step) * exp(float32(rates)))", "axes": {"step": "r i", "rates": "i n"}},
+        new: {
+            "compute": f"{kept} * h + where(step > 0, sqrt(step + 1), 1) * key",
+            "axes": {kept: "r i n", "h": "r i n", "step": "r i", "key": "r n"},
+        },
+        read: {"type": "einsum", "pattern": "r i n, r n -> r i", "in": [new, "key"]},
+    }
+    wires = {"step": before, "h": start, "key": keys, "rates": rates}
+    scan = draft.add({"scan": "time", "in": wires, "graph": graph, "outputs": {"y": read, "h": new}})
+    draft.add({"compute": f"stop_gradient({before}) + {scan}"})
+
+
+@scenario
+def axes_that_are_named(draft: Draft) -> None:
+    """Write sums and products of which each input names its axes."""
+    before = draft.above
+    vector = draft.add({"type": "parameter", "shape": ["width"], "init": "ones"})
+    draft.add({"type": draft.pick("add", "multiply", "weighted_sum"), "in": [vector, before], "axes": ["d", "b t d"]})
+    draft.add({"type": "rearrange", "pattern": "d b t -> b t d"})
+
+
+@scenario
 def concatenated(draft: Draft) -> None:
     before = draft.above
     draft.add({"type": "linear", "out": "width // 2", "in": before})
@@ -306,7 +356,7 @@ def additive_attention(draft: Draft) -> None:
     read = draft.add({"type": "additive_attention", "hidden": draft.pick("5", "width"), "in": given})
     draft.outputs |= draft.pick({}, {"alignment": f"{read}.weights"})
     wide = draft.add({"type": "linear", "out": "width", "in": read})
-    draft.add({"type": "add", "in": [before, wide]})
+    draft.add({"type": "add", "in": [before, wide], "axes": ["batch time dim", "batch dim"]})
 
 
 @scenario
@@ -706,7 +756,7 @@ def experts(draft: Draft) -> None:
             "normalize": "false",
             "scaling": "2.5",
         },
-        {"type": "noisy_top_k_router", "top_k": draft.pick("1", "2")},
+        {"type": "noisy_top_k_router", "top_k": "2"},
         {"type": "switch_router", "capacity": draft.pick("1", "3"), "jitter": "0.01"},
     ]
     if not draft.causal:
@@ -855,7 +905,7 @@ def states_of_passes(draft: Draft) -> None:
         one: {"type": "state", "shape": ["3"], "next": f"{two}.load"},
         two: {**mixture, "in": {"x": "input", "correction": one}},
         three: {"type": "linear", "out": "width", "in": one},
-        four: {"type": "add", "in": ["input", two, three]},
+        four: {"type": "add", "in": ["input", two, three], "axes": ["b t d", "b t d", "d"]},
     }
     draft.add({"repeat": "2", "graph": inner})
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.docs.pages import examples
 from tests.docs.sessions import Run, Session
 from tests.docs.test_blocks import RULE, generated
+from tests.docs.test_language import with_functions
 
 
 def renewed(page: Path) -> str:
@@ -26,6 +27,8 @@ def renewed(page: Path) -> str:
             lines[start : start + old] = new
             moved += len(new) - old
     text = "\n".join(lines) + "\n"
+    if page.name == "language.md":
+        return with_functions(text)
     return text if page.name != "blocks.md" else text.partition(RULE)[0] + RULE + generated()
 
 

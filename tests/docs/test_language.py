@@ -10,6 +10,7 @@ import torch
 
 import composer
 from blocks.core import standard
+from blocks.formulas.functions import TABLE
 from blocks.masks.mask import Mask
 from composer.diagnostics import Source, Span
 from composer.language.expressions.evaluator import evaluate
@@ -75,6 +76,23 @@ def value(type_: Any) -> torch.Tensor:
         if type_.dtype == "float"
         else torch.ones(shape, dtype=torch.int64 if type_.dtype == "int" else torch.bool)
     )
+
+
+TABLE_HEAD = "| | meaning |\n|---|---|\n"
+
+
+def with_functions(text: str) -> str:
+    """Return the page with the table of the functions of formulas as the code has it."""
+    before, _, after = text.partition(TABLE_HEAD)
+    rows = [f"| `{row.usage}` | {row.doc} |\n" for row in TABLE]
+    return before + TABLE_HEAD + "".join(rows) + "\n" + after.partition("\n\n")[2]
+
+
+def test_the_table_of_functions_is_that_of_the_code() -> None:
+    """`python -m tests.docs.renew docs/language.md` writes it."""
+    text = PAGE.read_text(encoding="utf-8")
+    assert text.count(TABLE_HEAD) == 1
+    assert with_functions(text) == text
 
 
 @pytest.mark.parametrize("example", RECIPES, ids=str)

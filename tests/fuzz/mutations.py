@@ -13,6 +13,7 @@ from typing import Any
 from blocks.core import fields, is_node, ports, standard
 from tests.conformance.declared import INPUTS, Declared
 from tests.conformance.generator import HARMFUL
+from tests.formulas import drawn as drawn_formula
 from tests.fuzz.documents import Document, Path, at, copied, delete, graphs, nodes, places, put
 
 LIBRARY = standard()
@@ -216,6 +217,34 @@ def write_a_block(whole: Document, random: Random, other: Document) -> None:
     for name in sorted(drawn.read):
         whole.setdefault("inputs", {}).setdefault(name, INPUTS[name])
     _place(whole, node, random)
+
+
+FORMULA_AXES = ("batch time", "batch time dim", "b t d", "t d", "a", "b d t")
+
+
+@mutation(4)
+def write_a_formula(whole: Document, random: Random, other: Document) -> None:
+    """Write a formula of values of the recipe, in place of a node, in a slot or beside it; perhaps with names for axes."""
+    names = {_reference(whole, random): random.choice(["float", "float", "float", "int"]) for _ in range(random.randint(1, 2))}
+    names |= dict.fromkeys(random.sample([*whole.get("params", {}), "layer", "input"], 1), "float")
+    formula = ""
+    while not any(name in formula for name in names):
+        formula = drawn_formula(random, names, random.choice(["float", "float", "float", "int", "bool"]), random.randint(1, 3))
+    node: dict[str, Any] = {"compute": formula}
+    if random.random() < 0.3:
+        node["axes"] = {name: random.choice(FORMULA_AXES) for name in names}
+    if random.random() < 0.2:
+        node["in"] = {random.choice(list(names)): _reference(whole, random)}
+    if random.random() < 0.3:
+        node = {"type": "residual", "norm": "none", "body": {"compute": node["compute"]}}
+    _place(whole, node, random)
+
+
+@mutation(2)
+def name_axes(whole: Document, random: Random, other: Document) -> None:
+    """Name the axes of the inputs of a sum or a product."""
+    path = random.choice([p for p in nodes(whole) if _as_mapping(whole, p).get("type") in ("add", "multiply", "weighted_sum")])
+    _as_mapping(whole, path)["axes"] = [random.choice(FORMULA_AXES) for _ in range(random.randint(1, 3))]
 
 
 @mutation(5)

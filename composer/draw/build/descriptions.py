@@ -65,7 +65,7 @@ def own_settings(node: TypedBlock) -> Iterator[str]:
         if not follows and not isinstance(written.get(name), SlotNode) and value != field.default:
             yield setting(name, value, edges)
     for wire in node.node.wires:
-        if len(wire.refs) > 1 and node.part.inline() not in ("{xs: + }", "{xs: * }"):  # whose order means nothing
+        if len(wire.refs) > 1 and node.part.inline(node.sizes) not in ("{xs: + }", "{xs: * }"):  # whose order means nothing
             yield f"{wire.port} of {' then '.join(map(str, wire.refs))}"
         else:
             yield from (f"{ref} {times} times" for ref, times in Counter(map(str, wire.refs)).items() if times > 1)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from string import ascii_lowercase
 from typing import Any, assert_never
 
-from blocks.core import Builtin, Part, fields, number, ports
+from blocks.core import Builtin, Formula, Part, fields, number, ports
+from blocks.core.fields import formula_field, formula_of
 from blocks.masks.mask import Mask
 from composer.graph.describe import mask
+from composer.graph.formula_text import formula_text, written_axes
 from composer.graph.ir import FieldValue, Graph, PartValue, Ref, SlotNode, Tie, Wire
 from composer.graph.parameters import buffers, in_file_order, parameters
 from composer.graph.state_update import SUFFIX
@@ -17,8 +20,10 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.graph.unparse.checkpoint_rules import published
 from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference
 from composer.graph.unparse.fold_passes import PassesDiffer, fold
+from composer.graph.unparse.formula_names import local_names, with_paths
 from composer.graph.unparse.inner_names import INDEX, GraphForm, given, output_name
 from composer.graph.unparse.node_text import INPUT, fresh, stand_in
+from composer.graph.visit import every_node, every_pass, walk
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
 from composer.language.recipe.writer import YamlData, write
@@ -47,7 +52,14 @@ def _written(key: KeyRow, typed: TypedProgram) -> YamlData | None:
 
 def _graph(typed: TypedProgram) -> YamlData:
     losses = typed.untyped.losses.values()
-    return {name: node for name, node in _nodes(typed.root, _names(typed), GraphForm()).items() if name not in losses}
+    nodes = {name: node for name, node in _nodes(typed.root, _names(typed), GraphForm()).items() if name not in losses}
+    parts = {
+        type(visit.node.part)
+        for visit in walk(typed.root, every_pass, every_node, once=True)
+        if isinstance(visit.node, TypedBlock)
+    }
+    fields = {part.kind: field for part in parts if (field := formula_field(part))}
+    return with_paths(nodes, frozenset(_lengths(typed)), fields) if fields else nodes
 
 
 def _names(typed: TypedProgram) -> EdgeNames:
@@ -105,6 +117,8 @@ def _nodes(graph: TypedGraph, names: EdgeNames, way: GraphForm) -> dict[str, Yam
 
 def _node(node: TypedNode, around: TypedGraph, names: EdgeNames, way: GraphForm) -> dict[str, YamlData]:
     match node:
+        case TypedBlock() if (formula := formula_of(node.part)) is not None:
+            return _formula(node, formula, around, names) | _in_order("node", _options(node))
         case TypedBlock():
             text = _block(node, around, names, way)
             if (renewal := around.by_name.get(node.name + SUFFIX)) is not None and node.part.renewed_by:
@@ -172,6 +186,27 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: GraphFor
         names,
         variadic={port for port in declared if declared[port] == "*"},
     )
+
+
+def _formula(node: TypedBlock, formula: Formula, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
+    """Return a formula with names of its own for what it reads, which `in` maps to paths."""
+    (wire,) = node.node.wires
+    called = local_names(formula.names)
+    read = {name: reference(ref, around, names) for name, ref in zip(called, wire.refs, strict=True)}
+    text: dict[str, YamlData] = {"type": node.part.kind, formula_field(type(node.part)): formula_text(formula, called)}
+    if any(way != tuple(range(len(way))) for way in node.expansions):
+        letters = [letter for letter in ascii_lowercase if letter not in {*called, *read.values()}]
+        axes = [" ".join(letters[place] for place in _order(way)) for way in node.expansions]
+        first = list(dict.fromkeys(" ".join(axes).split()))
+        whole = letters[: len(node.expansions[0])]
+        arrow = () if first == whole else (f"-> {' '.join(whole)}",)
+        text["axes"] = dict(written_axes([*axes, *arrow], called))
+    return {**text, "in": read}
+
+
+def _order(way: Sequence[int | None]) -> list[int]:
+    """Return where each axis of an input stands in the result."""
+    return [place for _, place in sorted((own, place) for place, own in enumerate(way) if own is not None)]
 
 
 def block_on_inputs(node: TypedBlock, inputs: Mapping[str, Sequence[str]]) -> dict[str, YamlData]:

@@ -11,7 +11,7 @@ from composer.diagnostics import Diagnostic
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.recipe.ast import ParamType
 from composer.language.recipe.definitions import with_definitions
-from composer.language.recipe.keys import KEYS, NODE_KINDS, KeyContent, KeyPlace, kind_of_node
+from composer.language.recipe.keys import KEYS, KeyContent, KeyPlace, kind_of_node
 from composer.language.recipe.param_types import type_of_default
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
@@ -239,7 +239,7 @@ def _differ(base: YamlMapping, change: YamlMapping) -> bool:
     kind = _kind(change)
     if kind:
         return kind != _kind(base)
-    return "type" in base and any(key in change for key in NODE_KINDS if key != "type")
+    return kind_of_node(base) in ("node", "compute") and kind_of_node(change) not in (None, kind_of_node(base))
 
 
 def _is_block(change: YamlMapping) -> bool:

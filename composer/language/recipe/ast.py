@@ -45,6 +45,14 @@ class MapValue:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class NamedTexts:
+    """Texts by name."""
+
+    texts: tuple[tuple[str, Span, TextValue], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class BoolsValue:
     """Booleans set one by one."""
 
@@ -76,7 +84,9 @@ class GivenValue:
     span: Span
 
 
-WrittenValue: TypeAlias = ExpressionValue | TextValue | ListValue | MapValue | BoolsValue | MaskValue | SlotValue | GivenValue
+WrittenValue: TypeAlias = (
+    ExpressionValue | TextValue | ListValue | MapValue | NamedTexts | BoolsValue | MaskValue | SlotValue | GivenValue
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

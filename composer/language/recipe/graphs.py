@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import Block, Library, Part, fields, is_node
-from blocks.core.fields import AxisName, BooleanMap, EachAxis, ListOf, MapOf, SlotOf, String
+from blocks.core.fields import AxesForm, AxisName, BooleanMap, EachAxis, ListOf, MapOf, SlotOf, String, formula_field
 from blocks.masks.mask import Mask
 from composer.language.expressions.ast import Expression, If, PathStep, RefPath
 from composer.language.expressions.evaluator import NONE
@@ -24,6 +24,7 @@ from composer.language.recipe.ast import (
     ListValue,
     MapValue,
     MaskValue,
+    NamedTexts,
     NodeContent,
     NodeDecl,
     RepeatDecl,
@@ -43,6 +44,8 @@ from composer.language.wording import BLOCK_IN_EXPRESSION, CHOICE_OF_BLOCKS, is_
 from composer.language.yaml.nodes import AmbiguousBlocks, YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 APART = "blocks with different fields stand apart: {if: CONDITION, then: {type: …}, else: {type: …}}"
+COMPUTE = "compute"
+"""The key that is short for a block with a formula, and that block."""
 OPTIONS = tuple(key for key in keys_of("node") if key != "type")
 """The options of a block's node, beside its fields."""
 
@@ -96,6 +99,8 @@ class GraphParser:
                 return self.use(node, family)
             case "group":
                 return self._group(node)
+            case "compute":
+                return self.formula(node)
             case "choice":
                 return self._conditional(node, family)
             case None:
@@ -222,6 +227,16 @@ class GraphParser:
         ]
         return found
 
+    def formula(self, node: YamlMapping) -> UseDecl:
+        """Return the block of a formula that is written in short."""
+        self.reader.keys(node, keys_of("compute"), "a formula")
+        part, key = self.library[COMPUTE], node.entry(COMPUTE)
+        assert key is not None
+        written = [FieldEntry(formula_field(part), key.key.span, self._written(key.value, part, formula_field(part)))]
+        if (axes := node.entry("axes")) is not None:
+            written.append(FieldEntry("axes", axes.key.span, self._written(axes.value, part, "axes")))
+        return UseDecl(part, key.key.span, tuple(written), node_options(self.reader, node, part), node.span)
+
     def _named(self, node: YamlMapping, kind: YamlScalar, family: type[Part] | None) -> BlockChoice | None:
         """Return the block that a param or an `each` value holds, with its edges; its fields are written where it is set."""
         if kind.text not in self.values | {NONE}:
@@ -268,13 +283,18 @@ class GraphParser:
             case String() | AxisName():
                 scalar = self.reader.scalar(node, f"`{name}` takes a string")
                 return TextValue(scalar.text, scalar.span) if scalar else None
+            case AxesForm() if isinstance(node, YamlMapping):
+                texts = [(entry.key, self.reader.scalar(entry.value, "axes are named in one text")) for entry in node]
+                found = ((key.text, key.span, TextValue(text.text, text.span)) for key, text in texts if text is not None)
+                return NamedTexts(tuple(found), node.span)
             case ListOf() if isinstance(node, YamlScalar) and node.text == NONE:
                 return self.reader.expression(node, name)
-            case ListOf():
+            case ListOf() | AxesForm():
                 if not isinstance(node, YamlList):
                     self.reader.error("value-form", node.span, f"`{name}` must be a list", hint=f"{name}: [first, second]")
                     return None
-                items = [self._read_as(form.item, item, name) for item in node.items]
+                inner = String() if isinstance(form, AxesForm) else form.item
+                items = [self._read_as(inner, item, name) for item in node.items]
                 return ListValue(tuple(item for item in items if item is not None), node.span)
             case EachAxis(item=each) if isinstance(node, YamlList):
                 items = [self._read_as(each, item, name) for item in node.items]

@@ -41,7 +41,7 @@ LANGUAGE = 1
 """The version of the language."""
 
 KeyPlace: TypeAlias = Literal[
-    "composition", "recipe", "block", "node", "choice", "group", "repeat", "scan", "loss", "param", "input",
+    "composition", "recipe", "block", "node", "compute", "choice", "group", "repeat", "scan", "loss", "param", "input",
     "checkpoint", "config", "config param", "config constant", "rule", "rotary permutation",
 ]  # fmt: skip
 """Where keys stand; those of `composition` stand beside a recipe's own, and are worked out before the others are read."""
@@ -93,6 +93,7 @@ _RECIPE: tuple[KeyPlace, ...] = ("recipe",)
 _DEFINED: tuple[KeyPlace, ...] = ("recipe", "block")
 _REGION: tuple[KeyPlace, ...] = ("group", "repeat", "scan")
 _NODE: tuple[KeyPlace, ...] = ("node", "choice", "group", "repeat", "scan")
+_ANY_NODE: tuple[KeyPlace, ...] = ("node", "compute", "choice", "group", "repeat", "scan")
 _PARSER, _DECLARED, _GRAPHS = "language.recipe.parser.parse", "language.recipe.declarations", "language.recipe.graphs.GraphParser"
 _OPTIONS, _COMPOSED = "language.recipe.node_options", "language.composition.extends.compose"
 _RULES, _CONFIG = "weights.rule_reader.RuleReader.rules", "weights.config_syntax.ConfigReader.config"
@@ -162,13 +163,19 @@ TABLE: tuple[KeyRow, ...] = (
         "computed"),
     KeyRow("scan", ("scan",), "the axis along which it goes, step by step", "value", TEXT, f"{_GRAPHS}.content", "computed",
         multiline=True, required=True),
+    KeyRow("compute", ("compute",), "a pointwise formula, whose names are edges or numbers", "value", TEXT,
+        f"{_GRAPHS}.formula", "computed", required=True),
+    KeyRow("axes", ("compute",), "the names of the axes of each value, where these do not match in order", "value",
+        mapping(STRING), f"{_GRAPHS}.formula", "computed"),
+    KeyRow("in", ("compute",), "what names of the formula read, where these are not names of nodes", "edges", mapping(STRING),
+        f"{_OPTIONS}.node_options", "computed"),
     KeyRow("in", _NODE, "the inputs: one reference for the first port, a list, or a mapping from port to reference", "edges",
         EDGES, f"{_OPTIONS}.node_options", "computed"),
     KeyRow("graph", _REGION, "the nodes inside, by name", "graph", ref("graph"), f"{_GRAPHS}.body", "computed",
         multiline=True, required=True),
     KeyRow("outputs", _REGION, "what it returns; without it, its last node", "value", mapping(STRING),
         f"{_OPTIONS}.outputs", "computed"),
-    KeyRow("when", _NODE, "the node is left out unless this is true", "value", EXPRESSION, f"{_OPTIONS}.node_options",
+    KeyRow("when", _ANY_NODE, "the node is left out unless this is true", "value", EXPRESSION, f"{_OPTIONS}.node_options",
         "computed"),
     KeyRow("tie", _NODE, "the node whose parameters are shared, or own parameters, each with the one that it shares", "value",
         either(STRING, mapping(STRING)), f"{_OPTIONS}.node_options", "computed"),
@@ -229,8 +236,10 @@ KEYS: Mapping[KeyPlace, dict[str, KeyRow]] = {
 """The keys of each place, in the order in which they are written."""
 MULTILINE = frozenset(key.name for key in TABLE if key.multiline)
 """Keys whose mapping is never written on one line."""
-NodeKind: TypeAlias = Literal["repeat", "scan", "node", "group", "choice"]
-NODE_KINDS: Mapping[str, NodeKind] = {"repeat": "repeat", "scan": "scan", "type": "node", "graph": "group", "if": "choice"}
+NodeKind: TypeAlias = Literal["repeat", "scan", "node", "compute", "group", "choice"]
+NODE_KINDS: Mapping[str, NodeKind] = {
+    "repeat": "repeat", "scan": "scan", "type": "node", "compute": "compute", "graph": "group", "if": "choice",
+}  # fmt: skip
 """The key that makes a node one of a kind; of several the first decides."""
 
 WORDS = frozenset({"input", "none", *BOOLEANS, *KEYWORDS})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from blocks.core import Part, ports
+from blocks.core.fields import formula_field
 from composer.diagnostics import Span
 from composer.language.expressions.ast import Expression, RefPath
 from composer.language.recipe.ast import EdgeDecl, NodeOptions
@@ -30,12 +31,19 @@ def node_options(reader: BaseParser, node: YamlMapping, part: type[Part] | None 
 
 
 def _edges(reader: BaseParser, node: YamlNode, part: type[Part] | None) -> Iterator[EdgeDecl]:
+    reads_names = part is not None and bool(formula_field(part))
     if not isinstance(node, YamlMapping):
-        yield EdgeDecl("", node.span, reader.references(node))
+        if reads_names:
+            message = "a formula names what it reads; `in` maps these names to others"
+            reader.error("value-form", node.span, message, hint="in: {name: node}")
+        else:
+            yield EdgeDecl("", node.span, reader.references(node))
         return
     for entry in node:
         port = entry.key
-        if part is not None and port.text not in (known := ports(part)):
+        if reads_names:
+            yield EdgeDecl(port.text, port.span, reader.references(entry.value))
+        elif part is not None and port.text not in (known := ports(part)):
             reader.unknown("unknown-port", port.span, "port", port.text, known, of=part.kind)
         elif part is not None or reader.declares(port, "an input", WORDS - {"input"}):
             yield EdgeDecl(port.text, port.span, reader.references(entry.value))

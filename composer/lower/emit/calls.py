@@ -21,6 +21,10 @@ VARIADIC = re.compile(r"\{xs:([^}]*)\}")
 """In the template of an expression: all values of a variadic port, with what joins them."""
 
 
+ONE_OF = re.compile(r"\{xs\[(\d+)\]\}(\.dtype)?")
+"""In the template of an expression: one of the values of a variadic port, perhaps its dtype alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallArgument:
     """One value at an input port of a block."""
@@ -78,7 +82,7 @@ def _at_port(scope: ForwardScope, block: TypedBlock, port: str, mark: str, refs:
 def _expression(
     scope: ForwardScope, block: TypedBlock, given: Sequence[CallArgument], inline: Sequence[str]
 ) -> Callable[[Naming], str]:
-    template = block.part.inline()
+    template = block.part.inline(block.sizes)
     assert template is not None
     fields = {name: scope.class_.template[f"{block.name}:{name}"] for name in inline}
     lists = any(one.is_list for one in given)
@@ -92,6 +96,9 @@ def _expression(
             return f"{'math.prod' if math else 'sum'}([{', '.join(texts)}])"
         texts = [name(one.key) + _index(one.expansion) for one in given]
         text = VARIADIC.sub(lambda match: match[1].join(texts), template)
+        names = [name(one.key) for one in given]
+        text = ONE_OF.sub(lambda match: f"{names[int(match[1])]}.dtype" if match[2] else texts[int(match[1])], text)
+        text = text.replace("{self}", attribute(block.name))
         for field, tree in fields.items():
             own = f"self._{block.name.replace('.', '_')}_{field}"
             text = text.replace(f"{{{field}}}", own if isinstance(tree, Hole) else tree.text())
@@ -145,7 +152,13 @@ def _spread(scope: ForwardScope, texts: list[str], keys: list[Key]) -> list[str]
 
 
 def _index(places: tuple[int | None, ...]) -> str:
-    """Return `[:, None]`: new axes where a value lacks them."""
+    """Return `[:, None]`: new axes where a value lacks them, after its own are put in the order of the output."""
+    order = tuple(place for place in places if place is not None)
+    moved = "" if order == tuple(sorted(order)) else f".permute{order}"
+    return moved + _new_axes(places)
+
+
+def _new_axes(places: tuple[int | None, ...]) -> str:
     if None not in places:
         return ""
     trimmed = list(places)

@@ -60,8 +60,7 @@ class Constructors:
         for parameter in block.parameters:
             if "." not in parameter.name:
                 attributes[parameter.name] = _parameter(parameter.shape)
-        for buffer in block.buffers:
-            attributes[buffer.name] = New("nn.Buffer", _parameter(buffer.shape).arguments)
+        attributes |= _buffers(block)
         if part.placed_by:
             empty = New("torch.empty", (Literal(0),))
             attributes[part.placed_by] = New("nn.Buffer", (empty,), (("persistent", Literal(False)),))
@@ -105,6 +104,15 @@ class Constructors:
             (key, self._value(nested[key], preparation.attributes) if key in nested else item) for key, item in tree.keywords
         )
         return New(tree.function, tree.arguments, keywords)
+
+
+def held_buffers(block: TypedBlock) -> Tree:
+    """Return the constructor call of a module that holds the buffers of a block, for one whose forward is an expression."""
+    return New("Module", (), tuple(_buffers(block).items()))
+
+
+def _buffers(block: TypedBlock) -> dict[str, Tree]:
+    return {buffer.name: New("nn.Buffer", _parameter(buffer.shape).arguments) for buffer in block.buffers}
 
 
 def _parameter(shape: tuple[int, ...]) -> New:

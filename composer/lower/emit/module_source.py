@@ -23,6 +23,7 @@ from composer.lower.emit.statements import LOSSES, LossValue, SourceLines, State
 from composer.lower.model import Module
 from composer.lower.passes.fixed_nodes import outputs_left_out
 from composer.lower.passes.flatten import flatten
+from composer.lower.passes.hoist_steps import hoist_steps
 from composer.lower.passes.node_queries import is_optional, key_of
 from composer.lower.passes.shared_weights import copies
 
@@ -47,7 +48,7 @@ def lower(typed: TypedProgram) -> Module:
 class _ModuleWriter:
     def __init__(self, typed: TypedProgram) -> None:
         self.program = typed
-        self.classes = Classes(flatten(typed))
+        self.classes = Classes(hoist_steps(flatten(typed)))
         *self.inner, self.top = self.classes.all()
         self.signatures = signatures(self.classes, self.inner)
 

@@ -14,11 +14,11 @@ from composer.language.python_names import TAKEN
 from composer.language.recipe.defined_block import is_defined
 from composer.lower.emit.block_source import CopiedSource
 from composer.lower.emit.constructor_trees import Literal, Nested, New, Passes, Tree, nested_in, resolve, unify
-from composer.lower.emit.constructors import Constructors
+from composer.lower.emit.constructors import Constructors, held_buffers
 from composer.lower.emit.identifiers import camel, safe
 from composer.lower.passes.cache_layout import carry_is_cached, growing_axis
 from composer.lower.passes.hoist import Hoisted, Hoisting, pass_names
-from composer.lower.passes.node_queries import folded_ports, inline_fields, is_optional
+from composer.lower.passes.node_queries import folded_ports, inline_fields, inline_value, is_optional
 from composer.lower.passes.shared_weights import modules_of
 
 
@@ -173,7 +173,7 @@ class Classes:
         match node:
             case TypedBlock(part=part):
                 call = part.build(node.sizes)
-                inline = part.inline() if not node.slots and not node.parameters else None
+                inline = part.inline(node.sizes) if not node.slots and not node.parameters else None
                 how = inline or (call.function if call else type(part))
                 folds = (len(node.leading), tuple(folded_ports(node).items()))
                 return ("block", how, node.node.requested_outputs, node.expansions, folds)
@@ -203,7 +203,9 @@ class Classes:
             case TypedBlock():
                 if (fields := inline_fields(node)) is not None:
                     for name in fields:
-                        instance.attributes[f"{node.name}:{name}"] = Literal(getattr(node.part, name))
+                        instance.attributes[f"{node.name}:{name}"] = Literal(inline_value(node, name))
+                    if node.buffers:
+                        instance.attributes[node.name] = held_buffers(node)
                 else:
                     instance.attributes[node.name] = self.constructors.block(node)
             case TypedGroup() | TypedScan():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping
-from typing import TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from blocks.core import Part, Tensor, ports
 from blocks.core.per_class import per_class
@@ -65,11 +65,17 @@ def takes(part: type[Part]) -> frozenset[str]:
 
 
 def inline_fields(block: TypedBlock) -> list[str] | None:
-    """Return the fields in a block's one-line forward; None where it needs a module."""
+    """Return the fields and constants in a block's one-line forward; None where it needs a module."""
     if block.parameters or block.slots or block.modules:
         return None
-    template = block.part.inline()
-    return None if template is None else [n for n in re.findall(r"\{(\w+)\}", template) if n in type(block.part).model_fields]
+    template = block.part.inline(block.sizes)
+    known = {*type(block.part).model_fields, *block.sizes}
+    return None if template is None else [name for name in re.findall(r"\{(\w+)\}", template) if name in known]
+
+
+def inline_value(block: TypedBlock, name: str) -> Any:
+    """Return the value of a field or a constant in a block's one-line forward."""
+    return getattr(block.part, name) if name in type(block.part).model_fields else block.sizes[name]
 
 
 def folded_ports(block: TypedBlock) -> Mapping[str, LeadingPart]:

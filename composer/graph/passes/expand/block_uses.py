@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from blocks.core import Part, fields, is_node
-from blocks.core.fields import NodeName
+from blocks.core.fields import NodeName, formula_field
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, Scope, Site
 from composer.graph.passes.expand.composite_blocks import Composites
 from composer.graph.passes.expand.definition_instances import Instances
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.field_values import Fields
+from composer.graph.passes.expand.formulas import FormulaReader
 from composer.graph.passes.expand.node_options import apply_options
 from composer.graph.state_update import SUFFIX, Renewal
 from composer.language.recipe.ast import ExpressionValue, FieldEntry, UseDecl
@@ -56,12 +57,15 @@ class Uses:
         elif part.graph:
             self.composites.write(node, what, scope)
         else:
-            self._fields(node, what, scope)
+            self._fields(node, what, scope, site)
 
-    def _fields(self, node: NodeBuilder, what: UseDecl, scope: Scope) -> None:
+    def _fields(self, node: NodeBuilder, what: UseDecl, scope: Scope, site: Site) -> None:
         """Write the fields of a block that computes by itself."""
         known, written = fields(what.part), {entry.name: entry for entry in what.fields}
         node.broken = node.broken or any(field.required and name not in written for name, field in known.items())
+        if formula_field(what.part):
+            FormulaReader(self.expansion.values, node, what, scope, site).read(written)
+            return
         for name, entry in written.items():
             value = entry.value
             if isinstance(value, ExpressionValue) and isinstance(known[name].form, NodeName):

@@ -12,7 +12,7 @@ from blocks.core import Library, Part
 from composer.diagnostics import Span
 from composer.graph.ir import FieldValue, GraphInput, InitPattern, PortType, Ref, Tie, Wire
 from composer.language.expressions.ast import Expression, Value
-from composer.language.recipe.ast import NodeOptions, WrittenValue
+from composer.language.recipe.ast import NodeContent, NodeOptions, WrittenValue
 from composer.language.yaml.nodes import YamlNode
 
 
@@ -119,6 +119,8 @@ class PendingEdge:
     span: Span
     source: str = ""
     """The node above, or `input`, where the edge is implied."""
+    each_one: bool = False
+    """Whether each reference must give one value, as those in a formula."""
     failed: bool = False
     """Whether a reference could not be read, which has been reported."""
 
@@ -231,6 +233,8 @@ class GraphBuilder:
     """How many graphs are around it."""
     inputs: dict[str, GraphInput] = field(default_factory=dict)
     nodes: dict[str, NodeBuilder] = field(default_factory=dict)
+    declared: dict[str, NodeContent | None] = field(default_factory=dict)
+    """What is written for each of its nodes, those that are not there yet too."""
     absent: set[str] = field(default_factory=set)
     """Optional inputs that it is not given."""
     failed: set[str] = field(default_factory=set)

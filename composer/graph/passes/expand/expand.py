@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from blocks.core import Part
+from blocks.core.fields import formula_field
 from composer.graph.ir import GraphInput
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import StopExpansion, TooMuch
@@ -26,6 +27,8 @@ from composer.language.recipe.ast import (
     GraphBody,
     GroupDecl,
     NodeContent,
+    NodeDecl,
+    NodeOptions,
     RepeatDecl,
     ScanDecl,
     UseDecl,
@@ -105,6 +108,7 @@ class Expander:
     def body(self, body: GraphBody, graph: GraphBuilder, scope: Scope) -> None:
         """Write nodes into a graph."""
         above = "input"
+        graph.declared |= {declared.name: declared.what for declared in body.nodes}
         for declared in body.nodes:
             if declared.name in graph.inputs or declared.name in graph.nodes:
                 message = f"`{declared.name}` is already an input of this graph"
@@ -145,6 +149,9 @@ class Expander:
         match what:
             case BlockChoice() | Conditional():
                 return self._choice(what, scope, site)
+            case UseDecl(part=part, span=span) if site.fed and formula_field(part):  # it calls what it is fed `input`
+                body = GraphBody((NodeDecl(site.name, span, what),), (), span)
+                return self._group(GroupDecl(body, NodeOptions(), span), scope, site)
             case UseDecl():
                 return self.uses.use(what, scope, site)
             case GroupDecl() | ScanDecl():

@@ -7,7 +7,19 @@ from functools import partial
 from typing import Any
 
 from blocks.core import Block, Builtin, Part, fields, is_node
-from blocks.core.fields import AxisFormula, AxisLength, Boolean, BooleanMap, EachAxis, ListOf, MapOf, OneOf, SlotOf
+from blocks.core.fields import (
+    AxesForm,
+    AxisFormula,
+    AxisLength,
+    Boolean,
+    BooleanMap,
+    EachAxis,
+    ListOf,
+    MapOf,
+    OneOf,
+    SlotOf,
+    String,
+)
 from blocks.core.fields import Field as FieldSpec
 from composer.diagnostics import Span
 from composer.graph.ir import Entries, Items, Known, PartValue
@@ -27,6 +39,7 @@ from composer.language.recipe.ast import (
     ListValue,
     MapValue,
     MaskValue,
+    NamedTexts,
     NodeContent,
     NodeDecl,
     NodeOptions,
@@ -61,13 +74,18 @@ class Fields:
             case SlotValue():
                 return self._slot(written.what, written.span, form, scope, node, field)
             case ListValue():
-                assert isinstance(form, ListOf | EachAxis)
-                item = FieldSpec(field.name, form.item, False, None, "", False)
+                assert isinstance(form, ListOf | EachAxis | AxesForm)
+                inner = String() if isinstance(form, AxesForm) else form.item
+                item = FieldSpec(field.name, inner, False, None, "", False)
                 return Items(tuple(self.field(one, item, part, scope, node) for one in written.items), written.span)
             case MapValue():
                 assert isinstance(form, MapOf)
                 item = FieldSpec(field.name, form.item, False, None, "", False)
                 return Entries(tuple((n, self.field(one, item, part, scope, node)) for n, one in written.entries), written.span)
+            case NamedTexts():
+                message = f"`{field.name}` is a list, with one text for each input in order"
+                self.report.error("value-form", scope.graph, written.span, message, hint="axes: [batch time dim, dim]")
+                raise StopExpansion
             case BoolsValue():
                 flags = ((name, self.values.boolean(flag.expression, scope, flag.span)) for name, flag in written.flags)
                 return Known(tuple(flags), written.span)

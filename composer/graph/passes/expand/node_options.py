@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from blocks.core import ports
+from blocks.core.fields import formula_field
 from composer.graph.passes.error_report import text_of
 from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, PendingTie, Scope, Site
 from composer.graph.passes.expand.evaluation import Evaluator
@@ -24,7 +25,9 @@ def apply_options(node: NodeBuilder, options: NodeOptions, scope: Scope, site: S
     implied.
     """
     written = ((options, scope, site.fed), *site.given)
-    if node.part is None:
+    if node.part is not None and formula_field(node.part):
+        pass  # its edges are the names in the formula
+    elif node.part is None:
         _edges_of_graph(node, written, site, values)
     else:
         _edges_of_block(node, written, site, values)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from typing import Any, TypeAlias
 
 from blocks.core import BlockError, Part, fields, ports
+from blocks.core.fields import formula_of
+from blocks.core.matched_axes import AxesMismatch, MatchedAxes, match_axes
 from composer.diagnostics import Declaration, Diagnostic
+from composer.graph.formula_text import written_axes
 from composer.graph.ir import BlockNode, Program
 from composer.graph.leading_axes import declared_edges
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs, declared_type
 from composer.graph.passes.infer.block_weights import NodeTyper, WeightTyper
-from composer.graph.passes.infer.broadcast import expand_axes
 from composer.graph.passes.infer.computed_fields import FieldComputer, Inline, plain
 from composer.graph.passes.infer.folded_axes import Folding, folding
 from composer.graph.passes.infer.mask_checks import check_masks
@@ -204,13 +206,11 @@ class BlockTyper:
         self, node: BlockNode, part: Part, given: InputTypes, sizes: dict[str, Any], here: Surroundings
     ) -> tuple[dict[str, Type], Expansions]:
         several = [one for one in each_of(given.get("xs", ())) if isinstance(one, TensorType)]
-        try:
-            if type(part).broadcasts and several:
-                out, expansions = expand_axes(several)
-                return {"y": out}, expansions
-        except Mismatch as wrong:
-            here.at_port(node, "xs", "type-mismatch", f"{here.kind(node)} {wrong.message}", index=wrong.index)
-            raise StopExpansion from None
+        if type(part).broadcasts and several:
+            matched = self._matched(node, part, several, here)
+            one = replace(several[0], axes=matched.axes)
+            outputs: dict[str, Type] = {**(part.output_types(given, {**sizes, "...": matched.axes}) or {"y": one})}
+            return outputs, matched.places
         types = part.output_types(given, sizes)
         table = types if types is not None else type(part).outputs
         lengths = sizes
@@ -221,6 +221,27 @@ class BlockTyper:
             name.rstrip("?"): fill(pattern(text), lengths) if isinstance(text, str) else text for name, text in table.items()
         }
         return filled, ()
+
+    def _matched(self, node: BlockNode, part: Part, several: Sequence[TensorType], here: Surroundings) -> MatchedAxes:
+        """Return how the axes of the inputs of a block that broadcasts match.
+
+        Raises:
+            StopExpansion: where that is not known, or they do not.
+        """
+        try:
+            return match_axes(several, getattr(part, "axes", ()))
+        except AxesMismatch as wrong:
+            hint = f"write which are the same, such as `axes: {_shown_axes(part, wrong.meant)}`" if wrong.meant else ""
+            here.at_port(node, "xs", "type-mismatch", f"{here.kind(node)} {wrong.message}", hint, index=wrong.index)
+            raise StopExpansion from None
+
+
+def _shown_axes(part: Part, axes: Sequence[Sequence[str]]) -> str:
+    """Return names for the axes of a block's inputs as a recipe writes them."""
+    texts = [" ".join(names) for names in axes]
+    if (formula := formula_of(part)) is None:
+        return f"[{', '.join(texts)}]"
+    return "{" + ", ".join(f"{name}: {text}" for name, text in written_axes(texts, formula.names).items()) + "}"
 
 
 def _check_cost(part: Part, sizes: Mapping[str, Any], wired: frozenset[str]) -> None:

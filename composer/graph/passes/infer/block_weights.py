@@ -76,7 +76,7 @@ class WeightTyper:
 
     def buffers(self) -> tuple[TypedParameter, ...]:
         """Return the tensors that it keeps from call to call and does not learn."""
-        kept = self.part.buffers() if callable(self.part.buffers) else self.part.buffers
+        kept = self.part.buffers(self.sizes) if callable(self.part.buffers) else self.part.buffers
         return tuple(self.tensor(name, tensor) for name, tensor in kept.items())
 
     def tensor(self, name: str, tensor: Tensor) -> TypedParameter:

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from blocks.core import Block, BlockError, NodeRef, Part, fields
-from blocks.core.fields import AxisFormula, AxisLength, BooleanMap, EachAxis, Field, MapOf, Real
+from blocks.core import Block, BlockError, Formula, NodeRef, Part, fields
+from blocks.core.fields import AxesForm, AxisFormula, AxisLength, BooleanMap, EachAxis, Field, ListOf, MapOf, Real, String
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
-from composer.graph.ir import AxisOf, BlockNode, EdgePort, Entries, FieldValue, Items, Known, Node, PartValue, Pending, SlotNode
+from composer.graph.ir import (
+    AxisOf,
+    BlockNode,
+    EdgePort,
+    Entries,
+    FieldValue,
+    FormulaValue,
+    Items,
+    Known,
+    Node,
+    PartValue,
+    Pending,
+    SlotNode,
+)
 from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.evaluation import convert
 from composer.graph.passes.infer.formula_text import formula_text
@@ -77,12 +91,17 @@ class FieldComputer:
             case Pending():
                 return self._number(value, field, sizes)
             case Items(items=items):
-                inner = Field(field.name, field.form.item, False, None, "", False)  # type: ignore[union-attr]  # a list's form
+                assert isinstance(field.form, ListOf | EachAxis | AxesForm)
+                form = String() if isinstance(field.form, AxesForm) else field.form.item
+                inner = Field(field.name, form, False, None, "", False)
                 return tuple(self._value(item, inner, sizes) for item in items)
             case Entries(entries=entries):
                 assert isinstance(field.form, MapOf)
                 inner = Field(field.name, field.form.item, False, None, "", False)
                 return {name: self._value(item, inner, sizes) for name, item in entries}
+            case FormulaValue(tree=tree, numbers=numbers, names=called, text=text):
+                values = (self._value(number, field, sizes) for number in numbers)
+                return Formula(tree, tuple(formula_number(value) for value in values), called, text)
             case SlotNode(node=filled):
                 return _outside(filled)
             case PartValue():
@@ -174,6 +193,14 @@ class FieldComputer:
             self.here.report(Diagnostic("derived", message, node.name_span, hint=hint))
             raise StopExpansion
         return float(value) if real else as_int(value, node.name_span)
+
+
+def formula_number(value: Any) -> bool | int | float:
+    """Return a number of a formula as it is when the model runs: an int where it is whole and no float, and fits one of torch."""
+    if isinstance(value, bool):
+        return value
+    whole = value.denominator == 1 if isinstance(value, Fraction) else isinstance(value, int)
+    return int(value) if whole and abs(value) < 2**63 else float(value)
 
 
 def plain(known: Mapping[str, Any]) -> dict[str, Any]:

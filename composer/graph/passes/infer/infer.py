@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from blocks.core import ports
+from blocks.core.matched_axes import NUMBER
 from composer.diagnostics import Diagnostic
 from composer.graph.anatomy import regions
 from composer.graph.dims import symbol
@@ -25,7 +26,7 @@ from composer.graph.passes.infer.scan_types import (
     scanned_axis,
     step_types,
 )
-from composer.graph.passes.infer.text_dependence import NUMBER, at_least, each_at_least, input_type, most_of, text_of
+from composer.graph.passes.infer.text_dependence import at_least, each_at_least, input_type, most_of, text_of
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.task_signature import task_mistakes
 from composer.graph.type_patterns import Mismatch, size

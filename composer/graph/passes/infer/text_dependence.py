@@ -13,13 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from blocks.core import Part
+from blocks.core.matched_axes import NUMBER
 from blocks.masks.mask import Mask
 from blocks.masks.order import first_ahead, needs_end
 from composer.graph.dims import Capped, Dim, Symbolic, capped, is_routed, leaves, routed, so_far
 from composer.graph.types import Axis, Depends, InputTypes, PortTypes, TensorType, Type, Types, each_of
-
-NUMBER = "axis"
-"""The name of an axis for whose length a recipe writes no name."""
 
 
 @dataclass(frozen=True, slots=True)

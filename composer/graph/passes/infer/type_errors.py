@@ -96,6 +96,9 @@ class Surroundings:
         if error.port:
             self.at_port(node, error.port, code, f"{self.kind(node)} {error.message}", error.hint, index=error.index)
             return
+        if isinstance(error.place, Span):
+            self.report(Diagnostic(code, error.message, error.place, severity, hint=error.hint))
+            return
         value = written(node, error.field or "")
         span, note, seconds = node.name_span, "", tuple[Label, ...]()
         if value is not None:

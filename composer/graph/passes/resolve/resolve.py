@@ -10,7 +10,7 @@ from blocks.core import ports
 from composer.diagnostics import Span
 from composer.graph.ir import Ref, Wire
 from composer.graph.passes.compilation import Compilation
-from composer.graph.passes.error_report import StopExpansion, TooMuch
+from composer.graph.passes.error_report import StopExpansion, TooMuch, text_of
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge, Scope
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.node_options import GRAPH_INPUT
@@ -119,6 +119,8 @@ class Wiring:
             raise StopExpansion
         found = self.references.edge(edge, node.home)
         refs, spans = tuple(ref for ref, _ in found), tuple(span for _, span in found)
+        if edge.each_one:
+            self._check_each(edge, found, node)
         mark = "" if node.part is None else ports(node.part).get(edge.port, "?")
         if not refs and mark != "?":
             whose = node.part.kind if node.part else node.name
@@ -131,6 +133,20 @@ class Wiring:
             self.report.error("one-value", node.home, spans[0], message, hint=hint)
             raise StopExpansion
         return Wire(edge.port, refs, edge.span, implied=bool(edge.source), spans=spans)
+
+    def _check_each(self, edge: PendingEdge, found: Sequence[tuple[Ref, Span]], node: NodeBuilder) -> None:
+        """Check that each name in a formula has one value."""
+        for reference in edge.references:
+            refs = [ref for ref, span in found if span is reference.span]
+            name = text_of(reference.span)
+            if not refs:
+                message = f"`{name}` is not given here, so that the formula has no value"
+                self.report.error("missing-port", node.home, reference.span, message, hint="leave the node out: write its `when`")
+                raise StopExpansion
+            if len(refs) > 1 or _is_list(refs[0], node.home):
+                message = f"`{name}` is a range of passes, and a formula reads single values"
+                self.report.error("one-value", node.home, reference.span, message, hint="read one of them, such as `layers(-1)`")
+                raise StopExpansion
 
     # -- what graphs return
 

@@ -1,0 +1,58 @@
+"""A pointwise formula."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from blocks.core import ONES, Block, BlockView, Cost, Formula, InputAxes, Look, Sizes, Tensor
+from blocks.formulas.dtypes import TypedFormula, typed_formula
+from blocks.formulas.expressions import expression, reads_model_dtype
+from blocks.primitives.axes import changed
+from blocks.primitives.stack_split import of_port
+
+WIDEST = 40
+"""Signs of the longest formula that is drawn as it is written."""
+
+
+class Compute(Block, kind="compute"):
+    """A pointwise formula over the values that it names: `{compute: exp(-softplus(dt) * a)}` is short for
+    `{type: compute, formula: exp(-softplus(dt) * a)}`.
+
+    The language page lists the functions. The result is a float, an int or a boolean, as the formula says. A formula of which no
+    value is a float in the dtype of the model keeps a buffer that is.
+    """
+
+    formula: Formula
+    """The formula; each name in it is an edge, or a number in scope."""
+    axes: InputAxes = ()
+    """The names of the axes of each value, where these do not match in order: `{dt: rows inner, a: inner state}`."""
+
+    inputs = {"xs*": "any[...]"}
+    outputs = {"y": "any[...]"}
+    broadcasts = True
+
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        typed = typed_formula(self.formula, [one.dtype for one in of_port(inputs["xs"])])
+        numbers = {f"number_{index}": value for index, value in enumerate(self.formula.numbers)}
+        return {"typed": typed, **numbers}
+
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        typed: TypedFormula = sizes["typed"]
+        return {"y": replace(changed(of_port(inputs["xs"])[0]), dtype=typed.dtype, axes=sizes["..."])}
+
+    def buffers(self, sizes: Sizes) -> Mapping[str, Tensor]:
+        """Return a number in the dtype of the model, for a formula of which no value has it."""
+        typed: TypedFormula | None = sizes.get("typed")  # none where no model is described
+        return {"one": Tensor((), "table", ONES)} if typed is not None and reads_model_dtype(self.formula, typed) else {}
+
+    def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
+        return Cost("0")  # only products of matrices count
+
+    def inline(self, sizes: Sizes) -> str:
+        return expression(self.formula, sizes["typed"])
+
+    def look(self, view: BlockView) -> Look:
+        written = self.formula.text
+        return Look(written if len(written) <= WIDEST else view.name, hue="merge")

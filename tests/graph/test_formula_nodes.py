@@ -1,0 +1,181 @@
+"""Formulas in recipes: names, overrides, extension, differences, drawings, and what other tools are told of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from jsonschema import Draft202012Validator
+
+import composer
+from composer.json_schema import schema
+from composer.language.recipe.writer import write
+
+GATED = {
+    "recipe": "gated",
+    "params": {"half": "0.5"},
+    "inputs": {"x": "float[batch, time, 8]"},
+    "graph": {
+        "gate": {"type": "linear", "out": "8"},
+        "other": {"type": "linear", "out": "8", "in": "x"},
+        "open": {"compute": "half * x * sigmoid(gate) + other"},
+    },
+}
+
+
+def recipe(**changes: Any) -> composer.Recipe:
+    return composer.load(write({**GATED, **changes}))
+
+
+def test_an_override_changes_the_formula() -> None:
+    changed = recipe().with_overrides(["graph.open.compute=x * tanh(gate) * other"])
+    assert not [found for found in changed.check() if found.severity == "error" and found.code != "unused-param"]
+    assert "tanh" in recipe(params={}).with_overrides(["graph.open.compute=x * tanh(gate) * other"]).export()
+
+
+def test_a_changed_formula_is_one_change() -> None:
+    other = recipe().with_overrides(["graph.open.compute=half * x * tanh(gate) + other"])
+    text = str(recipe().diff(other))
+    assert "half * x" not in text
+    assert "formula 0.5 * x * sigmoid(gate) + other → 0.5 * x * tanh(gate) + other" in text
+    assert len(recipe().diff(other).changes) == 1
+
+
+def test_a_changed_number_is_one_change() -> None:
+    """And no other class of the code: numbers are arguments of it."""
+    other = recipe().with_overrides(["half=0.25"])
+    assert len(recipe().diff(other).changes) == 1
+    graph = {"layers": {"repeat": "3", "each": {"rate": ["0.5", "0.25", "1"]}, "graph": {"n": {"compute": "tanh(input) * rate"}}}}
+    source = recipe(params={}, graph=graph).export()
+    assert source.count("class GatedLayers") == 1
+    assert "self._n_number_0" in source
+
+
+def test_an_extension_rewires_without_writing_the_formula_again(tmp_path: Any) -> None:
+    (tmp_path / "base.yaml").write_text(write(GATED), encoding="utf-8")
+    change = {"recipe": "changed", "extends": "base.yaml", "graph": {"open": {"in": {"gate": "other"}}, "gate": "null"}}
+    (tmp_path / "changed.yaml").write_text(write(change).replace('"null"', "null"), encoding="utf-8")
+    changed = composer.load(tmp_path / "changed.yaml")
+    assert [str(found) for found in changed.check()] == []
+    assert "x * torch.sigmoid" in changed.export()
+
+
+def test_a_formula_takes_the_place_of_a_block_and_a_block_that_of_a_formula(tmp_path: Any) -> None:
+    (tmp_path / "base.yaml").write_text(
+        write({**GATED, "params": {}, "graph": {**GATED["graph"], "open": {"compute": "x * gate * other"}}}), encoding="utf-8"
+    )  # type: ignore[dict-item]  # a graph
+    for node, word in (({"type": "add", "in": ["x", "gate", "other"]}, "+"), ({"compute": "x - gate - other"}, "-")):
+        text = write({"recipe": "changed", "extends": "base.yaml", "graph": {"open": node}})
+        (tmp_path / "changed.yaml").write_text(text, encoding="utf-8")
+        changed = composer.load(tmp_path / "changed.yaml")
+        assert [str(found) for found in changed.check()] == []
+        assert f"x {word} " in changed.export()
+
+
+def test_a_formula_is_left_out_by_when() -> None:
+    graph = {
+        "gate": {"type": "linear", "out": "8"},
+        "twice": {"compute": "gate * 2", "when": "on"},
+        "last": {"type": "linear", "out": "4"},
+    }
+    text = write({"recipe": "r", "params": {"on": "false"}, "inputs": {"x": "float[batch, time, 8]"}, "graph": graph})
+    assert "* 2" not in composer.load(text).export()
+    assert "* 2" in composer.load(text, overrides={"on": True}).export()
+
+
+def test_what_a_formula_reads_is_wired_and_drawn() -> None:
+    view = recipe().to_networkx()
+    assert {(source, view.edges[edge]["port"]) for edge in view.edges for source, target, _ in [edge] if target == "open"} == {
+        ("x", "xs"), ("gate", "xs"), ("other", "xs"),
+    }  # fmt: skip
+    svg = recipe().draw().svg()
+    assert "half * x * sigmoid(gate) + other" in svg
+    assert "0.5 * x * sigmoid(gate) + other" in svg  # in its description, with the number that it has
+    long = "half * x * sigmoid(gate) + other * other * other * other"
+    drawn = recipe().with_overrides([f"graph.open.compute={long}"]).draw().svg()
+    assert f">{long}<" not in drawn
+    assert "other * other * other * other" in drawn
+    assert "compute: formula 0.5 * x * sigmoid(gate) + other" in " ".join(str(recipe().summary()).split())
+
+
+def test_a_formula_is_written_out_with_paths() -> None:
+    graph = {
+        "layers": {"repeat": "2", "graph": {"up": {"type": "linear", "out": "8"}, "down": {"compute": "up * (layer + 1) / 3"}}},
+        "other": {"type": "linear", "out": "8"},
+        "last": {"compute": "where(a > layers(0).up, other, layers(-2).up + half)", "in": {"a": "layers"}},
+    }
+    whole = recipe(graph=graph)
+    text = whole.expand()
+    assert "formula: where(layers > layers_0_up, other, layers_2_up + 0.5)" in text
+    assert "in: {layers_0_up: layers(0).up, layers_2_up: layers(0).up}" in text  # two names stay two
+    again = composer.load(text)
+    assert [str(found) for found in again.check()] == []
+    assert whole.diff(again).equal
+
+
+def test_a_name_that_would_be_a_number_stays_under_in() -> None:
+    """Where the expanded recipe has a param or an index of the name."""
+    graph = {
+        "width": {"type": "linear", "out": "8"},
+        "layers": {
+            "repeat": "2",
+            "as": "i",
+            "graph": {"layer": {"type": "linear", "out": "8"}, "n": {"compute": "layer * 2 + w", "in": {"w": "width"}}},
+        },
+    }
+    whole = recipe(params={"width_": "8"}, inputs={"x": "float[batch, time, width_]"}, graph=graph)
+    again = composer.load(whole.expand())
+    assert [str(found) for found in again.check()] == []
+    assert whole.diff(again).equal
+
+
+@pytest.mark.parametrize(
+    ("node", "sound"),
+    [
+        ({"compute": "x * 2"}, True),
+        ({"compute": "x * 2", "axes": {"x": "b t d"}, "in": {"x": "y"}, "when": True}, True),
+        ({"type": "compute", "formula": "x * 2"}, True),
+        ({"compute": "x * 2", "trainable": False}, False),
+        ({"compute": ["x"]}, False),
+        ({"type": "add", "in": ["x", "x"], "axes": ["b t d", "b t d"]}, True),
+        ({"type": "compute"}, False),
+    ],
+)  # fmt: skip
+def test_the_schema_knows_formulas(node: Any, sound: bool) -> None:
+    rules = Draft202012Validator(schema(recipe().library))
+    text = {"recipe": "r", "inputs": {"x": "float[batch, time, 8]"}, "graph": {"n": node}}
+    assert rules.is_valid(json.loads(json.dumps(yaml.safe_load(json.dumps(text))))) == sound
+
+
+def test_numbers_may_be_the_lengths_of_axes() -> None:
+    """Those of the block around, known with the types."""
+    text = """recipe: r
+blocks:
+  scaled:
+    inputs: {x: "float[batch, time, dim]"}
+    graph: {y: {compute: x * dim ** -0.5 / (2 * dim)}}
+inputs: {x: "float[batch, time, 16]"}
+graph: {a: scaled}
+"""
+    x = torch.randn(1, 2, 16)
+    assert torch.equal(composer.load(text).compile()(x).a, x * 16**-0.5 / 32)
+    assert composer.load(text).diff(composer.load(composer.load(text).expand())).equal
+
+
+def test_a_formula_is_causal() -> None:
+    """It depends on what its values depend on most."""
+    text = """recipe: r
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 11, dim: 16}
+  attn: {type: attention, heads: 1, mask: MASK}
+  y: {compute: embed + tanh(attn)}
+  logits: {type: linear, out: 11}
+outputs: {logits: logits}
+"""
+    assert [found.code for found in composer.load(text.replace("MASK", "causal")).check()] == []
+    assert [found.code for found in composer.load(text.replace("MASK", "full")).check()] == ["not-causal"]
