@@ -33,7 +33,9 @@ MIXED = {
     "mean": REDUCED.replace("NODE", "{type: mean, axis: batch}"),
     "max": REDUCED.replace("NODE", "{type: max, axis: batch}"),
     "select": REDUCED.replace("NODE", "{type: select, axis: batch, index: 0}"),
-    "sum": REDUCED.replace("NODE", "{type: einsum, pattern: 'b t d -> t d', in: embed}"),
+    "sum": REDUCED.replace("NODE", "{type: einsum, pattern: 'b t d -> t d', in: embed}").replace(
+        "[embed, n]", "[embed, n], axes: [b t d, t d]"
+    ),
     "product": "  n: {type: einsum, pattern: 'b t d, c t d -> b t d', in: [embed, embed]}",
     "softmax": "  n: {type: softmax, axis: batch}",
     "l2norm": "  n: {type: l2norm, axis: batch}",
