@@ -39,6 +39,8 @@ from composer.language.recipe.schema_fragments import (
     TEXT,
     Schema,
     either,
+    list_of,
+    one_item,
     ref,
 )
 
@@ -70,7 +72,7 @@ def schema(library: Library) -> Schema:
         | {
             "recipe": _recipe(),
             "change": _change(),
-            "param": either(EXPRESSION, _object("param") | either({"required": ["default"]}, {"required": ["required"]})),
+            "param": either(EXPRESSION, list_of(EXPRESSION), _object("param") | _VALUED),
             "input": _object("input"),
             "initializer": INITIALIZER,
             "blocks": _blocks(),
@@ -121,12 +123,18 @@ def _recipe() -> Schema:
     }
 
 
+_VALUED: Schema = either({"required": ["default"]}, {"required": ["required"]}) | {
+    "if": {"properties": {"type": {"type": "string"}}, "required": ["type"]},
+    "then": {"properties": {"default": {"not": {"type": "array"}}}},
+}
+"""A param has a value or must be given one; that of a single type is no list."""
+_BLOCKS: Schema = either({"const": "block"}, one_item({"const": "block"}))
 _HOLDS_BLOCK: Schema = {
     "required": ["params"],
     "properties": {
         "params": {
             "type": "object",
-            "not": {"additionalProperties": {"not": {"required": ["type"], "properties": {"type": {"const": "block"}}}}},
+            "not": {"additionalProperties": {"not": {"required": ["type"], "properties": {"type": _BLOCKS}}}},
         }
     },
 }
@@ -218,8 +226,8 @@ def _use(parts: Mapping[str, type[Part]], nodes: Iterable[str]) -> Schema:
     }
 
 
-_CONDITIONAL: Schema = {"type": "string", "pattern": r" if .+ else "}
-"""A type that a condition chooses."""
+_CONDITIONAL: Schema = {"type": "string", "pattern": r" if .+ else |\(.+\)$"}
+"""A type that a condition chooses, or an item of a list of blocks."""
 
 
 def _when_typed(name: str) -> Schema:
@@ -255,7 +263,7 @@ def _form(form: FieldForm, parts: Mapping[str, type[Part]]) -> Schema:
         case String() | AxisName() | NodeName():
             return dict(TEXT)
         case ListOf(item=item):
-            return {"type": "array", "items": _form(item, parts)}
+            return {"anyOf": [{"type": "array", "items": _form(item, parts)}, {"type": "string"}]}  # or the name of a param
         case BooleanMap(names=names):
             boolean = {"type": ["boolean", "string"]}
             each = {"type": "object", "properties": dict.fromkeys(names, boolean), "additionalProperties": False}

@@ -124,8 +124,8 @@ class Merger:
     def param(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Merge two declarations of one param: a short one is its default, and keeps the type of what it was."""
         if not isinstance(base, YamlMapping):
-            kind = self.type_of(base)
-            typed = (YamlEntry(YamlScalar("type", base.span), YamlScalar(kind, base.span)),) if kind else ()
+            kind = self.type_node(base)
+            typed = (YamlEntry(YamlScalar("type", base.span), kind),) if kind is not None else ()
             base = YamlMapping((YamlEntry(YamlScalar("default", base.span), base), *typed), base.span)
         if not isinstance(change, YamlMapping) or _is_block(change):
             change = YamlMapping((YamlEntry(YamlScalar("default", change.span), change),), change.span)
@@ -134,8 +134,18 @@ class Merger:
             base, change, lambda key: self.node if holds_block and _content("param", key) == "default" else self.plain
         )
 
+    def type_node(self, default: YamlNode) -> YamlNode | None:
+        """Return what the type of a short param is in its long form, where its default says so."""
+        kind = self.type_of(default)
+        word = YamlScalar(kind, default.span)
+        return None if not kind else YamlList((word,), default.span) if isinstance(default, YamlList) else word
+
     def type_of(self, default: YamlNode) -> str:
-        """Return the type of a short param: that of its default; nothing where another param decides it."""
+        """Return the type of a short param, or of the items of a list: that of its default; nothing where another param
+        decides it.
+        """
+        if isinstance(default, YamlList):
+            return next((kind for item in default.items if (kind := self.type_of(item))), "")
         if not isinstance(default, YamlScalar):
             return ""
         try:

@@ -10,11 +10,30 @@ from blocks.core import Part
 from blocks.core.fields import Boolean, Integer, Real
 from blocks.core.per_class import per_class
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.graph.ir import AxisOf, Origins, Pending
+from composer.graph.ir import AxisOf, Computations, Computed, Origins, Pending
 from composer.graph.passes.error_report import ErrorReport, StopExpansion, labeled, labels
-from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Extent, Scope
-from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary, Value
-from composer.language.expressions.evaluator import BOOLEAN_HINT, NONE, as_bool, as_float, as_int, evaluate, evaluate_word
+from composer.graph.passes.expand.builders import (
+    Binding,
+    Bound,
+    Broken,
+    Deferred,
+    Extent,
+    Listed,
+    Scope,
+    plain_value,
+    plain_values,
+)
+from composer.language.expressions.ast import Binary, Expression, If, NoValue, PathStep, RefPath, Slice, Unary, Value
+from composer.language.expressions.evaluator import (
+    BOOLEAN_HINT,
+    NONE,
+    as_bool,
+    as_float,
+    as_int,
+    evaluate,
+    evaluate_word,
+    item_index,
+)
 from composer.language.expressions.parser import ExpressionError, names, parse_expression
 from composer.language.recipe.ast import (
     ExpressionValue,
@@ -60,9 +79,7 @@ class Evaluator:
         """Return the expression that a conditional or a name comes to, and the place where that is written."""
         for _ in range(MAX_DEPTH):
             expression = self.branch(expression, scope)
-            if not isinstance(expression, RefPath) or len(expression.steps) != 1 or expression.steps[0].arguments is not None:
-                return expression, scope
-            binding = scope.values.get(expression.steps[0].name)
+            binding = self.held(expression, scope)
             if not isinstance(binding, Deferred):
                 return expression, scope
             if isinstance(binding.holds, ExpressionValue):
@@ -76,17 +93,36 @@ class Evaluator:
         self.report.error("too-deep", scope.graph, expression.span, "the value of this name depends on itself")
         raise StopExpansion
 
+    def held(self, expression: Expression, scope: Scope) -> Binding | None:
+        """Return what a name, or an item of a list, stands for; None for any other expression, and for what has no value.
+
+        Raises:
+            ExpressionError: for an item that the list does not have.
+        """
+        if not isinstance(expression, RefPath) or len(expression.steps) != 1:
+            return None
+        step = expression.steps[0]
+        binding = scope.values.get(step.name)
+        if step.arguments is None or isinstance(binding, Broken):
+            return binding
+        if not isinstance(binding, Listed):
+            return None
+        values, origins = self.plain(expression, scope)
+        with labeled(origins):
+            return binding.items[item_index(step, len(binding.items), expression.span, values)]
+
     def plain(self, expression: Expression, scope: Scope) -> tuple[dict[str, Value], Origins]:
         """Return the plain values that an expression reads, and where each was set."""
         values: dict[str, Value] = {}
         origins: list[tuple[str, Span]] = []
         for name in sorted(names(expression)):
             binding = scope.values.get(name)
-            if isinstance(binding, Broken):
+            if isinstance(binding, Broken) or (isinstance(binding, Listed) and _has_mistake(binding)):
                 raise StopExpansion
-            if isinstance(binding, Bound):
-                values[name] = binding.value
-                origins.append((name, binding.span))
+            if isinstance(binding, Bound | Listed):
+                if not self._is_size(binding) and (value := plain_value(binding)) is not None:
+                    values[name] = value
+                    origins.append((name, binding.span))
             elif isinstance(binding, Deferred):
                 found, place = self._deferred_expression(binding)
                 if found is not None:
@@ -103,23 +139,30 @@ class Evaluator:
     def _is_size(self, binding: object) -> bool:
         if isinstance(binding, Deferred) and isinstance(binding.holds, ExpressionValue):
             return self.is_sized(self.branch(binding.holds.expression, binding.scope), binding.scope)
+        if isinstance(binding, Listed):
+            return any(self._is_size(item) for item in binding.items)
         return isinstance(binding, Extent)
 
-    def sizes(self, expression: Expression, scope: Scope) -> dict[str, AxisOf | Pending]:
+    def sizes(self, expression: Expression, scope: Scope) -> dict[str, Computed]:
         """Return the names in an expression that are sizes, or computed from sizes where they are written."""
-        found: dict[str, AxisOf | Pending] = {}
-        for name in sorted(names(expression)):
-            match scope.values.get(name):
-                case Extent(name=axis, part=part):
-                    found[name] = AxisOf(part, axis)
-                case Deferred(holds=ExpressionValue(expression=held, span=span), scope=place) as binding if self._is_size(
-                    binding
-                ):
-                    held = self.branch(held, place)
-                    values, origins = self.plain(held, place)
-                    bindings = {**values, **self.sizes(held, place)}
-                    found[name] = Pending(held, tuple(sorted(bindings.items())), span, origins)
-        return found
+        bindings = ((name, scope.values.get(name)) for name in sorted(names(expression)))
+        return {name: self._computed(binding) for name, binding in bindings if binding is not None and self._is_size(binding)}
+
+    def _computed(self, binding: Binding) -> Computed:
+        """Return what a name is computed from where that needs sizes."""
+        match binding:
+            case Extent(name=axis, part=part):
+                return AxisOf(part, axis)
+            case Deferred(holds=ExpressionValue(expression=held, span=span), scope=place):
+                held = self.branch(held, place)
+                values, origins = self.plain(held, place)
+                bindings = {**values, **self.sizes(held, place)}
+                return Pending(held, tuple(sorted(bindings.items())), span, origins)
+            case Listed(items=items):
+                return Computations(tuple(map(self._computed, items)))
+            case _:
+                value = plain_value(binding)
+                return NoValue() if value is None or isinstance(value, tuple) else value
 
     def _deferred_expression(self, binding: Deferred) -> tuple[Expression | None, Scope]:
         if isinstance(binding.holds, ExpressionValue):
@@ -152,7 +195,7 @@ class Evaluator:
         try:
             return evaluate(expression, values), origins
         except ExpressionError:  # once more with all names in scope, for what the message offers
-            offered = {name: binding.value for name, binding in scope.values.items() if isinstance(binding, Bound)}
+            offered = plain_values(scope.values)
             with labeled(origins):
                 return evaluate(expression, {**offered, **values}), origins
 
@@ -197,6 +240,11 @@ class Evaluator:
     def set_here(self, expression: Expression, scope: Scope) -> tuple[Label, ...]:
         """Return the labels at the params that an expression reads."""
         return labels(self.plain(expression, scope)[1], expression.span)
+
+
+def _has_mistake(binding: Listed) -> bool:
+    """Return whether an item of a list has a mistake, which has been reported."""
+    return any(isinstance(item, Broken) for item in binding.items)
 
 
 def convert(value: Value, form: Any, name: str, span: Span, expression: Expression | None = None) -> Any:

@@ -7,16 +7,16 @@ from functools import partial
 from typing import Any
 
 from blocks.core import Block, Builtin, Part, fields, is_node
-from blocks.core.fields import Boolean, BooleanMap, ListOf, OneOf, SlotOf
+from blocks.core.fields import AxisName, Boolean, BooleanMap, ListOf, OneOf, SlotOf, String
 from blocks.core.fields import Field as FieldSpec
 from composer.diagnostics import Span
 from composer.graph.ir import Items, Known, PartValue
 from composer.graph.passes.error_report import StopExpansion
-from composer.graph.passes.expand.builders import NodeBuilder, Scope, Site
+from composer.graph.passes.expand.builders import Listed, NodeBuilder, Scope, Site
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.field_numbers import field_number
 from composer.graph.passes.expand.mask_expressions import MaskReader
-from composer.language.expressions.ast import RefPath
+from composer.language.expressions.ast import Expression, Number, PathStep, RefPath
 from composer.language.recipe.ast import (
     BlockChoice,
     BoolsValue,
@@ -68,6 +68,8 @@ class Fields:
                 return Known(tuple(flags), written.span)
         assert isinstance(written, ExpressionValue)
         expression, place = self.values.follow(written.expression, scope)
+        if isinstance(form, ListOf):
+            return self._items(expression, form, field, part, place, written.span)
         if isinstance(expression, RefPath) and expression.text == "none":
             if not field.nullable:
                 self.report.error("not-optional", scope.graph, written.span, f"`{field.name}` cannot be empty")
@@ -76,10 +78,27 @@ class Fields:
         match form:
             case OneOf(of=words):
                 return Known(self.values.word(expression, place, words), written.span)
+            case String() | AxisName():  # of a list, whose items are words
+                return Known(str(self.values.evaluate(expression, place)), written.span)
             case Boolean() | BooleanMap():
                 return Known(self.values.boolean(expression, place, written.span), written.span)
             case _:
                 return field_number(self.values, expression, place, form, part, field, written.span)
+
+    def _items(self, expression: Expression, form: ListOf, field: FieldSpec, part: type[Part], scope: Scope, span: Span) -> Items:
+        """Return the items of a list that a param holds, each as if `name(index)` were written."""
+        held = self.values.held(expression, scope)
+        if not isinstance(held, Listed):
+            self.report.error(
+                "not-a-list", scope.graph, span, f"`{field.name}` must be a list", hint=f"{field.name}: [first, second]"
+            )
+            raise StopExpansion
+        item = FieldSpec(field.name, form.item, False, None, "", False)
+        path = expression.steps[0] if isinstance(expression, RefPath) else None
+        assert path is not None
+        written = (PathStep(path.name, (Number(index, span),), span, span) for index in range(len(held.items)))
+        values = (ExpressionValue(RefPath((step,), span), span) for step in written)
+        return Items(tuple(self.field(value, item, part, scope, None) for value in values), span)
 
     def _slot(self, what: NodeContent, span: Span, form: Any, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> Any:
         assert isinstance(form, SlotOf)

@@ -10,13 +10,26 @@ from blocks.core import Block, BlockError, NodeRef, Part, fields
 from blocks.core.fields import BooleanMap, Field, Real
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
-from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, Items, Known, Node, PartValue, Pending, SlotNode
+from composer.graph.ir import (
+    AxisOf,
+    BlockNode,
+    Computations,
+    Computed,
+    EdgePort,
+    FieldValue,
+    Items,
+    Known,
+    Node,
+    PartValue,
+    Pending,
+    SlotNode,
+)
 from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.evaluation import convert
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import Mismatch, declared, size
 from composer.graph.types import Unknown
-from composer.language.expressions.ast import Value
+from composer.language.expressions.ast import NoValue, Value
 from composer.language.expressions.evaluator import as_int, evaluate
 from composer.language.expressions.parser import ExpressionError, names
 
@@ -93,24 +106,26 @@ class FieldComputer:
         with labeled(pending.origins):
             return convert(evaluate(expression, {**numbers, **bound}), field.form, field.name, pending.span, expression)
 
-    def _bound(self, bindings: Iterable[tuple[str, Any]], span: Span) -> dict[str, Value]:
+    def _bound(self, bindings: Iterable[tuple[str, Computed]], span: Span) -> dict[str, Value]:
         """Return what the names in a number come to, lengths of axes of the blocks around it included."""
-        known: dict[str, Value] = {}
-        for name, bound in bindings:
-            match bound:
-                case AxisOf(part=part, name=axis):
-                    length = next(sizes.get(axis) for holder, sizes in reversed(self.here.extents) if holder is part)
-                    if isinstance(length, Unknown):
-                        raise StopExpansion  # what the block is given has a mistake
-                    if not isinstance(length, int):
-                        message = f"`{axis}` is {'not given here' if length is None else 'known only when the model runs'}"
-                        raise ExpressionError(Diagnostic("not-a-number", message, span, hint="use a number or a param"))
-                    known[name] = length
-                case Pending(expression=inner, bindings=more, span=place):
-                    known[name] = evaluate(inner, self._bound(more, place))
-                case _:
-                    known[name] = bound
-        return known
+        return {name: self._come_to(bound, span) for name, bound in bindings if not isinstance(bound, NoValue)}
+
+    def _come_to(self, bound: Computed, span: Span) -> Any:
+        match bound:
+            case AxisOf(part=part, name=axis):
+                length = next(sizes.get(axis) for holder, sizes in reversed(self.here.extents) if holder is part)
+                if isinstance(length, Unknown):
+                    raise StopExpansion  # what the block is given has a mistake
+                if not isinstance(length, int):
+                    message = f"`{axis}` is {'not given here' if length is None else 'known only when the model runs'}"
+                    raise ExpressionError(Diagnostic("not-a-number", message, span, hint="use a number or a param"))
+                return length
+            case Pending(expression=inner, bindings=more, span=place):
+                return evaluate(inner, self._bound(more, place))
+            case Computations(items=items):
+                return tuple(self._come_to(item, span) for item in items)
+            case _:
+                return bound
 
     def derive(self, node: BlockNode, field: Field, known: Mapping[str, Any]) -> Any:
         """Return the value of a field that is not written and follows from others.
