@@ -236,7 +236,8 @@ def _expression(expression: Expression, word: YamlScalar, scope: Mapping[str, An
 
 def _computes(expression: Expression) -> bool:
     """Return whether an expression is more than a name or a number; `full-attention` is."""
-    return not isinstance(expression, Number | RefPath)
+    item = isinstance(expression, RefPath) and expression.steps[0].arguments is not None
+    return item or not isinstance(expression, Number | RefPath)
 
 
 def _numbers(expression: Expression) -> bool:

@@ -55,11 +55,13 @@ def overrides(checkpoints: YamlMapping, source: Source, applied: Callable[[Seque
     if reader.diagnostics:
         raise RecipeError(reader.diagnostics)
     wrong: list[Diagnostic] = []
+    holds_list = any(isinstance(at(published, key), list) for setting in config.settings for key in setting.keys)
+    own = applied(()).params if holds_list else None
     found: dict[Source, tuple[Override, Setting]] = {}
     failed: set[str] = set()
     for setting in config.settings:
         before = len(wrong)
-        text = _value(setting, file, wrong)
+        text = _value(setting, file, (own or {}).get(setting.path.text), wrong)
         if text is not None:
             override = read_override(f"{setting.path.text}={text}")
             found[override.source] = override, setting
@@ -184,8 +186,8 @@ def _unknown(config: Config, file: ConfigFile, span: Span) -> Iterator[Diagnosti
         yield Diagnostic("config-unknown", message, file.place(extra[0]), labels=(Label(span, "not here"),), hint=hint)
 
 
-def _value(setting: Setting, file: ConfigFile, wrong: list[Diagnostic]) -> str | None:
-    """Return the value of an override; None if the recipe's own value is kept, or after an error."""
+def _value(setting: Setting, file: ConfigFile, own: Any, wrong: list[Diagnostic]) -> str | None:
+    """Return the value of an override, in place of the recipe's `own`; None if this is kept, or after an error."""
     path, default = setting.path, setting.default
     there = [(key, value) for key in setting.keys if (value := at(file.values, key)) is not ABSENT]
     if not there or (setting.formula is not None and len(there) < len(setting.keys)):
@@ -218,9 +220,10 @@ def _value(setting: Setting, file: ConfigFile, wrong: list[Diagnostic]) -> str |
             wrong.append(Diagnostic("config-value", message, span, labels=labels))
             return None
         return to_text([known[shown(item)] for item in value]) if isinstance(value, list) else known[shown(value)]
-    if any(isinstance(item, str | list | dict) or item is None for item in items):
+    listed = isinstance(value, list) and (own is None or isinstance(own, tuple))
+    if (isinstance(value, list) and not listed) or any(isinstance(item, str | list | dict) or item is None for item in items):
         # A string is only used through `values`, never as a piece of a recipe.
-        what = "a list of numbers" if isinstance(value, list) else "a number"
+        what = "a list of numbers" if listed else "a number"
         wrong.append(Diagnostic("config-value", f"{key} is {json.dumps(value)}, which is not {what}", span, labels=labels))
         return None
     return shown(value)

@@ -80,7 +80,7 @@ class If:
 
 
 Expression: TypeAlias = Number | RefPath | Unary | Binary | If
-Scalar: TypeAlias = bool | int | float | Fraction | str
+PlainValue: TypeAlias = bool | int | float | Fraction | str
 """A single value: `str` is a bare word, `Fraction` the exact quotient of two integers."""
 
 
@@ -89,5 +89,5 @@ class NoValue:
     """An item of a list that is no plain value, such as a block: it is counted, and cannot be computed with."""
 
 
-Value: TypeAlias = Scalar | tuple[Scalar | NoValue, ...]
+Value: TypeAlias = PlainValue | tuple[PlainValue | NoValue, ...]
 """The value of an expression: a single one, or the list that a param holds."""

@@ -16,8 +16,8 @@ from composer.language.expressions.ast import (
     NoValue,
     Number,
     PathStep,
+    PlainValue,
     RefPath,
-    Scalar,
     Slice,
     Unary,
     Value,
@@ -175,10 +175,10 @@ def item_index(step: PathStep, count: int, span: Span, scope: Mapping[str, Value
     return index % count
 
 
-def _item(step: PathStep, items: tuple[Scalar | NoValue, ...], span: Span, scope: Mapping[str, Value]) -> Value:
+def _item(step: PathStep, items: tuple[PlainValue | NoValue, ...], span: Span, scope: Mapping[str, Value]) -> Value:
     item = items[item_index(step, len(items), span, scope)]
     if isinstance(item, NoValue):
-        refuse("not-a-value", f"the items of `{step.name}` are no plain values", span)
+        refuse("not-a-value", f"`{_written(RefPath((step,), span))}` is a block or a mask, not a number or a string", span)
     return item
 
 
@@ -256,7 +256,7 @@ def _call(step: PathStep, span: Span, scope: Mapping[str, Value]) -> RealNumber:
     return bounded(value, span)
 
 
-def _list(expression: Expression, scope: Mapping[str, Value]) -> tuple[Scalar | NoValue, ...]:
+def _list(expression: Expression, scope: Mapping[str, Value]) -> tuple[PlainValue | NoValue, ...]:
     value = evaluate(expression, scope)
     if isinstance(value, tuple):
         return value
