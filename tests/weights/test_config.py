@@ -411,12 +411,13 @@ graph:
   stages:
     repeat: len(depths)
     as: stage
-    each: {width: widths, kind: kinds}
+    each: {width: widths, look: causal and window(3) if kinds(stage) == near else causal}
     graph:
       widen: {type: linear, out: width}
       layers:
         repeat: depths(stage)
-        graph: {attn: {type: attention, heads: 2, positions: {type: rotary, theta: theta}, mask: causal and window(3) if kind == near else causal}}
+        graph:
+          attn: {type: attention, heads: 2, positions: {type: rotary, theta: theta}, mask: look}
   places: {type: learned_positions, max_length: context}
 checkpoints:
   staged:
