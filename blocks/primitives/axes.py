@@ -6,25 +6,28 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from blocks.core import BlockError
+from blocks.core import BlockError, axis_places
 
-HINT = "an axis is called by its name or its length, or `last`"
+HINT = "an axis is called by its name or its length, by its place counted from the end, such as -2, or `last`"
 
 
 def axis_index(axes: Sequence[Any], axis: str) -> int:
-    """Return the index of an axis by its name, counted from the last.
+    """Return the index of an axis, counted from the last: by its name, or else by its length or its place.
 
     Raises:
-        BlockError: No axis has this name, or several have it.
+        BlockError: No axis is meant, or several are.
     """
-    count = len(axes)
-    named = [i - count for i, one in enumerate(axes) if axis in (one.name, str(one.size))] if axis != "last" else [-1]
-    if not axes or len(named) != 1:
-        shown = [str(one.size) for one in axes]
-        near = get_close_matches(axis, shown, n=1)
+    named = axis_places(axes, axis)
+    if len(named) != 1:
+        near = get_close_matches(axis, [text for one in axes for text in (one.name, str(one.size)) if text], n=1)
         raise BlockError(
-            f"[{', '.join(shown)}] has {'several axes' if named and axes else 'no axis'} `{axis}`",
+            f"[{', '.join(map(_shown, axes))}] has {'several axes' if named else 'no axis'} `{axis}`",
             field="axis",
             hint="" if named or not axes else f"did you mean {near[0]}?" if near else HINT,
         )
     return named[0]
+
+
+def _shown(axis: Any) -> str:
+    """Return an axis by its length, with its name where that says more."""
+    return f"{axis.name}: {axis.size}" if axis.name and axis.name != str(axis.size) else str(axis.size)

@@ -54,6 +54,11 @@ class TensorType:
         """The sizes alone."""
         return tuple(axis.size for axis in self.axes)
 
+    def renamed(self, names: Mapping[str, str]) -> TensorType:
+        """Return the type with other names of its axes."""
+        axes = tuple(Axis(names.get(axis.name, axis.name), axis.size) for axis in self.axes)
+        return TensorType(self.dtype, axes, self.optional, self.depends)
+
     def agrees(self, other: TensorType) -> bool:
         """Return whether they have one dtype and equal sizes."""
         return self.dtype == other.dtype and self.sizes == other.sizes

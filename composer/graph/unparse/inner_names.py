@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from composer.graph.ir import Wire
@@ -24,6 +24,16 @@ class GraphForm:
     """Whether edges are written port by port, also where there is the first alone."""
     indices: frozenset[str] = frozenset()
     """The indices that the repeats around it read."""
+    axis_names: Mapping[str, str] | None = None
+    """In a block that the recipe defines, the names that it gives axes, each with the one outside, which holds in the group that
+    is written.
+    """
+
+    def within(self, axis_names: Mapping[str, str]) -> GraphForm:
+        """Return how a graph inside of such a block is written."""
+        around = self.axis_names or {}
+        outside = {inner: around.get(outer, outer) for inner, outer in axis_names.items()}
+        return replace(self, axis_names={**around, **outside})
 
 
 WAY = GraphForm()
