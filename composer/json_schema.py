@@ -77,11 +77,12 @@ def schema(library: Library) -> Schema:
             "initializer": INITIALIZER,
             "blocks": _blocks(),
             "loss": _loss(library),
-            "checkpoint": _object("checkpoint"),
+            "checkpoint": _object("checkpoint") | either({"required": ["rules"]}, {"required": ["like"]}),
             "config": _object("config"),
             "config_param": _object("config param"),
             "config_constant": _object("config constant"),
             "rule": _object("rule"),
+            "ignored": _object("ignored"),
             "rotary_permutation": _object("rotary permutation"),
         },
     }

@@ -23,7 +23,7 @@ from composer.graph.passes.expand.builders import (
     plain_value,
     plain_values,
 )
-from composer.language.expressions.ast import Binary, Expression, If, NoValue, PathStep, RefPath, Slice, Unary, Value
+from composer.language.expressions.ast import Expression, If, NoValue, PathStep, RefPath, Slice, Value
 from composer.language.expressions.evaluator import (
     BOOLEAN_HINT,
     NONE,
@@ -286,25 +286,3 @@ def _bounds(form: Any, number: Any) -> Iterable[tuple[Any, bool, str]]:
 def axis_names(part: type[Part]) -> frozenset[str]:
     """Return the axis symbols of a block's inputs."""
     return frozenset(name for text in part.inputs.values() for name in IDENTIFIER.findall(text.partition("[")[2]))
-
-
-def paths(expression: Expression | Slice) -> Iterable[RefPath]:
-    """Yield every path in an expression, those in brackets included."""
-    match expression:
-        case RefPath():
-            yield expression
-            for step in expression.steps:
-                for argument in step.arguments or ():
-                    yield from paths(argument)
-        case Slice(start=start, stop=stop):
-            for end in (start, stop):
-                if end is not None:
-                    yield from paths(end)
-        case Unary(operand=operand):
-            yield from paths(operand)
-        case Binary(left=left, right=right):
-            yield from paths(left)
-            yield from paths(right)
-        case If(condition=condition, then=then, otherwise=otherwise):
-            for part in (condition, then, otherwise):
-                yield from paths(part)
