@@ -124,6 +124,32 @@ def test_lists_are_given_to_blocks_of_the_recipe() -> None:
     assert found["end.weight"] == (2, 12)
 
 
+def test_the_number_of_items_is_known_before_their_sizes() -> None:
+    """A block may repeat as often as a list that it is given is long, and each pass has its item."""
+    text = """
+    recipe: tower
+    blocks:
+      tower:
+        params: {widths: {type: [int], required: true}}
+        inputs: {x: "float[batch, time, dim]"}
+        graph:
+          layers:
+            repeat: len(widths)
+            each: {width: widths, last: layer == len(widths) - 1}
+            graph: {up: {type: linear, out: width, bias: last}, down: {type: linear, out: widths(layer) + 1}}
+      holder:
+        inputs: {x: "float[batch, time, dim]"}
+        graph: {inner: {type: tower, widths: [dim, 3, 2 * dim]}}
+    inputs: {x: "float[batch, time, 8]"}
+    graph: {a: holder}
+    """
+    found = shapes(composer.load(text).program)
+    assert [found[f"a.inner.layers.{layer}.up.weight"][0] for layer in range(3)] == [8, 3, 16]
+    assert [found[f"a.inner.layers.{layer}.down.weight"][0] for layer in range(3)] == [9, 4, 17]
+    assert "a.inner.layers.2.up.bias" in found and "a.inner.layers.1.up.bias" not in found
+    assert codes(text.replace("repeat: len(widths)", "repeat: widths(0)")) == ["not-a-value"]
+
+
 def test_a_list_under_each_has_an_item_for_each_pass() -> None:
     """A written one is cycled, and so is a written list of lists."""
     text = """

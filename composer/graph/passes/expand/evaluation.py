@@ -34,7 +34,8 @@ from composer.language.expressions.evaluator import (
     evaluate_word,
     item_index,
 )
-from composer.language.expressions.parser import ExpressionError, names, parse_expression
+from composer.language.expressions.functions import OF_LISTS
+from composer.language.expressions.parser import ExpressionError, names, parse_expression, paths
 from composer.language.recipe.ast import (
     ExpressionValue,
 )
@@ -186,7 +187,9 @@ class Evaluator:
         values, origins = self.plain(expression, scope)
         for name in names(expression):
             binding = scope.values.get(name)
-            if self._is_size(binding):
+            if isinstance(binding, Listed) and _only_counted(expression, name):
+                values[name] = plain_value(binding) or ()
+            elif self._is_size(binding):
                 message = f"`{name}` is known only after tensor sizes are, which is too late here"
                 hint = "only fields of blocks can be computed from it; elsewhere, use a param"
                 raise ExpressionError(Diagnostic("not-a-value", message, expression.span, hint=hint))
@@ -240,6 +243,14 @@ class Evaluator:
     def set_here(self, expression: Expression, scope: Scope) -> tuple[Label, ...]:
         """Return the labels at the params that an expression reads."""
         return labels(self.plain(expression, scope)[1], expression.span)
+
+
+def _only_counted(expression: Expression, name: str) -> bool:
+    """Return whether an expression reads of a list only how many items it has."""
+    every = list(paths(expression))
+    called = (argument for path in every if path.text in OF_LISTS for argument in path.steps[0].arguments or ())
+    counted = [path for path in called if isinstance(path, RefPath) and path.text == name and path.steps[0].arguments is None]
+    return len(counted) == sum(path.steps[0].name == name for path in every)
 
 
 def _has_mistake(binding: Listed) -> bool:
