@@ -57,8 +57,8 @@ def holds(mutant: Mutant) -> str:
     recipe = composer.load(text)
     errors = [each for each in recipe.check() if each.severity == "error"]
     typed = recipe._outcome[0]
-    if typed is None and any("like: " in each.span.source.lines[each.span.line - 1] for each in errors):
-        return "refused"  # a map that is like nothing, or like itself
+    if typed is None and any(_of_no_map(each) for each in errors):
+        return "refused"
     if typed is None:  # sizes that no model has
         assert "change_params" in mutant.what, f"{mutant.what}: {errors}\n{text}"
         return "no model"
@@ -69,6 +69,11 @@ def holds(mutant: Mutant) -> str:
     loads(recipe, f"{mutant.what}\n{text}")
     configured(recipe, f"{mutant.what}\n{text}")
     return "loads"
+
+
+def _of_no_map(error: Diagnostic) -> bool:
+    """Return whether a map is like nothing or like itself, or takes away what the other has not."""
+    return error.code == "nothing-to-delete" or "like: " in error.span.source.lines[error.span.line - 1]
 
 
 def located(mutant: Mutant, recipe: composer.Recipe, errors: list[Diagnostic]) -> None:
