@@ -18,7 +18,7 @@ from blocks.masks.order import first_ahead, needs_end
 from composer.graph.dims import Capped, Dim, Symbolic, capped, is_routed, leaves, routed, so_far
 from composer.graph.types import Axis, Depends, InputTypes, PortTypes, TensorType, Type, Types, each_of
 
-NUMBER = "axis"
+NUMBER = ""
 """The name of an axis for whose length a recipe writes no name."""
 
 
