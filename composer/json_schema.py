@@ -49,6 +49,7 @@ from composer.language.recipe.schema_fragments import (
     either,
     list_of,
     mapping,
+    one_item,
     ref,
 )
 
@@ -83,16 +84,17 @@ def schema(library: Library) -> Schema:
         | {
             "recipe": _recipe(),
             "change": _change(),
-            "param": either(EXPRESSION, _object("param") | either({"required": ["default"]}, {"required": ["required"]})),
+            "param": either(EXPRESSION, list_of(EXPRESSION), _object("param") | _VALUED),
             "input": _object("input"),
             "initializer": INITIALIZER,
             "blocks": _blocks(),
             "loss": _loss(library),
-            "checkpoint": _object("checkpoint"),
+            "checkpoint": _object("checkpoint") | either({"required": ["rules"]}, {"required": ["like"]}),
             "config": _object("config"),
             "config_param": _object("config param"),
             "config_constant": _object("config constant"),
             "rule": _object("rule"),
+            "ignored": _object("ignored"),
             "rotary_permutation": _object("rotary permutation"),
         },
     }
@@ -134,12 +136,18 @@ def _recipe() -> Schema:
     }
 
 
+_VALUED: Schema = either({"required": ["default"]}, {"required": ["required"]}) | {
+    "if": {"properties": {"type": {"type": "string"}}, "required": ["type"]},
+    "then": {"properties": {"default": {"not": {"type": "array"}}}},
+}
+"""A param has a value or must be given one; that of a single type is no list."""
+_BLOCKS: Schema = either({"const": "block"}, one_item({"const": "block"}))
 _HOLDS_BLOCK: Schema = {
     "required": ["params"],
     "properties": {
         "params": {
             "type": "object",
-            "not": {"additionalProperties": {"not": {"required": ["type"], "properties": {"type": {"const": "block"}}}}},
+            "not": {"additionalProperties": {"not": {"required": ["type"], "properties": {"type": _BLOCKS}}}},
         }
     },
 }
@@ -231,8 +239,8 @@ def _use(parts: Mapping[str, type[Part]], nodes: Iterable[str]) -> Schema:
     }
 
 
-_CONDITIONAL: Schema = {"type": "string", "pattern": r" if .+ else "}
-"""A type that a condition chooses."""
+_CONDITIONAL: Schema = {"type": "string", "pattern": r" if .+ else |\(.+\)$"}
+"""A type that a condition chooses, or an item of a list of blocks."""
 
 
 def _when_typed(name: str) -> Schema:
@@ -275,7 +283,7 @@ def _form(form: FieldForm, parts: Mapping[str, type[Part]]) -> Schema:
         case AxesForm():
             return list_of(STRING)
         case ListOf(item=item):
-            return {"type": "array", "items": _form(item, parts)}
+            return either({"type": "array", "items": _form(item, parts)}, {"type": "string"})  # or the name of a param
         case EachAxis(item=item):
             return either(_form(item, parts), {"type": "array", "items": _form(item, parts)})
         case MapOf(item=item):

@@ -1,5 +1,6 @@
 """The block contract: declarations of blocks and other parts, independent of recipes, graphs and files."""
 
+from blocks.core.axis_places import axis_places
 from blocks.core.cache import append_to_cache, cached, load_carry, rows_before, store_carry
 from blocks.core.cost import Cost
 from blocks.core.fields import (
@@ -86,6 +87,7 @@ __all__ = [
     "Weights",
     "activation_piece",
     "append_to_cache",
+    "axis_places",
     "cached",
     "declaration",
     "declares",

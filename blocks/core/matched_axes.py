@@ -148,7 +148,7 @@ def _name(axis: Any) -> str | None:
     return None if name == NUMBER or not re.fullmatch(r"[A-Za-z_]\w*", name) else name
 
 
-NUMBER = "axis"
+NUMBER = ""
 """The name of an axis for whose length a recipe writes a number."""
 
 

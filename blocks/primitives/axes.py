@@ -7,14 +7,13 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from blocks.core import BlockError
+from blocks.core import BlockError, axis_places
 
-HINT = "an axis is called by its name or its length, or `first` or `last`"
-FIRST, LAST = "first", "last"
+HINT = "an axis is called by its name or its length, by its place counted from the end, such as -2, or `first` or `last`"
 
 
 def axis_index(axes: Sequence[Any], axis: str, field: str = "axis") -> int:
-    """Return the index of an axis by its name, counted from the last.
+    """Return the index of an axis, counted from the last: by its name, or else by its length or its place.
 
     Args:
         axes: The axes of a type.
@@ -22,17 +21,13 @@ def axis_index(axes: Sequence[Any], axis: str, field: str = "axis") -> int:
         field: The field that names it.
 
     Raises:
-        BlockError: No axis has this name, or several have it.
+        BlockError: No axis is meant, or several are.
     """
-    count = len(axes)
-    named = [i - count for i, one in enumerate(axes) if axis in (one.name, str(one.size))]
-    if axes and axis in (FIRST, LAST):
-        named = [-count if axis == FIRST else -1]
-    if not axes or len(named) != 1:
-        shown = [str(one.size) for one in axes]
-        near = get_close_matches(axis, shown, n=1)
+    named = axis_places(axes, axis)
+    if len(named) != 1:
+        near = get_close_matches(axis, [text for one in axes for text in (one.name, str(one.size)) if text], n=1)
         raise BlockError(
-            f"[{', '.join(shown)}] has {'several axes' if named and axes else 'no axis'} `{axis}`",
+            f"[{', '.join(map(_shown, axes))}] has {'several axes' if named else 'no axis'} `{axis}`",
             field=field,
             hint="" if named or not axes else f"did you mean {near[0]}?" if near else HINT,
         )
@@ -58,3 +53,8 @@ def resized(type_: Any, dim: int, size: Any) -> Any:
     """
     place = len(type_.axes) + dim
     return replace(type_, axes=(*type_.axes[:place], replace(type_.axes[place], size=size), *type_.axes[place + 1 :]))
+
+
+def _shown(axis: Any) -> str:
+    """Return an axis by its length, with its name where that says more."""
+    return f"{axis.name}: {axis.size}" if axis.name and axis.name != str(axis.size) else str(axis.size)

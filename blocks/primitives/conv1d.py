@@ -74,7 +74,7 @@ class Conv1d(Block, kind="conv1d"):
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         batch, time, dim = inputs["x"].axes
         moved = time.size if self.stride == 1 else (time.size + self.stride - 1) // self.stride
-        return {"y": replace(inputs["x"], axes=(batch, replace(time, size=moved), replace(dim, name="out", size=self.out)))}
+        return {"y": replace(inputs["x"], axes=(batch, replace(time, size=moved), replace(dim, size=self.out)))}
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return () if self.causal or self.kernel_size == 1 else (sizes["time"],)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from blocks.core import Part
 from blocks.core.formula import FormulaTree
 from composer.diagnostics import Span
-from composer.language.expressions.ast import Expression, Value
+from composer.language.expressions.ast import Expression, NoValue, Value
 from composer.language.expressions.parser import names
 from composer.language.recipe.ast import InputDecl, ParsedRecipe, TypeDecl
 
@@ -82,9 +82,20 @@ class Pending:
     """A number that needs sizes: those of the node's input, such as `4 * dim`, or those of the block around it."""
 
     expression: Expression
-    bindings: tuple[tuple[str, Value | AxisOf | Pending], ...]
+    bindings: tuple[tuple[str, Computed], ...]
     span: Span = field(compare=False)
     origins: Origins = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Computations:
+    """A list, of which some items need sizes."""
+
+    items: tuple[Computed, ...]
+
+
+Computed: TypeAlias = Value | NoValue | AxisOf | Pending | Computations
+"""What a name in a number stands for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,8 @@ class TypedGroup:
 
     node: GroupNode
     graph: TypedGraph
+    axis_names: Mapping[str, str] = field(default_factory=dict)
+    """Of a block that the recipe defines: the names that it gives axes, each with the one that the axis has outside."""
 
     @property
     def name(self) -> str:
@@ -74,7 +76,12 @@ class TypedGroup:
     @property
     def outputs(self) -> PortTypes:
         """The types of what it returns."""
-        return self.graph.outputs
+        if not self.axis_names:
+            return self.graph.outputs
+        return {
+            port: type_.renamed(self.axis_names) if isinstance(type_, TensorType) else type_
+            for port, type_ in self.graph.outputs.items()
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)

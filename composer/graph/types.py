@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Literal, TypeAlias
 
@@ -55,6 +55,10 @@ class TensorType:
     def sizes(self) -> tuple[Dim, ...]:
         """The sizes alone."""
         return tuple(axis.size for axis in self.axes)
+
+    def renamed(self, names: Mapping[str, str]) -> TensorType:
+        """Return the type with other names of its axes."""
+        return replace(self, axes=tuple(Axis(names.get(axis.name, axis.name), axis.size) for axis in self.axes))
 
     def agrees(self, other: TensorType) -> bool:
         """Return whether they have one dtype and equal sizes."""

@@ -48,6 +48,8 @@ def _class(value: object) -> str:
             return "a string"
         case int() | float() | Fraction():
             return "a number"
+        case tuple():
+            return "a list"
     return "a block"
 
 
@@ -67,4 +69,6 @@ def format_value(value: object) -> str:
             return f"{value.numerator} / {value.denominator}"
         case int() | float():
             return repr(value)
+        case tuple():
+            return f"[{', '.join(format_value(item).strip('`') for item in value)}]"
     return "this"

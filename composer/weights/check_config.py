@@ -20,14 +20,14 @@ from composer.language.expressions.evaluator import as_bool, as_int, evaluate
 from composer.language.expressions.parser import names, parse_expression
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.wording import BOOLEANS
-from composer.language.yaml.nodes import Document, YamlMapping, YamlNode, YamlScalar
+from composer.language.yaml.nodes import Document, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.weights.config_syntax import Config, ConfigReader, Constant, Setting
 from composer.weights.fit import first_of_each
 
 INDEX = "layer"
 """The name that counts the items of a list in a constant."""
-OPEN = frozenset({"missing-field"})
-"""Errors that another key of the file may take away: of a block, the fields are set one by one."""
+OPEN = frozenset({"missing-field", "each-items", "no-such-item"})
+"""Errors that another key of the file may take away: of a block, the fields are set one by one; of lists, the lengths agree."""
 
 
 def config_mistakes(
@@ -76,13 +76,16 @@ class _Paths:
                 also = (Label(first.path.span, "and here"),)
                 message = f"{setting.path.text} is set twice"
                 yield Diagnostic("checkpoints-ambiguous", message, setting.path.span, labels=also)
-        for values in zip_longest(*([(setting, value) for value in _ours(setting)] for setting in sound)):
+        for values in zip_longest(*([(setting, value) for value in self._ours(setting)] for setting in sound)):
             yield from self._refused([each for each in values if each is not None])
 
     def _leads_nowhere(self, setting: Setting, settings: Sequence[Setting]) -> Diagnostic | None:
         """Return the error in the path or in a value of a setting; a path may lead into a block that another one sets."""
-        values: Sequence[YamlNode] = _ours(setting) or [YamlMapping((), setting.path.span)]
-        wrong = next((found for value in _ours(setting) if (found := self._of_another_type(setting, value))), None)
+        values: Sequence[YamlNode] = self._ours(setting) or [YamlMapping((), setting.path.span)]
+        wrong = next((found for value in self._ours(setting) if (found := self._of_another_type(setting, value))), None)
+        if wrong is None and isinstance(self.params.get(setting.path.text), tuple) and (setting.counted or setting.formula):
+            message = f"{setting.path.text} is a list, and this is a single number"
+            wrong = Diagnostic("not-a-list", message, setting.path.span, hint=f"{setting.path.text}: KEY reads a list")
         if wrong is not None:
             return wrong
         for locator in (self.locator, *self._with_blocks(setting, settings)):
@@ -94,9 +97,22 @@ class _Paths:
                 wrong = error.diagnostic
         return wrong
 
-    def _of_another_type(self, setting: Setting, value: YamlScalar) -> Diagnostic | None:
-        """Return the error in a word for a param that is a number or a boolean."""
-        own, word = self.params.get(setting.path.text), value.text
+    def _ours(self, setting: Setting) -> list[YamlNode]:
+        """Return the values of ours that are written for a setting; one of an item is a list of as many as the param has."""
+        own = self.params.get(setting.path.text)
+        values: list[YamlNode] = [ours for _, ours in setting.values]
+        if isinstance(own, tuple):
+            values = [YamlList((ours,) * max(1, len(own)), ours.span) for ours in values]
+        return [*values, *([] if setting.default is None else [setting.default])]
+
+    def _of_another_type(self, setting: Setting, value: YamlNode) -> Diagnostic | None:
+        """Return the error in a word for a param that is a number or a boolean, or a list of such."""
+        own = self.params.get(setting.path.text)
+        if isinstance(own, tuple) and isinstance(value, YamlList) and own and value.items:
+            own, value = own[0], value.items[0]
+        if not isinstance(value, YamlScalar):
+            return None
+        word = value.text
         if isinstance(own, int | float) and word.isidentifier() and word not in self.params and word not in BOOLEANS:
             code, kind = ("not-a-boolean", "boolean") if isinstance(own, bool) else ("not-a-number", "number")
             offered = suggest(word, [*self.params, *(BOOLEANS if isinstance(own, bool) else ())])
@@ -108,7 +124,7 @@ class _Paths:
         """Yield the recipe with each block that another setting may put where a path leads through."""
         for other in settings:
             if setting.path.text.startswith(f"{other.path.text}."):
-                for value in _ours(other):
+                for value in self._ours(other):
                     try:
                         change = self.locator.change(_steps(other.path), value)
                     except OverrideError:
@@ -129,7 +145,7 @@ class _Paths:
             node = entry.value
         return tuple(steps[:2] if steps[0] == "params" and steps[2:] == ["default"] else steps)
 
-    def _refused(self, values: Sequence[tuple[Setting, YamlScalar]]) -> Iterator[Diagnostic]:
+    def _refused(self, values: Sequence[tuple[Setting, YamlNode]]) -> Iterator[Diagnostic]:
         """Yield the errors that the recipe has with some values at the place of these."""
         root = self.root
         for setting, value in values:
@@ -144,11 +160,6 @@ class _Paths:
                     yield wrong
                 elif causes := [value.span for _, value in values if any(_inside(one.span, value.span) for one in wrong.labels)]:
                     yield replace(wrong, span=causes[0], labels=(Label(wrong.span, "needed here"),))
-
-
-def _ours(setting: Setting) -> list[YamlScalar]:
-    """Return the values of ours that are written for a setting."""
-    return [*(ours for _, ours in setting.values), *([] if setting.default is None else [setting.default])]
 
 
 def _steps(path: YamlScalar) -> tuple[YamlScalar, ...]:
@@ -225,7 +236,8 @@ def _expression(expression: Expression, word: YamlScalar, scope: Mapping[str, An
 
 def _computes(expression: Expression) -> bool:
     """Return whether an expression is more than a name or a number; `full-attention` is."""
-    return not isinstance(expression, Number | RefPath)
+    item = isinstance(expression, RefPath) and expression.steps[0].arguments is not None
+    return item or not isinstance(expression, Number | RefPath)
 
 
 def _numbers(expression: Expression) -> bool:

@@ -66,7 +66,7 @@ def _misfits(rules: Rules, typed: TypedProgram) -> list[Diagnostic]:
     """Return where rules do not fit a model: some passes show whether there is anything, and all of them what it is."""
     numbers = {int(number) for rule in rules.rules for number in re.findall(r"\d+", rule.ours.text + rule.theirs.text)}
     numbers |= {int(number) for copy in rules.copies for number in re.findall(r"\d+", copy.original)}
-    passes = typical_passes(typed, numbers)
+    passes = None if any(each.when is not None for each in rules.ignore) else typical_passes(typed, numbers)
     found = _against(rules, names_of(typed, passes))
     return found if passes is None or not found else _against(rules, names_of(typed))
 

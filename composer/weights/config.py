@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from composer.diagnostics import Diagnostic, Label, RecipeError, Source, Span
-from composer.language.composition.override import Override, read_override
+from composer.language.composition.override import Override, read_override, to_text
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import evaluate, evaluate_word
 from composer.language.expressions.parser import names, parse_expression
 from composer.language.suggestions import did_you_mean, suggest
-from composer.language.wording import counted
-from composer.language.yaml.nodes import YamlMapping, YamlScalar
+from composer.language.wording import counted, format_value
+from composer.language.yaml.nodes import YamlList, YamlMapping, YamlScalar
 from composer.weights.config_syntax import ABOUT_THE_FILE, OLD, OLD_CONSTANTS, REFUSED, Config, ConfigReader, Constant, Setting
 from composer.weights.json_places import JsonPlace, places
 from composer.weights.mapping import entry_of
@@ -76,13 +76,15 @@ def reading(
     if reader.diagnostics:
         raise RecipeError(reader.diagnostics)
     wrong: list[Diagnostic] = []
+    holds_list = any(isinstance(at(published, key), list) for setting in config.settings for key in setting.keys)
+    own = applied(()).params if holds_list else None
     found: dict[Source, tuple[Override, Setting]] = {}
     failed: set[str] = set()
     for setting in config.settings:
         if setting.path.text in by_hand:
             continue
         before = len(wrong)
-        text = _value(setting, file, wrong)
+        text = _value(setting, file, (own or {}).get(setting.path.text), wrong)
         if text is not None:
             override = read_override(f"{setting.path.text}={text}")
             found[override.source] = override, setting
@@ -231,33 +233,54 @@ def _old(config: Config, file: ConfigFile) -> Iterator[Diagnostic]:
             yield Diagnostic("config-value", message, file.place(key))
 
 
-def _value(setting: Setting, file: ConfigFile, wrong: list[Diagnostic]) -> str | None:
-    """Return the value of an override; None if the recipe's own value is kept, or after an error."""
+def _value(setting: Setting, file: ConfigFile, own: Any, wrong: list[Diagnostic]) -> str | None:
+    """Return the value of an override, in place of the recipe's `own`; None if this is kept, or after an error."""
     path, default = setting.path, setting.default
     there = [(key, value) for key in setting.keys if (value := at(file.values, key)) is not ABSENT]
-    if not there:
+    if not there or (setting.formula is not None and len(there) < len(setting.keys)):
         if default is None and not setting.optional:
-            message = f"{file.source.name} has no {' and no '.join(setting.keys)}, which {path.text} is taken from"
+            missing = " and no ".join(key for key in setting.keys if not any(key == one for one, _ in there))
+            message = f"{file.source.name} has no {missing}, which {path.text} is taken from"
             wrong.append(Diagnostic("config-missing", message, path.span, hint="`default:` gives the value to use without it"))
-        return None if default is None else default.text
+        return None if default is None else _as_text(default)
     key, value = there[0]
     span, labels = file.place(key), (Label(path.span, f"{path.text} is taken from it"),)
+    if setting.formula is not None:
+        try:
+            held = {name: tuple(one) if isinstance(one, list) else one for name, one in there}
+            return format_value(evaluate(setting.formula, held)).strip("`")
+        except ExpressionError as error:
+            wrong.append(Diagnostic("config-value", error.diagnostic.message, span, labels=labels, hint=error.diagnostic.hint))
+            return None
     if any(other != value for _, other in there):
         values = ", ".join(f"{name} is {shown(other)}" for name, other in there)
         wrong.append(Diagnostic("config-value", f"{values}: these must be equal", span, labels=labels))
         return None
     if setting.counted:
         return str(len(value)) if isinstance(value, list | dict) else "1"
+    items = value if isinstance(value, list) else [value]
     if setting.values:
         known = {theirs: ours.text for theirs, ours in setting.values}
-        if shown(value) not in known:
-            message = f"{key} is {shown(value)}, but this recipe supports {', '.join(known)}"
+        if strange := next((item for item in items if shown(item) not in known), None):
+            what = f"{key} has {shown(strange)}" if isinstance(value, list) else f"{key} is {shown(value)}"
+            message = f"{what}, but this recipe supports {', '.join(known)}"
             wrong.append(Diagnostic("config-value", message, span, labels=labels))
-        return known.get(shown(value))
-    if isinstance(value, str | list | dict):  # a string is only used through `values`, never as a piece of a recipe
-        wrong.append(Diagnostic("config-value", f"{key} is {json.dumps(value)}, which is not a number", span, labels=labels))
+            return None
+        return to_text([known[shown(item)] for item in value]) if isinstance(value, list) else known[shown(value)]
+    listed = isinstance(value, list) and (own is None or isinstance(own, tuple))
+    if (isinstance(value, list) and not listed) or any(isinstance(item, str | list | dict) or item is None for item in items):
+        # A string is only used through `values`, never as a piece of a recipe.
+        what = "a list of numbers" if listed else "a number"
+        wrong.append(Diagnostic("config-value", f"{key} is {json.dumps(value)}, which is not {what}", span, labels=labels))
         return None
     return shown(value)
+
+
+def _as_text(default: YamlScalar | YamlList) -> str:
+    """Return a default as it is written after `PATH=`."""
+    if isinstance(default, YamlScalar):
+        return default.text
+    return to_text([item.text for item in default.items if isinstance(item, YamlScalar)])
 
 
 def _broken(config: Config, file: ConfigFile, params: abc.Mapping[str, Any], unknown: set[str]) -> Iterator[Diagnostic]:
@@ -307,4 +330,6 @@ def _same(value: Any, word: YamlScalar, params: abc.Mapping[str, Any]) -> bool:
         wanted = evaluate(expression, params)
     except ExpressionError:  # not an expression that can be evaluated
         return False
+    if isinstance(wanted, tuple):
+        return isinstance(value, list) and value == list(wanted)
     return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)

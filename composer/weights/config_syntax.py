@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from composer.diagnostics import Span
-from composer.language.recipe.keys import keys_of
+from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary
+from composer.language.expressions.errors import ExpressionError
+from composer.language.expressions.parser import names, parse_expression
+from composer.language.recipe.keys import VALUE_WORDS, keys_of
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.weights.rule_syntax import Forms
 
@@ -40,6 +45,10 @@ REFUSED = {
 """Keys that no recipe maps, with the reason."""
 
 
+ARITHMETIC = re.compile(r"[\s(]")
+"""What is in no key, but in what is computed from keys."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """A value of the recipe that is set from a key."""
@@ -51,11 +60,13 @@ class Setting:
     counted: bool
     """Whether the value is the number of entries of the key."""
     values: tuple[tuple[str, YamlScalar], ...]
-    """Published values with ours; if empty, the value is used as it is."""
-    default: YamlScalar | None
+    """Published values with ours; if empty, the value is used as it is. Of a list, they are those of its items."""
+    default: YamlScalar | YamlList | None
     """The value if the key is missing or null."""
     optional: bool
     """Whether the recipe's own value is kept then."""
+    formula: Expression | None = None
+    """What is computed from the keys; a nested key is a single name in it."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +132,8 @@ class ConfigReader(Forms):
     def _setting(self, entry: YamlEntry) -> Setting:
         path, value = entry.key, entry.value
         if not isinstance(value, YamlMapping):
-            return Setting(path, self._names(value), False, (), None, False)
+            keys, formula = self._source(value)
+            return Setting(path, keys, False, (), None, False, formula)
         self.keys(value, keys_of("config param"), "param of a config")
         source, count = value.get("from"), value.get("count")
         key = count if source is None else source
@@ -130,14 +142,34 @@ class ConfigReader(Forms):
                        hint="{from: KEY, …} or {count: KEY}")  # fmt: skip
         default = value.get("default")
         words = self.entries(value.get("values"), "`values` maps published values to ours")
+        keys, formula = ((), None) if key is None else self._source(key)
+        if formula is not None and (value.get("values") is not None or count is not None):
+            self.error("checkpoints-form", formula.span, "what is computed is a number, which has no `values` and no `count`")
         return Setting(
             path,
-            () if key is None else self._names(key),
+            keys,
             count is not None,
             tuple((one.key.text, one.value) for one in words if self.is_scalar(one.value, "a value is")),
-            default if default is not None and self.is_scalar(default, "a value is") else None,
+            self._default(default),
             self.boolean(value.get("optional"), "optional"),
+            formula,
         )
+
+    def _default(self, node: YamlNode | None) -> YamlScalar | YamlList | None:
+        if isinstance(node, YamlList):
+            return node if all(self.is_scalar(item, "an item is") for item in node.items) else None
+        return node if isinstance(node, YamlScalar) or (node is not None and self.is_scalar(node, "a value is")) else None
+
+    def _source(self, node: YamlNode) -> tuple[tuple[str, ...], Expression | None]:
+        """Return the keys of a value, and what is computed from them where that is written."""
+        if not isinstance(node, YamlScalar) or not ARITHMETIC.search(node.text):
+            return self._names(node), None
+        try:
+            formula = _with_whole_keys(parse_expression(node))
+        except ExpressionError as error:
+            self.diagnostics.append(error.diagnostic)
+            return (), None
+        return tuple(sorted(names(formula) - VALUE_WORDS)), formula
 
     def _constant(self, entry: YamlEntry) -> Constant:
         value = entry.value
@@ -161,3 +193,23 @@ class ConfigReader(Forms):
         for item in items:
             self.text(item, "the value of a constant is")
         return tuple(item for item in items if isinstance(item, YamlScalar))
+
+
+E = TypeVar("E", Expression, Expression | Slice)
+
+
+def _with_whole_keys(expression: E) -> E:
+    """Return an expression in which a nested key, `rope_scaling.factor`, is one name."""
+    match expression:
+        case RefPath(steps=steps):
+            last = steps[-1]
+            arguments = None if last.arguments is None else tuple(map(_with_whole_keys, last.arguments))
+            return replace(expression, steps=(PathStep(expression.text, arguments, expression.span, expression.span),))
+        case Unary(operand=operand):
+            return replace(expression, operand=_with_whole_keys(operand))
+        case Binary(left=left, right=right):
+            return replace(expression, left=_with_whole_keys(left), right=_with_whole_keys(right))
+        case If(condition=condition, then=then, otherwise=otherwise):
+            condition, then, otherwise = map(_with_whole_keys, (condition, then, otherwise))
+            return replace(expression, condition=condition, then=then, otherwise=otherwise)
+    return expression

@@ -118,10 +118,13 @@ def _of_nothing(copy: Copy, published: Mapping[str, TensorShape]) -> Diagnostic:
 
 
 def _ignored(rules: Rules, published: Mapping[str, TensorShape]) -> Iterator[Diagnostic]:
-    """Yield an error for each published name that is ignored although a rule reads it; `*` leaves out what no rule reads."""
-    for pattern in rules.ignore:
-        if "*" not in pattern.text and (read := next(filter(pattern.match, published), None)):
-            yield Diagnostic("checkpoints-ambiguous", f"{read} is ignored, but a rule reads it", pattern.span)
+    """Yield an error for each published name that is ignored although a rule reads it; `*` without a condition leaves out what no
+    rule reads.
+    """
+    for ignored in rules.ignore:
+        open_ = "*" in ignored.names.text and ignored.when is None
+        if not open_ and (read := next(filter(ignored.covers, published), None)):
+            yield Diagnostic("checkpoints-ambiguous", f"{read} is ignored, but a rule reads it", ignored.names.span)
 
 
 def first_of_each(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -16,7 +16,7 @@ from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.weights.config_syntax import ConfigReader
 from composer.weights.rule_syntax import Forms
-from composer.weights.rules import Copy, Permutation, Rule, Rules
+from composer.weights.rules import Copy, Ignored, Permutation, Rule, Rules
 
 LAYOUTS = ("halves", "interleaved")
 PIECES = "if one published tensor contains all of ours, write {from: …, split: N}"
@@ -41,7 +41,8 @@ class RuleReader(Forms):
         config.config(value.get("config"))
         self.diagnostics.extend(config.diagnostics)
         if rules is None:
-            self.error("checkpoints-form", entry.key.span, f"{entry.key.text} has no rules", hint="rules: {OURS: THEIRS, …}")
+            hint = "rules: {OURS: THEIRS, …}, or `like: NAME` for those of another map"
+            self.error("checkpoints-form", entry.key.span, f"{entry.key.text} has no rules", hint=hint)
         return Rules(
             entry.key.text,
             entry.key.span,
@@ -56,7 +57,7 @@ class RuleReader(Forms):
             tuple(
                 each
                 for item in self.items(value.get("ignore"), "`ignore` must be a list of names", "[lm_head.weight]")
-                if (each := self._pattern(item, matched_only=True))
+                if (each := self._ignored(item))
             ),
             tuple(
                 Copy(each.key.text, self.text(each.value, "a published name is"), each.key.span, each.value.span)
@@ -135,6 +136,27 @@ class RuleReader(Forms):
         except ExpressionError as no:
             self.diagnostics.append(no.diagnostic)
             return True
+
+    def _ignored(self, node: YamlNode) -> Ignored | None:
+        """Return published tensors that are not needed: a pattern, or one with a condition over its indices."""
+        if not isinstance(node, YamlMapping):
+            names = self._pattern(node, matched_only=True)
+            return None if names is None else Ignored(names)
+        self.keys(node, keys_of("ignored"), "published name that is ignored")
+        condition, names = node.get("when"), self._pattern(node.get("from"), matched_only=True)
+        if names is None or not isinstance(condition, YamlScalar):
+            if node.get("from") is None or not isinstance(condition, YamlScalar):
+                self.error("checkpoints-form", node.span, "what is ignored in part is a name with a condition",
+                           hint="{from: model.layers.<layer>.*, when: layer >= n_layers}")  # fmt: skip
+            return None
+        try:
+            expression = parse_expression(condition)
+            if self.params is not None:
+                as_bool(evaluate(expression, {**self.params, **dict.fromkeys(names.indices, 0)}), condition.span)
+        except ExpressionError as no:
+            self.diagnostics.append(no.diagnostic)
+            return None
+        return Ignored(names, expression, {} if self.params is None else self.params)
 
     def _in_pieces(self, operations: YamlMapping, ours: NamePattern, theirs: NamePattern) -> tuple[int | None, int | None]:
         """Return the choice of ours that is split and the choice of theirs that is concatenated."""

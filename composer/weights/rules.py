@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from composer.diagnostics import Span
+from composer.language.expressions.ast import Expression, Value
+from composer.language.expressions.evaluator import evaluate
 from composer.language.name_patterns import NamePattern, PatternMatch
 
 
@@ -78,6 +81,23 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Ignored:
+    """Published tensors that are not needed."""
+
+    names: NamePattern
+    when: Expression | None = None
+    """The condition over params and the indices of the name; None if all of them are ignored."""
+    params: Mapping[str, Value] = field(default_factory=dict)
+
+    def covers(self, name: str) -> bool:
+        """Return whether a published tensor is one of these."""
+        found = self.names.match(name)
+        if found is None or self.when is None:
+            return found is not None
+        return evaluate(self.when, {**self.params, **{index: int(digits) for index, digits in found.indices}}) is True
+
+
+@dataclass(frozen=True)
 class Copy:
     """A published tensor that is a copy of another, such as a tied head: it must be equal to it, and is not saved."""
 
@@ -99,7 +119,7 @@ class Rules:
     """A prefix of every name in some files, which is removed if present."""
     legacy_names: tuple[tuple[str, str], ...]
     """The last words of names in older files, each with its word in the rules."""
-    ignore: tuple[NamePattern, ...]
+    ignore: tuple[Ignored, ...]
     """Published tensors that are not needed, such as masks and tables."""
     copies: tuple[Copy, ...]
 
@@ -110,4 +130,4 @@ class Rules:
 
     def passes_over(self, published: str) -> bool:
         """Return whether a published tensor needs no rule."""
-        return any(copy.name == published for copy in self.copies) or any(each.match(published) for each in self.ignore)
+        return any(copy.name == published for copy in self.copies) or any(each.covers(published) for each in self.ignore)

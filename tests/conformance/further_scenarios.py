@@ -130,6 +130,51 @@ def helpers_in_own_blocks(draft: Draft) -> None:
     draft.add(draft.residual({"type": "bottleneck", "hidden": draft.pick("3", "width // 2")}))
 
 
+@further
+def stages_from_lists(draft: Draft) -> None:
+    """Write stages whose depths, widths, norms, masks and words are lists, as params of the recipe and of a block in it."""
+    count = draft.pick(1, 2, 3)
+    window = "causal and window(2)" if draft.causal else "local(1)"
+
+    def several(*options: Any) -> list[Any]:
+        return [draft.pick(*options) for _ in range(count)]
+
+    draft.params |= {
+        "depths": {"type": ["int"], "default": several("1", "2"), "min": "1"},
+        "widths": several("8", "width", "2 * width"),
+        "kinds": {"type": ["choice"], "of": ["near", "far"], "default": several("near", "far")},
+        "norms": {"type": ["block"], "default": several("rmsnorm", {"type": "layernorm", "eps": "1e-3"})},
+        "looks": {"type": ["mask"], "default": several("causal" if draft.causal else "full", window)},
+    }
+    draft.blocks["widened"] = {
+        "params": {"through": {"type": ["int"], "required": "true"}, "biased": ["true", "false"]},
+        "inputs": {"x": "float[batch, time, dim]"},
+        "graph": {
+            "up": {"type": "linear", "out": "through(0) + len(through)", "bias": "biased(1)"},
+            "down": {"type": "linear", "out": "through(-1)", "bias": "biased(0)"},
+        },
+    }
+    draft.blocks["again"] = {
+        "inputs": {"x": "float[batch, time, dim]"},
+        "graph": {"both": {"type": "widened", "through": [draft.pick("dim", "2 * dim + 1"), "dim"], "biased": ["false", "true"]}},
+    }
+    look = {"type": "attention", "heads": "2", "mask": f"looks(stage) if kinds(stage) == near else {draft.pick(window, 'look')}"}
+    feed = {"type": "ffn", "hidden": "2 * widths(-1) + layer", "bias": "kinds(stage) != far"}
+    inner = {
+        "look": {"type": "residual", "norm": "norms(stage)", "body": look},
+        "feed": draft.residual(feed, when=draft.pick("stage == 0", "layer > 0", "widths(stage) > 8")),
+    }
+    stages = {
+        "begin": {"type": draft.pick("norm", "norms(stage)")},
+        "widen": {"type": "widened", "through": ["w + 1", "w"]},
+        "same": "again",
+        "layers": {"repeat": "depths(stage)", "graph": inner},
+    }
+    each = {"w": "widths", "look": "looks", "norm": "norms"}
+    draft.add({"repeat": "len(depths)", "as": "stage", "each": each, "graph": stages})
+    draft.add({"type": "linear", "out": "width"})
+
+
 @cache
 def further_recipe(seed: int) -> composer.Recipe:
     """Return a recipe of one of these scenarios, and often one more of all; drawn again where they do not go together."""

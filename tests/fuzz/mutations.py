@@ -404,6 +404,29 @@ def widths_in_passes(whole: Document, random: Random, other: Document) -> None:
 
 
 @mutation(3)
+def param_of_several(whole: Document, random: Random, other: Document) -> None:
+    """Make a param a list of values, one of which stands where the param stood, or for each pass of a repeat."""
+    params = whole["params"]
+    name = random.choice([key for key, value in params.items() if isinstance(value, str)])
+    values = [params[name], *random.choices((params[name], *NUMBERS[:9], "causal", "rmsnorm", "true"), k=random.randint(0, 2))]
+    params[name] = (
+        values if random.random() < 0.7 else {"type": [random.choice(("int", "float", "str", "block"))], "default": values}
+    )
+    item = random.choice(("0", "-1", "layer", "layer % 2", f"len({name}) - 1", str(len(values))))
+    found = [
+        path for path, value in places(whole) if isinstance(value, str) and name in NAME.findall(value) and path[0] != "params"
+    ]
+    for path in found:
+        if random.random() < 0.9:
+            put(whole, path, re.sub(rf"\b{name}\b", f"{name}({item})", at(whole, path)))
+    repeats = [path for path in nodes(whole) if isinstance(at(whole, path), dict) and "repeat" in at(whole, path)]
+    if repeats and random.random() < 0.5:
+        node = at(whole, random.choice(repeats))
+        node["repeat"] = f"len({name})" if random.random() < 0.7 else node["repeat"]
+        node["each"] = {**node.get("each", {}), "several": name}
+
+
+@mutation(3)
 def splice(whole: Document, random: Random, other: Document) -> None:
     """Write a node of another recipe in place of a node, or beside it, with the params that it reads."""
     source = random.choice(nodes(other))

@@ -75,7 +75,7 @@ def mutant(data: Data, rng: random.Random) -> Mutant:
     """Return a recipe with one change or two."""
     made, keys, what = deepcopy(data), [], []
     for _ in range(rng.choice((1, 1, 2))):
-        kind = rng.choice(list(made["checkpoints"]))
+        kind = rng.choice([name for name in made["checkpoints"] if name != "twin"])
         for change in rng.sample(CHANGES, len(CHANGES)):
             changed = change(made, made["checkpoints"][kind], rng)
             if changed is not None:
@@ -232,6 +232,41 @@ def change_names(recipe: Data, kind: Data, rng: random.Random) -> tuple[str, ...
     return (*kind["rules"], *kind.get("copies", {}), "ignore", *kind.get("ignore", []), "strip_prefix")
 
 
+def ignore_in_part(recipe: Data, kind: Data, rng: random.Random) -> tuple[str, ...] | None:
+    indexed = [source for key in _single(kind) if "<layer>" in (source := _source(kind["rules"][key]))]
+    if not indexed:
+        return None
+    name = rng.choice([*indexed, _rename(rng.choice(indexed), rng), f"{rng.choice(indexed).partition('<layer>')[0]}<layer>.*"])
+    limit = "n_layers" if "n_layers" in recipe.get("params", {}) else "2"
+    when = rng.choice(
+        [f"layer >= {limit}", f"layer > {limit}", f"layer >= {limit} - 1", "layer < 1", "layr > 2", "layer", "false"]
+    )
+    kind["ignore"] = [*kind.get("ignore", []), {"from": name, "when": when}]
+    return ("ignore", "from", "when")
+
+
+def like_another(recipe: Data, kind: Data, rng: random.Random) -> tuple[str, ...] | None:
+    maps = recipe["checkpoints"]
+    if "twin" in maps:
+        return None
+    name = next(key for key, value in maps.items() if value is kind)
+    changes: Data = {}
+    key = rng.choice(_single(kind)) if _single(kind) else ""
+    match rng.randrange(5):
+        case 0:
+            changes = {"rules": {key: _with_source(kind["rules"][key], _rename(_source(kind["rules"][key]), rng))}}
+        case 1:
+            changes = {"rules": {key: "null"}}
+        case 2:
+            changes = {"rules": {_rename(key, rng): _source(kind["rules"][key])}}
+        case 3:
+            changes = {"ignore": ["other.weight", _source(kind["rules"][key])]}
+        case _:
+            pass
+    maps["twin"] = {"like": rng.choice([name, name, name, name, "nothing", "twin"]), **changes}
+    return ("twin", "like", "rules", "ignore", key, *changes.get("rules", {}), *kind.get("copies", {}))
+
+
 def change_config(recipe: Data, kind: Data, rng: random.Random) -> tuple[str, ...] | None:
     params = kind.get("config", {}).get("params")
     if not params:
@@ -243,8 +278,10 @@ def change_config(recipe: Data, kind: Data, rng: random.Random) -> tuple[str, ..
             return (new,) if _replace_key(params, old, new) else None
         case 1:
             keys = params[old] if isinstance(params[old], str) else "key"
-            params[old] = {"from": keys, "default": rng.choice(["3", "word", "n_layer", "d_model * 2", "0", "true", "-1", "2.5"])}
-            return (old, "default")
+            keys = rng.choice([keys, keys, f"{keys} - 1" if isinstance(keys, str) and keys.isidentifier() else keys, "key * 2 +"])
+            default = rng.choice(["3", "word", "n_layer", "d_model * 2", "0", "true", "-1", "2.5", ["1", "2"]])
+            params[old] = {"from": keys, "default": default}
+            return (old, "default", "from")
         case _:
             constants = kind["config"].setdefault("constants", {})
             key = rng.choice([*constants, "other"])
@@ -272,5 +309,5 @@ def change_params(recipe: Data, kind: Data, rng: random.Random) -> tuple[str, ..
 
 CHANGES: list[Change] = [
     rename_ours, rename_theirs, delete_rule, duplicate_rule, swap_theirs, change_operation, change_operation, split_by_condition,
-    change_copies, change_names, change_config, change_params,
+    change_copies, change_names, ignore_in_part, like_another, change_config, change_params,
 ]  # fmt: skip

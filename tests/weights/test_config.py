@@ -396,3 +396,109 @@ def test_what_a_config_names_is_checked_without_a_file(config: str, expected: li
     recipe = composer.load(CONFIG.format(config=f"      {config}"))
     found = [each.span for each in recipe.check()]
     assert [span.source.lines[span.line - 1][span.column - 1 : span.end_column - 1] for span in found] == expected
+
+
+STAGES = """
+recipe: staged
+params:
+  depths: [1, 2]
+  widths: {type: [int], default: [8, 16]}
+  kinds: {type: [choice], of: [near, far], default: [near, far]}
+  context: 12
+  theta: 1e4
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  stages:
+    repeat: len(depths)
+    as: stage
+    each: {width: widths, look: causal and window(3) if kinds(stage) == near else causal}
+    graph:
+      widen: {type: linear, out: width}
+      layers:
+        repeat: depths(stage)
+        graph:
+          attn: {type: attention, heads: 2, positions: {type: rotary, theta: theta}, mask: look}
+  places: {type: learned_positions, max_length: context}
+checkpoints:
+  staged:
+    config:
+      params:
+        depths: depths
+        widths: hidden_sizes
+        kinds: {from: layer_types, values: {sliding_attention: near, full_attention: far}, default: [far, near]}
+        context: max_position_embeddings - 2
+        theta: {from: rope.base * len(depths) / hidden_sizes(-1), optional: true}
+      constants: {sizes: widths}
+    rules:
+      stages.<stage>.widen.*: s.<stage>.w.*
+      stages.<stage>.layers.<layer>.attn.*: s.<stage>.l.<layer>.*
+      places.weight: wpe
+"""
+PUBLISHED = {"model_type": "staged", "depths": [2, 1, 3], "hidden_sizes": [8, 12, 24], "max_position_embeddings": 22}
+
+
+def test_lists_of_a_config_are_read() -> None:
+    """Depths, widths and kinds of layers, each item through `values` where these are given; and what is computed from keys."""
+    found = composer.load(STAGES).with_config(
+        {**PUBLISHED, "layer_types": ["full_attention"] * 3, "rope": {"base": 80}, "sizes": [8, 12, 24]}
+    )
+    params = found.program.untyped.params
+    assert (params["depths"], params["widths"], params["kinds"]) == ((2, 1, 3), (8, 12, 24), ("far", "far", "far"))
+    assert (params["context"], params["theta"]) == (20, 10)
+    assert [len(stage.graph["layers"].passes) for stage in found.program.root["stages"].passes] == [2, 1, 3]  # type: ignore[union-attr]  # repeats
+    smaller = composer.load(STAGES).with_config({**PUBLISHED, "depths": [1, 1], "hidden_sizes": [8, 8]})
+    assert smaller.program.untyped.params["kinds"] == ("far", "near")
+    assert smaller.program.untyped.params["theta"] == 1e4
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "message"),
+    [
+        ({"depths": 3}, "config-value", "`depths` is a number, not a list"),
+        ({"depths": [2, "one", 3]}, "config-value", 'depths is [2, "one", 3], which is not a list of numbers'),
+        ({"depths": [2, 0.5, 3]}, "not-whole", "0.5 is not an integer"),
+        ({"hidden_sizes": [8, [12], 24]}, "config-value", "which is not a list of numbers"),
+        ({"hidden_sizes": [8, 12.5, 24]}, "not-whole", "12.5 is not an integer"),
+        (
+            {"layer_types": ["full_attention", "linear", "linear"]},
+            "config-value",
+            "layer_types has linear, but this recipe supports",
+        ),
+        ({"layer_types": ["full_attention"]}, "no-such-item", "`kinds` has 1 item, and none with the index 1"),
+        ({"hidden_sizes": [8, 12]}, "each-items", "this one has 2 items"),
+        ({"sizes": [8, 12]}, "config-value", "sizes is [8, 12]; this recipe needs widths"),
+        ({"max_position_embeddings": "many"}, "config-value", "`many` is a string, not a number"),
+        ({"max_position_embeddings": None}, "config-missing", "no max_position_embeddings, which context"),
+        ({"max_position_embeddings": 2}, "out-of-range", ""),
+        ({"stages": 3}, "config-unknown", "stages"),
+    ],
+    ids=str,
+)
+def test_lists_that_do_not_fit_are_refused(changed: dict[str, Any], code: str, message: str) -> None:
+    """By the key, before anything is loaded."""
+    published = {**PUBLISHED, "layer_types": ["full_attention"] * 3, "rope": {"base": 80}, **changed}
+    with pytest.raises(RecipeError) as refused:
+        composer.load(STAGES).with_config({key: value for key, value in published.items() if value is not None})
+    assert code in {each.code for each in refused.value.diagnostics}
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "code"),
+    [
+        ("sliding_attention: near", "sliding_attention: nearby", "unknown-choice"),
+        ("default: [far, near]", "default: [far, away]", "unknown-choice"),
+        ("default: [far, near]", "default: far", "not-a-list"),
+        ("depths: depths", "depths: {count: depths}", "not-a-list"),
+        ("depths: depths", "depths: layers * 2", "not-a-list"),
+        ("depths: depths", "depths: {from: depths, default: [1, one]}", "not-a-number"),
+        ("depths: depths", "dephts: depths", "unknown-path"),
+        ("max_position_embeddings - 2", "(max_position_embeddings - 2", "unclosed-bracket"),
+        ("sizes: widths", "sizes: widths(5)", "no-such-item"),
+    ],
+    ids=str,
+)
+def test_lists_of_a_config_are_checked_without_a_file(written: str, instead: str, code: str) -> None:
+    assert not [each for each in composer.load(STAGES).check() if each.severity == "error"]
+    found = [each.code for each in composer.load(STAGES.replace(written, instead)).check() if each.severity == "error"]
+    assert found == [code]

@@ -20,7 +20,7 @@ from composer.weights.model_names import names_of
 from composer.weights.rule_reader import RuleReader
 from tests.weights.rule_mutants import SMALL, Data, Mutant, mutants, seeds
 
-NAMES = sorted([*SMALL, "neox", "falcon", "gptj", "gemma", "page0"])
+NAMES = sorted([*SMALL, "neox", "falcon", "gptj", "gemma", "page0", "page1"])
 
 
 @cache
@@ -57,6 +57,8 @@ def holds(mutant: Mutant) -> str:
     recipe = composer.load(text)
     errors = [each for each in recipe.check() if each.severity == "error"]
     typed = recipe._outcome[0]
+    if typed is None and any(_of_no_map(each) for each in errors):
+        return "refused"
     if typed is None:  # sizes that no model has
         assert "change_params" in mutant.what, f"{mutant.what}: {errors}\n{text}"
         return "no model"
@@ -67,6 +69,11 @@ def holds(mutant: Mutant) -> str:
     loads(recipe, f"{mutant.what}\n{text}")
     configured(recipe, f"{mutant.what}\n{text}")
     return "loads"
+
+
+def _of_no_map(error: Diagnostic) -> bool:
+    """Return whether a map is like nothing or like itself, or takes away what the other has not."""
+    return error.code == "nothing-to-delete" or "like: " in error.span.source.lines[error.span.line - 1]
 
 
 def located(mutant: Mutant, recipe: composer.Recipe, errors: list[Diagnostic]) -> None:

@@ -28,7 +28,7 @@ from composer.graph.ir import (
     Wire,
 )
 from composer.graph.passes.compilation import Compilation
-from composer.graph.passes.expand.builders import Bound, Extent, GraphBuilder, NodeBuilder
+from composer.graph.passes.expand.builders import Extent, GraphBuilder, NodeBuilder, plain_values
 from composer.graph.passes.expand.init_rules import block_rules, evaluated_rules
 from composer.graph.state_update import SUFFIX
 from composer.memo import Interned, Memo
@@ -54,7 +54,7 @@ def freeze(state: Compilation) -> Compilation:
         return state.reported(stopped=True)
     if recipe.definitions:
         rules = (*block_rules(graph), *rules)
-    values = {name: binding.value for name, binding in expansion.params.items() if isinstance(binding, Bound)}
+    values = plain_values(expansion.params)
     origins = {name: binding.span for name, binding in expansion.params.items() if not isinstance(binding, Extent)}
     positions, losses, sound = tuple(expansion.positions), expansion.losses, expansion.sound
     program = Program(recipe, graph, recipe.inputs, values, origins, positions, rules, losses, sound)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from blocks.core import number
 from composer.diagnostics import Source, Span
 from composer.language.expressions.evaluator import as_float, evaluate
-from composer.language.expressions.parser import parse_expression
+from composer.language.expressions.parser import names, parse_expression, paths
 from composer.language.name_patterns import NamePattern, in_pieces, pattern, with_words
 from composer.language.recipe.keys import TABLE
 from composer.language.recipe.writer import YamlData, data_of
+from composer.language.wording import format_value
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 SIZES = frozenset(key.name for key in TABLE if key.content == "size")
@@ -25,6 +27,8 @@ def published(rules: YamlNode, params: Mapping[str, Any], names: Sequence[str]) 
     if not isinstance(rules, YamlMapping):
         return data_of(rules)
     texts = {entry.key.text: data_of(entry.value) for entry in rules if entry.key.text != "config"}
+    if isinstance(ignored := rules.get("ignore"), YamlList):
+        texts["ignore"] = [_ignored(item, params) for item in ignored.items]
     if isinstance(own := rules.get("rules"), YamlMapping):
         texts["rules"] = left = {ours: each for entry in own for ours, each in _applying(entry, params, names)}
         if isinstance(copies := rules.get("copies"), YamlMapping):
@@ -35,6 +39,31 @@ def published(rules: YamlNode, params: Mapping[str, Any], names: Sequence[str]) 
                 if isinstance(entry.value, YamlScalar) and any(each.match(entry.value.text) for each in read)
             }
     return texts
+
+
+def _ignored(item: YamlNode, params: Mapping[str, Any]) -> YamlData:
+    """Return what is ignored, in whose condition only its indices are names."""
+    name, condition = (item.get("from"), item.get("when")) if isinstance(item, YamlMapping) else (None, None)
+    if not isinstance(name, YamlScalar) or not isinstance(condition, YamlScalar):
+        return data_of(item)
+    indices = frozenset(INDEX.findall(name.text))
+    held = {param: value for param, value in params.items() if param not in indices}
+    return {"from": name.text, "when": with_values(condition, held)}
+
+
+def with_values(scalar: YamlScalar, params: Mapping[str, Any]) -> str:
+    """Return an expression in which params, and items of lists, are the values that they have."""
+    text = scalar.text
+    found = [path for path in paths(parse_expression(scalar)) if path.steps[0].name in params and names(path) <= params.keys()]
+    items = {inner for path in found for step in path.steps for each in step.arguments or () for inner in paths(each)}
+    for path in sorted((path for path in found if path not in items), key=lambda path: -path.span.column):
+        start = path.span.column - scalar.part(0, 1).column
+        end = path.span.end_column - scalar.part(0, 1).column
+        text = f"{text[:start]}{format_value(evaluate(path, params)).strip('`')}{text[end:]}"
+    return text
+
+
+INDEX = re.compile(r"<(\w+)>", re.ASCII)
 
 
 def _read(rule: YamlData) -> NamePattern:

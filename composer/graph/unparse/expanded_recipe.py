@@ -8,8 +8,9 @@ from functools import partial
 from string import ascii_lowercase
 from typing import Any, assert_never
 
-from blocks.core import Builtin, Formula, Part, fields, number, ports
-from blocks.core.fields import formula_field, formula_of
+from blocks.core import Builtin, Formula, Part, axis_places, fields, number, ports
+from blocks.core.axis_places import FIRST, LAST
+from blocks.core.fields import AxisName, Field, formula_field, formula_of
 from blocks.masks.mask import Mask
 from composer.graph.describe import mask
 from composer.graph.formula_text import formula_text, written_axes
@@ -17,6 +18,7 @@ from composer.graph.ir import FieldValue, Graph, PartValue, Ref, SlotNode, Tie, 
 from composer.graph.parameters import buffers, in_file_order, parameters
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.graph.types import UNKNOWN, TensorType, first_of
 from composer.graph.unparse.checkpoint_rules import published
 from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference
 from composer.graph.unparse.fold_passes import PassesDiffer, fold
@@ -25,6 +27,7 @@ from composer.graph.unparse.inner_names import INDEX, GraphForm, given, output_n
 from composer.graph.unparse.node_text import INPUT, fresh, stand_in
 from composer.graph.visit import every_node, every_pass, walk
 from composer.language.recipe.ast import InputDecl
+from composer.language.recipe.defined_block import is_defined
 from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
 from composer.language.recipe.writer import YamlData, write
 from composer.language.wording import boolean
@@ -176,7 +179,8 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: GraphFor
         if name in slots:
             text[name] = _filled(node, name, way)
         elif name in written and not (value is None and field.default is None):
-            text[name] = _value(value, read, written[name])
+            place = _place(node, field, value) if way.axis_names is not None else None
+            text[name] = _value(value, read, written[name]) if place is None else str(place)
     declared = ports(type(node.part))
     wires = [wire for wire in node.node.wires if wire.port in declared]
     return text | edges(
@@ -209,23 +213,27 @@ def _order(way: Sequence[int | None]) -> list[int]:
     return [place for _, place in sorted((own, place) for place, own in enumerate(way) if own is not None)]
 
 
+def _place(node: TypedBlock, field: Field, value: Any) -> int | None:
+    """Return the place, counted from the end, of the axis that a field names; None for another field, and for the outer axes."""
+    given = first_of(next(iter(node.inputs.values()), UNKNOWN))
+    if not isinstance(field.form, AxisName) or value in (FIRST, LAST) or not isinstance(given, TensorType):
+        return None
+    return axis_places(given.axes, value)[0]
+
+
 def block_on_inputs(node: TypedBlock, inputs: Mapping[str, Sequence[str]]) -> dict[str, YamlData]:
     """Return a block with its fields, each wired port reading inputs of the recipe; `inputs` has their names by port."""
     wires = tuple(Wire(port, tuple(map(Ref, names)), node.node.span) for port, names in inputs.items())
     nowhere = TypedGraph(Graph((), (), ()), {}, (), {}, {})
-    return _block(
-        replace(node, node=replace(node.node, wires=wires)),
-        nowhere,
-        {name: name for names in inputs.values() for name in names},
-        GraphForm(),
-    )
+    called = {name: name for names in inputs.values() for name in names}
+    return _block(replace(node, node=replace(node.node, wires=wires)), nowhere, called, GraphForm().within({}))
 
 
 def _filled(holder: TypedBlock, field: str, way: GraphForm) -> YamlData:
     """Return the node in a slot; its input comes from the holder."""
     filled = next(slot for slot in holder.slots.values() if slot is not None and slot.name == field)
     nowhere = TypedGraph(Graph((), (), ()), {}, (), {}, {})
-    text = _node(filled, nowhere, {INPUT: INPUT}, GraphForm(written=way.written))
+    text = _node(filled, nowhere, {INPUT: INPUT}, GraphForm(written=way.written, axis_names=way.axis_names))
     text.pop("in", None)
     return text
 
@@ -256,7 +264,8 @@ def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None
 
 def _group(node: TypedGroup, around: TypedGraph, names: EdgeNames, *, way: GraphForm) -> dict[str, YamlData]:
     handed, inside, apart = given(node.node.wires, node.graph, around, names, way=way)
-    return {**edges(handed, "" if way.by_port else INPUT, around, names), **_body(node.graph, inside | apart, way=way)}
+    within = way.within(node.axis_names) if is_defined(node.node.part) else way
+    return {**edges(handed, "" if way.by_port else INPUT, around, names), **_body(node.graph, inside | apart, way=within)}
 
 
 def _body(graph: TypedGraph, names: EdgeNames, *, way: GraphForm, named: str = "") -> dict[str, YamlData]:
@@ -285,7 +294,8 @@ def _scan(node: TypedScan, around: TypedGraph, names: EdgeNames, *, way: GraphFo
     wires = sorted(node.node.wires, key=lambda wire: not node.carried and wire.port not in node.steps)
     handed, inside, apart = given(wires, node.graph, around, names, way=way)
     body = _body(node.graph, inside | apart, way=way)
-    return {"scan": node.node.axis, **edges(handed, "" if way.by_port else INPUT, around, names), **body}
+    axis = node.node.axis if way.axis_names is None else way.axis_names.get(node.node.axis, node.node.axis) or str(node.axis.size)
+    return {"scan": axis, **edges(handed, "" if way.by_port else INPUT, around, names), **body}
 
 
 # -- repeats

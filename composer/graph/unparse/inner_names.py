@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,16 @@ class GraphForm:
     """The indices that the repeats around it read."""
     written: Memo[Any, dict[str, YamlData]] = field(default_factory=Memo, compare=False)
     """The texts of repeats: those around them may be written in several ways before one will do."""
+    axis_names: Mapping[str, str] | None = field(default=None, hash=False)
+    """In a block that the recipe defines, the names that it gives axes, each with the one outside, which holds in the group that
+    is written.
+    """
+
+    def within(self, axis_names: Mapping[str, str]) -> GraphForm:
+        """Return how a graph inside of such a block is written."""
+        around = self.axis_names or {}
+        outside = {inner: around.get(outer, outer) for inner, outer in axis_names.items()}
+        return replace(self, axis_names={**around, **outside})
 
 
 def given(

@@ -6,6 +6,7 @@ from functools import partial
 
 from blocks.core import Library
 from composer.diagnostics import Diagnostic
+from composer.language.composition.derived_maps import with_derived_maps
 from composer.language.composition.merge import merge
 from composer.language.composition.named_files import NamedFiles, Opener, RecipeFile, read_files
 from composer.language.composition.uses import UsedBlock, used_blocks, with_used_blocks
@@ -34,6 +35,10 @@ class _Composition:
         return self.composed.get(file, partial(self._of, file))
 
     def _of(self, file: RecipeFile) -> Document:
+        return with_derived_maps(self._extended(file), self.library, partial(self._named, file))
+
+    def _extended(self, file: RecipeFile) -> Document:
+        """Return one of the files merged into what it extends."""
         document = self._with_used_blocks(file, self.files.documents[file])
         root = document.root
         entry = root.entry("extends") if root is not None else None

@@ -17,7 +17,7 @@ from composer.language.recipe.keys import KEYS, keys_of, kind_of_node
 from composer.language.recipe.losses import UNTYPED
 from composer.language.unknown_names import quoted, unknown
 from composer.language.wording import BOOLEANS
-from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
+from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 MAX_OFFERED = 3
 """Paths that are offered for one that leads nowhere."""
@@ -231,13 +231,17 @@ class Locator:
     def _check_type(self, name: YamlScalar, value: YamlNode) -> None:
         """Check a value against the type of its param: a plain word is not a number, and a number is not a string."""
         declared = mapping(self.root.get("params")).get(name.text)
-        kind = (
-            _text(declared.get("type"))
-            if isinstance(declared, YamlMapping)
-            else self.merger.type_of(declared)
-            if declared
-            else ""
-        )
+        type_ = declared.get("type") if isinstance(declared, YamlMapping) else declared and self.merger.type_node(declared)
+        listed = isinstance(type_, YamlList)
+        kind = _text(type_.items[0] if isinstance(type_, YamlList) and type_.items else type_)
+        if listed and isinstance(value, YamlList):
+            for item in value.items:
+                self._check_item(name, item, kind)
+        elif not listed:
+            self._check_item(name, value, kind)
+
+    def _check_item(self, name: YamlScalar, value: YamlNode, kind: str) -> None:
+        """Check a single value, or an item of a list."""
         if not isinstance(value, YamlScalar) or is_deleted(value):
             return
         try:

@@ -38,6 +38,13 @@ def merge(
     return merger.top(base, change), tuple(merger.diagnostics)
 
 
+def merge_maps(base: YamlNode, change: YamlMapping, library: Library) -> tuple[YamlNode, tuple[Diagnostic, ...]]:
+    """Return a map of published weights with a change laid over it, and what of the change has nothing to change."""
+    merger = Merger(library, change, from_file=True)
+    merged = merger.checkpoint(base, change)
+    return YamlMapping(merged.entries, change.span) if isinstance(merged, YamlMapping) else merged, tuple(merger.diagnostics)
+
+
 class Merger:
     """One run of `merge`: how each place of a recipe is merged."""
 
@@ -68,10 +75,30 @@ class Merger:
                 return self._named(self.node)
             case "node":
                 return self.node
-            case "text" | "value" | "checkpoints" | "size" | "edges" | "default":  # nodes and params handle the last two
+            case "checkpoints":
+                return self._named(self.checkpoint)
+            case "config":
+                return self._keyed("config")
+            case "additions":
+                return _added
+            case "text" | "value" | "size" | "edges" | "default":  # nodes and params handle the last two
                 return self.plain
             case _:
                 assert_never(content)
+
+    def checkpoint(self, base: YamlNode, change: YamlNode) -> YamlNode:
+        """Merge two maps of one model type."""
+        return self._keyed("checkpoint")(base, change)
+
+    def _keyed(self, place: KeyPlace) -> MergeStep:
+        """Return how two mappings with the keys of a place are merged."""
+
+        def merge_keyed(base: YamlNode, change: YamlNode) -> YamlNode:
+            if isinstance(base, YamlMapping) and isinstance(change, YamlMapping):
+                return self._mapping(base, change, lambda key: self._by_content(_content(place, key)))
+            return change
+
+        return merge_keyed
 
     def graph(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Merge two graphs, node by node."""
@@ -124,8 +151,8 @@ class Merger:
     def param(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Merge two declarations of one param: a short one is its default, and keeps the type of what it was."""
         if not isinstance(base, YamlMapping):
-            kind = self.type_of(base)
-            typed = (YamlEntry(YamlScalar("type", base.span), YamlScalar(kind, base.span)),) if kind else ()
+            kind = self.type_node(base)
+            typed = (YamlEntry(YamlScalar("type", base.span), kind),) if kind is not None else ()
             base = YamlMapping((YamlEntry(YamlScalar("default", base.span), base), *typed), base.span)
         if not isinstance(change, YamlMapping) or _is_block(change):
             change = YamlMapping((YamlEntry(YamlScalar("default", change.span), change),), change.span)
@@ -134,8 +161,18 @@ class Merger:
             base, change, lambda key: self.node if holds_block and _content("param", key) == "default" else self.plain
         )
 
+    def type_node(self, default: YamlNode) -> YamlNode | None:
+        """Return what the type of a short param is in its long form, where its default says so."""
+        kind = self.type_of(default)
+        word = YamlScalar(kind, default.span)
+        return None if not kind else YamlList((word,), default.span) if isinstance(default, YamlList) else word
+
     def type_of(self, default: YamlNode) -> str:
-        """Return the type of a short param: that of its default; nothing where another param decides it."""
+        """Return the type of a short param, or of the items of a list: that of its default; nothing where another param
+        decides it.
+        """
+        if isinstance(default, YamlList):
+            return next((kind for item in default.items if (kind := self.type_of(item))), "")
         if not isinstance(default, YamlScalar):
             return ""
         try:
@@ -210,6 +247,15 @@ def is_deleted(node: YamlNode) -> bool:
 def _content(place: KeyPlace, key: str) -> KeyContent:
     known = KEYS[place].get(key)
     return known.content if known is not None else "value"
+
+
+def _added(base: YamlNode, change: YamlNode) -> YamlNode:
+    """Add what a second list names to the first."""
+    if not isinstance(base, YamlList) or not isinstance(change, YamlList):
+        return change
+    there = {item.text for item in base.items if isinstance(item, YamlScalar)}
+    new = (item for item in change.items if not isinstance(item, YamlScalar) or item.text not in there)
+    return YamlList((*base.items, *new), change.span)
 
 
 def _replaced(_: YamlNode, change: YamlNode) -> YamlNode:

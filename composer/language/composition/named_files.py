@@ -10,6 +10,8 @@ from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import Literal, TypeAlias
 
 from composer.diagnostics import Diagnostic, Label, RecipeError, Source
+from composer.language.composition.derived_maps import derived
+from composer.language.recipe.base_parser import names_under
 from composer.language.source_file import MAX_FILE_BYTES, form_of
 from composer.language.yaml.nodes import Document, YamlList, YamlScalar
 from composer.language.yaml.reader import read
@@ -31,6 +33,7 @@ class RecipeFile:
     in_zoo: bool
 
 
+DONE: Mapping[str, str] = {"extend": "extended", "use": "used", "read": "read"}
 Opener: TypeAlias = Callable[[RecipeFile, PurePosixPath], Source]
 """Opens a recipe that is named in a file of a folder; the folder is below that of the outermost recipe."""
 
@@ -41,7 +44,8 @@ class NamedRecipe:
 
     value: YamlScalar
     """The name, where it is written."""
-    verb: Literal["extend", "use"]
+    verb: Literal["extend", "use", "read"]
+    """How: `extends`, `uses`, or `like` of a map of published weights."""
     target: RecipeFile
 
 
@@ -99,7 +103,7 @@ class _Refused(Exception):
         self.diagnostic = diagnostic
 
 
-def _names(document: Document) -> Iterator[tuple[YamlScalar, Literal["extend", "use"]]]:
+def _names(document: Document) -> Iterator[tuple[YamlScalar, Literal["extend", "use", "read"]]]:
     """Yield the recipes that a document names, where each is written."""
     if document.root is None:
         return
@@ -109,6 +113,9 @@ def _names(document: Document) -> Iterator[tuple[YamlScalar, Literal["extend", "
     for item in used.items if isinstance(used, YamlList) else (used,):
         if isinstance(item, YamlScalar):
             yield item, "use"
+    for _, like in derived(document.root):
+        if like.text not in names_under(document.root.get("checkpoints")):
+            yield like, "read"
 
 
 def _target(value: YamlScalar, folder: PurePosixPath) -> RecipeFile:
@@ -169,7 +176,7 @@ def _break_cycles(outermost: RecipeFile, links: NamedRecipes, refused: dict[Yaml
 
 def _cycle(back: NamedRecipe, onward: NamedRecipe, first: NamedRecipe | None) -> Diagnostic:
     """Return the diagnostic of a name that leads back to a recipe, which leads on to it."""
-    labels = (Label(first.value.span, f"first {'extended' if first.verb == 'extend' else 'used'} here"),) if first else ()
+    labels = (Label(first.value.span, f"first {DONE[first.verb]} here"),) if first else ()
     message = f"{back.value.text} {onward.verb}s a file that {back.verb}s it"
     if back.verb == "extend":
         return Diagnostic("extends-cycle", message, back.value.span, labels=labels)

@@ -80,5 +80,14 @@ class If:
 
 
 Expression: TypeAlias = Number | RefPath | Unary | Binary | If
-Value: TypeAlias = bool | int | float | Fraction | str
-"""The value of an expression: `str` is a bare word, `Fraction` the exact quotient of two integers."""
+PlainValue: TypeAlias = bool | int | float | Fraction | str
+"""A single value: `str` is a bare word, `Fraction` the exact quotient of two integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoValue:
+    """An item of a list that is no plain value, such as a block: it is counted, and cannot be computed with."""
+
+
+Value: TypeAlias = PlainValue | tuple[PlainValue | NoValue, ...]
+"""The value of an expression: a single one, or the list that a param holds."""

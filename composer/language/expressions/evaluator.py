@@ -9,12 +9,24 @@ from typing import TypeGuard
 
 from composer.diagnostics import Span
 from composer.language.expressions.arithmetic import SIZE_BITS, bounded, compute, refuse_large
-from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary, Value
+from composer.language.expressions.ast import (
+    Binary,
+    Expression,
+    If,
+    NoValue,
+    Number,
+    PathStep,
+    PlainValue,
+    RefPath,
+    Slice,
+    Unary,
+    Value,
+)
 from composer.language.expressions.errors import ExpressionError, refuse
-from composer.language.expressions.functions import ARGUMENTS, DOMAINS, FUNCTIONS, USAGE, RealNumber
+from composer.language.expressions.functions import ARGUMENTS, DOMAINS, FUNCTIONS, OF_LISTS, USAGE, RealNumber
 from composer.language.suggestions import suggest
 from composer.language.unknown_names import unknown
-from composer.language.wording import BOOLEANS, describe_operand, describe_value, format_value
+from composer.language.wording import BOOLEANS, counted, describe_operand, describe_value, format_value
 
 NONE = "none"
 QUOTES = "\"'"
@@ -62,11 +74,11 @@ def evaluate_word(expression: Expression, scope: Mapping[str, Value], words: Seq
     match expression:
         case If():
             return evaluate_word(_taken(expression, scope), scope, words)
-        case RefPath(steps=[PathStep(name=name, arguments=None)]):
-            value = scope.get(name, name)
+        case RefPath(steps=[PathStep(name=name, arguments=arguments)]) if arguments is None or _is_list(scope.get(name)):
+            value = scope.get(name, name) if arguments is None else evaluate(expression, scope)
             if isinstance(value, str) and value in words:
                 return value
-            called = f"`{name}` is {format_value(value)}, which" if name in scope else f"`{name}`"
+            called = f"`{_written(expression)}` is {format_value(value)}, which" if name in scope else f"`{name}`"
             meant = _meant(suggest(value, words)) if isinstance(value, str) else ""
             refuse("unknown-choice", f"{called} is not one of {_listed(words)}", expression.span, hint=meant)
     refuse("unknown-choice", f"one of {_listed(words)} is expected here", expression.span)
@@ -97,7 +109,8 @@ def as_real(value: Value, span: Span) -> RealNumber:
     """Return a number, exact where it is."""
     if _is_real(value):
         return value
-    refuse("not-a-number", f"{describe_value(value)}, not a number", span)
+    hint = "one item of it is `name(0)`, counted from 0" if _is_list(value) else ""
+    refuse("not-a-number", f"{describe_value(value)}, not a number", span, hint=hint)
 
 
 def as_bool(value: Value, span: Span) -> bool:
@@ -113,7 +126,8 @@ def _path(path: RefPath, scope: Mapping[str, Value]) -> Value:
         refuse("not-a-value", f"`{path.text}` refers to a node, whose value is known only when the model runs", path.span)
     step = path.steps[0]
     if step.arguments is not None:
-        return _call(step, path.span, scope)
+        held = scope.get(step.name)
+        return _item(step, held, path.span, scope) if isinstance(held, tuple) else _call(step, path.span, scope)
     if step.name in BOOLEANS:
         return BOOLEANS[step.name]
     if step.name in scope:
@@ -142,7 +156,48 @@ def _real(expression: Expression, scope: Mapping[str, Value]) -> RealNumber:
     value = evaluate(expression, scope)
     if _is_real(value):
         return value
-    refuse("not-a-number", f"{describe_operand(expression, value)}, not a number", expression.span)
+    refuse("not-a-number", f"{describe_operand(expression, value)}, not a number", expression.span,
+           hint=_one_item(expression, value))  # fmt: skip
+
+
+def item_index(step: PathStep, count: int, span: Span, scope: Mapping[str, Value]) -> int:
+    """Return which of the `count` items of a list `name(index)` names, counted from 0; -1 is the last.
+
+    Raises:
+        ExpressionError: where there is no such item.
+    """
+    arguments = step.arguments or ()
+    if len(arguments) != 1 or isinstance(arguments[0], Slice):
+        refuse("argument-count", f"`{step.name}` is a list, of which one item is read at a time", span,
+               hint=f"write `{step.name}(0)`")  # fmt: skip
+    index = as_int(_real(arguments[0], scope), arguments[0].span)
+    if not -count <= index < count:
+        hint = f"indices go from 0 to {count - 1}, or from -1 back to {-count}" if count > 1 else f"write `{step.name}(0)`"
+        message = f"`{step.name}` has {counted(count, 'item') if count else 'no items'}, and none with the index {index}"
+        refuse("no-such-item", message, span, hint=hint if count else "")
+    return index % count
+
+
+def _item(step: PathStep, items: tuple[PlainValue | NoValue, ...], span: Span, scope: Mapping[str, Value]) -> Value:
+    item = items[item_index(step, len(items), span, scope)]
+    if isinstance(item, NoValue):
+        refuse("not-a-value", f"`{_written(RefPath((step,), span))}` is a block or a mask, not a number or a string", span)
+    return item
+
+
+def _one_item(expression: Expression, value: object) -> str:
+    """Return what to write where a list stands in place of one of its items."""
+    return f"write `{expression.text}(0)` for its first item" if isinstance(expression, RefPath) and _is_list(value) else ""
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, tuple)
+
+
+def _written(path: RefPath) -> str:
+    """Return a path as it is written, in one line."""
+    span = path.span
+    return span.source.lines[span.line - 1][span.column - 1 : span.end_column - 1]
 
 
 def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
@@ -159,7 +214,8 @@ def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
     b = right_word if right_word and isinstance(a, str) else evaluate(right, scope)
     for expression, value in ((left, a), (right, b)):
         if not (_is_real(value) or isinstance(value, bool | str)):
-            refuse("not-a-number", f"{describe_operand(expression, value)}, not a number or a string", expression.span)
+            refuse("not-a-number", f"{describe_operand(expression, value)}, not a number or a string", expression.span,
+                   hint=_one_item(expression, value))  # fmt: skip
     if _is_real(a) and _is_real(b):
         return a == b
     if type(a) is not type(b):
@@ -190,6 +246,8 @@ def _call(step: PathStep, span: Span, scope: Mapping[str, Value]) -> RealNumber:
     for argument in arguments:
         if isinstance(argument, Slice):
             refuse("not-a-number", "a range is not a number", argument.span)
+        if step.name in OF_LISTS:
+            return len(_list(argument, scope))
         values.append(_real(argument, scope))
     try:
         value = function(*values)
@@ -199,6 +257,13 @@ def _call(step: PathStep, span: Span, scope: Mapping[str, Value]) -> RealNumber:
         message = f"{step.name}({', '.join(map(format_value, values))}) has no real value"
         refuse("no-real-value", message, span, hint=DOMAINS[step.name])
     return bounded(value, span)
+
+
+def _list(expression: Expression, scope: Mapping[str, Value]) -> tuple[PlainValue | NoValue, ...]:
+    value = evaluate(expression, scope)
+    if isinstance(value, tuple):
+        return value
+    refuse("not-a-list", f"{describe_operand(expression, value)}, not a list", expression.span)
 
 
 def _is_real(value: object) -> TypeGuard[RealNumber]:

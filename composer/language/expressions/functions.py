@@ -8,6 +8,8 @@ from fractions import Fraction
 from typing import TypeAlias
 
 RealNumber: TypeAlias = int | float | Fraction
+OF_LISTS = frozenset({"len"})
+"""Functions whose argument is a list; that of all others is a number."""
 
 
 def _ceil_to(value: RealNumber, multiple: RealNumber) -> int:
@@ -19,11 +21,12 @@ def _ceil_to(value: RealNumber, multiple: RealNumber) -> int:
 
 FUNCTIONS: dict[str, Callable[..., RealNumber]] = {
     "min": min, "max": max, "abs": abs, "sqrt": math.sqrt, "log": math.log, "exp": math.exp,
-    "floor": math.floor, "ceil": math.ceil, "round": round, "ceil_to": _ceil_to,
+    "floor": math.floor, "ceil": math.ceil, "round": round, "ceil_to": _ceil_to, "len": len,
 }  # fmt: skip
 ARGUMENTS = {**dict.fromkeys(FUNCTIONS, (1, 1)), "min": (2, 32), "max": (2, 32), "ceil_to": (2, 2)}
 """The smallest and the largest number of arguments of each."""
-USAGE = {**{name: f"{name}(x)" for name in FUNCTIONS}, "min": "min(a, b)", "max": "max(a, b)", "ceil_to": "ceil_to(x, multiple)"}
+USAGE = {**{name: f"{name}(x)" for name in FUNCTIONS}, "min": "min(a, b)", "max": "max(a, b)", "ceil_to": "ceil_to(x, multiple)",
+         "len": "len(widths)"}  # fmt: skip
 DOMAINS = {
     "sqrt": "a square root needs a number that is at least 0",
     "log": "a logarithm needs a number above 0",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NoReturn, cast
 
 from composer.diagnostics import Span
@@ -10,7 +11,7 @@ from composer.language.expressions.errors import ExpressionError, refuse
 from composer.language.expressions.lexer import Token, number, tokenize
 from composer.language.yaml.nodes import YamlScalar
 
-__all__ = ["ExpressionError", "names", "parse_expression"]
+__all__ = ["ExpressionError", "names", "parse_expression", "paths"]
 
 MAX_DEPTH = 80
 """Nested operators and brackets, so that no recursion over the tree overflows the stack."""
@@ -49,6 +50,28 @@ def names(expression: Expression | Slice | None) -> frozenset[str]:
         case If(condition=condition, then=then, otherwise=otherwise):
             return names(condition) | names(then) | names(otherwise)
     return frozenset()
+
+
+def paths(expression: Expression | Slice) -> Iterable[RefPath]:
+    """Yield every path in an expression, those in brackets included."""
+    match expression:
+        case RefPath():
+            yield expression
+            for step in expression.steps:
+                for argument in step.arguments or ():
+                    yield from paths(argument)
+        case Slice(start=start, stop=stop):
+            for end in (start, stop):
+                if end is not None:
+                    yield from paths(end)
+        case Unary(operand=operand):
+            yield from paths(operand)
+        case Binary(left=left, right=right):
+            yield from paths(left)
+            yield from paths(right)
+        case If(condition=condition, then=then, otherwise=otherwise):
+            for part in (condition, then, otherwise):
+                yield from paths(part)
 
 
 class _Parser:

@@ -225,9 +225,11 @@ class Param:
     name: str
     span: Span
     type: ParamType | None
-    """None: the type of its default."""
+    """None: the type of its default. Of a list, the type of its items, which `minimum`, `maximum` and `of` are about too."""
     default: YamlNode | None
     required: bool = False
+    listed: bool = False
+    """Whether it is a list."""
     minimum: ExpressionValue | None = None
     maximum: ExpressionValue | None = None
     of: tuple[str, ...] = ()

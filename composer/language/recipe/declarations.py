@@ -32,11 +32,26 @@ def params(reader: BaseParser, node: YamlNode | None, library: Library) -> Itera
             case YamlMapping() as value:
                 if param := _long_param(reader, entry.key, value):
                     yield param
-            case YamlList(span=span):
-                hint = "values that change from pass to pass belong under `each` of a repeat"
-                reader.error("param-form", span, "a param takes a single value", hint=hint)
+            case YamlList() as value:
+                if _short_list(reader, entry.key, value):
+                    yield Param(entry.key.text, entry.key.span, None, value, listed=True)
             case value:
                 yield Param(entry.key.text, entry.key.span, None, value)
+
+
+def _short_list(reader: BaseParser, name: YamlScalar, node: YamlList) -> bool:
+    """Return whether a list declares a param by itself: its items say of which type they are."""
+    if not node.items:
+        hint = f"{name.text}: {{type: [int], default: []}}"
+        reader.error("param-form", node.span, "a list without items does not say of which type they are", hint=hint)
+        return False
+    for item in node.items:
+        if not isinstance(item, YamlScalar):
+            hint = f"{name.text}: {{type: [block], default: […]}}"
+            reader.error("param-form", item.span, "an item is a single value; a list of blocks is written in the long form",
+                         hint=hint)  # fmt: skip
+            return False
+    return True
 
 
 def _is_block(node: YamlMapping, library: Library) -> bool:
@@ -49,12 +64,21 @@ def _is_block(node: YamlMapping, library: Library) -> bool:
 def _long_param(reader: BaseParser, name: YamlScalar, node: YamlMapping) -> Param | None:
     reader.keys(node, keys_of("param"), "a param")
     type_: Any = None
-    if kind := reader.scalar(node.get("type"), "the type of a param is one word"):
+    written, default = node.get("type"), node.get("default")
+    listed = isinstance(default if written is None else written, YamlList)
+    if isinstance(written, YamlList):
+        if len(written.items) != 1:
+            reader.error("param-form", written.span, "a list has items of one type", hint="such as `type: [int]`")
+            return None
+        (written,) = written.items
+    if kind := reader.scalar(written, "the type of a param is one word, or `[int]` for a list"):
         if kind.text in TYPES:
             type_ = kind.text
         else:
             reader.unknown("unknown-param-type", kind.span, "type of param", kind.text, TYPES)
-    default, flag = node.get("default"), reader.scalar(node.get("required"), "`required` must be a boolean")
+    elif isinstance(default, YamlList) and not _short_list(reader, name, default):
+        return None
+    flag = reader.scalar(node.get("required"), "`required` must be a boolean")
     required = flag is not None and BOOLEANS.get(flag.text, False)
     if flag is not None and flag.text not in BOOLEANS:
         hint = "`required: true`, or leave it out"
@@ -74,6 +98,7 @@ def _long_param(reader: BaseParser, name: YamlScalar, node: YamlMapping) -> Para
         type_,
         default,
         required=required,
+        listed=listed,
         minimum=reader.expression(node.get("min")),
         maximum=reader.expression(node.get("max")),
         of=tuple(choice.text for choice in choices if choice is not None),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from blocks.core import Block, Part
-from blocks.core.fields import Boolean, Field, FieldForm, Integer, OneOf, Real, SlotOf, String
+from blocks.core.fields import Boolean, Field, FieldForm, Integer, ListOf, OneOf, Real, SlotOf, String
 from blocks.masks.mask import Mask
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.parser import names
@@ -38,6 +39,8 @@ def define_block(
 
 def _form(param: Param) -> FieldForm:
     """Return what a param accepts; bounds that are more than numbers hold where the block stands."""
+    if param.listed:
+        return ListOf(_form(replace(param, listed=False)))
     least, most = _number(param.minimum), _number(param.maximum)
     match param.type:
         case "block":

@@ -36,6 +36,7 @@ from composer.language.recipe.ast import (
 )
 from composer.language.recipe.base_parser import BaseParser, first_key
 from composer.language.recipe.defined_block import is_defined
+from composer.language.recipe.free_names import IDENTIFIER
 from composer.language.recipe.keys import KEYS, NODE_KINDS, VALUE_WORDS, keys_of, kind_of_node
 from composer.language.recipe.node_options import node_options, outputs
 from composer.language.suggestions import DID_YOU_MEAN, suggest
@@ -197,10 +198,11 @@ class GraphParser:
             return None
         if kind.text in self.library:
             return self.typed(node, kind)
-        written = self.reader.expression(kind) if " " in kind.text else None
+        written = self.reader.expression(kind) if " " in kind.text or "(" in kind.text else None
         if written is not None and isinstance(written.expression, If):
             return self._chosen(node, written.expression, family)
-        return self._named(node, kind, family)
+        path = written.expression if written is not None and isinstance(written.expression, RefPath) else _word(kind)
+        return self._named(node, path, family)
 
     def typed(self, node: YamlMapping, kind: YamlScalar) -> UseDecl:
         """Return a block of a type in the library with its fields."""
@@ -216,9 +218,10 @@ class GraphParser:
         if isinstance(kind, If):
             then, otherwise = self._chosen(node, kind.then, family), self._chosen(node, kind.otherwise, family)
             return Conditional(ExpressionValue(kind.condition, kind.condition.span), then, otherwise, node.span)
-        word = YamlScalar(kind.text if isinstance(kind, RefPath) else "", kind.span)
-        if word.text not in self.library:
-            return self._named(node, word, family)
+        path = kind if isinstance(kind, RefPath) else _word(YamlScalar("", kind.span))
+        word = YamlScalar(path.text, kind.span)
+        if word.text not in self.library or path.steps[0].arguments is not None:
+            return self._named(node, path, family)
         before = len(self.reader.diagnostics)
         found = self.typed(node, word)
         self.reader.diagnostics[before:] = [
@@ -237,8 +240,10 @@ class GraphParser:
             written.append(FieldEntry("axes", axes.key.span, self._written(axes.value, part, "axes")))
         return UseDecl(part, key.key.span, tuple(written), node_options(self.reader, node, part), node.span)
 
-    def _named(self, node: YamlMapping, kind: YamlScalar, family: type[Part] | None) -> BlockChoice | None:
-        """Return the block that a param or an `each` value holds, with its edges; its fields are written where it is set."""
+    def _named(self, node: YamlMapping, kind: RefPath, family: type[Part] | None) -> BlockChoice | None:
+        """Return the block that a param or an `each` value holds, or an item of such a list, with its edges; its fields are
+        written where it is set.
+        """
         if kind.text not in self.values | {NONE}:
             known = [*self.library, *self.values]
             self.reader.diagnostics.extend(
@@ -249,8 +254,7 @@ class GraphParser:
             hint = f"write its fields where `{kind.text}` is set; here stand only {', '.join(OPTIONS)}"
             message = f"`{kind.text}` names a block, and its field `{key.text}` cannot be set here"
             self.reader.error("slot-form", key.span, message, hint=hint)
-        path = RefPath((PathStep(kind.text, None, kind.span, kind.span),), kind.span)
-        return BlockChoice(path, node.span, node_options(self.reader, node), family)
+        return BlockChoice(kind, node.span, node_options(self.reader, node), family)
 
     def _fields(self, node: YamlMapping, part: type[Part]) -> Iterator[FieldEntry]:
         known = fields(part)
@@ -287,8 +291,11 @@ class GraphParser:
                 texts = [(entry.key, self.reader.scalar(entry.value, "axes are named in one text")) for entry in node]
                 found = ((key.text, key.span, TextValue(text.text, text.span)) for key, text in texts if text is not None)
                 return NamedTexts(tuple(found), node.span)
-            case ListOf() if isinstance(node, YamlScalar) and node.text == NONE:
-                return self.reader.expression(node, name)
+            case ListOf() if isinstance(node, YamlScalar) and {node.text, *IDENTIFIER.findall(node.text)[:1]} & {
+                NONE,
+                *self.values,
+            }:
+                return self.reader.expression(node, name)  # none, or a list that a param holds
             case ListOf() | AxesForm():
                 if not isinstance(node, YamlList):
                     self.reader.error("value-form", node.span, f"`{name}` must be a list", hint=f"{name}: [first, second]")
@@ -319,6 +326,11 @@ class GraphParser:
                 what = self.content(node, family)
                 return SlotValue(what, node.span) if what else None
         return self.reader.expression(node, name)
+
+
+def _word(scalar: YamlScalar) -> RefPath:
+    """Return the path that one word is."""
+    return RefPath((PathStep(scalar.text, None, scalar.span, scalar.span),), scalar.span)
 
 
 def fitting(library: Library, family: type[Part] | None) -> list[str]:

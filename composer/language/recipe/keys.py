@@ -31,6 +31,7 @@ from composer.language.recipe.schema_fragments import (
     either,
     list_of,
     mapping,
+    one_item,
     one_of,
     ref,
 )
@@ -42,7 +43,7 @@ LANGUAGE = 1
 
 KeyPlace: TypeAlias = Literal[
     "composition", "recipe", "block", "node", "compute", "choice", "group", "repeat", "scan", "loss", "param", "input",
-    "checkpoint", "config", "config param", "config constant", "rule", "rotary permutation",
+    "checkpoint", "config", "config param", "config constant", "rule", "ignored", "rotary permutation",
 ]  # fmt: skip
 """Where keys stand; those of `composition` stand beside a recipe's own, and are worked out before the others are read."""
 KeyContent: TypeAlias = Literal[
@@ -59,9 +60,12 @@ KeyContent: TypeAlias = Literal[
     "default",
     "node",
     "size",
+    "config",
+    "additions",
 ]
 """What a key holds, which decides how two values of it are merged and where a path leads on below it: `text` names nothing of
-the recipe, `value` is merged as far as it consists of mappings, and the others have forms of their own."""
+the recipe, `value` is merged as far as it consists of mappings, a list of `additions` is added to another, and the others have
+forms of their own."""
 KeyWriter: TypeAlias = Literal["verbatim", "computed", "resolved"]
 """What of a key is written out by `expand`: its text as it stands, what its own function computes, or nothing, since what it says
 has been carried out."""
@@ -135,9 +139,10 @@ TABLE: tuple[KeyRow, ...] = (
         mapping(ref("checkpoint")), _RULES, "computed"),
 
     # what a recipe declares by name
-    KeyRow("default", ("param",), "the value if none is set", "default", either(EXPRESSION, OBJECT), f"{_DECLARED}.params",
-        "resolved"),
-    KeyRow("type", ("param",), "what it holds", "value", one_of(get_args(ParamType)), f"{_DECLARED}.params", "resolved"),
+    KeyRow("default", ("param",), "the value if none is set", "default",
+        either(EXPRESSION, OBJECT, list_of(either(EXPRESSION, OBJECT))), f"{_DECLARED}.params", "resolved"),
+    KeyRow("type", ("param",), "what it holds, `[int]` for a list of integers", "value",
+        either(one_of(get_args(ParamType)), one_item(one_of(get_args(ParamType)))), f"{_DECLARED}.params", "resolved"),
     KeyRow("required", ("param",), "whether it has no default and must be set", "value", BOOLEAN, f"{_DECLARED}.params",
         "resolved"),
     KeyRow("min", ("param",), "the smallest value", "value", EXPRESSION, f"{_DECLARED}.params", "resolved"),
@@ -186,32 +191,38 @@ TABLE: tuple[KeyRow, ...] = (
 
     # a published model type under `checkpoints`
     KeyRow("strip_prefix", ("checkpoint",), "a prefix that some files have", "value", TEXT, _RULES, "computed"),
-    KeyRow("config", ("checkpoint",), "what each key of the published `config.json` means", "value", ref("config"), _CONFIG,
+    KeyRow("like", ("checkpoint",), "the model type, or the recipe, whose map this one changes", "value", TEXT, _COMPOSED,
+        "resolved"),
+    KeyRow("config", ("checkpoint",), "what each key of the published `config.json` means", "config", ref("config"), _CONFIG,
         "resolved"),
     KeyRow("rules", ("checkpoint",), "our names, each with the published one, or with a list of which one applies", "value",
-        mapping(either(TEXT, ref("rule"), list_of(ref("rule")))), _RULES, "computed", multiline=True,
-        required=True),
+        mapping(either(TEXT, ref("rule"), list_of(ref("rule")), {"type": "null"})), _RULES, "computed", multiline=True),
     KeyRow("legacy_names", ("checkpoint",), "last parts of names in older files, each with that in newer ones",
         "value", mapping(TEXT), _RULES, "computed"),
-    KeyRow("ignore", ("checkpoint",), "published tensors that are not needed", "value", TEXTS, _RULES, "computed"),
+    KeyRow("ignore", ("checkpoint",), "published tensors that are not needed", "additions",
+        list_of(either(TEXT, ref("ignored"))), _RULES, "computed"),
     KeyRow("copies", ("checkpoint",), "published tensors that repeat another", "value", mapping(TEXT), _RULES, "computed"),
     KeyRow("params", ("config",), "paths of the recipe, each with the key that sets it", "value",
         mapping(either(TEXT_OR_LIST, ref("config_param"))), _CONFIG, "resolved"),
     KeyRow("constants", ("config",), "keys, each with the value that it must have", "value",
         mapping(either(PUBLISHED_VALUE, list_of(PUBLISHED_VALUE), ref("config_constant"))), _CONFIG, "resolved"),
-    KeyRow("ignore", ("config",), "keys that do not change what is computed", "value", TEXTS, _CONFIG, "resolved"),
-    KeyRow("from", ("config param",), "the key, or several that agree", "value", TEXT_OR_LIST, _CONFIG, "resolved"),
+    KeyRow("ignore", ("config",), "keys that do not change what is computed", "additions", TEXTS, _CONFIG, "resolved"),
+    KeyRow("from", ("config param",), "the key, several that agree, or arithmetic over keys", "value", TEXT_OR_LIST, _CONFIG,
+        "resolved"),
     KeyRow("count", ("config param",), "the key whose entries are counted", "value", TEXT_OR_LIST, _CONFIG, "resolved"),
     KeyRow("values", ("config param",), "published strings, each with ours", "value", mapping(PUBLISHED_VALUE), _CONFIG,
         "resolved"),
-    KeyRow("default", ("config param",), "the value if the key is missing", "value", PUBLISHED_VALUE, _CONFIG, "resolved"),
+    KeyRow("default", ("config param",), "the value if the key is missing", "value",
+        either(PUBLISHED_VALUE, list_of(PUBLISHED_VALUE)), _CONFIG, "resolved"),
     KeyRow("optional", ("config param",), "whether the recipe's own value is kept if the key is missing", "value", BOOLEAN,
         _CONFIG, "resolved"),
     KeyRow("each", ("config constant",), "what each item of the list is", "value", EXPRESSION, _CONFIG, "resolved",
         required=True),
     KeyRow("count", ("config constant",), "how many items the list has", "value", EXPRESSION, _CONFIG, "resolved", required=True),
-    KeyRow("from", ("rule",), "the published name", "value", TEXT, _RULES, "computed", required=True),
+    KeyRow("from", ("rule", "ignored"), "the published name", "value", TEXT, _RULES, "computed", required=True),
     KeyRow("when", ("rule",), "the rule is left out unless this is true", "value", EXPRESSION, _RULES, "computed"),
+    KeyRow("when", ("ignored",), "for which indices of the name it is ignored", "size", EXPRESSION, _RULES, "computed",
+        required=True),
     KeyRow("reshape", ("rule",), "the axes of the published tensor", "size", list_of(SIZE), _RULES, "computed"),
     KeyRow("transpose", ("rule",), "whether it is stored as `[in, out]`", "value", BOOLEAN, _RULES, "computed"),
     KeyRow("split", ("rule",), "how many of our tensors it holds", "value", TEXT, _RULES, "computed"),

@@ -44,6 +44,11 @@ def list_of(item: Schema) -> Schema:
     return {"type": "array", "items": item}
 
 
+def one_item(item: Schema) -> Schema:
+    """Return a list of exactly one item."""
+    return {"type": "array", "items": item, "minItems": 1, "maxItems": 1}
+
+
 def mapping(value: Schema) -> Schema:
     """Return a mapping from names of the author's own choice to values of one kind."""
     return {"type": "object", "additionalProperties": value}

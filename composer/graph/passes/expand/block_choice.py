@@ -8,7 +8,7 @@ from typing import NoReturn, TypeGuard
 from blocks.core import Library, Part, fields
 from composer.diagnostics import Label, Span
 from composer.graph.passes.error_report import StopExpansion
-from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Scope
+from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Listed, Scope
 from composer.graph.passes.expand.evaluation import MAX_DEPTH, Evaluator
 from composer.language.expressions.ast import If, RefPath
 from composer.language.recipe.ast import BlockChoice, Conditional, NodeContent, NodeOptions, ParsedRecipe, SlotValue, UseDecl
@@ -58,16 +58,21 @@ class Choices:
                 raise StopExpansion
             return self.choose(branch, scope, depth, options) if _is_choice(branch) else ChosenBlock(branch, scope, options)
         expression = self.values.branch(what.expression, scope)
-        if not isinstance(expression, RefPath) or len(expression.steps) != 1 or expression.steps[0].arguments is not None:
+        binding = self.values.held(expression, scope)
+        if not isinstance(expression, RefPath) or len(expression.steps) != 1:
+            self._no_block(scope, expression.span)
+        if expression.steps[0].arguments is not None and binding is None:
             self._no_block(scope, expression.span)
         name = expression.steps[0].name
-        match scope.values.get(name):
+        match binding:
             case Broken():
                 raise StopExpansion
-            case Deferred() as binding:
+            case Deferred():
                 return self._held(binding, name, scope, expression.span, depth, options)
             case Bound(value=str() as word):
                 name = word
+            case Listed(span=span):
+                self._no_block(scope, expression.span, f"`{name}` is a list, not a block; `{name}(0)` is its first item", span)
             case Bound(value=value, span=span):
                 self._no_block(scope, expression.span, f"`{name}` is {value}, not a block", span)
         if name == "none":

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from blocks.core import Library, Part
 from composer.diagnostics import Span
 from composer.graph.ir import FieldValue, GraphInput, InitPattern, PortType, Ref, Tie, Wire
-from composer.language.expressions.ast import Expression, Value
+from composer.language.expressions.ast import Expression, NoValue, Value
 from composer.language.recipe.ast import NodeContent, NodeOptions, WrittenValue
 from composer.language.yaml.nodes import YamlNode
 
@@ -49,7 +49,31 @@ class Extent:
     part: type[Part]
 
 
-Binding: TypeAlias = Bound | Deferred | Broken | Extent
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """A list: what each of its items is."""
+
+    items: tuple[Binding, ...]
+    span: Span
+
+
+Binding: TypeAlias = Bound | Deferred | Broken | Extent | Listed
+
+
+def plain_value(binding: Binding) -> Value | None:
+    """Return the value of a name, where it is one; items of a list that are none are counted only."""
+    match binding:
+        case Bound(value=value):
+            return value
+        case Listed(items=items):
+            held = (plain_value(item) for item in items)
+            return tuple(NoValue() if item is None or isinstance(item, tuple) else item for item in held)
+    return None
+
+
+def plain_values(bindings: Mapping[str, Binding]) -> dict[str, Value]:
+    """Return those of some names that have a value."""
+    return {name: value for name, binding in bindings.items() if (value := plain_value(binding)) is not None}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

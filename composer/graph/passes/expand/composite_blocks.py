@@ -10,7 +10,7 @@ from blocks.core.fields import Field
 from blocks.core.per_class import per_class
 from composer.diagnostics import Declaration
 from composer.graph.ir import Known
-from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, Extent, NodeBuilder, Scope
+from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, NodeBuilder, Scope
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.field_values import Fields
 from composer.language.recipe.ast import (
@@ -93,7 +93,7 @@ class Composites:
         plain: dict[str, Any] = {
             key: value.value if isinstance(value, Bound) else value.holds
             for key, value in values.items()
-            if not isinstance(value, Broken | Extent)
+            if isinstance(value, Bound | Deferred)
         }
         try:
             what.part.model_construct(**plain).check({}, frozenset(node.edges))

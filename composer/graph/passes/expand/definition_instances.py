@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from blocks.core import Part
 from composer.graph.ir import GraphInput, PortType
-from composer.graph.passes.expand.builders import Binding, Bound, Broken, Extent, GraphBuilder, NodeBuilder, Scope
+from composer.graph.passes.expand.builders import Binding, Broken, Extent, GraphBuilder, NodeBuilder, Scope, plain_values
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.init_rules import evaluated_rules
 from composer.graph.passes.expand.params import Params
@@ -37,7 +37,7 @@ class Instances:
                 inner.absent.add(declared.name)
         values = self._values(definition, what, scope, node.home)
         place = Scope(inner, values, library=definition.library)
-        fixed = tuple(sorted((name, value.value) for name, value in values.items() if isinstance(value, Bound)))
+        fixed = tuple(sorted(plain_values(values).items()))
         node.ports = tuple(
             PortType(declared.name, declared.type, declared.optional, fixed)
             for declared in definition.inputs

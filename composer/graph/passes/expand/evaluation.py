@@ -9,12 +9,32 @@ from typing import Any, TypeVar
 
 from blocks.core.fields import Boolean, Integer, Real
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.graph.ir import AxisOf, Origins, Pending
+from composer.graph.ir import AxisOf, Computations, Computed, Origins, Pending
 from composer.graph.passes.error_report import ErrorReport, StopExpansion, labeled, labels
-from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Extent, Scope
-from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary, Value
-from composer.language.expressions.evaluator import BOOLEAN_HINT, NONE, as_bool, as_float, as_int, evaluate, evaluate_word
-from composer.language.expressions.parser import ExpressionError, names, parse_expression
+from composer.graph.passes.expand.builders import (
+    Binding,
+    Bound,
+    Broken,
+    Deferred,
+    Extent,
+    Listed,
+    Scope,
+    plain_value,
+    plain_values,
+)
+from composer.language.expressions.ast import Expression, If, NoValue, PathStep, RefPath, Slice, Value
+from composer.language.expressions.evaluator import (
+    BOOLEAN_HINT,
+    NONE,
+    as_bool,
+    as_float,
+    as_int,
+    evaluate,
+    evaluate_word,
+    item_index,
+)
+from composer.language.expressions.functions import OF_LISTS
+from composer.language.expressions.parser import ExpressionError, names, parse_expression, paths
 from composer.language.recipe.ast import (
     ExpressionValue,
 )
@@ -65,9 +85,7 @@ class Evaluator:
         """Return the expression that a conditional or a name comes to, and the place where that is written."""
         for _ in range(MAX_DEPTH):
             expression = self.branch(expression, scope)
-            if not isinstance(expression, RefPath) or len(expression.steps) != 1 or expression.steps[0].arguments is not None:
-                return expression, scope
-            binding = scope.values.get(expression.steps[0].name)
+            binding = self.held(expression, scope)
             if not isinstance(binding, Deferred):
                 return expression, scope
             if isinstance(binding.holds, ExpressionValue):
@@ -80,6 +98,24 @@ class Evaluator:
                 return expression, scope
         self.report.error("too-deep", scope.graph, expression.span, "the value of this name depends on itself")
         raise StopExpansion
+
+    def held(self, expression: Expression, scope: Scope) -> Binding | None:
+        """Return what a name, or an item of a list, stands for; None for any other expression, and for what has no value.
+
+        Raises:
+            ExpressionError: for an item that the list does not have.
+        """
+        if not isinstance(expression, RefPath) or len(expression.steps) != 1:
+            return None
+        step = expression.steps[0]
+        binding = scope.values.get(step.name)
+        if step.arguments is None or isinstance(binding, Broken):
+            return binding
+        if not isinstance(binding, Listed):
+            return None
+        values, origins = self.plain(expression, scope)
+        with labeled(origins):
+            return binding.items[item_index(step, len(binding.items), expression.span, values)]
 
     def plain(self, expression: Expression, scope: Scope, steps: int = 0) -> tuple[dict[str, Value], Origins]:
         """Return the plain values that an expression reads, and where each was set; `steps` names lead to the expression.
@@ -94,11 +130,12 @@ class Evaluator:
         origins: list[tuple[str, Span]] = []
         for name in sorted(names(expression)):
             binding = scope.values.get(name)
-            if isinstance(binding, Broken):
+            if isinstance(binding, Broken) or (isinstance(binding, Listed) and _has_mistake(binding)):
                 raise StopExpansion
-            if isinstance(binding, Bound):
-                values[name] = binding.value
-                origins.append((name, binding.span))
+            if isinstance(binding, Bound | Listed):
+                if not self._steps_of(binding) and (value := plain_value(binding)) is not None:
+                    values[name] = value
+                    origins.append((name, binding.span))
             elif isinstance(binding, Deferred):
                 value = self.numbers.get(binding, partial(self._number, binding, steps + 1))
                 if value is not None:
@@ -127,39 +164,54 @@ class Evaluator:
             held, place = binding.holds.expression, binding.scope
             steps = self.steps.get(binding, lambda: self._steps(self.branch(held, place), place))
             return steps + (steps > 0)
+        if isinstance(binding, Listed):
+            return max(map(self._steps_of, binding.items), default=0)
         return int(isinstance(binding, Extent))
 
-    def sizes(self, expression: Expression, scope: Scope) -> dict[str, AxisOf | Pending]:
+    def sizes(self, expression: Expression, scope: Scope) -> dict[str, Computed]:
         """Return the names in an expression that are sizes, or computed from sizes where they are written.
 
         Raises:
             ExpressionError: where one is computed from too many.
         """
-        found: dict[str, AxisOf | Pending] = {}
-        for name in sorted(names(expression)):
-            match scope.values.get(name):
-                case Extent(name=axis, part=part):
-                    found[name] = AxisOf(part, axis)
-                case Deferred(holds=ExpressionValue(span=span)) as binding if steps := self._steps_of(binding):
-                    if steps > MAX_DEPTH:
-                        message = f"`{name}` is computed from sizes in more than {MAX_DEPTH} steps"
-                        raise ExpressionError(Diagnostic("expression-too-deep", message, span, hint="compute it in fewer steps"))
-                    found[name], read = self.pending.get(binding, partial(self._pending, binding))
-                    if read > MAX_SIZES:
-                        message = f"`{name}` is computed from more than {MAX_SIZES:,} sizes and numbers"
-                        raise ExpressionError(Diagnostic("expression-too-long", message, span, hint="compute it in fewer steps"))
-        return found
+        return {name: size for name, (size, _) in self._sizes(expression, scope).items()}
+
+    def _sizes(self, expression: Expression, scope: Scope) -> dict[str, tuple[Computed, int]]:
+        """Return the names in an expression that need sizes, each with how many sizes and numbers it is computed from."""
+        bindings = ((name, scope.values.get(name)) for name in sorted(names(expression)))
+        return {name: self._computed(name, held) for name, held in bindings if held is not None and self._steps_of(held)}
+
+    def _computed(self, name: str, binding: Binding) -> tuple[Computed, int]:
+        """Return what a name, or an item of its list, is computed from, and how many sizes and numbers that are."""
+        found: Computed
+        match binding:
+            case Extent(name=axis, part=part):
+                return AxisOf(part, axis), 0
+            case Deferred(holds=ExpressionValue(span=span)):
+                if self._steps_of(binding) > MAX_DEPTH:
+                    message = f"`{name}` is computed from sizes in more than {MAX_DEPTH} steps"
+                    raise ExpressionError(Diagnostic("expression-too-deep", message, span, hint="compute it in fewer steps"))
+                found, read = self.pending.get(binding, partial(self._pending, binding))
+            case Listed(items=items, span=span):
+                each = [self._computed(name, item) for item in items]
+                found, read = Computations(tuple(one for one, _ in each)), len(each) + sum(count for _, count in each)
+            case _:
+                value = plain_value(binding)
+                return NoValue() if value is None or isinstance(value, tuple) else value, 0
+        if read > MAX_SIZES:
+            message = f"`{name}` is computed from more than {MAX_SIZES:,} sizes and numbers"
+            raise ExpressionError(Diagnostic("expression-too-long", message, span, hint="compute it in fewer steps"))
+        return found, read
 
     def _pending(self, binding: Deferred) -> tuple[Pending, int]:
         """Return a number that needs sizes, and how many names it is computed from."""
         assert isinstance(binding.holds, ExpressionValue)
         held, place = self.branch(binding.holds.expression, binding.scope), binding.scope
         values, origins = self.plain(held, place)
-        sizes = self.sizes(held, place)
-        further = (place.values.get(name) for name, size in sizes.items() if isinstance(size, Pending))
-        read = sum(self.pending.get(one, partial(self._pending, one))[1] for one in further if isinstance(one, Deferred))
-        bound = tuple(sorted({**values, **sizes}.items()))
-        return Pending(held, bound, binding.holds.span, origins), read + len(bound)
+        sizes = self._sizes(held, place)
+        bound = {**values, **{name: size for name, (size, _) in sizes.items()}}
+        read = sum(count for _, count in sizes.values())
+        return Pending(held, tuple(sorted(bound.items())), binding.holds.span, origins), read + len(bound)
 
     def _deferred_expression(self, binding: Deferred) -> tuple[Expression | None, Scope]:
         if isinstance(binding.holds, ExpressionValue):
@@ -183,7 +235,9 @@ class Evaluator:
         values, origins = self.plain(expression, scope)
         for name in names(expression):
             binding = scope.values.get(name)
-            if self._steps_of(binding):
+            if isinstance(binding, Listed) and _only_counted(expression, name):
+                values[name] = plain_value(binding) or ()
+            elif self._steps_of(binding):
                 message = f"`{name}` is known only after tensor sizes are, which is too late here"
                 hint = "only fields of blocks can be computed from it; elsewhere, use a param"
                 raise ExpressionError(Diagnostic("not-a-value", message, expression.span, hint=hint))
@@ -192,7 +246,7 @@ class Evaluator:
         try:
             return evaluate(expression, values), origins
         except ExpressionError:  # once more with all names in scope, for what the message offers
-            offered = {name: binding.value for name, binding in scope.values.items() if isinstance(binding, Bound)}
+            offered = plain_values(scope.values)
             with labeled(origins):
                 return evaluate(expression, {**offered, **values}), origins
 
@@ -239,6 +293,19 @@ class Evaluator:
         return labels(self.plain(expression, scope)[1], expression.span)
 
 
+def _only_counted(expression: Expression, name: str) -> bool:
+    """Return whether an expression reads of a list only how many items it has."""
+    every = list(paths(expression))
+    called = (argument for path in every if path.text in OF_LISTS for argument in path.steps[0].arguments or ())
+    counted = [path for path in called if isinstance(path, RefPath) and path.text == name and path.steps[0].arguments is None]
+    return len(counted) == sum(path.steps[0].name == name for path in every)
+
+
+def _has_mistake(binding: Listed) -> bool:
+    """Return whether an item of a list has a mistake, which has been reported."""
+    return any(isinstance(item, Broken) for item in binding.items)
+
+
 def convert(value: Value, form: Any, name: str, span: Span, expression: Expression | None = None) -> Any:
     """Return a computed value as a field's form wants it.
 
@@ -272,25 +339,3 @@ def _bounds(form: Any, number: Any) -> Iterable[tuple[Any, bool, str]]:
             yield form.above, number <= form.above, "above"
         if form.below is not None:
             yield form.below, number >= form.below, "below"
-
-
-def paths(expression: Expression | Slice) -> Iterable[RefPath]:
-    """Yield every path in an expression, those in brackets included."""
-    match expression:
-        case RefPath():
-            yield expression
-            for step in expression.steps:
-                for argument in step.arguments or ():
-                    yield from paths(argument)
-        case Slice(start=start, stop=stop):
-            for end in (start, stop):
-                if end is not None:
-                    yield from paths(end)
-        case Unary(operand=operand):
-            yield from paths(operand)
-        case Binary(left=left, right=right):
-            yield from paths(left)
-            yield from paths(right)
-        case If(condition=condition, then=then, otherwise=otherwise):
-            for part in (condition, then, otherwise):
-                yield from paths(part)

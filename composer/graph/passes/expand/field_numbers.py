@@ -11,12 +11,12 @@ from composer.diagnostics import Label, Span
 from composer.graph.ir import FieldValue, Known, Pending
 from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.builders import Deferred, Scope
-from composer.graph.passes.expand.evaluation import Evaluator, convert, paths
+from composer.graph.passes.expand.evaluation import Evaluator, convert
 from composer.graph.type_patterns import axis_names
 from composer.language.expressions.ast import Expression, PathStep, RefPath
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.functions import FUNCTIONS
-from composer.language.expressions.parser import names
+from composer.language.expressions.parser import names, paths
 from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.unknown_names import unknown
 

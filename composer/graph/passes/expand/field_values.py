@@ -11,6 +11,7 @@ from blocks.core.fields import (
     AxesForm,
     AxisFormula,
     AxisLength,
+    AxisName,
     Boolean,
     BooleanMap,
     EachAxis,
@@ -24,11 +25,11 @@ from blocks.core.fields import Field as FieldSpec
 from composer.diagnostics import Span
 from composer.graph.ir import Entries, Items, Known, PartValue
 from composer.graph.passes.error_report import StopExpansion
-from composer.graph.passes.expand.builders import NodeBuilder, Scope, Site
+from composer.graph.passes.expand.builders import Listed, NodeBuilder, Scope, Site
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.field_numbers import axis_formula, axis_length, field_number
 from composer.graph.passes.expand.mask_expressions import MaskReader
-from composer.language.expressions.ast import Expression, RefPath
+from composer.language.expressions.ast import Expression, Number, PathStep, RefPath
 from composer.language.recipe.ast import (
     BlockChoice,
     BoolsValue,
@@ -98,11 +99,15 @@ class Fields:
                 self.report.error("not-optional", scope.graph, written.span, f"`{field.name}` cannot be empty")
                 raise StopExpansion
             return Known(None, written.span)
+        if isinstance(form, ListOf) or (isinstance(form, EachAxis) and isinstance(self.values.held(expression, place), Listed)):
+            return self._items(expression, form, field, part, place, written.span)
         match form:
             case OneOf(of=words):
                 return Known(self.values.word(expression, place, words), written.span)
             case AxisLength():
                 return axis_length(self.values, expression, place, part, field, written.span)
+            case String() | AxisName():  # of a list, whose items are words
+                return Known(str(self.values.evaluate(expression, place)), written.span)
             case Boolean() | BooleanMap():
                 return Known(self.values.boolean(expression, place, written.span), written.span)
             case EachAxis(item=number, words=words):
@@ -118,6 +123,23 @@ class Fields:
             return None
         value = self.values.plain(expression, scope)[0].get(expression.text, expression.text)
         return value if isinstance(value, str) and value in words else None
+
+    def _items(
+        self, expression: Expression, form: ListOf | EachAxis, field: FieldSpec, part: type[Part], scope: Scope, span: Span
+    ) -> Items:
+        """Return the items of a list that a param holds, each as if `name(index)` were written."""
+        held = self.values.held(expression, scope)
+        if not isinstance(held, Listed):
+            self.report.error(
+                "not-a-list", scope.graph, span, f"`{field.name}` must be a list", hint=f"{field.name}: [first, second]"
+            )
+            raise StopExpansion
+        item = FieldSpec(field.name, form.item, False, None, "", False)
+        path = expression.steps[0] if isinstance(expression, RefPath) else None
+        assert path is not None
+        written = (PathStep(path.name, (Number(index, span),), span, span) for index in range(len(held.items)))
+        values = (ExpressionValue(RefPath((step,), span), span) for step in written)
+        return Items(tuple(self.field(value, item, part, scope, None) for value in values), span)
 
     def _slot(self, what: NodeContent, span: Span, form: Any, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> Any:
         assert isinstance(form, SlotOf)

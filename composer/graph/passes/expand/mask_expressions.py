@@ -12,7 +12,7 @@ from blocks.masks.operators import NEUTRAL, And, Not, Or
 from composer.diagnostics import Label
 from composer.graph.ir import EdgePort, FieldValue, Known, PartValue
 from composer.graph.passes.error_report import StopExpansion
-from composer.graph.passes.expand.builders import Bound, Broken, Deferred, NodeBuilder, PendingEdge, Scope
+from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Listed, NodeBuilder, PendingEdge, Scope
 from composer.graph.passes.expand.evaluation import MAX_DEPTH, Evaluator
 from composer.graph.passes.expand.field_numbers import field_number
 from composer.language.expressions.ast import Binary, Expression, RefPath, Slice, Unary
@@ -64,11 +64,17 @@ class MaskReader:
         binding = scope.values.get(step.name)
         if isinstance(binding, Broken):
             raise StopExpansion
-        if isinstance(binding, Deferred) and step.arguments is None:
-            return self._held_mask(binding, path, scope, depth)
+        item = isinstance(binding, Listed) and step.arguments is not None
+        held = self.values.held(path, scope) if item or step.arguments is None else None
+        if isinstance(held, Deferred):
+            return self._held_mask(held, path, scope, depth)
+        if isinstance(held, Listed):
+            message = f"`{step.name}` is a list, not a mask; `{step.name}(0)` is its first item"
+            self.report.error("mask-form", scope.graph, path.span, message, labels=(Label(held.span, "set here"),))
+            raise StopExpansion
         name = step.name
-        if isinstance(binding, Bound) and isinstance(binding.value, str) and step.arguments is None:
-            name = binding.value
+        if isinstance(held, Bound) and isinstance(held.value, str):
+            name = held.value
         known = self.library.of(Mask)
         if name == "none":
             self.report.error(
@@ -84,7 +90,7 @@ class MaskReader:
             raise StopExpansion
         part = known[name]
         parameters = list(fields(part).values())
-        arguments = step.arguments or ()
+        arguments = () if item else step.arguments or ()
         if len(arguments) > len(parameters) or any(f.required for f in parameters[len(arguments) :]):
             shape = f"{name}({', '.join(f.name for f in parameters)})" if parameters else name
             self.report.error(

@@ -10,7 +10,7 @@ from operator import gt, lt
 
 from composer.diagnostics import Diagnostic, Label, Source, Span
 from composer.graph.passes.error_report import StopExpansion
-from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, Scope
+from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, Listed, Scope
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.language.expressions.ast import Expression, RefPath, Value
 from composer.language.expressions.evaluator import as_int, as_real, evaluate_word
@@ -18,7 +18,7 @@ from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import ExpressionValue, Param, ParamType
 from composer.language.recipe.free_names import CONTEXT, names_read
 from composer.language.recipe.param_types import type_of_default, type_of_value
-from composer.language.wording import BOOLEANS
+from composer.language.wording import BOOLEANS, describe_value
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 
 
@@ -36,7 +36,7 @@ class Params:
                 if param.name in given:
                     values[param.name] = self._given(param, *given[param.name], scope)
                 else:
-                    values[param.name] = self._param(param, self._param_expression(param), scope)
+                    values[param.name] = self._value(param, scope)
             except (ExpressionError, StopExpansion) as error:
                 self.report.take(scope.graph, error)
         for param in self.params:  # once all are there, since a bound may be another param
@@ -48,18 +48,19 @@ class Params:
 
     def _given(self, param: Param, node: YamlNode, place: Scope, scope: Scope) -> Binding:
         """Return a param's value in one use of its block; a short param takes what is of the type of its default."""
-        kind = param.type or self._type_of_default(param, scope)
-        param = replace(param, type=kind, default=node)
-        return self._param(param, self._param_expression(param), place, itself=False)
+        kind, listed = (param.type, param.listed) if param.type else self._type_of_default(param, scope)
+        return self._value(replace(param, type=kind, listed=listed, default=node), place, itself=False)
 
-    def _type_of_default(self, param: Param, scope: Scope) -> ParamType | None:
+    def _type_of_default(self, param: Param, scope: Scope) -> tuple[ParamType | None, bool]:
+        """Return the type that a short param has by its default, and whether it is a list."""
         expression = self._param_expression(param)
-        if expression is None:
-            return None
-        if kind := type_of_default(expression, scope.values):
-            return kind
-        bound = self._param(param, expression, scope)
-        return type_of_value(bound.value) if isinstance(bound, Bound) else None
+        if expression is not None and (kind := type_of_default(expression, scope.values)):
+            return kind, False
+        bound = self._value(param, scope) if param.default is not None else None
+        if not isinstance(bound, Listed):
+            return (type_of_value(bound.value) if isinstance(bound, Bound) else None), False
+        first = bound.items[0] if bound.items else None
+        return (type_of_value(first.value) if isinstance(first, Bound) else None), True
 
     def _in_order(self, given: Set[str], scope: Scope) -> list[Param]:
         """Return the params, each after those that its default names; without those of a cycle, which is reported."""
@@ -83,16 +84,62 @@ class Params:
                 needs = {name: [other for other in others if other in needs] for name, others in needs.items()}
 
     def _needs(self, param: Param, known: Set[str]) -> list[str]:
-        expression = self._param_expression(param)
-        return [] if _is_its_own_word(param, expression) else sorted(names(expression) & known)
+        items = param.default.items if isinstance(param.default, YamlList) else (param.default,)
+        expressions = [self._param_expression(replace(param, default=item)) for item in items]
+        found = [names(expression) for expression in expressions if not _is_its_own_word(param, expression)]
+        return sorted(frozenset().union(*found) & known)
 
     def _param_expression(self, param: Param) -> Expression | None:
         if param.type in ("block", "mask") or not isinstance(param.default, YamlScalar):
             return None
         return self.values.parsed_scalar(param.default)
 
-    def _param(self, param: Param, expression: Expression | None, scope: Scope, *, itself: bool = True) -> Binding:
+    def _value(self, param: Param, scope: Scope, *, itself: bool = True) -> Binding:
         """Return a param's value, read in `scope`: that of its declaration (`itself`), or of the use that gives it."""
+        if not param.listed:
+            return self._param(param, self._param_expression(param), scope, itself=itself)
+        if isinstance(param.default, YamlList):
+            return self._list(param, param.default, scope, itself=itself)
+        if isinstance(param.default, YamlScalar) and (expression := self.values.parsed_scalar(param.default)) is not None:
+            taken = self.values.branch(expression, scope)
+            held = self.values.held(taken, scope)
+            if isinstance(held, Broken):
+                raise StopExpansion
+            if isinstance(held, Listed):
+                self._same_type(param, held, scope)
+                return held
+        elif param.default is None:
+            return self._param(param, None, scope)
+        self.report.error(
+            "not-a-list", scope.graph, param.default.span, f"`{param.name}` takes a list", hint=f"{param.name}: [first, second]"
+        )
+        raise StopExpansion
+
+    def _list(self, param: Param, node: YamlList, scope: Scope, *, itself: bool) -> Listed:
+        """Return a list, with what is wrong in each of its items reported."""
+        items: list[Binding] = []
+        for written in node.items:
+            item = replace(param, default=written, listed=False)
+            read = partial(self._param, item, self._param_expression(item), scope, itself=itself)
+            items.append(self.report.attempt(scope.graph, read) or Broken(written.span))
+        found = Listed(tuple(items), node.span)
+        self._same_type(param, found, scope)
+        return found
+
+    def _same_type(self, param: Param, items: Listed, scope: Scope) -> None:
+        """Check that the items of a list are of the type of the param, or of one where it has none."""
+        kinds = [(type_of_value(item.value), item) for item in items.items if isinstance(item, Bound)]
+        wanted = {"int": "float", "choice": "str"}.get(param.type or "", param.type) or next((kind for kind, _ in kinds), None)
+        for kind, item in kinds:
+            if kind != wanted:
+                first = next((each for each, _ in kinds if each == wanted), None)
+                message = f"the items of a list are of one type, and {describe_value(item.value)}"
+                labels = (Label(kinds[0][1].span, f"{describe_value(kinds[0][1].value)}"),) if first else ()
+                self.report.error("param-form", scope.graph, item.span, message, labels=labels)
+                raise StopExpansion
+
+    def _param(self, param: Param, expression: Expression | None, scope: Scope, *, itself: bool = True) -> Binding:
+        """Return a single value."""
         if param.type in ("block", "mask"):
             return Deferred(param.default, scope, param.default.span if param.default else param.span)
         if param.default is None:
@@ -106,7 +153,7 @@ class Params:
                 scope.graph,
                 param.default.span,
                 f"`{param.name}` takes a single value",
-                hint="values that change from pass to pass belong under `each` of a repeat"
+                hint=f"a list is declared by its type: {{type: [{param.type or 'int'}], default: …}}"
                 if isinstance(param.default, YamlList)
                 else "a block is written in the long form: {type: block, default: …}",
             )
@@ -137,6 +184,9 @@ class Params:
         return Bound(self.values.evaluate_as(partial(_typed, param), expression, scope, span), span)
 
     def _within_bounds(self, param: Param, binding: Binding, scope: Scope) -> None:
+        if isinstance(binding, Listed):
+            for item in binding.items:
+                self._within_bounds(param, item, scope)
         if not isinstance(binding, Bound) or isinstance(binding.value, bool | str):
             return
         for bound, wrong, words in ((param.minimum, lt, "at least"), (param.maximum, gt, "at most")):
@@ -144,7 +194,8 @@ class Params:
                 continue
             limit = self.values.evaluate_as(as_real, bound.expression, scope, bound.span)
             if wrong(binding.value, limit):
-                message = f"{param.name} must be {words} {limit}, not {binding.value}"
+                what = f"an item of {param.name}" if param.listed else param.name
+                message = f"{what} must be {words} {limit}, not {binding.value}"
                 labels = (Label(bound.span, "declared here"),)
                 self.report.error("out-of-range", scope.graph, binding.span, message, labels=labels)
                 raise StopExpansion

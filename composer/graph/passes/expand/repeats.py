@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from composer.diagnostics import Diagnostic, Span
+from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import GraphInput
 from composer.graph.passes.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.builders import (
@@ -16,6 +16,7 @@ from composer.graph.passes.expand.builders import (
     Broken,
     Deferred,
     GraphBuilder,
+    Listed,
     NamesSoFar,
     NodeBuilder,
     PassBuilder,
@@ -32,7 +33,7 @@ from composer.language.recipe.ast import (
     RepeatDecl,
 )
 from composer.language.recipe.free_names import identifiers
-from composer.language.wording import BOOLEANS
+from composer.language.wording import BOOLEANS, counted
 from composer.language.yaml.nodes import YamlList, YamlNode, YamlScalar
 from composer.memo import IdentityKey, Memo
 
@@ -111,7 +112,7 @@ class Repeats:
             table = {name: [(0, binding)] for name, binding in counted.items()}
             for number, (name, span, written) in enumerate(what.each, 1):
                 place = replace(scope, values=NamesSoFar(scope.values, table, number))
-                values[name] = self._each(written, index, place, span) or Broken(span)
+                values[name] = self._each(written, index, count, place, span) or Broken(span)
                 table.setdefault(name, []).append((number, values[name]))
             key = self._key(values, body, ordinal, index)
             plain = tuple((name, binding.value) for name, binding in values.items() if isinstance(binding, Bound))
@@ -142,10 +143,26 @@ class Repeats:
     def _graph_size(self, graph: GraphBuilder) -> int:
         return sum(map(self._size, graph.nodes.values()))
 
-    def _each(self, node: YamlNode, index: int, scope: Scope, span: Span) -> Binding | None:
-        """Return the value of one `each` name in one pass: plain where it can be computed, else what the
-        using field will read.
+    def _each(self, node: YamlNode, index: int, count: int, scope: Scope, span: Span) -> Binding | None:
+        """Return the value of one `each` name in one of `count` passes: of a list that is written, or that a param holds, the
+        item of this pass.
         """
+        found = self._in_pass(node, index, scope)
+        if not isinstance(found, Listed) or isinstance(node, YamlList):
+            return found
+        if len(found.items) != count:
+            passes = f"each of the {count} passes" if count > 1 else "the only pass"
+            message = f"a list has one item for {passes}; this one has {counted(len(found.items), 'item')}"
+            hint = "written in square brackets under `each`, its items are cycled"
+            if index == 0:
+                self.report.error(
+                    "each-items", scope.graph, node.span, message, labels=(Label(found.span, "set here"),), hint=hint
+                )
+            return None
+        return found.items[index]
+
+    def _in_pass(self, node: YamlNode, index: int, scope: Scope) -> Binding | None:
+        """Return the value of one `each` name in one pass: plain where it can be, else what the field reads."""
         if isinstance(node, YamlList):
             if not node.items:
                 self.report.error("empty-list", scope.graph, node.span, "a list of `each` values needs at least one")
@@ -157,6 +174,8 @@ class Repeats:
         if expression is None:
             return None
         taken = self.report.attempt(scope.graph, lambda: self.values.branch(expression, scope))
+        if isinstance(taken, RefPath) and isinstance(scope.values.get(taken.steps[0].name), Listed):
+            return self.report.attempt(scope.graph, lambda: self.values.held(taken, scope))
         if isinstance(taken, RefPath) and not (len(taken.steps) == 1 and taken.steps[0].name in BOOLEANS):
             name = taken.steps[0].name
             if len(taken.steps) == 1 and taken.steps[0].arguments is None:
@@ -178,8 +197,8 @@ class Repeats:
         read, waiting = set(body), [*(body & values.keys())]
         while waiting:
             binding = values[waiting.pop()]
-            if isinstance(binding, Deferred):
-                more = self._free(binding.holds) - read
+            for item in binding.items if isinstance(binding, Listed) else (binding,):
+                more = self._free(item.holds) - read if isinstance(item, Deferred) else frozenset()
                 read |= more
                 waiting += more & values.keys()
         return tuple(_key(values[each]) for each in sorted(values.keys() & read)), index if counted & read else None
@@ -195,4 +214,6 @@ def _key(binding: Binding) -> Any:
             return "value", type(value), value
         case Deferred(holds=holds):
             return "deferred", IdentityKey(holds)
+        case Listed(items=items):
+            return "list", tuple(map(_key, items))
     return ("broken",)

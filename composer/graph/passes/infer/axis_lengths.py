@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,7 @@ from composer.graph.passes.infer.text_dependence import GeneratedText
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import Mismatch, TypePattern, agree, dtype_hint, match, pattern
 from composer.graph.types import UNKNOWN, InputTypes, TensorType, Unknown, each_of
-from composer.language.expressions.ast import Expression, RefPath
+from composer.language.expressions.ast import RefPath
 from composer.language.expressions.parser import names
 
 
@@ -126,21 +125,3 @@ def defined_axis_lengths(node: GroupNode, given: InputTypes, here: Surroundings)
 def unknown_lengths(node: GroupNode) -> dict[str, Any]:
     """Return the axes of a block that a recipe defines, where its inputs have a mistake."""
     return {name: UNKNOWN for port in node.ports for axis in port.type.axes for name in names(axis) - dict(port.fixed).keys()}
-
-
-def named_as_declared(node: GroupNode, given: InputTypes) -> InputTypes:
-    """Return the inputs of a block that a recipe defines with the names that it gives their axes."""
-    declared = {port.port: (port.type.axes, dict(port.fixed)) for port in node.ports}
-    return {
-        port: _named(type_, *declared[port]) if port in declared and isinstance(type_, TensorType) else type_
-        for port, type_ in given.items()
-    }
-
-
-def _named(type_: TensorType, declared: Sequence[Expression], fixed: Mapping[str, Any]) -> TensorType:
-    split = len(type_.axes) - len(declared)
-    axes = (
-        replace(axis, name=known.text) if isinstance(known, RefPath) and known.text not in fixed else axis
-        for axis, known in zip(type_.axes[split:], declared, strict=True)
-    )
-    return replace(type_, axes=(*type_.axes[:split], *axes))

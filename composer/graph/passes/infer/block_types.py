@@ -16,6 +16,7 @@ from composer.graph.ir import BlockNode, Program
 from composer.graph.leading_axes import declared_edges
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs, declared_type
+from composer.graph.passes.infer.axis_names import named_as_given
 from composer.graph.passes.infer.block_weights import NodeTyper, WeightTyper
 from composer.graph.passes.infer.computed_fields import FieldComputer, Inline, plain
 from composer.graph.passes.infer.folded_axes import Folding, folding
@@ -220,7 +221,8 @@ class BlockTyper:
         filled = {
             name.rstrip("?"): fill(pattern(text), lengths) if isinstance(text, str) else text for name, text in table.items()
         }
-        return filled, ()
+        declared = {name.rstrip("?"): pattern(text) for name, text in table.items() if isinstance(text, str)}
+        return named_as_given(node.part, given, declared, filled), ()
 
     def _matched(self, node: BlockNode, part: Part, several: Sequence[TensorType], here: Surroundings) -> MatchedAxes:
         """Return how the axes of the inputs of a block that broadcasts match.

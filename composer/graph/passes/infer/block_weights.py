@@ -19,7 +19,8 @@ from composer.graph.type_patterns import declared, fill, pattern, size, text_of_
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedParameter
 from composer.graph.types import UNKNOWN, Depends, InputTypes, TensorType, Type, Unknown, first_of
 from composer.graph.visit import Fold, Inside
-from composer.language.expressions.evaluator import evaluate
+from composer.language.expressions.ast import Expression
+from composer.language.expressions.evaluator import as_float, evaluate
 
 NodeTyper: TypeAlias = Callable[[Node, TypedGraph, Surroundings], TypedNode]
 """Types a node in a graph whose earlier nodes have types."""
@@ -83,9 +84,13 @@ class WeightTyper:
         """Return one tensor, with its shape and how it starts."""
         shape = self._shape(name, tensor.shape)  # first, since the start is computed from the sizes
         start = tensor.init.value
-        number = evaluate(declared(start), plain(self.sizes)) if isinstance(start, str) else start
+        number = self._computed(declared(start)) if isinstance(start, str) else float(start)
         zero = getattr(self.part, tensor.zero_row) if tensor.zero_row else None
-        return TypedParameter(name, shape, tensor.role, Init(tensor.init.how, float(number)), zero)
+        return TypedParameter(name, shape, tensor.role, Init(tensor.init.how, number), zero)
+
+    def _computed(self, start: Expression) -> float:
+        """Return the number at which a tensor starts, computed from the sizes."""
+        return as_float(evaluate(start, plain(self.sizes)), start.span)
 
     def _linear(self, name: str, linear: LinearWeights, held: BlockContents) -> None:
         width, out = self._shape(name, (linear.inputs, linear.outputs))

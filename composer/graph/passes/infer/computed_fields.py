@@ -14,6 +14,8 @@ from composer.graph.dims import Symbolic
 from composer.graph.ir import (
     AxisOf,
     BlockNode,
+    Computations,
+    Computed,
     EdgePort,
     Entries,
     FieldValue,
@@ -31,7 +33,7 @@ from composer.graph.passes.infer.formula_text import formula_text
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import Mismatch, declared, size
 from composer.graph.types import Unknown
-from composer.language.expressions.ast import RefPath, Value
+from composer.language.expressions.ast import NoValue, RefPath, Value
 from composer.language.expressions.evaluator import as_int, evaluate
 from composer.language.expressions.parser import ExpressionError, names
 
@@ -148,28 +150,33 @@ class FieldComputer:
             form = field.form.item if isinstance(field.form, EachAxis) else field.form
             return convert(evaluate(expression, {**numbers, **bound}), form, field.name, pending.span, expression)
 
-    def _bound(self, bindings: Iterable[tuple[str, Any]], span: Span, *, symbolic: bool = False) -> dict[str, Value]:
+    def _bound(self, bindings: Iterable[tuple[str, Computed]], span: Span, *, symbolic: bool = False) -> dict[str, Value]:
         """Return what the names in a number come to, lengths of axes of the blocks around it included; with `symbolic`, without
         the lengths that are known only when the model runs.
         """
-        known: dict[str, Value] = {}
-        for name, bound in bindings:
-            match bound:
-                case AxisOf(part=part, name=axis):
-                    length = next(sizes.get(axis) for holder, sizes in reversed(self.here.extents) if holder is part)
-                    if isinstance(length, Unknown):
-                        raise StopExpansion  # what the block is given has a mistake
-                    if symbolic and length is not None and not isinstance(length, int):
-                        continue
-                    if not isinstance(length, int):
-                        message = f"`{axis}` is {'not given here' if length is None else 'known only when the model runs'}"
-                        raise ExpressionError(Diagnostic("not-a-number", message, span, hint="use a number or a param"))
-                    known[name] = length
-                case Pending(expression=inner, bindings=more, span=place):
-                    known[name] = evaluate(inner, self._bound(more, place))
-                case _:
-                    known[name] = bound
-        return known
+        found = {name: self._come_to(bound, span, symbolic=symbolic) for name, bound in bindings}
+        return {name: value for name, value in found.items() if not isinstance(value, NoValue)}
+
+    def _come_to(self, bound: Computed, span: Span, *, symbolic: bool = False) -> Value | NoValue:
+        """Return what a name comes to; with `symbolic`, no value for a length that is known only when the model runs."""
+        match bound:
+            case AxisOf(part=part, name=axis):
+                length = next(sizes.get(axis) for holder, sizes in reversed(self.here.extents) if holder is part)
+                if isinstance(length, Unknown):
+                    raise StopExpansion  # what the block is given has a mistake
+                if isinstance(length, int):
+                    return length
+                if symbolic and length is not None:
+                    return NoValue()
+                message = f"`{axis}` is {'not given here' if length is None else 'known only when the model runs'}"
+                raise ExpressionError(Diagnostic("not-a-number", message, span, hint="use a number or a param"))
+            case Pending(expression=inner, bindings=more, span=place):
+                return evaluate(inner, self._bound(more, place))
+            case Computations(items=items):
+                each = (self._come_to(item, span) for item in items)
+                return tuple(NoValue() if isinstance(one, tuple) else one for one in each)
+            case _:
+                return bound
 
     def derive(self, node: BlockNode, field: Field, known: Mapping[str, Any]) -> Any:
         """Return the value of a field that is not written and follows from others.

@@ -34,3 +34,8 @@ def fetch(
         home.inputs[name] = GraphInput(name, many=many, captured=True)
         home.capture_wires[name] = Wire(name, outer, span)
     return (Ref(home.captures[key]),)
+
+
+def is_list(ref: Ref, home: GraphBuilder) -> bool:
+    """Return whether a reference in a graph is a range of passes that it reads from outside, however many these are."""
+    return ref.node in home.inputs and ref.node not in home.nodes and home.inputs[ref.node].many

@@ -12,7 +12,7 @@ from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, Pen
 from composer.graph.passes.expand.evaluation import MAX_DEPTH
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.node_options import GRAPH_INPUT
-from composer.graph.passes.resolve.captures import fetch
+from composer.graph.passes.resolve.captures import fetch, is_list
 from composer.graph.passes.resolve.left_out import has, leaves_out, outputs_of, passed_on, refuse_range, where_present
 from composer.graph.passes.resolve.pass_references import enclosing_pass, is_range, selected_passes
 from composer.language.expressions.ast import Expression, PathStep, RefPath, Slice
@@ -267,7 +267,7 @@ class References:
             raise StopExpansion
         inside = Scope(graph, scope.values, scope)
         refs = self.node(graph, inner, steps[1:], inside, step.span, first=step if step.arguments is not None else None)
-        if len(refs) != 1:
+        if len(refs) != 1 or is_list(refs[0], graph):
             self.report.error(
                 "one-value", scope.graph, step.span, "a range of passes inside another graph cannot be read from outside"
             )

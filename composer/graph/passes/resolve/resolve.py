@@ -14,6 +14,7 @@ from composer.graph.passes.error_report import StopExpansion, TooMuch, text_of
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge, Scope
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.node_options import GRAPH_INPUT
+from composer.graph.passes.resolve.captures import is_list
 from composer.graph.passes.resolve.references import References
 from composer.graph.passes.resolve.ties import tie
 from composer.language.expressions.ast import Expression
@@ -127,7 +128,7 @@ class Wiring:
             span = edge.references[0].span if edge.references else edge.span
             self.report.error("missing-port", node.home, span, f"port {edge.port} of {whose} cannot be empty")
             raise StopExpansion
-        if mark != "*" and (len(refs) > 1 or (refs and _is_list(refs[0], node.home))):
+        if mark != "*" and (len(refs) > 1 or (refs and is_list(refs[0], node.home))):
             message = f"port {edge.port} takes one value, but this is a range of passes"
             hint = "merge them first: {type: add, in: …} or {type: concat, in: …}"
             self.report.error("one-value", node.home, spans[0], message, hint=hint)
@@ -143,7 +144,7 @@ class Wiring:
                 message = f"`{name}` is not given here, so that the formula has no value"
                 self.report.error("missing-port", node.home, reference.span, message, hint="leave the node out: write its `when`")
                 raise StopExpansion
-            if len(refs) > 1 or _is_list(refs[0], node.home):
+            if len(refs) > 1 or is_list(refs[0], node.home):
                 message = f"`{name}` is a range of passes, and a formula reads single values"
                 self.report.error("one-value", node.home, reference.span, message, hint="read one of them, such as `layers(-1)`")
                 raise StopExpansion
@@ -169,8 +170,9 @@ class Wiring:
         else:
             refs = self.references.named(reference, scope, graph)
             span = reference.span
-        if len(refs) != 1:
-            self.report.error("one-value", graph, span, f"a single value is expected here, not {len(refs)}")
+        if len(refs) != 1 or is_list(refs[0], graph):
+            found = f"not {len(refs)}" if len(refs) != 1 else "and this is a range of passes"
+            self.report.error("one-value", graph, span, f"a single value is expected here, {found}")
             raise StopExpansion
         return refs[0]
 
@@ -205,7 +207,3 @@ class Wiring:
             first = written[0]
             hint = "a model needs a node that is always there"
             self.report.error("empty-graph", root, first.name_span, "nothing is left of this graph", hint=hint)
-
-
-def _is_list(ref: Ref, home: GraphBuilder) -> bool:
-    return ref.node in home.inputs and ref.node not in home.nodes and home.inputs[ref.node].many

@@ -1,0 +1,112 @@
+"""Axes keep their names through blocks, also where their lengths are computed or are numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+import composer
+from composer.graph.types import TensorType
+
+PATCHES = "recipe: named\nparams: {patches: 12, width: 8}\ninputs: {x: 'float[batch, patches, width]'}\ngraph:\n"
+
+
+def axes(text: str, name: str = "y") -> list[str]:
+    """Return the names of a node's output."""
+    node = composer.load(text).program.root[name]
+    type_ = next(iter(node.outputs.values()))
+    assert isinstance(type_, TensorType)
+    return [axis.name for axis in type_.axes]
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ("prepend_token", ["batch", "patches", "width"]),
+        ("{type: linear, out: 5}", ["batch", "patches", "width"]),
+        ("{type: conv1d, out: 5, kernel_size: 3, stride: 2}", ["batch", "patches", "width"]),
+        ("{type: attention, heads: 2}", ["batch", "patches", "width"]),
+        ("{type: attention, heads: 2, out: none}", ["batch", "patches", "width"]),
+        ("{type: gru, hidden: 5, bidirectional: true}", ["batch", "patches", "width"]),
+        ("{type: moe, experts: 2, expert: ffn}", ["batch", "patches", "width"]),
+        ("{type: residual, norm: rmsnorm, body: ffn}", ["batch", "patches", "width"]),
+        ("layernorm", ["batch", "patches", "width"]),
+        ("{type: pool, mode: mean}", ["batch", "width"]),
+        ("{type: rearrange, pattern: b t (h d) -> b h t d, sizes: [2]}", ["b", "h", "t", "d"]),
+    ],
+    ids=str,
+)
+def test_blocks_keep_the_names_of_axes(node: str, expected: list[str]) -> None:
+    """Those of computed lengths too; a pattern names its own."""
+    assert axes(f"{PATCHES}  y: {node}\n") == expected
+
+
+def test_an_axis_is_found_after_its_length_was_computed() -> None:
+    """By its name; in a scan too, and under the names of the recipe, not of the blocks between."""
+    text = f"""{PATCHES}
+  first: prepend_token
+  conv: {{type: conv1d, out: 6, kernel_size: 3, stride: 2}}
+  walk:
+    scan: patches
+    in: {{x: conv}}
+    graph: {{step: {{type: linear, out: 4, in: x}}}}
+  up: {{type: linear, out: 8}}
+  y: {{type: mean, axis: patches}}
+"""
+    recipe = composer.load(text)
+    assert not [each for each in recipe.check() if each.severity == "error"]
+    assert recipe.program.root["walk"].axis.size == 7  # type: ignore[union-attr]  # a scan
+    assert axes(text) == ["batch", "width"]
+    (wrong,) = composer.load(text.replace("axis: patches", "axis: time")).check()
+    assert wrong.message == "[batch, patches: 7, width: 8] has no axis `time`"
+
+
+def test_a_new_axis_never_takes_a_name_that_is_there() -> None:
+    """Scores have an axis of queries and one of keys, both of which come from one axis."""
+    text = f"{PATCHES}  bias: {{type: alibi, heads: 2, in: {{x: x, memory: x}}}}\n  y: {{type: scale, by: 2}}\n"
+    found = axes(text)
+    assert len({*found}) == len(found)
+    assert "patches" in found
+
+
+OWN = """recipe: own
+params: {length: 6, by: 2}
+blocks:
+  summary:
+    inputs: {x: "float[batch, steps, dim]"}
+    graph:
+      longer: prepend_token
+      shares: {type: softmax, axis: steps}
+      walk:
+        scan: steps
+        in: {x: shares}
+        graph: {step: {type: linear, out: dim, in: x}}
+      both: {type: concat, axis: steps, in: [walk, x]}
+inputs: {x: "float[batch, TIME, 6]"}
+graph:
+  b: {type: linear, out: by * length}
+  c: {type: linear, out: 6}
+  a: summary
+  y: {type: mean, axis: TIME}
+"""
+
+
+@pytest.mark.parametrize("time", ["time", "length"])
+def test_a_block_knows_the_names_of_its_own_inputs(time: str) -> None:
+    """Inside they are those of its declaration, outside those of the recipe; expanded, both are what they are outside."""
+    text = OWN.replace("TIME", time)
+    assert axes(text, "a") == ["batch", time, "out"]
+    recipe = composer.load(text)
+    expanded = composer.load(recipe.expand())
+    assert "the same model" in str(recipe.diff(expanded))
+    assert "steps" not in recipe.expand()
+    (wrong,) = composer.load(text.replace(f"mean, axis: {time}", "mean, axis: steps")).check()
+    assert (wrong.code, wrong.span.line) == ("rejected", 19)
+
+
+def test_an_axis_may_be_called_by_its_place() -> None:
+    """Counted from the end, where two axes have one length and no names."""
+    text = "recipe: places\ninputs: {x: 'float[batch, 6, 6]'}\ngraph: {y: {type: mean, axis: PLACE}}\n"
+    assert axes(text.replace("PLACE", "-3")) == ["", ""]
+    assert axes(text.replace("PLACE", "-2")) == axes(text.replace("PLACE", "last")) == ["batch", ""]
+    for place in ("6", "-4", "0"):
+        assert [each.code for each in composer.load(text.replace("PLACE", place)).check()] == ["rejected"]
