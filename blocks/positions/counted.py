@@ -17,6 +17,8 @@ class Counted(Part):
 
     def prepare(self: Any, x: torch.Tensor) -> torch.Tensor:
         count = x.shape[self.axis]
+        if self.cache is None:
+            return torch.arange(count, device=x.device)  # [T]
         start = rows_before(self, count)
         return torch.arange(start, start + count, device=x.device)  # [T]
 
