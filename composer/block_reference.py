@@ -110,7 +110,7 @@ def form_text(form: FieldForm) -> str:
         case String():
             return "string"
         case AxisName():
-            return "an axis by its name, or `first` or `last`"
+            return "an axis by its name, by its place counted from the end, or `first` or `last`"
         case AxisLength():
             return "the length of an axis: a number, or the name of an axis"
         case AxisFormula():

@@ -15,7 +15,7 @@ class Roll(Block, kind="roll"):
     Swin.
     """
 
-    by: dict[str, int]
+    by: dict[AxisRef, int]
     """For each axis, by how many positions; a negative number rolls toward the start."""
 
     example = """
@@ -105,7 +105,7 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
                 message = f"{field} {index} is out of range for an axis of {size}"
                 raise BlockError(message, field=field, hint=f"indices run from {-size} to {size}")
         if "like" in inputs:
-            of = axis_index(inputs["like"].axes, self.axis if self.axis != "last" else axes[dim].name)
+            of = axis_index(inputs["like"].axes, axes[dim].name or self.axis)
             length = inputs["like"].axes[of].size
             rest = size - self.start - length if self.start >= 0 else -self.start - length
             if isinstance(rest, int) and rest < 0:

@@ -85,7 +85,7 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class AxisName:
-    """The name of an axis of the first input, or `last`."""
+    """An axis of the first input: its name, its length, its place counted from the end, or `first` or `last`."""
 
 
 AxisRef: TypeAlias = Annotated[str, AxisName()]
@@ -163,9 +163,11 @@ class EachAxis:
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """A mapping from names of one's own, such as those of axes."""
+    """A mapping from names: those of axes of the first input, or names of one's own."""
 
     item: FieldForm
+    of_axes: bool = False
+    """Whether the names are those of axes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +272,9 @@ def _form(annotation: Any, metadata: list[Any]) -> FieldForm:
         return ListOf(_form(get_args(annotation)[0], []))
     if get_origin(annotation) is dict:
         key, item = get_args(annotation)
-        return MapOf(_form(item, [])) if key is str else BooleanMap(get_args(key))
+        if get_origin(key) is Literal:
+            return BooleanMap(get_args(key))
+        return MapOf(_form(item, []), isinstance(_form(key, []), AxisName))
     if annotation is bool:
         return Boolean()
     if annotation is int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 import composer
 from composer.graph.types import TensorType
+from composer.graph.unparse.expanded_recipe import unparse
 
 PATCHES = "recipe: named\nparams: {patches: 12, width: 8}\ninputs: {x: 'float[batch, patches, width]'}\ngraph:\n"
 
@@ -110,3 +112,31 @@ def test_an_axis_may_be_called_by_its_place() -> None:
     assert axes(text.replace("PLACE", "-2")) == axes(text.replace("PLACE", "last")) == ["batch", ""]
     for place in ("6", "-4", "0"):
         assert [each.code for each in composer.load(text.replace("PLACE", place)).check()] == ["rejected"]
+
+
+AXES_INSIDE = """
+recipe: inside
+inputs: {x: "float[batch, time, 8]"}
+blocks:
+  own:
+    inputs: {x: "float[n, k, m]"}
+    graph:
+      r: {type: roll, by: {k: 1, m: 2}}
+      g: {type: slice, axis: k, start: 1}
+      p: {type: pad, axis: k, before: 1}
+      d: {type: constant, over: {i: k, j: 8}, value: 0.5 * i - j + k, in: {like: p}}
+      q: {type: slice, axis: k, in: {x: p, like: g}}
+      z: {type: pad, axis: k, after: 1}
+      y: {type: add, in: [z, p, d]}
+graph: {o: {type: own}}
+"""
+
+
+def test_axes_in_maps_and_formulas_of_a_defined_block_are_written_as_they_are_outside() -> None:
+    """Where the graph of the block is written out, its own names of axes are gone."""
+    recipe = composer.load(AXES_INSIDE)
+    text = unparse(recipe.program)
+    for written in ('by: {"-2": 1, "-1": 2}', "over: {i: time, j: 8}", "value: 0.5 * i - j + time"):
+        assert written in text
+    x = torch.rand(2, 5, 8)
+    assert torch.equal(composer.load(text).compile()(x)[0], recipe.compile()(x)[0])

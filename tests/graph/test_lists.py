@@ -6,7 +6,7 @@ import pytest
 
 import composer
 from composer.graph.parameters import parameters
-from composer.graph.typed import TypedProgram
+from composer.graph.typed import TypedBlock, TypedProgram
 
 STAGES = """
 recipe: stages
@@ -207,3 +207,31 @@ def test_mistakes_are_located(item: str, code: str) -> None:
     (found,) = [each for each in composer.load(text).check() if each.severity == "error"]
     assert found.code == code
     assert "head:" in found.span.source.lines[found.span.line - 1]
+
+
+IMAGES = """
+recipe: images
+params: {kernel: [3, 5]}
+inputs: {x: "float[batch, 4, 16, 16]"}
+graph: {y: {type: conv2d, out: 8, kernel_size: kernel}}
+"""
+
+
+def test_a_list_is_one_number_for_each_axis() -> None:
+    """Where a field takes a number for each axis, a param may hold them; their count is checked."""
+    typed = composer.load(IMAGES).program
+    node = typed.root["y"]
+    assert isinstance(node, TypedBlock)
+    assert node.parameters[0].shape == (8, 4, 3, 5)
+    assert [each.code for each in composer.load(IMAGES.replace("[3, 5]", "[3, 5, 7]")).check()] == ["rejected"]
+
+
+def test_lists_computed_from_one_another_take_no_longer_for_being_many() -> None:
+    """Each item is computed once, and what would grow with every list is refused."""
+    lists = "".join(f"      l{i + 1}: [l{i}(0) + l{i}(1), l{i}(0) - l{i}(1)]\n" for i in range(40))
+    text = (
+        'recipe: e\nblocks:\n  own:\n    inputs: {x: "float[..., d]"}\n    params:\n      l0: [d, d]\n'
+        f"{lists}    graph: {{y: {{type: linear, out: l40(0)}}}}\n"
+        'inputs: {x: "float[batch, time, 8]"}\ngraph: {y: {type: own}}'
+    )
+    assert codes(text) == ["expression-too-long"]

@@ -8,9 +8,8 @@ from functools import partial
 from string import ascii_lowercase
 from typing import Any, assert_never
 
-from blocks.core import Builtin, Formula, Part, axis_places, fields, number, ports
-from blocks.core.axis_places import FIRST, LAST
-from blocks.core.fields import AxisName, Field, formula_field, formula_of
+from blocks.core import Builtin, Formula, Part, fields, number, ports
+from blocks.core.fields import formula_field, formula_of
 from blocks.masks.mask import Mask
 from composer.graph.describe import mask
 from composer.graph.formula_text import formula_text, written_axes
@@ -18,7 +17,7 @@ from composer.graph.ir import FieldValue, Graph, PartValue, Ref, SlotNode, Tie, 
 from composer.graph.parameters import buffers, in_file_order, parameters
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
-from composer.graph.types import UNKNOWN, TensorType, first_of
+from composer.graph.unparse.axes_outside import axes_outside
 from composer.graph.unparse.checkpoint_rules import published
 from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference
 from composer.graph.unparse.fold_passes import PassesDiffer, fold
@@ -179,8 +178,8 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: GraphFor
         if name in slots:
             text[name] = _filled(node, name, way)
         elif name in written and not (value is None and field.default is None):
-            place = _place(node, field, value) if way.axis_names is not None else None
-            text[name] = _value(value, read, written[name]) if place is None else str(place)
+            outside = value if way.axis_names is None else axes_outside(node, field.form, value, way.axis_names)
+            text[name] = _value(outside, read, written[name])
     declared = ports(type(node.part))
     wires = [wire for wire in node.node.wires if wire.port in declared]
     return text | edges(
@@ -211,14 +210,6 @@ def _formula(node: TypedBlock, formula: Formula, around: TypedGraph, names: Edge
 def _order(way: Sequence[int | None]) -> list[int]:
     """Return where each axis of an input stands in the result."""
     return [place for _, place in sorted((own, place) for place, own in enumerate(way) if own is not None)]
-
-
-def _place(node: TypedBlock, field: Field, value: Any) -> int | None:
-    """Return the place, counted from the end, of the axis that a field names; None for another field, and for the outer axes."""
-    given = first_of(next(iter(node.inputs.values()), UNKNOWN))
-    if not isinstance(field.form, AxisName) or value in (FIRST, LAST) or not isinstance(given, TensorType):
-        return None
-    return axis_places(given.axes, value)[0]
 
 
 def block_on_inputs(node: TypedBlock, inputs: Mapping[str, Sequence[str]]) -> dict[str, YamlData]:

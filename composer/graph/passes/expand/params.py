@@ -121,7 +121,12 @@ class Params:
         for written in node.items:
             item = replace(param, default=written, listed=False)
             read = partial(self._param, item, self._param_expression(item), scope, itself=itself)
-            items.append(self.report.attempt(scope.graph, read) or Broken(written.span))
+            held = self.report.attempt(scope.graph, read) or Broken(written.span)
+            if isinstance(held, Listed):
+                hint = f"one item of it is `{written.text}(0)`" if isinstance(written, YamlScalar) else ""
+                self.report.error("param-form", scope.graph, written.span, "an item of a list is a single value", hint=hint)
+                raise StopExpansion
+            items.append(held)
         found = Listed(tuple(items), node.span)
         self._same_type(param, found, scope)
         return found
