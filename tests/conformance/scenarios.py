@@ -1207,7 +1207,7 @@ def keys_of_the_first_pass(draft: Draft) -> None:
     layers, attn = draft.name(), draft.name()
     wired = {port: f"none if layer == 0 else {layers}(0).{attn}.body.{port}" for port in ("k", "v")}
     body = {"type": "attention", "heads": "2", "mask": draft.declared.mask(), "in": wired}
-    draft.graph[layers] = {"repeat": "3", "graph": {attn: draft.residual(body), **draft.body(draft.feed())}}
+    draft.graph[layers] = {"repeat": "3", "graph": {attn: draft.residual(body), **draft.body(draft.residual(draft.feed()))}}
 
 
 @scenario
