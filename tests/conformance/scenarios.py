@@ -804,7 +804,7 @@ SCENARIOS["gru_cell"] = rnn_cell
 def lstm_cell(draft: Draft) -> None:
     """Write a cell with two states along another sequence, of which the last ones start the one along the text."""
     draft.inputs["memory"] = "float[batch, source, 10]"
-    before, cell = draft.above, draft.name()
+    before, cell = draft.add("rmsnorm"), draft.name()  # large numbers saturate the gates, through which no gradient goes then
     fields = {"type": "lstm_cell", "hidden": "5", "biases": draft.pick("one", "two")}
     zero = draft.add({"type": "zeros", "shape": ["5"], "in": before})
     graph = {cell: {**fields, "in": {"x": "step", "h": "h", "c": "c"}}}
@@ -1207,7 +1207,7 @@ def keys_of_the_first_pass(draft: Draft) -> None:
     layers, attn = draft.name(), draft.name()
     wired = {port: f"none if layer == 0 else {layers}(0).{attn}.body.{port}" for port in ("k", "v")}
     body = {"type": "attention", "heads": "2", "mask": draft.declared.mask(), "in": wired}
-    draft.graph[layers] = {"repeat": "3", "graph": {attn: draft.residual(body), **draft.body(draft.feed())}}
+    draft.graph[layers] = {"repeat": "3", "graph": {attn: draft.residual(body), **draft.body(draft.residual(draft.feed()))}}
 
 
 @scenario
