@@ -460,6 +460,9 @@ losses:
     repeat: 4
     each: {what: [{type: ffn, hidden: 6}, {type: attention, heads: 2, in: {memory: input}}, identity]}
     graph: {f: {type: residual, norm: rmsnorm, body: what}, n: rmsnorm}""",
+    "passes of a repeat that is called like a node of the graph that reads them": """
+  add: {repeat: 3, graph: {f: {type: ffn, hidden: 6}}}
+  b: {type: residual, body: {graph: {c: {graph: {s: {type: add, in: ["add(:)", input]}, n: rmsnorm}}, d: layernorm}}}""",
     "passes that read other passes of another repeat": """
   e: {repeat: 2, graph: {f: {type: ffn, hidden: 6}, n: rmsnorm}}
   y: {type: linear, out: 8, in: x}

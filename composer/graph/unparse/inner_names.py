@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from composer.graph.ir import Wire
+from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedGraph
 from composer.graph.unparse.edge_text import EdgeNames, reference, references
 from composer.graph.unparse.node_text import INPUT, fresh, words
@@ -40,7 +40,16 @@ def given(
     lists = {item.name for item in graph.graph.inputs if item.many}
     read = {item.name for item in graph.graph.inputs if item.captured}
     returned = dict(graph.graph.outputs)
+    hidden = {*graph.by_name, *(wire.port for wire in wires if wire.port not in lists)}
+    wires = [*wires]
     apart = {wire.port: ", ".join(references(wire.refs, around, names)) for wire in wires if wire.port in lists}
+    for wire in [wire for wire in wires if wire.port in lists]:
+        refs = [one for ref in wire.refs for one in _one_by_one(ref, around, names)]
+        if len(refs) > len(wire.refs) or hidden.intersection(map(_named, apart[wire.port].split(", "))):
+            # inside, its name means something else: each of them is handed under a name of its own
+            own_names = [fresh(f"{wire.port}_{place}", hidden) for place in range(len(refs))]
+            wires += [replace(wire, port=port, refs=(ref,)) for port, ref in zip(own_names, refs, strict=True)]
+            apart[wire.port] = ", ".join(own_names)
     for wire in wires:
         if way.in_place and wire.port in read - lists and _named(text := reference(wire.refs[0], around, names)) not in {
             INPUT, *graph.by_name, *(other.port for other in wires if other.port not in read)
@@ -59,6 +68,12 @@ def given(
             inside[wire.port] = fresh(wire.port, {*returned, *named, *graph.by_name, *inside, *inside.values()})
     handed = [replace(wire, port=inside[wire.port]) for wire in handed]
     return handed, inside, apart
+
+
+def _one_by_one(ref: Ref, around: TypedGraph, names: EdgeNames) -> list[Ref]:
+    """Return a reference to an input, which is a list whose values were handed one by one, as references to these."""
+    texts = reference(ref, around, names).split(", ")
+    return [ref] if len(texts) == 1 else [Ref(text) for text in texts]
 
 
 def _named(text: str) -> str:
