@@ -23,7 +23,7 @@ class PairOfPorts(Block, kind="pair_of_ports"):
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., dim]"}
 
-    def compute(self, state: Any, x: Any) -> Any:
+    def forward(self: Any, x: Any) -> Any:
         return x
 
     def inside(self, view: BlockView) -> Sequence[Piece]:
@@ -91,7 +91,7 @@ class TwoStreams(Block, kind="two_streams"):
     outputs = {"y": "float[batch, time, dim]"}
     second_stream_inputs: ClassVar[tuple[str, ...]] = ("context",)
 
-    def compute(self, state: Any, x: Any, context: Any, memory: Any = None) -> Any:
+    def forward(self: Any, x: Any, context: Any, memory: Any = None) -> Any:
         return x
 
 

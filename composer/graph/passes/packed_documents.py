@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from blocks.core import Part
-from blocks.masks.data_masks import Documents, Pairs
 from blocks.masks.mask import Mask
 from composer.diagnostics import Declaration, Diagnostic, Span
 from composer.graph.cache_slots import slot_axes
@@ -26,7 +25,7 @@ def across_documents(typed: TypedProgram) -> Iterator[Diagnostic]:
     for visit in visits:
         if isinstance(visit.node, TypedBlock):
             for _, mask, axis in _self_masks(visit.node):
-                if (found := next(_within(mask, Documents), None)) is not None:
+                if (found := next(_within(mask, _keeps_documents), None)) is not None:
                     names = {wire.port: str(wire.refs[0]) for wire in visit.node.node.wires}
                     kept.setdefault(axis, found.with_edges(names).expression())
     for visit in visits if kept else ():
@@ -48,7 +47,7 @@ def _block(visit: Visit, block: TypedBlock, kept: Mapping[Dim, str]) -> Iterator
     masked = [(slot, mask, axis) for slot, mask, axis in _self_masks(block) if axis in kept]
     inner = [value for name in type(part).model_fields if isinstance(value := getattr(part, name), Part)]
     for slot, mask, axis in masked:
-        if not any(_within(mask, Documents)) and not any(_within(mask, Pairs)):  # pairs may keep anything apart
+        if not any(_within(mask, _keeps_documents)) and not any(_within(mask, _reads_pairs)):  # pairs may keep anything apart
             yield _sees(visit, block, slot, mask, kept[axis])
     if part.carry or any(type(one).carry for one in inner):
         yield _carries(visit, part.kind, kept[along])
@@ -72,12 +71,22 @@ def _of_call(size: Dim) -> Dim:
     return size
 
 
-def _within(mask: Mask, kind: type[Mask]) -> Iterator[Mask]:
-    """Yield the parts of a mask that are of a kind."""
-    if isinstance(mask, kind):
+def _within(mask: Mask, is_sought: Callable[[Mask], bool]) -> Iterator[Mask]:
+    """Yield the masks that a mask is combined of, of those that are sought."""
+    if not mask.inner() and is_sought(mask):
         yield mask
     for part in mask.inner():
-        yield from _within(part, kind)
+        yield from _within(part, is_sought)
+
+
+def _keeps_documents(mask: Mask) -> bool:
+    structure = mask.structure()
+    return structure is not None and structure.documents is not None
+
+
+def _reads_pairs(mask: Mask) -> bool:
+    """Return whether a mask reads data for each pair of query and key."""
+    return any({"query", "key"} <= {*slot_axes(declared)} for declared in type(mask).node_refs.values())
 
 
 def _looks_back(block: TypedBlock, kept: Mapping[Dim, str]) -> bool:
