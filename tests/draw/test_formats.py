@@ -14,6 +14,7 @@ import xml.etree.ElementTree as ET
 import zlib
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -76,15 +77,16 @@ def test_links_are_the_edges_of_the_graph(case: str) -> None:
         assert {pair for pair in extra if not any(end.startswith(inside) for end in pair)} == set(), name
 
 
-@pytest.mark.parametrize("seed", [15, 45, 81])
-def test_links_do_not_depend_on_places(seed: int) -> None:
+def test_links_do_not_depend_on_places() -> None:
     """Also where several kinds of passes are drawn side by side, with boxes of the same paths."""
-    scene = draw(composer.load(generated(seed)).program, "full").scene
-    moved = [box.moved(-700.0 * number, 300.0 * number) for number, box in enumerate(scene.boxes)]
-    elsewhere = replace(scene, boxes=tuple(moved), merges=tuple(merge.moved(5000, 0) for merge in scene.merges))
-    first, second = ([(one.source, one.target, one.port) for one in LinkGraph(of).ways] for of in (scene, elsewhere))
-    assert any("#" in source for source, _, _ in first)
-    assert first == second
+    scenes = (draw(composer.load(generated(seed)).program, "full").scene for seed in range(200))
+    several = list(islice(filter(lambda one: any("#" in way.source for way in LinkGraph(one).ways), scenes), 3))
+    assert len(several) == 3
+    for scene in several:
+        moved = [box.moved(-700.0 * number, 300.0 * number) for number, box in enumerate(scene.boxes)]
+        elsewhere = replace(scene, boxes=tuple(moved), merges=tuple(merge.moved(5000, 0) for merge in scene.merges))
+        first, second = ([(one.source, one.target, one.port) for one in LinkGraph(of).ways] for of in (scene, elsewhere))
+        assert first == second
 
 
 def next_pass(scene: Scene, maker: str, reader: str) -> bool:
