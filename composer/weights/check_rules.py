@@ -14,7 +14,7 @@ from composer.language.suggestions import did_you_mean, suggest
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlMapping
 from composer.weights.fit import Fit, first_of_each, fit, uncovered
-from composer.weights.left_out_names import Misspelled, Step
+from composer.weights.left_out_names import Misspelled, PatternComponent
 from composer.weights.model_names import ModelNames, names_of, typical_passes
 from composer.weights.rule_reader import RuleReader
 from composer.weights.rules import Rule, Rules
@@ -130,7 +130,7 @@ def _lost(rules: Rules, names: ModelNames, fitted: Fit) -> Iterator[_Lost]:
             yield _missing(rule, steps, known)
 
 
-def _steps(pattern: NamePattern, place: int | None, word: int) -> list[Step]:
+def _steps(pattern: NamePattern, place: int | None, word: int) -> list[PatternComponent]:
     """Return the components of a pattern, with one word of the choice at `place` if that is given."""
     steps, start, choices = [], 0, 0
     for component in pattern.text.split("."):
@@ -145,12 +145,12 @@ def _steps(pattern: NamePattern, place: int | None, word: int) -> list[Step]:
                 span = pattern.scalar.part(first, first + len(words[word]))
             choices += 1
         expression = ANYTHING if text == "*" else re.sub(r"<\w+>", r"\\d+", text.replace("(", "(?:"))
-        steps.append(Step(text, re.compile(expression, re.ASCII), span))
+        steps.append(PatternComponent(text, re.compile(expression, re.ASCII), span))
         start += len(component) + 1
     return steps
 
 
-def _leads_into(path: Sequence[str], steps: Sequence[Step]) -> bool:
+def _leads_into(path: Sequence[str], steps: Sequence[PatternComponent]) -> bool:
     """Return whether a pattern is about what is at a path or below it."""
     if len(steps) < len(path):
         return False
@@ -162,7 +162,7 @@ def _no_name(found: Misspelled) -> Diagnostic:
     return Diagnostic(CODE, message, found.step.span, hint=did_you_mean(found.offered))
 
 
-def _missing(rule: Rule, steps: Sequence[Step], known: list[list[str]]) -> _Lost:
+def _missing(rule: Rule, steps: Sequence[PatternComponent], known: list[list[str]]) -> _Lost:
     """Return the error at the first component of a pattern that leads to nothing."""
     for depth, step in enumerate(steps):
         below = [name for name in known if len(name) > depth]
@@ -176,7 +176,7 @@ def _missing(rule: Rule, steps: Sequence[Step], known: list[list[str]]) -> _Lost
     return _Lost(rule, Diagnostic(CODE, "no parameter has the same number at both places", rule.span), None)
 
 
-def _without(rule: Rule, steps: Sequence[Step], depth: int, there: list[str]) -> _Lost:
+def _without(rule: Rule, steps: Sequence[PatternComponent], depth: int, there: list[str]) -> _Lost:
     """Return the error that nothing is called like the component at `depth`, where others are there."""
     step, holder = steps[depth], ".".join(each.text for each in steps[:depth])
     before, after = ([each.expression.pattern for each in part] for part in (steps[:depth], steps[depth + 1 :]))

@@ -25,7 +25,7 @@ LINEAR = ("weight", "bias")
 
 
 @dataclass(frozen=True)
-class Step:
+class PatternComponent:
     """A component of a pattern."""
 
     text: str
@@ -37,7 +37,7 @@ class Step:
 class Misspelled:
     """A component of a pattern that is no name, with the names that were probably meant."""
 
-    step: Step
+    step: PatternComponent
     offered: list[str]
 
 
@@ -48,7 +48,7 @@ class LeftOutNames:
         self.library, self.blocks = library, blocks
         """The blocks that may be named, and those that the recipe defines."""
 
-    def misspelled(self, written: YamlNode | None, steps: Sequence[Step]) -> Misspelled | None:
+    def misspelled(self, written: YamlNode | None, steps: Sequence[PatternComponent]) -> Misspelled | None:
         """Return the first component that is no name in a written node; None where all may be, or where nothing is known.
 
         Args:
@@ -71,13 +71,13 @@ class LeftOutNames:
                 return self._block(named.text, written, steps)
         return None
 
-    def _graph(self, graph: YamlNode | None, steps: Sequence[Step]) -> Misspelled | None:
+    def _graph(self, graph: YamlNode | None, steps: Sequence[PatternComponent]) -> Misspelled | None:
         if not isinstance(graph, YamlMapping) or not steps:
             return None
         inner = {entry.key.text: partial(self.misspelled, entry.value, steps[1:]) for entry in graph}
         return _below(steps[0], inner)
 
-    def _block(self, kind: str, written: YamlMapping | None, steps: Sequence[Step]) -> Misspelled | None:
+    def _block(self, kind: str, written: YamlMapping | None, steps: Sequence[PatternComponent]) -> Misspelled | None:
         if isinstance(own := self.blocks.get(kind), YamlMapping):
             return self._graph(own.get("graph"), steps)
         if kind not in self.library or not (weights := _weights(part := self.library[kind])):
@@ -94,7 +94,7 @@ class LeftOutNames:
         return None if _may_name(part, steps[0], weights) else _below(steps[0], inner)
 
 
-def _below(step: Step, inner: Mapping[str, Any]) -> Misspelled | None:
+def _below(step: PatternComponent, inner: Mapping[str, Any]) -> Misspelled | None:
     """Return what is misspelled at a component, or in everything that it names."""
     if found := [look for name, look in inner.items() if step.expression.fullmatch(name)]:
         return _of_all(look() for look in found)
@@ -108,11 +108,11 @@ def _of_all(found: Iterable[Misspelled | None]) -> Misspelled | None:
     return None if None in every else every[0]
 
 
-def _parameter(steps: Sequence[Step]) -> Misspelled | None:
+def _parameter(steps: Sequence[PatternComponent]) -> Misspelled | None:
     return _below(steps[0], {name: lambda: None for name in LINEAR}) if steps else None
 
 
-def _may_name(part: type[Part], step: Step, weights: Mapping[str, Any]) -> bool:
+def _may_name(part: type[Part], step: PatternComponent, weights: Mapping[str, Any]) -> bool:
     """Return whether a name that is not found may be one with other fields: it is written in the class, or has another number."""
     if not callable(part.weights) or any(step.expression.fullmatch(name) for name in weights):
         return False

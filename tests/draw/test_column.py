@@ -6,7 +6,9 @@ from itertools import pairwise
 
 import pytest
 
+import composer
 from composer.draw.edges import DiagramSource, FrameInput, NodeOutput
+from composer.draw.figure import draw
 from composer.draw.layout.column import column, first_reader
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.lanes import LANE, LANES
@@ -14,6 +16,7 @@ from composer.draw.layout.spacing import GAP
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
 from composer.draw.scene import Box, WirePath
 from composer.draw.style.typography import Typography
+from tests.draw.checks import overlaps
 from tests.draw.flows import flow
 
 WIDTH = 120.0
@@ -104,3 +107,10 @@ def test_station_fits_its_box_where_nothing_stands_beside_it(left: float, fits: 
     written = flow("a: x")
     spine = Spine(written, WIDTH, LayoutOptions(Typography(), 1), frozenset(), {}, {}, {"a": 1})
     assert spine.fits_box_width(Station("a", written.items[0], fragment=Fragment(left=left))) == fits
+
+
+def test_a_column_between_others_is_fed_at_the_left() -> None:
+    """What reads another column, and is an output of its own, has nothing run through it."""
+    text = composer.load("switch").text.replace("logits: head", "logits: head\n  table: bias")
+    scene = draw(composer.load(text).program, "overview").scene
+    assert [*overlaps(scene)] == []

@@ -18,6 +18,7 @@ from composer.verify.shrink import shrunk
 from composer.verify.subject import DoesNotApply, Subject
 from composer.verify.texts import documents_are_apart
 from composer.verify.verification import Verification
+from tests.blocks.test_state import COUNTED as ALWAYS_COUNTED
 from tests.docs.pages import ROOT
 
 STREAM = {"x": "float[batch, time, dim]"}
@@ -246,19 +247,7 @@ graph:
     assert [each.code for each in composer.load(text).verify().diagnostics] == ["rows"]
 
 
-COUNTED = """
-recipe: counted
-task: causal_lm
-inputs: {tokens: "int[batch, time]"}
-graph:
-  embed: {type: embedding, vocab: 7, dim: 6}
-  calls: {type: state, shape: [6], next: more, update: WHEN}
-  one: {type: parameter, shape: [6], init: ones}
-  more: {type: add, in: [calls, one]}
-  y: {type: add, in: [embed, calls]}
-  head: {type: linear, out: 7}
-outputs: {logits: head}
-"""
+COUNTED = ALWAYS_COUNTED.replace("update: always", "update: WHEN")
 MEAN = """
 recipe: running
 inputs: {x: "float[batch, time, 6]"}

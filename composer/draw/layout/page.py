@@ -45,15 +45,16 @@ def page(flow: Flow, titles: Titles, typography: Typography, *, shapes: bool = T
     columns = list(halves) if halves else columns
     usual = WIDTH if len(columns) == 1 else TWO_COLUMNS_WIDTH
     laid: list[Fragment] = []
+    sent = [sent_from(one, columns) for one in columns]
     for number, one in enumerate(columns):
         leaves = [leaf for leaf in one.leaves() if isinstance(leaf, Leaf)]
         width = min(max([usual, *(needed(leaf, typography) for leaf in leaves)]), MAX_BOX_WIDTH)
         ports = any(e.source.port and not e.source.reference for e in one.edges)  # these leave at the right
-        given = {origin for before in columns[:number] for origin in sent_from(before, columns)}
+        given = frozenset().union(*sent[:number])
         fed = not halves and any(e.source.origin in given for e in one.edges)  # these come in at the left, where no lanes are
         side = LANE_SIDE if number == len(columns) - 1 else 1 if ports or fed else -1
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
-        laid.append(column(one, width, LayoutOptions(typography, side, shapes, out=out), sent_from(one, columns)))
+        laid.append(column(one, width, LayoutOptions(typography, side, shapes, out=out), sent[number]))
     if halves:
         flip(laid[0])
         align_height(*laid)

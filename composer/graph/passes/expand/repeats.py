@@ -76,8 +76,7 @@ class Repeats:
             if name not in read:
                 message = f"nothing in the repeat reads `{name}`"
                 self.report.diagnostics.append(Diagnostic("unused-value", message, span, "warning"))
-        if self._size(node) > MAX_TOTAL_NODES:
-            self._too_much(what, scope, f"with {count:,} passes the model has more than {MAX_TOTAL_NODES:,} nodes")
+        self._within_limit(self._size(node), what, scope, count)
 
     def _count(self, what: RepeatDecl, scope: Scope) -> int:
         """Return the number of passes.
@@ -95,6 +94,10 @@ class Repeats:
         if self.count > MAX_EACH_VALUES:
             self._too_much(what, scope, f"the repeats have more than {MAX_EACH_VALUES:,} `each` values")
         return count
+
+    def _within_limit(self, nodes: int, what: RepeatDecl, scope: Scope, count: int) -> None:
+        if nodes > MAX_TOTAL_NODES:
+            self._too_much(what, scope, f"with {count:,} passes the model has more than {MAX_TOTAL_NODES:,} nodes")
 
     def _too_much(self, what: RepeatDecl, scope: Scope, message: str) -> NoReturn:
         set_here = self.values.set_here(what.count.expression, scope)
@@ -128,8 +131,7 @@ class Repeats:
                 passes += [PassBuilder(graph, ()) for _ in range(count - 1)]  # which all are the same
                 return
             total += self._graph_size(graph)
-            if total > MAX_TOTAL_NODES:
-                self._too_much(what, scope, f"with {count:,} passes the model has more than {MAX_TOTAL_NODES:,} nodes")
+            self._within_limit(total, what, scope, count)
 
     def _size(self, node: NodeBuilder) -> int:
         """Return the number of nodes below a node, itself and every pass counted."""
