@@ -81,6 +81,21 @@ def drawn(figure: Figure) -> set[tuple[str, str]]:
     return {*ends(figure), *((one.source, one.target) for one in figure.scene.references)}
 
 
+@pytest.mark.parametrize("opened", [False, True])
+def test_what_only_some_passes_read_leads_into_their_repeat(opened: bool) -> None:
+    """Also where it is closed, and the first pass does not read it."""
+    text = """recipe: some
+inputs: {x: "float[batch, time, 8]", valid: "bool[batch, time]"}
+graph:
+  layers:
+    repeat: 2
+    each: {body: [{type: ffn}, {type: attention, heads: 2, mask: valid(valid)}]}
+    graph: {layer: {type: residual, norm: rmsnorm, body: body}}
+"""
+    edges = build_diagram(folded(composer.load(text).program), Depth("block", layers=opened)).all_edges()
+    assert {edge.target for edge in edges if edge.source.path == "valid"} == {"layers.layer.body" if opened else "layers"}
+
+
 # -- second streams
 
 

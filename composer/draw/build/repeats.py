@@ -71,7 +71,8 @@ def outer_edges(
     node: TypedRepeat, values: Mapping[str, NodeSources], path: str, second_streams: Collection[Origin], *, all_inputs: bool
 ) -> Iterator[DiagramEdge]:
     """Yield the edges of a repeat from outside: of what is carried from pass to pass, or of all that it reads."""
-    for index, one in enumerate(node.passes[0].graph.inputs):
+    inputs = {one.name: one for each in node.passes for one in each.graph.inputs}  # each pass may read something else
+    for index, one in enumerate(inputs.values()):
         if (index == 0 and not one.captured) or all_inputs:
             refs = [ref for each in node.node.passes for wire in each.wires if wire.port == one.name for ref in wire.refs]
             outside = tuple(dict.fromkeys(ref for ref in refs if ref.node != node.name))
