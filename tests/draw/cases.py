@@ -21,7 +21,7 @@ from tests.draw.wired import mixed, ring
 FORMS = sorted((Path(__file__).parent / "forms").glob("*.yaml"))
 """An encoder beside a decoder, blocks side by side, two towers, a U, a mixture whose passes differ."""
 FINDS = sorted((Path(__file__).parent / "finds").glob("*.yaml"))
-"""Recipes in whose drawings one thing lay on another, each as small as it gets."""
+"""Recipes in whose drawings one thing lay on another or was missing, each as small as it gets."""
 CHUNKS = 10
 WIRED = 12
 """Recipes of each way to wire at random."""

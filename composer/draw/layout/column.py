@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -24,7 +24,7 @@ from composer.draw.layout.stations import NamedInput, SideBox, SideInput, WiredI
 from composer.draw.passes.branches import group_branches
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.order import inner_edges, sort_topologically
-from composer.draw.passes.side_inputs import SideInputs, split_side_inputs
+from composer.draw.passes.side_inputs import NOTHING_BESIDE, BesideBlock, SideInputs, split_side_inputs
 
 MAX_NARROW_BLOCKS = 4
 """Blocks of one of several columns that are drawn narrow, with their parameters behind the detail: a longer column is a part of
@@ -32,9 +32,18 @@ the model, whose numbers are looked for at the right.
 """
 
 
-def column(flow: Flow, width: float, options: LayoutOptions, sent: frozenset[Origin] = frozenset()) -> Fragment:
-    """Lay out a flow; `top` is where its output leaves, and `taps` hold what is `sent` to other columns."""
+def column(
+    flow: Flow,
+    width: float,
+    options: LayoutOptions,
+    sent: frozenset[Origin] = frozenset(),
+    beside: Mapping[str, Sequence[BesideBlock]] = NOTHING_BESIDE,
+) -> Fragment:
+    """Lay out a flow; `top` is where its output leaves, and `taps` hold what is `sent` to other columns. What stands `beside` its
+    blocks may be known before: a branch is part of a flow that has been split.
+    """
     side_inputs = SideInputs(flow, {}, {}) if options.alone else split_side_inputs(flow, sent)
+    side_inputs = replace(side_inputs, beside={**side_inputs.beside, **beside})
     subgraphs: dict[str, Fragment] = {}
 
     def fits(subgraph: IrregularSubgraph) -> bool:
@@ -221,7 +230,7 @@ class Stations:
         leaves = [leaf for leaf in flow.leaves() if isinstance(leaf, Leaf)]
         narrow = len(leaves) <= MAX_NARROW_BLOCKS
         width = max([MIN_COLUMN_WIDTH, *(needed(leaf, self.options.typography, narrow=narrow) for leaf in leaves)])
-        return column(flow, min(width, MAX_BOX_WIDTH), replace(self.options, narrow=narrow))
+        return column(flow, min(width, MAX_BOX_WIDTH), replace(self.options, narrow=narrow), beside=self.side_boxes)
 
 
 def own_side(item: Leaf, side: SideLook, references: Sequence[NamedInput]) -> SideBox:

@@ -22,7 +22,7 @@ RISE = 20.0
 MAX_JOIN_WIDTH = 480.0
 """Flows that are less wide than this end in a box as wide as they are; under wider ones it would look like a bar."""
 STRAIGHT_REACH = 12.0
-"""How far from the spine a wire ends in a circle from below: beyond the radius of 9 pixels it comes in at a side."""
+"""How far from the middle of all the spine is moved onto that of a flow, whose wires are straight then."""
 
 
 def side_by_side(
@@ -36,11 +36,13 @@ def side_by_side(
     """Return the columns from a fork to a join: a circle where there is room for it, else a wide box."""
     columns = [lay(flow) for flow in item.flows]
     places, total = column_positions(columns)
+    middle_of_all = _spine(places)
+    places = [place - middle_of_all for place in places]
     low = -BUS if item.fork is not None else 0.0
     far = [place for place, one in enumerate(columns) if one.ends]
     base = low - BUS if far else low
     forks = item.fork is not None and len(far) < len(columns) - 1
-    found = Fragment(left=total / 2, right=total / 2, foot=low if forks else 0.0)
+    found = Fragment(left=total / 2 + middle_of_all, right=total / 2 - middle_of_all, foot=low if forks else 0.0)
     for flow, one, middle in zip(item.flows, columns, places, strict=True):
         if item.fork is not None:
             start = (-middle, found.foot - base), (-middle, low - base), (0.0, low - base)
@@ -48,11 +50,11 @@ def side_by_side(
         found.pieces.take(one.pieces, middle, base)
     if forks:
         found.pieces.dots.append(Dot(0, low))
-    incoming = _from_far(found, [(columns[place], places[place]) for place in far], base, -total / 2)
-    free = 2 if all(abs(middle) > STRAIGHT_REACH for middle in places) else 3
+    incoming = _from_far(found, [(columns[place], places[place]) for place in far], base, -found.left)
+    free = len(set(map(_side, places))) == len(places)
     beside = lanes or lefts or outgoing or item.join.look.sides
     y = base - max(one.height for one in columns) - RISE
-    if item.join.look.sign and len(columns) <= free and not beside:
+    if item.join.look.sign and free and not beside:
         end = circle(item.join, typography)
         ways = [_into_circle(middle, y) for middle in places]
     else:
@@ -82,6 +84,19 @@ def column_positions(columns: Sequence[Fragment]) -> tuple[list[float], float]:
     return places, total
 
 
+def _spine(places: Sequence[float]) -> float:
+    """Return where the spine from the fork to the join stands: in the middle of all, unless that is beside every column's own."""
+    near = min(places, key=abs)
+    if abs(near) <= STRAIGHT_REACH:
+        return near
+    return 0.0 if places[0] < 0 < places[-1] else (places[0] + places[-1]) / 2
+
+
+def _side(middle: float) -> int:
+    """Return the side at which a wire comes into a circle: left, right, or from below."""
+    return (middle > 0) - (middle < 0)
+
+
 def _begun(wire: WirePath, flow: Flow, start: Sequence[Point]) -> WirePath:
     """Return the first wire of a column, from the fork on."""
     first = wire.source == flow.owner and wire.points[0] == (0.0, 0.0)
@@ -103,6 +118,5 @@ def _from_far(
 
 def _into_circle(middle: float, y: float) -> tuple[Point, ...]:
     """Return the end of a wire: from below near the spine, else at a side."""
-    if abs(middle) <= STRAIGHT_REACH:
-        return ((middle, y),)
-    return (middle, y - RADIUS), (-RADIUS if middle < 0 else RADIUS, y - RADIUS)
+    side = _side(middle)
+    return ((middle, y - RADIUS), (side * RADIUS, y - RADIUS)) if side else ((middle, y),)

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Item, Leaf, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+
+BesideBlock: TypeAlias = tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]
+"""What stands beside a block, the edge from there, and what it reads."""
+NOTHING_BESIDE: Mapping[str, Sequence[BesideBlock]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +20,8 @@ class SideInputs:
     """A flow without the blocks that read nothing that flows, and where these stand."""
 
     flow: Flow
-    beside: Mapping[str, Sequence[tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]]]
-    """With each block the ones beside it, the edges from there, and what they read."""
+    beside: Mapping[str, Sequence[BesideBlock]]
+    """With each block what stands beside it."""
     outer_inputs: Mapping[str, tuple[Leaf, tuple[DiagramEdge, ...]]]
     """What is read by several blocks, or over a border, and so stands below the first of its readers; with what it reads."""
 
@@ -27,7 +33,7 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
     After:  a(x) b(a); table beside b
     """
     items = flow.by_path
-    beside: dict[str, list[tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]]] = {}
+    beside: dict[str, list[BesideBlock]] = {}
     outer_inputs: dict[str, tuple[Leaf, tuple[DiagramEdge, ...]]] = {}
     gone: set[str] = set()
     read_of, into = _by(flow.all_edges(), lambda e: e.source.path), _by(flow.edges, lambda e: e.target)
