@@ -33,7 +33,7 @@ FOOT = """  norm: layernorm
   head: {type: linear, out: vocab}
 outputs: {logits: head}
 """
-SEEDS = 520
+SEEDS = 900
 """Generated recipes that are looked through for repeats of equal passes."""
 NODES = """norm{a}: {{type: layernorm, in: {x}}}
 attn{n}: {{type: attention, heads: 4, mask: causal}}
