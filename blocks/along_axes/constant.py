@@ -80,8 +80,9 @@ graph:
         return list(sizes["formula_lengths"])
 
     def look(self, view: BlockView) -> Look:
-        over = " × ".join(f"{name} {size}" for name, size in self.over.items())
-        return Look(self.called(), (f"over {over}", *[self.value] * (len(self.value) <= SHOWN)), "pos")
+        over = ", ".join(f"{name} < {size}" for name, size in self.over.items())
+        value = (self.value,) if len(self.value) <= SHOWN else ()
+        return Look(self.called(), (*value, f"for {over}"), "pos")
 
     def forward(self: Any, like: Any = None) -> Any:
         dtype = torch.float64 if has_floats(self.formula_tree) else torch.int64

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from blocks.core import AxisRef, Block, BlockView, Look, Paper, Sizes, torch
-from blocks.primitives.axes import axis_index
+from blocks.primitives.axes import axis_in_words, axis_index
 
 
 class FFT(Block, kind="fft"):
@@ -39,7 +39,7 @@ graph: {y: {type: fft, axis: time, in: x}}
 
     def look(self, view: BlockView) -> Look:
         title = "Inverse Fourier transform" if self.inverse else self.called()
-        return Look(title, (f"along {self.axis}", *[f"norm {self.norm}"] * (self.norm != "backward")), "merge")
+        return Look(title, (f"along {axis_in_words(self.axis)}", *[f"norm {self.norm}"] * (self.norm != "backward")), "merge")
 
     def forward(self: Any, x: torch.Tensor, imaginary: torch.Tensor | None = None) -> Any:
         wide = torch.promote_types(x.dtype, torch.float32)

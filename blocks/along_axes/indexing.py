@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import AxisRef, Block, BlockError, BlockView, Look, NonNegativeInt, PositiveInt, Sizes, torch
-from blocks.primitives.axes import axis_index, changed, resized
+from blocks.primitives.axes import axis_in_words, axis_index, changed, resized
 
 
 class Indexed(Block):
@@ -101,7 +101,7 @@ graph: {y: {type: gather, axis: last, in: {x: x, index: ids}}}
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"of {self.axis}",), "merge")
+        return Look(self.called(), (f"along {axis_in_words(self.axis)}",), "merge")
 
     def forward(self: Any, x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
         try:
@@ -158,7 +158,7 @@ graph: {y: {type: scatter, axis: last, size: 5, in: {x: x, index: places}}}
         return (sizes["..."][sizes["dim"]].size, sizes["places"])
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"along {self.axis}",), "merge")
+        return Look(self.called(), (f"along {axis_in_words(self.axis)}",), "merge")
 
     def forward(self: Any, x: torch.Tensor, index: torch.Tensor, onto: torch.Tensor | None = None) -> torch.Tensor:
         if onto is None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import AxisRef, Block, BlockError, BlockView, F, Look, NonNegativeInt, PositiveInt, Sizes, torch
-from blocks.primitives.axes import axis_index, changed, resized
+from blocks.primitives.axes import axis_in_words, axis_index, changed, resized
 
 
 class Roll(Block, kind="roll"):
@@ -35,7 +35,7 @@ graph: {y: {type: roll, by: {time: 1}, in: x}}
         return [sizes["..."][dim].size for dim, step in zip(sizes["dims"], sizes["steps"], strict=True) if step]
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), tuple(f"{axis} by {step}" for axis, step in self.by.items()), "merge")
+        return Look(self.called(), tuple(f"{axis_in_words(axis)} by {step}" for axis, step in self.by.items()), "merge")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return torch.roll(x, self.steps, self.dims)
@@ -64,7 +64,7 @@ graph: {y: {type: flip, axis: time, in: x}}
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"along {self.axis}",), "merge")
+        return Look(self.called(), (f"along {axis_in_words(self.axis)}",), "merge")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return x.flip(self.dim)
@@ -126,7 +126,7 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
 
     def look(self, view: BlockView) -> Look:
         stop = "" if self.stop is None else self.stop
-        return Look(self.called(), (f"{self.start}:{stop} of {self.axis}",), "merge")
+        return Look(self.called(), (f"{self.start}:{stop} of {axis_in_words(self.axis)}",), "merge")
 
     def forward(self: Any, x: torch.Tensor, like: torch.Tensor | None = None) -> torch.Tensor:
         size = x.shape[self.dim]
@@ -184,7 +184,7 @@ graph: {y: {type: pad, axis: time, multiple: 4, in: x}}
         facts = [f"{count} {where}" for count, where in ((self.before, "before"), (self.after, "after")) if count]
         facts += [f"to a multiple of {self.multiple}"] if self.multiple > 1 else []
         facts += [f"value {self.value:g}"] if self.value else []
-        return Look(self.called(), (f"along {self.axis}", *facts), "merge")
+        return Look(self.called(), (f"along {axis_in_words(self.axis)}", *facts), "merge")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         after = self.after + -(x.shape[self.dim] + self.before + self.after) % self.multiple

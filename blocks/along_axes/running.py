@@ -20,7 +20,7 @@ from blocks.core import (
     store_carry,
     torch,
 )
-from blocks.primitives.axes import axis_index, changed
+from blocks.primitives.axes import axis_in_words, axis_index, changed
 
 
 class Running(Block):
@@ -43,7 +43,7 @@ class Running(Block):
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"along {self.axis}",), "rec")
+        return Look(self.called(), (f"along {axis_in_words(self.axis)}",), "rec")
 
     def icon(self) -> LoopIcon:
         return LoopIcon()
@@ -123,7 +123,7 @@ graph: {y: {type: shift, axis: time, by: 1, in: x}}
         return (sizes["..."][sizes["dim"]].size,) if self.by < 0 else ()
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"by {self.by} along {self.axis}",), "merge")
+        return Look(self.called(), (f"by {self.by} along {axis_in_words(self.axis)}",), "merge")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         rows, free = x.shape[self.dim], abs(self.by)
@@ -182,7 +182,7 @@ graph: {y: {type: arange, axis: time, in: x}}
         return (sizes["length"],)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"of {self.axis}",), "pos")
+        return Look(self.called(), (f"of {axis_in_words(self.axis)}",), "pos")
 
     def forward(
         self: Any, x: torch.Tensor, position_ids: torch.Tensor | None = None, valid: torch.Tensor | None = None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import AxisRef, Block, BlockError, BlockView, Look, PositiveInt, Sizes, torch
-from blocks.primitives.axes import axis_index, changed, resized
+from blocks.primitives.axes import axis_in_words, axis_index, changed, resized
 
 
 class Sort(Block, kind="sort"):
@@ -35,7 +35,7 @@ graph: {y: {type: sort, axis: last, in: x}}
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"along {self.axis}", *["descending"] * self.descending), "merge")
+        return Look(self.called(), (f"along {axis_in_words(self.axis)}", *["descending"] * self.descending), "merge")
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         y, indices = torch.sort(x, dim=self.dim, descending=self.descending, stable=True)
@@ -76,7 +76,7 @@ graph: {y: {type: top_k, k: 2, axis: last, in: x}}
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(f"Top {self.k}", (f"along {self.axis}",), "merge")
+        return Look(f"Top {self.k}", (f"along {axis_in_words(self.axis)}",), "merge")
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         if self.k > x.shape[self.dim]:

@@ -34,6 +34,17 @@ def axis_index(axes: Sequence[Any], axis: str, field: str = "axis") -> int:
     return named[0]
 
 
+def axis_in_words(axis: str) -> str:
+    """Return what a drawing calls an axis.
+
+    Args:
+        axis: The axis as a recipe names it.
+    """
+    if axis in ("first", "last"):
+        return f"the {axis} axis"
+    return f"axis {axis}" if axis.lstrip("-").isdigit() else axis
+
+
 def changed(type_: Any) -> Any:
     """Return the type of other values of a dtype and axes: nothing is known of them before the model runs.
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import AxisRef, Block, BlockError, BlockView, Init, InputAxes, Look, Sizes, Tensor, Weights, torch
-from blocks.primitives.axes import axis_index, changed
+from blocks.primitives.axes import axis_in_words, axis_index, changed
 from blocks.primitives.stack_split import of_port
 
 
@@ -95,7 +95,7 @@ class Concat(Block, kind="concat"):
     outputs = {"y": "any[...]"}
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"along {self.axis}",) if self.axis != "last" else (), hue="merge", sign="‖")
+        return Look(self.called(), (f"along {axis_in_words(self.axis)}",) if self.axis != "last" else (), hue="merge", sign="‖")
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         first, *others = of_port(inputs["xs"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import AxisRef, Block, BlockError, BlockView, Look, Sizes, torch
-from blocks.primitives.axes import axis_index, changed
+from blocks.primitives.axes import axis_in_words, axis_index, changed
 
 
 class Reduction(Block):
@@ -31,7 +31,7 @@ class Reduction(Block):
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"over {self.axis}",), "merge")
+        return Look(self.called(), (f"over {axis_in_words(self.axis)}",), "merge")
 
 
 class Sum(Reduction, kind="sum"):
@@ -133,7 +133,7 @@ class Select(Reduction, kind="select"):
             )
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"index {self.index} of {self.axis}",), "merge")
+        return Look(self.called(), (f"index {self.index} of {axis_in_words(self.axis)}",), "merge")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return x.select(self.dim, self.index)
