@@ -11,6 +11,7 @@ import composer
 from blocks.core import Block, BlockView, Look, Piece
 from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import LEVELS, Depth, Level
+from composer.draw.diagram import Leaf
 from composer.draw.figure import Figure
 from composer.graph.passes.roll_layers.roll_layers import folded
 
@@ -126,3 +127,31 @@ graph:
     assert {edge.source.path for edge in drawn_edges if edge.target == target and edge.second_stream} == {"first"}
     styles = {(wire.source, wire.style) for wire in composer.load(text, blocks=[TwoStreams]).draw(level).scene.wires}
     assert styles >= {("first", "cross"), ("second", "side")}
+
+
+# -- formulas
+
+
+@pytest.mark.parametrize(
+    ("formula", "title", "detail"),
+    [
+        ("x * sigmoid(1.702 * x)", "x * sigmoid(1.702 * x)", ""),
+        ("where(x > 0, x * sigmoid(1.702 * x), 0.1 * x)", "y", "where(x > 0, x * sigmoid(1.702 * x), 0.1 * x)"),
+        (" + ".join(["sigmoid(x)"] * 9), "y", ""),
+    ],
+)
+def test_a_formula_is_drawn_as_it_is_written(formula: str, title: str, detail: str) -> None:
+    """As a title where it is short, else below the name of its node; one that no box has room for is in the description alone."""
+    (node,) = build_diagram(folded(composer.load(ALONE.format(graph=f'{{y: {{compute: "{formula}"}}}}')).program), Depth()).items
+    assert isinstance(node, Leaf)
+    assert (node.look.title, node.look.detail) == (title, detail)
+    assert formula in node.about.description
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_formula_in_a_slot_has_no_frame(level: Level) -> None:
+    """There is nothing else to be in it."""
+    graph = "{y: {type: residual, norm: rmsnorm, body: {compute: input * sigmoid(input)}}}"
+    items = build_diagram(folded(composer.load(ALONE.format(graph=graph)).program), Depth(level)).items
+    assert all(isinstance(item, Leaf) for item in items)
+    assert "input * sigmoid(input)" in " ".join(item.look.title for item in items if isinstance(item, Leaf))

@@ -123,6 +123,8 @@ class DiagramBuilder:
         alone = self.depth.level == "full" or path in self.alone
         if part is not None and (part.dissolved or (alone and path not in self.depth.opened)):
             return self.dissolved(node, given, place, out)
+        if part is None and node.graph.by_name.keys() == {node.name}:  # around a formula in a slot, which is all there is in it
+            return self.dissolved(node, given, place, out)
         title = spoken(node.name) if part is None else spoken(part.kind)
         closed = (self.depth.level == "overview" or part is not None) and not holds_layers(node.graph)
         flow, ports = self.flow(node.graph, given, place)
