@@ -135,3 +135,29 @@ graph:
   layers: {repeat: 2, graph: {attn: {type: attention, heads: 2, in: {k: first.k, v: first.v}}}}
 """
     assert "<svg" in composer.load(text).draw(level).svg()
+
+
+def test_what_joins_the_stream_of_a_scan_stands_beside_its_way() -> None:
+    """Below the scan, so that the stream goes straight up into it; a wire leads from each box to what reads it inside."""
+    ((_, _, page),) = scenes("form selective_scan", "block")
+    (frame,) = (one for one in page.frames if one.about.path == "ssm")
+    (way,) = (wire.points for wire in page.wires if (wire.source, wire.target) == ("delta", "ssm"))
+    assert len({x for x, _ in way}) == 1
+    for path, reader in (("a_log", "ssm.decay"), ("start", "ssm.new")):
+        at = box(page, path).area
+        (way,) = (wire.points for wire in page.wires if (wire.source, wire.target) == (path, reader))
+        assert at.right < frame.area.right
+        assert frame.area.bottom < at.top
+        assert at.left <= way[0][0] <= at.right
+        assert at.top <= way[0][1] <= at.bottom
+
+
+def test_wires_into_a_box_keep_the_order_of_what_stands_beside_it() -> None:
+    """So that none crosses another: boxes go straight in, and names below them."""
+    ((_, _, page),) = scenes("form selective_scan", "overview")
+    left = box(page, "ssm").area.left
+    ways = [wire.points for wire in page.wires if wire.target == "ssm" and wire.points[-1][0] == left]
+    heights = sorted((way[0][1], way[-1][1]) for way in ways)
+    assert len(heights) == 5
+    assert heights == sorted(heights, key=lambda pair: pair[1])
+    assert [start == end for start, end in heights] == [True, True, False, False, False]

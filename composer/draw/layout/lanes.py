@@ -8,9 +8,9 @@ from math import ceil
 
 from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin
-from composer.draw.geometry import Point
+from composer.draw.geometry import Area, Point
 from composer.draw.layout.fragment import extent, straightened, widen
-from composer.draw.layout.outer_inputs import CLEAR, OuterInput
+from composer.draw.layout.outer_inputs import CLEAR, CORNER, OuterInput
 from composer.draw.layout.spine import Spine, Station
 from composer.draw.scene import Dot, Style, WirePath
 
@@ -128,6 +128,8 @@ class Lanes:
         for area in self.spine.beside:
             if area.top < low + 4 and area.bottom > high - 4:
                 reach = max(reach, area.reach(lane.side) - first + 8)
+        if one := self.spine.outer_inputs.get(lane.origin.path):  # it starts above the box, which stands beside others
+            reach = max([reach, *(area.reach(lane.side) + CLEAR + CORNER - first for area in self.beside(one))])
         x = reach + first
         for other in sorted(abs(one.x) for one in placed if one.side == lane.side and overlap(one, high, low)):
             if abs(other - x) < apart:
@@ -137,8 +139,11 @@ class Lanes:
 
     def near(self, one: OuterInput, side: int) -> float:
         """Return how near to the spine a box may come."""
-        beside = [area for area in self.spine.beside if area.top < one.top + one.height and area.bottom > one.top]
-        return max([self.spine.width / 2, *(area.reach(side) for area in beside)]) + CLEAR
+        return max([self.spine.width / 2, *(area.reach(side) for area in self.beside(one))]) + CLEAR
+
+    def beside(self, one: OuterInput) -> list[Area]:
+        """Return what stands beside the spine at the height of a box."""
+        return [area for area in self.spine.beside if area.top < one.top + one.height and area.bottom > one.top]
 
     def draw(self, lane: Lane) -> None:
         """Draw a wire for each reader; forks where they part."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 from composer.draw.diagram import Leaf
@@ -116,17 +117,27 @@ def _stack(
     boxes = [index for index, side_input in enumerate(inputs) if isinstance(side_input, SideBox)]
     if boxes == [0] and sizes[0] <= height + 1:
         y = -height / 2 - sizes[0] / 2  # one box stands level with the block, names below it
+    middles = [y + sum(sizes[:index]) + APART * index + size / 2 for index, size in enumerate(sizes)]
     half = (len(sizes) - 1) / 2
-    for index, (side_input, size) in enumerate(zip(inputs, sizes, strict=True)):
-        middle = y + size / 2
-        target = -height / 2 + step * (index - half)
-        if boxes == [0] and index:
-            target = -7 - SLOT * (len(sizes) - 1 - index)
-        if isinstance(side_input, SideBox) and abs(middle + height / 2) < height / 2 - 7:
-            target = middle  # straight in, wherever it can
+    targets = [-height / 2 + step * (index - half) for index in range(len(sizes))]
+    if boxes == [0]:
+        targets[1:] = [-7 - SLOT * (len(sizes) - 1 - index) for index in range(1, len(sizes))]
+    level = [index for index in boxes if abs(middles[index] + height / 2) < height / 2 - 7]
+    targets = going_straight(targets, {index: middles[index] for index in level}, step, height)
+    for index, (side_input, middle, target) in enumerate(zip(inputs, middles, targets, strict=True)):
         rank = len(sizes) - 1 - index if boxes == [0] else min(index, len(sizes) - 1 - index)
         _put(found, leaf, side_input, side, turning(side, middle, target, border, border + 12 + 6 * rank), typography)
-        y += size + APART
+
+
+def going_straight(targets: Sequence[float], level: Mapping[int, float], step: float, height: float) -> list[float]:
+    """Return where wires end at a border: some go straight in, wherever they can, and the others above or below them."""
+    found = [level.get(index, target) for index, target in enumerate(targets)]
+    for index in range(1, len(found)):
+        found[index] = found[index] if index in level else max(found[index], found[index - 1] + step)
+    for index in reversed(range(len(found) - 1)):
+        found[index] = found[index] if index in level else min(found[index], found[index + 1] - step)
+    fits = all(-height + 6 <= y <= -6 for y in found) and all(a < b for a, b in pairwise(found))
+    return found if fits else [*targets]
 
 
 def straight(side: int, y: float, border: float) -> tuple[Point, ...]:

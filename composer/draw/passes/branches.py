@@ -139,6 +139,8 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
         held = {*part, *(e.target for path in part for e in inner_edges(items[path]))}
         outgoing = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
         free = all(e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port) for e in inner)
+        nested = [e for path in part for e in inner_edges(items[path]) if e.upward and not e.source.from_inside]
+        free = free and all(belongs(e.source.path, part) for e in nested)
         looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
         exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
         wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > 2

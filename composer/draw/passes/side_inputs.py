@@ -37,6 +37,13 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
     outer_inputs: dict[str, tuple[Leaf, tuple[DiagramEdge, ...]]] = {}
     gone: set[str] = set()
     read_of, into = _by(flow.all_edges(), lambda e: e.source.path), _by(flow.edges, lambda e: e.target)
+    all_into = _by(flow.all_edges(), lambda e: e.target)
+
+    def goes_on(read: DiagramEdge) -> bool:
+        """Return whether something that flows goes through the reader too, so that this only joins it."""
+        others = [e.source for e in all_into[read.target] if e.main and not e.source.reference and e.source.path not in gone]
+        return any(s.path != read.source.path and (s.from_inside or _flows(s, flow, items)) for s in others)
+
     for path, item in items.items():
         readers, reads = read_of.get(path, []), tuple(into.get(path, ()))
         streams = [e for e in reads if not e.shape_only]
@@ -51,7 +58,7 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
         reader = items.get(readers[0].target)
         if len(readers) > 1 or reader is None or any(e.shape_only and e.upward and not e.source.is_model_input for e in reads):
             stays = output_of(item) in sent or any(e.source.path == path for sink in flow.sinks for e in sink.edges)
-            if not (stays or any(e.main or e.source.reference for e in readers)):
+            if not (stays or any((e.main and not goes_on(e)) or e.source.reference for e in readers)):
                 outer_inputs[path] = item, reads
                 gone.add(path)
             continue
