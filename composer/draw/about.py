@@ -18,7 +18,7 @@ class About:
     parameters: int = 0
     """How many are learned here, in all places that it stands for; those of the things inside it not counted."""
     covers: tuple[str, ...] = ()
-    """Paths of nodes that are not drawn by themselves but in it."""
+    """Paths of nodes and of parameters that are not drawn by themselves but in it."""
     description: str = ""
     """What is set, shown or not, and how parameters start."""
 

@@ -38,8 +38,6 @@ FEW = {"zoo gpt2", "zoo gemma3", "zoo t5", "form unet", "form clip"}
 MORE = COUNT // 2
 """Recipes that are generated beyond the first ones, and twice the recipes that are wired, for the exhaustive tests."""
 MORE_CASES = [*(f"more {n}" for n in range(CHUNKS)), "wired more rings", "wired more mixed"]
-WRONG_AT_FULL = {377: "the scores of attention sinks stand in no box"}
-"""Generated recipes beyond the first ones that lose a parameter where all is opened."""
 
 
 def each_of(cases: Sequence[str], more: Sequence[str] = ()) -> pytest.MarkDecorator:
@@ -65,8 +63,7 @@ def sources(case: str) -> tuple[tuple[str, str | Path], ...]:
             seeds = range(WIRED, 3 * WIRED) if name.startswith("more") else range(WIRED)
             return tuple((f"{name} {seed}", write(seed)) for seed in seeds)
         case "more":
-            known = range(COUNT + int(name), COUNT + MORE, CHUNKS)
-            return tuple((f"generated {seed}", generated(seed)) for seed in known if seed not in WRONG_AT_FULL)
+            return tuple((f"generated {seed}", generated(seed)) for seed in range(COUNT + int(name), COUNT + MORE, CHUNKS))
     return tuple((f"generated {seed}", generated(seed)) for seed in range(int(name), COUNT, CHUNKS))
 
 

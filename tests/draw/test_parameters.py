@@ -13,12 +13,9 @@ import pytest
 import composer
 from composer.cost.units import short
 from composer.draw.build.levels import Level
-from composer.draw.figure import draw
 from composer.draw.scene import Box, Frame, MergeCircle, Scene
-from composer.graph.parameters import parameters
 from composer.graph.passes.roll_layers import roll_layers as layers
-from tests.conformance.generator import generated
-from tests.draw.cases import WRONG_AT_FULL, each_case, each_level, scenes, sources
+from tests.draw.cases import each_case, each_level, scenes, sources
 
 Thing: TypeAlias = Box | MergeCircle | Frame
 
@@ -89,16 +86,6 @@ def test_every_thing_has_the_parameters_of_its_modules(case: str, level: Level) 
         for parameter, count in module.items():
             wanted[holder(folded(parameter), things)] += count
         assert +told == +wanted, name
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.xfail(reason=why)) for seed, why in WRONG_AT_FULL.items()])
-def test_recipes_that_lose_a_parameter(seed: int) -> None:
-    """Once one of them does not, it belongs among the others."""
-    typed = composer.load(generated(seed)).program
-    things = by_path(draw(typed, "full").scene)
-    for entry in parameters(typed):
-        holder(folded(entry.name), things)
 
 
 def place(parameter: str, path: str) -> str:

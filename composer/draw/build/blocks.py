@@ -13,6 +13,7 @@ from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.value_sources import NodeSources, Sources, merge_by_origin, of_block
 from composer.draw.diagram import Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
+from composer.draw.paths import lies_in
 from composer.draw.style.looks import look
 from composer.draw.wording import shape
 from composer.graph.state_update import SUFFIX
@@ -69,7 +70,9 @@ def add_pieces(
         names = tuple(f"{one}.{name}" for one in place.all for name in piece.parameters)
         params = captions.counts.shown_of(names[: len(piece.parameters)])
         about = captions.about(node, replace(place, path=below, all=names), (piece.look.title, piece.look.detail))
-        about = replace(about, description=captions.description(node, place) if piece is pieces[0] else "")
+        own = tuple(place.inner(name).path for name in piece.parameters)
+        covers = tuple(path for path in own if not lies_in(path, below))  # those named after the block alone
+        about = replace(about, covers=covers, description=captions.description(node, place) if piece is pieces[0] else "")
         out.items.append(Leaf(about, piece.look, params))
         for name, port in piece.reads:
             main = not port or port in piece.stream_ports
