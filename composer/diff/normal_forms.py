@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from blocks.core import Builtin, Formula, Part, fields, number
-from blocks.core.fields import AxesForm, AxisName, BooleanMap, EachAxis, Field, SlotOf, String
+from blocks.core import Builtin, Formula, Part, axis_places, fields, number, ports
+from blocks.core.fields import AxesForm, AxisName, BooleanMap, EachAxis, Field, ListOf, MapOf, SlotOf, String
 from blocks.masks.mask import Mask
 from composer.diff.mask_normal_forms import MaskForm
 from composer.graph.describe import phrase
 from composer.graph.formula_text import formula_text
 from composer.graph.ir import SlotNode
 from composer.graph.typed import TypedBlock
+from composer.graph.types import TensorType, first_of
 from composer.language.wording import boolean
 
 Plain: TypeAlias = "bool | int | float | str | tuple[Any, ...] | None"
@@ -131,11 +132,24 @@ def _below(part: type[Part], values: Mapping[str, Any]) -> dict[str, NormalForm]
 
 
 def _axis(block: TypedBlock, name: str, field: Field) -> dict[str, NormalForm]:
-    """Return an axis by its index, since its name does not matter."""
+    """Return an axis by its index, since its name does not matter; so also each of a list and of a mapping."""
     value = getattr(block.part, name)
+    match field.form:
+        case ListOf(item=AxisName()) if value is not None:
+            return {name: NormalValue(tuple(_place(block, axis) for axis in value), value)}
+        case MapOf(of_axes=True):
+            steps = sorted((_place(block, axis), step) for axis, step in value.items())
+            return {name: NormalValue(tuple(steps), ", ".join(f"{axis} {step}" for axis, step in value.items()))}
     named = isinstance(field.form, AxisName) or (isinstance(field.form, String) and "->" not in value)
     place = block.sizes.get("dim")
     return {name: NormalValue(place, value)} if named and isinstance(place, int) else {}
+
+
+def _place(block: TypedBlock, axis: str) -> int:
+    """Return the index of an axis of the first input, counted from the last."""
+    given = first_of(block.inputs[next(iter(ports(type(block.part))))])
+    assert isinstance(given, TensorType)
+    return axis_places(given.axes, axis)[0]
 
 
 def alphabetic(pattern: str) -> str:

@@ -8,14 +8,15 @@ from random import Random
 from typing import Any
 
 import composer
+from blocks.formulas.functions import CALLABLE
 from composer.graph.initial_values import start_of
 from composer.graph.parameters import parameters
 from composer.graph.visit import walk
 from composer.language.recipe.writer import write
 from tests.diff.mutations import data
 
-REFERENCES = ("in", "outputs", "tie", "mask", "positions", "next")
-ORDERED = ("in", "inputs", "outputs", "init", "each", "graph")
+REFERENCES = ("in", "outputs", "tie", "mask", "positions", "next", "compute", "formula")
+ORDERED = ("in", "inputs", "outputs", "init", "each", "graph", "over")
 """Keys whose entries have an order that means something; that of `graph` is taken care of."""
 
 
@@ -56,6 +57,8 @@ def _with_names(value: Any, new: Mapping[str, str], key: str = "", *, reference:
     match value:
         case dict() if key == "graph":
             return {new[name]: _with_names(node, new) for name, node in value.items()}
+        case dict() if key == "axes":  # of what a formula reads
+            return {_renamed(name, new): inner for name, inner in value.items()}
         case dict():
             group = "graph" in value
             return {
@@ -65,8 +68,17 @@ def _with_names(value: Any, new: Mapping[str, str], key: str = "", *, reference:
         case list():
             return [_with_names(item, new, reference=reference) for item in value]
         case str() if reference:
-            return re.sub(r"[A-Za-z_]\w*", lambda found: new.get(found[0], found[0]), value)
+            return _renamed(value, new)
     return value
+
+
+def _renamed(text: str, new: Mapping[str, str]) -> str:
+    """Return references or a formula under new names; functions keep theirs."""
+    words = re.compile(r"[A-Za-z_]\w*(\()?")
+    kept = lambda found: found[1] and found[0][:-1] in CALLABLE  # noqa: E731
+    return words.sub(
+        lambda found: found[0] if kept(found) else re.sub(r"\w+", lambda name: new.get(name[0], name[0]), found[0]), text
+    )
 
 
 def _given(value: Any, new: Mapping[str, str]) -> Any:
@@ -82,11 +94,15 @@ def _on_text(value: Any, change: Callable[[str], str]) -> Any:
 
 def _on_axes(value: Any, change: Callable[[str], str], key: str = "") -> Any:
     match value:
+        case dict() if key == "by":
+            return {change(axis): steps for axis, steps in value.items()}
+        case dict() if key == "over":
+            return {axis: change(length) if isinstance(length, str) else length for axis, length in value.items()}
         case dict():
             return {name: _on_axes(inner, change, name) for name, inner in value.items()}
         case list():
-            return [_on_axes(item, change) for item in value]
-        case str() if key in ("axis", "scan"):
+            return [_on_axes(item, change, key) for item in value]
+        case str() if key in ("axis", "axes", "before", "scan"):
             return change(value)
     return value
 

@@ -63,6 +63,12 @@ PAIRS = {
         "  a: {type: ffn, activation: {type: silu}}",
     ),
     "an axis by its place and by its name": ("  a: {type: mean, axis: last}", "  a: {type: mean, axis: 8}"),
+    "axes by their names and by their places": (
+        "  a: {type: roll, by: {time: 2, last: 1}}\n  b: {type: normal, axes: [batch, last], in: a}\n"
+        "  c: {compute: a + b, axes: {a: r t d, b: r d}}",
+        "  a: {type: roll, by: {last: 1, -2: 2}}\n  b: {type: normal, axes: [first, 8], in: a}\n"
+        "  c: {compute: a + b, axes: {a: x y z, b: x z}}",
+    ),
     "a pattern with other names": (
         "  a: {type: rearrange, pattern: batch time (heads dim) -> batch heads time dim, sizes: [2]}",
         "  a: {type: rearrange, pattern: b  t (h d)->b h t d, sizes: [2]}",
