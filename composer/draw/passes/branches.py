@@ -139,8 +139,7 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
         held = {*part, *(e.target for path in part for e in inner_edges(items[path]))}
         outgoing = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
         free = all(e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port) for e in inner)
-        nested = [e for path in part for e in inner_edges(items[path]) if e.upward and not e.source.from_inside]
-        free = free and all(belongs(e.source.path, part) for e in nested)
+        free = free and not any(_reads_outside(items[path], part) for path in part)
         looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
         exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
         wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > 2
@@ -162,6 +161,12 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
     joined = Branches(tuple(flows), tuple(ports), end, source)
     fork_edges = [] if source is None else [DiagramEdge(source, join, "", True, forks=True)]
     return flow.without(gone).with_item(joined, *fork_edges)
+
+
+def _reads_outside(item: Item, part: Sequence[str]) -> bool:
+    """Return whether something in a frame reads over its border what does not stand in the same branch."""
+    wired = (e for e in inner_edges(item) if e.upward and not e.source.from_inside) if isinstance(item, Group) else ()
+    return any(not belongs(e.source.path, part) for e in wired)
 
 
 def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:
