@@ -13,9 +13,7 @@ from blocks.primitives.axes import changed
 from blocks.primitives.stack_split import of_port
 
 WIDEST = 40
-"""Signs of the longest formula that is a title."""
-LONGEST = 75
-"""Signs of the longest one below the name of its node: of a longer one, a drawing shows the name alone."""
+"""Signs of the longest formula that is drawn as it is written."""
 
 
 class Compute(Block, kind="compute"):
@@ -57,6 +55,4 @@ class Compute(Block, kind="compute"):
 
     def look(self, view: BlockView) -> Look:
         written = self.formula.text
-        if len(written) <= WIDEST:
-            return Look(written, hue="merge")
-        return Look(view.name, (written,) if len(written) <= LONGEST else (), "merge")
+        return Look(written if len(written) <= WIDEST else view.name, hue="merge")
