@@ -17,6 +17,9 @@ class Quotient:
     denominator: Dim
 
     def __str__(self) -> str:
+        match self.numerator.terms:
+            case (((str(axis),), 1),):
+                return f"{axis} {self.operator} {self.denominator}"
         return f"({self.numerator}) {self.operator} {self.denominator}"
 
 

@@ -42,6 +42,7 @@ def test_a_size_is_what_python_computes(chunk: int) -> None:
     ("size", "written"),
     [
         (((T + 1) // 2 + 1) // 2, "((time + 3) // 4)"),
+        (T // 2 // 2, "(time // 4)"),
         ((2 * T + 3) // 2, "time + 1"),
         (4 * T // 6, "((2·time) // 3)"),
         ((4 * T + 1) % 4, "1"),
