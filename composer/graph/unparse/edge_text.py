@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from composer.graph.anatomy import regions
 from composer.graph.ir import Ref, Wire
-from composer.graph.typed import TypedGraph, TypedGroup, TypedRepeat, TypedScan
+from composer.graph.typed import TypedGraph, TypedRepeat
 from composer.language.recipe.writer import Remark, YamlData, YamlValue
 
 IMPLIED = "implied"
@@ -56,9 +57,14 @@ def _in_all(repeat: TypedRepeat, refs: Sequence[Ref]) -> bool:
 
 def _is_inside(graph: TypedGraph, path: str) -> bool:
     """Return whether a path in a graph leads to a node, or to an output of a block."""
-    name, _, rest = path.partition(".")
-    node = graph.by_name.get(name)
-    return node is not None and (not rest or not isinstance(node, TypedGroup | TypedScan) or _is_inside(node.graph, rest))
+    for step in path.split("."):
+        if step not in graph.by_name:
+            return False
+        inside = regions(graph.by_name[step])
+        if not inside:
+            return True
+        graph = inside[-1].graph
+    return True
 
 
 def reference(ref: Ref, graph: TypedGraph, names: EdgeNames) -> str:
