@@ -14,6 +14,9 @@ from composer.graph.passes.expand.builders import Binding, GraphBuilder, NodeBui
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.language.recipe.ast import GraphBody, NodeContent, ParsedRecipe
 
+MAX_EDGES = 100_000
+"""Edges of the nodes that are expanded one by one."""
+
 
 class Expansion:
     """One run of `expand`: what is written out, and the mistakes in it."""
