@@ -258,6 +258,16 @@ BOUNDS = {
         f"    outputs: {{{', '.join(f'y{i}: b' for i in range(9_000))}}}",
         "too-many-nodes",
     ),
+    "params of every use": (
+        "blocks:\n  b:\n    inputs: {x: 'float[..., d]'}\n"
+        f"    params: {{{', '.join(f'p{i}: 1' for i in range(5_000))}}}\n    graph: {{c: relu}}\n"
+        f"{HEAD}  a: {{repeat: 2500, graph: {{b: {{type: b, p0: layer}}}}}}",
+        "too-many-nodes",
+    ),
+    "a long list in every pass": (
+        f"{HEAD}  a: {{repeat: 4000, graph: {{b: {{type: parameter, shape: [layer{', 1' * 5_000}]}}}}}}",
+        "too-many-nodes",
+    ),
     "passes that all differ": (
         f"{HEAD}  a: {{repeat: 4000, graph: {{b: {{type: scale, by: layer}}, c: {{type: scale, by: layer}}}}}}",
         "too-many-nodes",
