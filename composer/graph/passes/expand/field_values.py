@@ -50,6 +50,7 @@ class Fields:
 
         Raises:
             ExpressionError, StopExpansion: where there is none.
+            TooMuch: where there are too many, which is reported.
         """
         form = field.form
         match written:
@@ -61,6 +62,7 @@ class Fields:
                 return self._slot(written.what, written.span, form, scope, node, field)
             case ListValue():
                 assert isinstance(form, ListOf)
+                self.expansion.count_values(len(written.items), scope.graph, written.span)
                 item = FieldSpec(field.name, form.item, False, None, "", False)
                 return Items(tuple(self.field(one, item, part, scope, node) for one in written.items), written.span)
             case BoolsValue():

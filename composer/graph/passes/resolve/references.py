@@ -10,7 +10,7 @@ from composer.graph.ir import Ref
 from composer.graph.passes.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge, Scope
 from composer.graph.passes.expand.evaluation import MAX_DEPTH
-from composer.graph.passes.expand.expansion import Expansion
+from composer.graph.passes.expand.expansion import MAX_EDGES, Expansion
 from composer.graph.passes.expand.node_options import GRAPH_INPUT
 from composer.graph.passes.resolve.captures import fetch
 from composer.graph.passes.resolve.left_out import has, leaves_out, outputs_of, passed_on, refuse_range, where_present
@@ -18,9 +18,6 @@ from composer.graph.passes.resolve.pass_references import enclosing_pass, is_ran
 from composer.language.expressions.ast import Expression, PathStep, RefPath, Slice
 from composer.language.suggestions import suggest
 from composer.language.unknown_names import unknown
-
-MAX_EDGES = 100_000
-"""Edges of the nodes that are expanded one by one."""
 
 
 class References:
