@@ -16,7 +16,7 @@ plays: $(VENV)/installed
 # A worker gets neighboring tests, which share what they compile, and takes over what another has not begun.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-# The unit tests of every package, in under a minute; tests/README.md tells the three sets apart.
+# The unit tests of every package, in under two minutes; tests/README.md tells the three sets apart.
 fast: $(VENV)/installed-dev
 	$(PYTEST) -m "not slow and not exhaustive"
 

@@ -139,12 +139,12 @@ def test_the_zoo_compiles_without_a_break(name: str, device: str) -> None:
     compiles([(name, dict(TINY.get(name, {})))], device)
 
 
-@pytest.mark.parametrize("half", [0, 1])
-def test_generated_recipes_compile_without_a_break(half: int, device: str) -> None:
+@pytest.mark.parametrize("part", [0, 1, *(pytest.param(part, marks=pytest.mark.exhaustive) for part in (2, 3))])
+def test_generated_recipes_compile_without_a_break(part: int, device: str) -> None:
     """As many of them as have, together, everything that any of them has; and what only a block by itself has."""
     texts = [generated(seed) for seed in range(COUNT)]
-    texts += [alone(part, standard(), seed) for part in blocks(standard()).values() for seed in range(draws(part))]
-    compiles([(text, {}) for text in covering(texts)[half::2]], device)
+    texts += [alone(block, standard(), seed) for block in blocks(standard()).values() for seed in range(draws(block))]
+    compiles([(text, {}) for text in covering(texts)[part::4]], device)
 
 
 COUNTED = """

@@ -157,6 +157,54 @@ def test_keys_of_a_memory_may_be_read_again(step):
     torch.testing.assert_close(pieces[-1].wide, whole.wide)
 
 
+AHEAD = """
+recipe: ahead
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 11, dim: 8}
+  own: {type: residual, norm: rmsnorm, body: {type: attention, heads: 1, mask: causal}}
+  head: {type: linear, out: 11, in: own.norm}
+  mean: {type: mean, axis: time, in: own}
+  sum: {type: add, in: [own, mean]}
+  aside: {type: residual, norm: rmsnorm, body: BODY}
+outputs: {logits: head, SEEN}
+"""
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{type: linear, out: 8}",
+        "{graph: {a: {type: linear, out: 8}, b: {type: linear, out: 8}}}",
+        "{repeat: 3, graph: {a: {type: linear, out: 8}}}",
+        "{scan: time, graph: {a: {type: linear, out: 8}}}",
+        "{type: residual, norm: layernorm, body: {scan: time, graph: {a: {type: linear, out: 8}}}}",
+    ],
+    ids=["block", "group", "repeat", "scan", "scan in a residual"],
+)
+@pytest.mark.parametrize(
+    "read",
+    ["seen: aside.norm}", "}\nlosses: {seen: {type: mse, in: aside.norm, target: embed}}"],
+    ids=["output", "loss"],
+)
+def test_what_nothing_reads_of_a_block_is_not_computed_while_a_text_is_generated(body, read):
+    """Of a block that is read inside, its own value may be of no use, and made of what a session does not compute."""
+    model = composer.load(AHEAD.replace("BODY", body).replace("SEEN}", read)).compile(seed=0).double().eval()
+    called = []
+    for name, module in model.named_modules():
+        module.register_forward_hook(lambda *_, name=name: called.append(name))
+    tokens = torch.arange(14).view(2, 7) % 11
+    whole = model(tokens).logits
+    assert any(name.startswith("aside.body") for name in called)
+    called.clear()
+    with session(model):
+        pieces = [model(piece).logits for piece in tokens.split(2, dim=1)]
+    torch.testing.assert_close(torch.cat(pieces, dim=1), whole)
+    assert {name for name in called if name.startswith("aside")} == set()
+
+
 @pytest.mark.parametrize("sampling", [GREEDY, Sampling(temperature=0.9)])
 def test_a_translation_is_written_with_a_cache_and_without(translator, sources, sampling):
     """From prompts of unequal length, each of which has its own source; padding of a source changes nothing."""

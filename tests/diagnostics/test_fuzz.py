@@ -87,7 +87,7 @@ def by_words(text: str, chance: random.Random) -> str:
     return text
 
 
-@pytest.mark.parametrize("count", [pytest.param(50, marks=pytest.mark.slow), pytest.param(400, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [pytest.param(25, marks=pytest.mark.slow), pytest.param(400, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("spoil", [by_lines, by_characters, by_words], ids=lambda spoil: spoil.__name__)
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_spoilt_recipe_never_escapes(name: str, spoil: object, count: int) -> None:
@@ -217,6 +217,56 @@ BOUNDS = {
     "ten thousand by ten thousand": (
         f"{HEAD}  a: {{repeat: 10 ** 4, graph: {{b: {{repeat: 10 ** 4, graph: {{c: relu}}}}}}}}",
         "passes",
+    ),
+    "repeats in repeats, all mistaken": (
+        f"{HEAD}  a: {{repeat: 4000, graph: {{b: {{repeat: 4000, graph: {{c: {{type: relu if layer == 0 else input}}}}}}}}}}",
+        "too-many-nodes",
+    ),
+    "repeats in repeats, of a name that is taken": (
+        f"{HEAD}  a: {{repeat: 4000, graph: {{b: {{repeat: 4000, in: {{y: x}}, graph: {{y: {{type: scale, by: layer}}}}}}}}}}",
+        "name-taken",
+    ),
+    "repeats in repeats, of nothing": (
+        f"{HEAD}  a: {{repeat: 4000, graph: {{b: {{repeat: 4000, graph: {{}}, outputs: {{y: layer}}}}}}}}",
+        "empty-graph",
+    ),
+    "repeats beside repeats": (
+        HEAD + "".join(f"  a{i}: {{repeat: 4000, graph: {{b: relu}}}}\n" for i in range(2_000)),
+        "too-many-nodes",
+    ),
+    "repeats beside repeats, all mistaken": (
+        HEAD + "".join(f"  a{i}: {{repeat: 4000, graph: {{b: {{type: b if layer == 0 else input}}}}}}\n" for i in range(2_000)),
+        "too-many-errors",
+    ),
+    "passes that read much": (
+        HEAD + "".join(f"  a{i}: relu\n" for i in range(2_000))
+        + f"  b: {{repeat: 4000, graph: {{c: {{type: add, in: [{', '.join(f'a{i}' for i in range(2_000))}]}}}}}}",
+        "too-many-nodes",
+    ),
+    "equal passes that take much": (
+        f"{HEAD}  a:\n    repeat: 4000\n    in: {{{', '.join(f'x{i}: x' for i in range(9_000))}}}\n"
+        "    graph: {b: {type: relu, in: x0}}",
+        "too-many-nodes",
+    ),
+    "passes that take much": (
+        f"{HEAD}  a:\n    repeat: 4000\n    in: {{{', '.join(f'x{i}: x' for i in range(9_000))}}}\n"
+        "    graph: {b: {type: scale, by: layer, in: x0}}",
+        "too-many-nodes",
+    ),
+    "passes that return much": (
+        f"{HEAD}  a:\n    repeat: 4000\n    graph: {{b: {{type: scale, by: layer}}}}\n"
+        f"    outputs: {{{', '.join(f'y{i}: b' for i in range(9_000))}}}",
+        "too-many-nodes",
+    ),
+    "params of every use": (
+        "blocks:\n  b:\n    inputs: {x: 'float[..., d]'}\n"
+        f"    params: {{{', '.join(f'p{i}: 1' for i in range(5_000))}}}\n    graph: {{c: relu}}\n"
+        f"{HEAD}  a: {{repeat: 2500, graph: {{b: {{type: b, p0: layer}}}}}}",
+        "too-many-nodes",
+    ),
+    "a long list in every pass": (
+        f"{HEAD}  a: {{repeat: 4000, graph: {{b: {{type: parameter, shape: [layer{', 1' * 5_000}]}}}}}}",
+        "too-many-nodes",
     ),
     "passes that all differ": (
         f"{HEAD}  a: {{repeat: 4000, graph: {{b: {{type: scale, by: layer}}, c: {{type: scale, by: layer}}}}}}",

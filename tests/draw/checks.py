@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
 from composer.draw.geometry import Area, Point, Text
+from composer.draw.paths import lies_in
 from composer.draw.scene import Scene, WirePath
 
 EDGE = 2.0
@@ -112,6 +113,16 @@ def borders(scene: Scene) -> Iterator[str]:
             if not inside(icon.area, box.area):
                 yield f"the icon of {box.about.path} leaves its box"
             yield from (f"`{text.text}` lies on an icon" for text in box.texts if icon.area.meets(text.area))
+
+
+def ends(scene: Scene) -> Iterator[str]:
+    """Yield every wire that ends elsewhere than at what it is said to lead to."""
+    things = [(thing.about.path, thing.area.grown(TOUCH)) for thing in (*scene.boxes, *scene.merges, *scene.frames)]
+    for wire in scene.wires:
+        x, y = wire.points[-1]
+        areas = [area for path, area in things if wire.target and lies_in(path, wire.target)]
+        if areas and not any(area.left <= x <= area.right and area.top <= y <= area.bottom for area in areas):
+            yield f"{wire.source} → {wire.target} ends elsewhere"
 
 
 def inside(inner: Area, outer: Area) -> bool:

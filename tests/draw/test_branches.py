@@ -42,6 +42,13 @@ def test_branch_that_another_block_reads_stays_in_the_column() -> None:
     assert paths(found) == ["a", "b", "c", "d", "e"]
 
 
+def test_branch_with_a_box_beside_it_stays_in_the_column() -> None:
+    """Where it would stand in the way of the other branch."""
+    forked = flow("a: x", "b: a", "c: a", "d: b, c")
+    assert paths(group_branches(forked, {"b"})) == paths(forked)
+    assert paths(group_branches(forked, {"a", "d"})) == ["a", "d"]
+
+
 def test_more_branches_than_a_page_is_wide_stay_a_column() -> None:
     """One more than there may be."""
     names = [f"b{number}" for number in range(MAX_BRANCHES + 1)]

@@ -18,7 +18,7 @@ from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.typed import TypedProgram
 from composer.recipe import zoo_names
 from tests.draw.cases import FORMS, each_case, each_level, scenes
-from tests.draw.checks import borders, overlaps, texts
+from tests.draw.checks import borders, ends, overlaps, texts
 from tests.draw.edges import Readers, drawn, mixed
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -36,6 +36,14 @@ def test_nothing_lies_on_anything_else(case: str, level: Level) -> None:
     """
     for name, _, scene in scenes(case, level):
         assert [*overlaps(scene), *borders(scene)] == [], name
+
+
+@each_level
+@each_case
+def test_every_wire_ends_at_what_it_leads_to(case: str, level: Level) -> None:
+    """Also where blocks stand side by side, which may read what none of the others does."""
+    for name, _, scene in scenes(case, level):
+        assert [*ends(scene)] == [], name
 
 
 @each_level

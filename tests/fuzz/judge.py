@@ -20,7 +20,7 @@ from composer.draw.figure import draw
 from composer.graph.row_mixing import mixing
 from composer.verify.properties import PROPERTIES, Property
 from composer.verify.subject import NotTried, Subject, Violation
-from tests.draw.checks import borders, overlaps
+from tests.draw.checks import borders, ends, overlaps
 
 PARAMETERS, FLOPS = 300_000, 100_000_000
 """A model with more than this is judged by what is cheap."""
@@ -100,13 +100,20 @@ def _judge(text: str, found: Judgment, *, everything: bool, only: str) -> None:
 
 
 def drawings_are_clear(subject: Subject) -> Iterator[Violation]:
-    """No drawing has anything on top of anything else."""
+    """No drawing has anything on top of anything else, or a wire that ends elsewhere than it should."""
     for level in LEVELS:
         scene = draw(subject.program, level).scene
-        yield from (Violation("drawing", f"{level}: {problem}") for check in (overlaps, borders) for problem in check(scene))
+        yield from (
+            Violation("drawing", f"{level}: {problem}") for check in (overlaps, borders, ends) for problem in check(scene)
+        )
 
 
-ALL = (*PROPERTIES, Property("drawing", drawings_are_clear, "costly", "nothing in a drawing lies on anything else"))
+ALL = (
+    *PROPERTIES,
+    Property(
+        "drawing", drawings_are_clear, "costly", "nothing in a drawing lies on anything else, and wires end where they lead to"
+    ),
+)
 
 
 def _place(diagnostic: Diagnostic, text: str) -> Iterator[str]:

@@ -473,6 +473,101 @@ losses:
         type: residual
         norm: rmsnorm
         body: {type: cross_attention, heads: 2, in: {memory: e(layer - 1 if layer < 2 else 0).f}}""",
+    "nodes that read past what stands above them, and are of another kind in each pass": """
+  z: {type: linear, out: 8}
+  a:
+    repeat: 2
+    graph:
+      s: {type: linear, out: 8}
+      t: {type: linear, out: 8}
+      u: {type: silu, when: false, in: s}
+      c: {if: layer == 0, then: ffn, else: silu}
+      d: {type: add, in: [c, t]}
+  b:
+    repeat: 2
+    in: {left: a, right: z}
+    graph:
+      u: {type: silu, when: false, in: right}
+      c: {if: layer == 0, then: ffn, else: silu}
+      d: {type: add, in: [c, left]}
+    outputs: {left: d}""",
+    "nodes of which one pass has another above": """
+  a:
+    repeat: 2
+    graph:
+      s: {type: linear, out: 8}
+      t: {if: layer == 0, then: {type: linear, out: 8, in: input}, else: none}
+      c: {if: layer == 0, then: ffn, else: silu}
+      d: {type: add, in: [c, s]}
+  b:
+    repeat: 2
+    graph:
+      g:
+        graph:
+          s: {type: linear, out: 8}
+          t: {if: layer == 0, then: {type: linear, out: 8, in: input}, else: none}
+          c: {if: layer == 0, then: ffn, else: silu}
+          d: {type: add, in: [c, s]}""",
+    "nodes that are left out in some passes and read in all": """
+  a:
+    repeat: 3
+    graph:
+      f: {type: linear, out: 8}
+      q: {type: ffn, hidden: 6, when: layer != 1}
+      h: {type: linear, out: 8, in: f}
+    outputs: {y: h}
+  b: {type: weighted_sum, in: [a(0).q, a(1).q, a(2).q]}
+  c: {type: weighted_sum, in: [b, "a(:).q"]}""",
+    "nodes that are left out in some passes and read by later ones": """
+  a:
+    repeat: 4
+    graph:
+      f: {type: linear, out: 8}
+      q: {type: ffn, hidden: 6, when: layer != 1}
+      h: {type: weighted_sum, in: ["a(:).q", f]}
+    outputs: {y: h}
+  b:
+    repeat: 4
+    graph:
+      f: {type: linear, out: 8}
+      q: {type: ffn, hidden: 6, when: layer != 1}
+      k: {graph: {h: {type: add, in: [f, b(layer - 1).q if layer > 0 else input]}}}
+    outputs: {y: k}
+  c: {type: add, in: [a.q, b.q, b(1).q]}""",
+    "nodes that are left out in groups, and in repeats in repeats": """
+  a:
+    repeat: 3
+    graph: {g: {graph: {f: {type: linear, out: 8}, q: {type: ffn, hidden: 6, when: layer != 1}, h: silu}, outputs: {y: h}}}
+  b: {type: weighted_sum, in: [a(0).g.q, a(1).g.q, a(2).g.q]}
+  c:
+    repeat: 3
+    as: i
+    graph:
+      g: {repeat: 2, graph: {f: {type: linear, out: 8}, q: {type: ffn, hidden: 6, when: layer != i}, h: silu}}
+      h: {type: add, in: [g(0).q, g.q]}
+  d: {type: weighted_sum, in: [c(0).g.q, c(1).g.q, c(2).g.q]}""",
+    "nodes of which only some passes are read, of graphs that name their outputs": """
+  a: {repeat: 2, graph: {f: {type: ffn, hidden: 4 + layer}, g: {type: linear, out: 8}}, outputs: {y: g}}
+  b: {repeat: 2, graph: {g: {graph: {f: {type: ffn, hidden: 4 + layer}, g: {type: linear, out: 8}}, outputs: {y: g}}}}
+  c: {type: add, in: [a(0).f, b, b(0).g.f]}""",
+    "nodes that are called like keys": """
+  a:
+    repeat: 3
+    graph:
+      graph: {type: linear, out: 8}
+      tie: {type: ffn, hidden: 4 + layer}
+      outputs: {type: ffn, hidden: 6, when: layer == 0}
+      next: {type: add, in: [graph, outputs]}
+      each: {type: ffn, hidden: 5 + layer}
+      in: silu
+  b: {type: add, in: [a(0).outputs, a]}""",
+    "parameters that are tied to those of another pass": """
+  a:
+    repeat: 3
+    graph:
+      f: {type: attention, heads: 2, tie: {q.weight: "none if layer == 0 else a(layer - 1).f.q.weight"}}
+      g: {type: linear, out: 8, when: layer > 0, tie: none if layer < 2 else a(1).g}
+      h: {type: add, in: [f, g]}""",
 }
 
 
@@ -633,6 +728,12 @@ def test_sizes_in_rules_of_weights_are_replaced_too() -> None:
         "  r: {repeat: 3, in: x, graph: {a: ffn, b: {type: add, in: [a, y]}, c: {type: silu, when: layer == 1}}}",
         "g: {graph: {y: {type: linear, out: 8}, p: {type: linear, out: 8}, q: {type: silu, when: false}}}\n"
         "  h: {type: add, in: [g.y, g, g.q]}",
+        "r: {repeat: 2, graph: {p: {type: linear, out: 8}, q: {type: ffn, hidden: 6, when: layer == 0}}}\n"
+        "  h: {type: add, in: [r(0).q, r.q, r]}",
+        "r: {repeat: 2, graph: {p: {type: ffn, hidden: 4 + layer}, q: {type: silu, when: false}, s: {type: linear, out: 8}}}\n"
+        "  h: {type: add, in: [r(0).q, r]}",
+        "r: {repeat: 2, graph: {p: {type: linear, out: 8}, q: {repeat: 2, graph: {s: ffn}, when: layer == 0}, t: silu}}\n"
+        "  h: {type: add, in: [r, r.q]}",
     ],
 )
 def test_outputs_get_names_that_nothing_else_has(nodes: str) -> None:

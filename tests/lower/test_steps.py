@@ -17,7 +17,7 @@ from composer.graph.typed import TypedBlock, TypedProgram, TypedRepeat
 from composer.lower.emit.block_source import HEADER, CopiedSource
 from composer.lower.emit.identifiers import attribute, camel, one_line, parameter_names, safe
 from composer.lower.emit.skeletons import Classes
-from composer.lower.emit.statements import Statement, StatementWriter, only_for
+from composer.lower.emit.statements import Statement, StatementWriter, needed
 from composer.lower.passes.flatten import flatten
 from composer.lower.passes.hoist import Hoisting
 from composer.lower.passes.node_queries import Key
@@ -177,10 +177,29 @@ def test_value_is_deleted_after_its_last_use() -> None:
     assert body == ["y = a(x)", "x = b(x)", "y = y - x", "del x", "return -y"]
 
 
-def test_statements_only_for_some_values_are_found() -> None:
-    """Not those that others need too."""
-    shared, alone, other = statement("a", "", "x"), statement("b", "", "a"), statement("c", "", "a")
-    assert only_for([("b", 0, None)], [("c", 0, None)], [shared, alone, other]) == [alone]
+def test_statements_that_some_values_need_are_found() -> None:
+    """With all that those read, and the updates of states; not what nothing reads."""
+    one, two, other, unread = statement("a", "", "x"), statement("b", "", "a"), statement("c", "", "a"), statement("d", "", "c")
+    unread.results = [None]
+    assert needed([("b", 0, None)], [one, two, other, unread]) == {one, two}
+    update = Statement([], [("c", 0, None)], lambda _: "", NOWHERE, "s", updates=True)
+    assert needed([("a", 0, None)], [one, two, other, unread, update]) == {one, other, update}
+
+
+def test_statements_that_nothing_needs_are_skipped_with_what_they_read() -> None:
+    """So that a forward never reads what it has skipped."""
+    head, ahead, unread = statement("a", "head({0})", "x"), statement("b", "ahead({0})", "x"), statement("c", "{0} + 1", "b")
+    unread.results = [None]
+    keys: list[Key] = [("a", 0, None), ("b", 0, None)]
+    writer = StatementWriter([(("x", 0, None), "x")], True, keys)
+    body = writer.write([ahead, unread, head], lambda name: ", ".join(map(name, keys)), {}, {keys[1]})
+    assert [text for text, _, _ in body] == [
+        "y = head(x)",
+        "if self.cache is None:  # not while a text is being written",
+        "    z = ahead(x)",
+        "    _ = z + 1",
+        "return y, z",
+    ]
 
 
 # -- copied source

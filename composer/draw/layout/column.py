@@ -56,7 +56,7 @@ def column(
     flow = (
         ordered
         if options.alone
-        else sort_topologically(group_branches(group_irregular_subgraphs(ordered, side_inputs.beside, fits)))
+        else sort_topologically(group_branches(group_irregular_subgraphs(ordered, side_inputs.beside, fits), side_inputs.beside))
     )
     outer_inputs = {path: OuterInput(leaf, reads, options.typography) for path, (leaf, reads) in side_inputs.outer_inputs.items()}
     numbers = {item.about.path: number for number, item in enumerate(flow.items, 1)}
@@ -133,7 +133,7 @@ class Stations:
         edges = list(dict.fromkeys(e for e in self.flow.edges if e.target == path))
         streams = [e for e in edges if e.main and e.upward and self.spine.number(e.source) is not None]
         straight = [e for e in streams if self.spine.number(e.source) == number - 1 and not e.source.port]
-        first = next(iter([*straight, *streams]), None)
+        first = next(iter([*(e for e in streams if e.forks), *straight, *streams]), None)
         rest = [e for e in edges if e is not first]
         side_inputs = [
             SideBox(leaf, edge.port, style_of(edge, leaf), reads) for leaf, edge, reads in self.side_boxes.get(path, ())

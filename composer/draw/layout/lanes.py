@@ -168,6 +168,7 @@ class Lanes:
                     whole,
                     edge.port,
                     style_of(edge),
+                    not edge.forks,
                     partial=edge.partial,
                     from_inside=edge.source.from_inside,
                 )

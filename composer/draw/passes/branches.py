@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -18,8 +18,9 @@ BranchSteps: TypeAlias = Mapping[str, Sequence[str]]
 """From blocks to blocks, by an edge each."""
 
 
-def group_branches(flow: Flow) -> Flow:
-    """Return the flow with every set of blocks that lie side by side, from a fork to a join, as one item.
+def group_branches(flow: Flow, beside: Collection[str] = ()) -> Flow:
+    """Return the flow with every set of blocks that lie side by side, from a fork to a join, as one item. Those that have
+    something `beside` them stay in the column.
 
     Before: a(x) b(a) c(a) d(b c) e(d)
     After:  a(x) [b(a) | c(a)] d(a) e(d)
@@ -34,7 +35,8 @@ def group_branches(flow: Flow) -> Flow:
     for join in list(items):
         for fork in _forks(join, read, far, tree, meeting) if len(set(read.get(join, ()))) > 1 else ():
             between = _between(join, fork, read, tree, far)
-            found = _joined(flow, fork, join, items, _components(flow, [path for path in items if path in between]))
+            parts = _components(flow, [path for path in items if path in between])
+            found = None if between.intersection(beside) else _joined(flow, fork, join, items, parts)
             if found is not None:
                 flow = found
                 items = flow.by_path
@@ -136,15 +138,17 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
     flows, ports = [], []
     for part in parts:
         inner = [e for e in flow.edges if e.target in part]
-        held = {*part, *(e.target for path in part for e in inner_edges(items[path]))}
+        deep = [e for path in part for e in inner_edges(items[path])]
+        held = {*part, *(e.target for e in deep)}
         outgoing = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
         free = all(e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port) for e in inner)
-        free = free and not any(_reads_outside(items[path], part) for path in part)
+        closed = all(e.source.reference or belongs(e.source.path, held) for e in deep)
         looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
         exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
         wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > 2
         if (
             not (free or part in foreign)
+            or not closed
             or exits
             or wide
             or len(outgoing) != 1
@@ -161,12 +165,6 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
     joined = Branches(tuple(flows), tuple(ports), end, source)
     fork_edges = [] if source is None else [DiagramEdge(source, join, "", True, forks=True)]
     return flow.without(gone).with_item(joined, *fork_edges)
-
-
-def _reads_outside(item: Item, part: Sequence[str]) -> bool:
-    """Return whether something in a frame reads over its border what does not stand in the same branch."""
-    wired = (e for e in inner_edges(item) if e.upward and not e.source.from_inside) if isinstance(item, Group) else ()
-    return any(not belongs(e.source.path, part) for e in wired)
 
 
 def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:

@@ -28,7 +28,9 @@ from composer.graph.ir import (
     Wire,
 )
 from composer.graph.passes.compilation import Compilation
+from composer.graph.passes.error_report import ErrorReport, TooMuch
 from composer.graph.passes.expand.builders import Extent, GraphBuilder, NodeBuilder, plain_values
+from composer.graph.passes.expand.expansion import MAX_EDGES
 from composer.graph.passes.expand.init_rules import block_rules, evaluated_rules
 from composer.graph.state_update import SUFFIX
 from composer.memo import Interned, Memo
@@ -49,8 +51,8 @@ def freeze(state: Compilation) -> Compilation:
     assert expansion is not None
     rules = tuple(evaluated_rules(recipe.init, expansion.scope, expansion.values))
     try:
-        graph = _Freezer(expansion.report.diagnostics).graph(expansion.root)
-    except CycleError:
+        graph = _Freezer(expansion.report).graph(expansion.root)
+    except (CycleError, TooMuch):
         return state.reported(stopped=True)
     if recipe.definitions:
         rules = (*block_rules(graph), *rules)
@@ -62,8 +64,10 @@ def freeze(state: Compilation) -> Compilation:
 
 
 class _Freezer:
-    def __init__(self, diagnostics: list[Diagnostic]) -> None:
-        self.diagnostics = diagnostics
+    def __init__(self, report: ErrorReport) -> None:
+        self.report = report
+        self.edges = 0
+        """What the passes so far are given."""
         self.done: Memo[GraphBuilder, Graph] = Memo()
         self.equal: Interned[Any, Graph] = Interned()
 
@@ -97,7 +101,7 @@ class _Freezer:
                 (name, next(w for w in _wires(builder.nodes[after]) if any(r.node == name for r in w.refs)))
                 for name, after in pairwise(path)
             ]
-            self.diagnostics.append(
+            self.report.diagnostics.append(
                 Diagnostic(
                     "cycle",
                     f"{' → '.join(path)} is a cycle",
@@ -168,11 +172,19 @@ class _Freezer:
     def _passes(self, node: NodeBuilder) -> tuple[Pass, ...]:
         """Return every pass with its inputs: the first takes what the repeat is given, the others what
         the pass before returned.
+
+        Raises:
+            TooMuch: where the passes are given too much, which is reported.
         """
         passes: list[Pass] = []
         given = list(node.wires.values())
         for index, one in enumerate(node.passes or ()):
             wires = (*given, *one.graph.capture_wires.values())
+            self.edges += len(wires)
+            if self.edges > MAX_EDGES:
+                message = f"the passes of the model have more than {MAX_EDGES:,} edges"
+                self.report.error("too-many-nodes", node.home, node.name_span, message)
+                raise TooMuch
             passes.append(Pass(self.graph(one.graph), wires, one.values))
             given = _carried(node.name, given, one.graph, index)
         return tuple(passes)

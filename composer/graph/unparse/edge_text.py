@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from composer.graph.anatomy import regions
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedGraph, TypedRepeat
 from composer.language.recipe.writer import Remark, YamlData, YamlValue
@@ -39,11 +40,31 @@ def references(refs: Sequence[Ref], graph: TypedGraph, names: EdgeNames) -> Iter
     for run in runs:
         first, last = run[0], run[-1]
         node = graph.by_name.get(first.node)
-        if len(run) == 1 or not isinstance(node, TypedRepeat):
+        if len(run) == 1 or not isinstance(node, TypedRepeat) or not _in_all(node, run):
             yield from (text for ref in run for text in reference(ref, graph, names).split(", "))
         else:
             start, stop = first.index or "", "" if last.index == len(node.passes) - 1 else (last.index or 0) + 1
             yield f"{first.node}({start}:{stop}){'.' * bool(first.port)}{first.port}"
+
+
+def _in_all(repeat: TypedRepeat, refs: Sequence[Ref]) -> bool:
+    """Return whether a range means all of these passes: those are not in it whose node is left out and passes another on."""
+    port = refs[0].port
+    if port.isidentifier() and all(port in graph.outputs and port not in graph.by_name for graph in repeat.passes):
+        return True  # an output
+    return not port or all(_is_inside(repeat.passes[ref.index or 0], port) for ref in refs)
+
+
+def _is_inside(graph: TypedGraph, path: str) -> bool:
+    """Return whether a path in a graph leads to a node, or to an output of a block."""
+    for step in path.split("."):
+        if step not in graph.by_name:
+            return False
+        inside = regions(graph.by_name[step])
+        if not inside:
+            return True
+        graph = inside[-1].graph
+    return True
 
 
 def reference(ref: Ref, graph: TypedGraph, names: EdgeNames) -> str:

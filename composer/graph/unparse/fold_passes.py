@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from graphlib import CycleError, TopologicalSorter
-from itertools import cycle, islice, pairwise
 from typing import TypeAlias
 
+from composer.graph.unparse.align_passes import first_input, node_order, read_above, with_all_nodes, with_long_lists, with_outputs
 from composer.graph.unparse.node_text import (
     INPUT,
     MISSING,
     REFERENCES,
     bare,
-    fresh,
+    left_out,
     ports,
     read_outside,
-    stands_for,
     value_names,
     wired_form,
     words,
@@ -30,6 +28,8 @@ MAX_CHOICE_CHARACTERS = 190
 MAX_NAME_CHARACTERS = 60
 
 TextPath: TypeAlias = tuple[str, ...]
+"""Keys, and after a mark the names of nodes and of `each` values, which may be called like keys."""
+NAMED = "."
 
 
 class PassesDiffer(Exception):
@@ -46,7 +46,7 @@ def fold(
         PassesDiffer: where no values of `each` can tell the passes apart.
     """
     taken = {index, *(name for one in passes for name in value_names(one))}
-    folder = _Folder(frozenset(taken), frozenset(inputs), choices)
+    folder = _Folder(frozenset(taken), inputs, choices)
     body = folder.together(list(passes), ())
     assert isinstance(body, dict)
     graph = body["graph"]
@@ -55,11 +55,13 @@ def fold(
 
 
 class _Folder:
-    def __init__(self, taken: frozenset[str], inside: frozenset[str], choices: bool) -> None:
+    def __init__(self, taken: frozenset[str], inputs: Sequence[str], choices: bool) -> None:
         self.choices = choices
+        self.first = next(iter(inputs), INPUT)
+        """What the first input of a pass is called."""
         self.taken = taken
         """Names that mean something else as values."""
-        self.inside = inside
+        self.inside = frozenset(inputs)
         """Nodes and inputs of the graphs around what is being folded, which the values of `each` do not see."""
         self.each: dict[str, YamlData] = {}
         self.picks: dict[str, YamlData] = {}
@@ -73,7 +75,7 @@ class _Folder:
         if all(text is first or text == first for text in texts[1:]):
             return first
         plain = [bare(text) for text in texts]
-        if REFERENCES & {*path[-2:]} or (path[-1:] == ("next",) and "graph" not in path[-2:-1]):
+        if REFERENCES & {*path[-2:]} or path[-1:] == ("next",):
             return self._chosen(plain, path, bound)
         if all(map(_is_expression, plain)) and (choice := self._choice(plain, path)):
             return choice  # such as a mask, whose names are those of the place where it stands
@@ -86,52 +88,66 @@ class _Folder:
         if not all(isinstance(text, dict) for text in plain):
             return self._varied(plain, path, bound)
         maps: list[Mapping[str, YamlData]] = [text for text in plain if isinstance(text, dict)]
-        if all("graph" in text for text in maps) and path[-1:] != ("graph",):
-            maps = _with_outputs(maps)
-        is_graph = bool(path) and path[-1] == "graph"
+        if all("graph" in text for text in maps):
+            maps = with_outputs(maps)
         keys = list(dict.fromkeys(key for text in maps for key in text))
-        in_order = True
-        if is_graph and (order := _node_order(maps)) is not None:
-            keys = order
-        elif is_graph:
-            in_order = False
-        if not is_graph and (
-            _kinds(maps) > 1 or any(key not in text and key not in {*ABSENT, "in"} for text in maps for key in keys)
-        ):
+        if _kinds(maps) > 1 or any(key not in text and key not in {*ABSENT, "in"} for text in maps for key in keys):
             return self._varied(plain, path, bound)
         if "graph" in keys and len({ports(text.get("in")) for text in maps}) > 1:
             raise PassesDiffer  # unlike a block, a graph has no port that may be empty
-        if is_graph:
-            maps = [*_with_all_nodes(maps, keys)]
-        elif "repeat" in keys:
-            maps = _with_long_lists(maps)
-        if is_graph:
-            self.inside |= {*keys}
+        if "repeat" in keys:
+            maps = with_long_lists(maps)
         bound |= {name for text in maps if isinstance(each := text.get("each"), dict) for name in each}
-        bound |= {str(text["as"]) for text in maps if not is_graph and "as" in text}
+        bound |= {str(text["as"]) for text in maps if "as" in text}
         found: dict[str, list[YamlData]] = {key: [text.get(key, ABSENT.get(key, MISSING)) for text in maps] for key in keys}
-        return {
-            key: self._node(values, (*path, key), bound, in_order=in_order)
-            if is_graph or key in ("then", "else")
-            else self.together(values, (*path, key), bound)
-            for key, values in found.items()
-        }
+        folded: dict[str, YamlData] = {}
+        for key, values in found.items():
+            if key in ("then", "else"):
+                folded[key] = self._node(values, (*path, key), bound, fits=False)
+            elif key == "graph":
+                folded[key] = self._graph(values, [first_input(text) if path else self.first for text in maps], path, bound)
+            else:
+                step = NAMED + key if path[-1:] == ("each",) else key
+                folded[key] = self.together(values, (*path, step), bound)
+        return folded
 
-    def _node(self, texts: list[YamlData], path: TextPath, bound: frozenset[str], *, in_order: bool) -> YamlData:
+    def _graph(self, texts: Sequence[YamlData], inputs: Sequence[str], path: TextPath, bound: frozenset[str]) -> YamlData:
+        """Return one graph with the nodes of all; `inputs` are what the first input of each is called."""
+        graphs = [graph for text in texts if isinstance(graph := bare(text), dict)]
+        if all(graph == graphs[0] for graph in graphs):
+            return graphs[0]
+        path = (*path, "graph")
+        names = node_order(graphs)
+        self.inside |= {*names}
+        wanted = [read_above(graph, first) for graph, first in zip(graphs, inputs, strict=True)]
+        above = [*inputs]
+        found: dict[str, YamlData] = {}
+        for name, texts in zip(names, zip(*with_all_nodes(graphs, names), strict=True), strict=True):
+            fits = all(one.get(name, there) == there for one, there in zip(wanted, above, strict=True))
+            found[name] = text = self._node(list(texts), (*path, NAMED + name), bound, fits=fits)
+            for place, graph in enumerate(graphs):
+                if name in graph:
+                    above[place] = name
+                elif isinstance(text, dict):
+                    above[place] = MISSING  # what a node passes on that is left out may be anything
+        return found
+
+    def _node(self, texts: list[YamlData], path: TextPath, bound: frozenset[str], *, fits: bool) -> YamlData:
         """Return one text for the nodes of one name: a choice between what is written for each where no values of `each` can tell
-        them apart, or where a value would read the node above, and that is not the same for all.
+        them apart, or where a value would read the node above, and that does not fit.
         """
         before = dict(self.each), self.inside
-        try:
-            text = self.together(texts, path, bound)
-            if in_order or isinstance(text, dict) or all(one == text for one in texts):
-                return text
-        except PassesDiffer:
-            if not self.choices:
-                raise
-        if not self.choices:
+        for said in (texts, [*map(_said, texts)]):
+            try:
+                text = self.together(said, path, bound)
+                if fits or isinstance(text, dict) or text == "none":
+                    return text
+            except PassesDiffer:
+                if not self.choices:
+                    raise
+            self.each, self.inside = dict(before[0]), before[1]
+        if not self.choices or (not fits and any(isinstance(text, str) and text != MISSING for text in texts)):
             raise PassesDiffer
-        self.each, self.inside = before
         kinds = [text for number, text in enumerate(texts) if text not in texts[:number]]
         name = self._name([str(kinds.index(text)) for text in texts], path)
         return _choice_of_nodes(kinds, 0, name)
@@ -190,7 +206,7 @@ class _Folder:
                 pick[place] = f"{name}_from_{first + half * place}_of_{len(kinds)}"
                 while pick[place] in self.inside:
                     pick[place] += "_"
-                self.picks[pick[place]] = {"type": "identity", "in": text, "when": "false"}
+                self.picks[pick[place]] = left_out(text)
         return f"{pick[0]} if {name} < {first + half} else {pick[1]}"
 
     def _choice(self, texts: Sequence[YamlValue], path: TextPath) -> str | None:
@@ -225,7 +241,8 @@ def _is_expression(text: YamlValue) -> bool:
 
 def _each_name(path: TextPath) -> str:
     """Return the name of an `each` value: where it is used."""
-    name = "_".join(step for step in path if step not in ("graph", "each"))[-MAX_NAME_CHARACTERS:].lstrip("_0123456789")
+    said = "_".join(step.removeprefix(NAMED).replace(".", "_") for step in path if step not in ("graph", "each"))
+    name = said[-MAX_NAME_CHARACTERS:].lstrip("_0123456789")
     return name + "_value" * (name in FUNCTIONS)
 
 
@@ -236,6 +253,11 @@ def _as_value(text: YamlValue, path: TextPath) -> YamlValue:
     if not isinstance(text["in"], Remark):
         raise PassesDiffer
     return {key: value for key, value in text.items() if key != "in"}
+
+
+def _said(text: YamlData) -> YamlData:
+    """Return a node that says what it reads."""
+    return {**text, "in": bare(text["in"])} if isinstance(text, dict) and "in" in text else text
 
 
 def _kinds(texts: Sequence[Mapping[str, YamlData]]) -> int:
@@ -250,65 +272,6 @@ def _choice_of_nodes(kinds: Sequence[YamlData], first: int, name: str) -> YamlDa
     half = len(kinds) // 2
     then, otherwise = _choice_of_nodes(kinds[:half], first, name), _choice_of_nodes(kinds[half:], first + half, name)
     return {"if": f"{name} < {first + half}", "then": then, "else": otherwise}
-
-
-def _node_order(graphs: Sequence[Mapping[str, YamlData]]) -> list[str] | None:
-    """Return the nodes of all graphs in an order that is right for each, or None: a node of `each` reads the one above it."""
-    sorter = TopologicalSorter[str]({name: () for graph in graphs for name in graph})
-    for graph in graphs:
-        for above, below in pairwise(graph):
-            sorter.add(below, above)
-    try:
-        return list(sorter.static_order())
-    except CycleError:
-        return None
-
-
-def _with_all_nodes(graphs: Sequence[Mapping[str, YamlData]], names: Sequence[str]) -> list[dict[str, YamlData]]:
-    """Return graphs that all have the same nodes: one that a pass lacks is that of another pass, left out."""
-    anywhere = {name: next(graph[name] for graph in graphs if name in graph) for name in names}
-    left_out = {name: {**node, "when": "false"} for name, node in anywhere.items() if isinstance(node, Mapping)}
-    return [{name: graph.get(name, left_out.get(name, MISSING)) for name in names} for graph in graphs]
-
-
-def _with_outputs(holders: Sequence[Mapping[str, YamlData]]) -> list[Mapping[str, YamlData]]:
-    """Return nodes with graphs inside so that each says what it returns, where not all end in the same node; a node that stands
-    for none is not among those of others.
-    """
-    graphs = [graph if isinstance(graph := bare(holder["graph"]), Mapping) else {} for holder in holders]
-    last = [[INPUT, *graph][-1] for graph in graphs]
-    if len({*last}) == 1:
-        return list(holders)
-    named = [next(iter(outputs)) for holder in holders if isinstance(outputs := holder.get("outputs"), Mapping)]
-    taken = {INPUT, *(name for graph in graphs for name in graph), *(name for one in holders for name in ports(one.get("in")))}
-    own = named[0] if named else fresh("y", taken)
-    with_nodes = any(graph and stands_for(graph) is None for graph in graphs)
-    said: list[Mapping[str, YamlData]] = []
-    for holder, graph, name in zip(holders, graphs, last, strict=True):
-        value = stands_for(graph)
-        nodes = {} if value is not None and with_nodes else graph
-        outputs = holder.get("outputs", {own: name if value is None else value})
-        said.append({**holder, "graph": nodes, "outputs": outputs})
-    return said
-
-
-def _with_long_lists(repeats: Sequence[Mapping[str, YamlData]]) -> list[Mapping[str, YamlData]]:
-    """Return repeats whose lists of `each` values, which begin again where they end, are as long as the most passes where their
-    lengths differ.
-    """
-    every = [each if isinstance(each := repeat.get("each"), Mapping) else {} for repeat in repeats]
-    longest = max(int(str(bare(repeat["repeat"]))) for repeat in repeats)
-    lengths: dict[str, set[int]] = {}
-    for name, values in (pair for each in every for pair in each.items()):
-        lengths.setdefault(name, set()).add(len(values) if isinstance(values, list) else 0)
-    long = [
-        {
-            name: list(islice(cycle(values), longest)) if isinstance(values, list) and len(lengths[name]) > 1 else values
-            for name, values in each.items()
-        }
-        for each in every
-    ]
-    return [{**repeat, "each": each} if each else repeat for repeat, each in zip(repeats, long, strict=True)]
 
 
 def _period(values: Sequence[YamlData]) -> int:

@@ -97,9 +97,19 @@ def bare(text: YamlData) -> YamlValue:
     return text.data if isinstance(text, Remark) else text
 
 
+def left_out(value: str) -> dict[str, YamlData]:
+    """Return a node that is left out, so that it is the value that it reads."""
+    return {"type": "identity", "in": value, "when": "false"}
+
+
+def is_left_out(node: YamlData) -> bool:
+    """Return whether a node is left out in any case."""
+    return isinstance(node, Mapping) and node.get("when") == "false"
+
+
 def stand_in(value: str) -> dict[str, YamlData]:
     """Return the nodes of a graph that returns a value and has no nodes: one that does nothing."""
-    return {STAND_IN: {"type": "identity", "in": value, "when": "false"}}
+    return {STAND_IN: left_out(value)}
 
 
 def stands_for(graph: Mapping[str, YamlData]) -> str | None:

@@ -89,7 +89,8 @@ def _node(scope: ForwardScope, node: TypedNode) -> Sequence[Statement]:
 
 def _renewal(scope: ForwardScope, block: TypedBlock) -> Statement:
     key, state = scope.key(block.node.wires[0].refs[0]), block.name.removesuffix(SUFFIX)
-    return Statement([], [key], lambda name: f"{attribute(state)}.renew({name(key)})", block.node.name_span, state)
+    method = f"{attribute(state)}.renew"
+    return Statement([], [key], lambda name: f"{method}({name(key)})", block.node.name_span, state, updates=True)
 
 
 def _group(scope: ForwardScope, group: TypedGroup) -> Statement:

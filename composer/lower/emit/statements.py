@@ -21,7 +21,7 @@ SourceLines: TypeAlias = "list[tuple[str, Span | None, str]]"
 """Lines of code, each with its place in the recipe and the node that it computes."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Statement:
     """One call and the values that it returns."""
 
@@ -37,6 +37,8 @@ class Statement:
     steps: ScanStatement | None = None
     name: str = ""
     """The variable that is wanted; empty for any of `STREAM`."""
+    updates: bool = False
+    """Whether it gives a state its next value, and so comes after all reads of the old one."""
 
 
 @dataclass(slots=True)
@@ -108,13 +110,14 @@ class StatementWriter:
         losses: Mapping[str, LossValue],
         left_out: Collection[Key],
     ) -> SourceLines:
-        """Return the lines of the body. What only `losses` need, given by their nodes, or the outputs that are `left_out` while a
-        text is generated, comes last and is skipped then.
+        """Return the lines of the body. While a text is generated, `losses`, given by their nodes, and the outputs that are
+        `left_out` are not computed: what nothing else needs comes last and is skipped then.
         """
-        asked = [key for key in self.outputs if key not in left_out]
-        skipped = only_for([*(loss.key for loss in losses.values()), *left_out], asked, statements)
-        updates = [one for one in statements if not one.results]  # of states, after all reads of their old values
-        statements = [*(one for one in statements if one not in skipped and one not in updates), *skipped, *updates]
+        skipped: set[Statement] = set()
+        if losses or left_out:
+            skipped.update(statements)
+            skipped -= needed([key for key in self.outputs if key not in left_out], statements)
+        statements = sorted(statements, key=lambda one: 2 if one.updates else one in skipped)
         last: dict[Key, int] = {}
         for position, statement in enumerate(statements):
             for key in statement.uses:
@@ -122,7 +125,7 @@ class StatementWriter:
         for key in self.outputs:
             last[key] = len(statements)
         for position, statement in enumerate(statements):
-            if skipped and statement is skipped[0]:
+            if statement in skipped and (position == 0 or statements[position - 1] not in skipped):
                 self.lines += [(f"{self.names[LOSSES]} = {{}}", None, "")] if losses else []
                 self.lines.append((UNLESS_GENERATING, None, ""))
             before = len(self.lines)
@@ -277,15 +280,12 @@ class StatementWriter:
         return safe(statement.node.rpartition(".")[2] or "value", taken)
 
 
-def only_for(keys: Sequence[Key], others: Sequence[Key], statements: Sequence[Statement]) -> list[Statement]:
-    """Return the statements that only `keys` need, and neither the other values nor an update of a state."""
-    wanted, kept = set(keys), {*others, *(key for one in statements if not one.results for key in one.uses)}
-    found = []
+def needed(values: Sequence[Key], statements: Sequence[Statement]) -> set[Statement]:
+    """Return the statements that some values or the updates of states need: none of them reads what another statement gives."""
+    wanted = set(values)
+    found = set()
     for statement in reversed(statements):
-        given = set(statement.results)
-        if given & kept:
-            kept.update(statement.uses)
-        elif given & wanted:
+        if statement.updates or not wanted.isdisjoint(statement.results):
             wanted.update(statement.uses)
-            found.append(statement)
-    return found[::-1]
+            found.add(statement)
+    return found

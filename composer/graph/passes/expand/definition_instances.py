@@ -25,8 +25,13 @@ class Instances:
         """Of each graph that a use became, the values in it."""
 
     def write(self, node: NodeBuilder, what: UseDecl, scope: Scope) -> None:
-        """Write the graph of one use into the node that it became."""
+        """Write the graph of one use into the node that it became.
+
+        Raises:
+            TooMuch: where all uses have too many params, which is reported.
+        """
         definition = self.definitions[what.part]
+        self.expansion.count_values(len(definition.params), node.home, what.type_span)
         self.expansion.used.add(what.part)
         inner = self.expansion.graph(node)
         node.graph = inner

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from typing import NoReturn
 
 from blocks.core import Part
 from blocks.core.fields import formula_field
+from composer.diagnostics import Span
 from composer.graph.ir import GraphInput
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import StopExpansion, TooMuch
@@ -16,11 +18,11 @@ from composer.graph.passes.expand.builders import Binding, Broken, GraphBuilder,
 from composer.graph.passes.expand.composite_blocks import Composites
 from composer.graph.passes.expand.definition_instances import Instances
 from composer.graph.passes.expand.evaluation import MAX_DEPTH
-from composer.graph.passes.expand.expansion import Expansion
+from composer.graph.passes.expand.expansion import MAX_EDGES, Expansion
 from composer.graph.passes.expand.field_values import Fields
 from composer.graph.passes.expand.node_options import apply_options, edges_of_nothing
 from composer.graph.passes.expand.params import Params
-from composer.graph.passes.expand.repeats import Repeats
+from composer.graph.passes.expand.repeats import MAX_TOTAL_NODES, Repeats
 from composer.language.recipe.ast import (
     BlockChoice,
     Conditional,
@@ -37,7 +39,7 @@ from composer.language.recipe.defined_block import is_defined
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 
 MAX_NODES = 6_000
-"""Nodes that are expanded one by one; a repeat whose passes agree counts once."""
+"""Nodes that are expanded one by one, also those with a mistake; a repeat whose passes agree counts once."""
 
 
 def expand(state: Compilation) -> Compilation:
@@ -70,6 +72,10 @@ class Expander:
         self.instances = Instances(expansion, self)
         self.uses = Uses(expansion, fields, self.instances, Composites(expansion, self, fields))
         self.repeats = Repeats(expansion, self)
+        self.tried = 0
+        """Nodes of graphs so far, and graphs without any, whatever came of them."""
+        self.edges = 0
+        """What the graphs so far take and return."""
 
     def recipe(self) -> None:
         """Write out the whole recipe.
@@ -106,10 +112,20 @@ class Expander:
     # -- graphs
 
     def body(self, body: GraphBody, graph: GraphBuilder, scope: Scope) -> None:
-        """Write nodes into a graph."""
-        above = "input"
+        """Write nodes into a graph.
+
+        Raises:
+            TooMuch: where there are too many nodes or edges, which is reported.
+        """
+        self.edges += len(graph.inputs) + len(body.outputs)
+        if self.edges > MAX_EDGES:
+            self._too_much(graph, body.span, f"the model has more than {MAX_EDGES:,} edges")
+        above, size = "input", 0
         graph.declared |= {declared.name: declared.what for declared in body.nodes}
+        if not body.nodes:
+            self._try(graph, body.span)
         for declared in body.nodes:
+            self._try(graph, declared.span)
             if declared.name in graph.inputs or declared.name in graph.nodes:
                 message = f"`{declared.name}` is already an input of this graph"
                 self.report.error("name-taken", graph, declared.span, message, hint="choose another name for the node")
@@ -119,6 +135,9 @@ class Expander:
             node = self.report.attempt(graph, partial(self.node, declared.what, inner, site))
             if node is not None:
                 graph.nodes[declared.name] = node
+                size += self.repeats.size(node)
+                if size > MAX_TOTAL_NODES:
+                    self._too_much(graph, declared.span, f"the model has more than {MAX_TOTAL_NODES:,} nodes")
             else:
                 graph.failed.add(declared.name)
             above = declared.name
@@ -134,14 +153,9 @@ class Expander:
         """Expand one node.
 
         Raises:
-            StopExpansion: where there is none, which is reported.
+            StopExpansion, TooMuch: where there is none, or too many, which is reported.
         """
-        if len(self.expansion.all_nodes) > MAX_NODES:
-            hint = "passes with equal values count once"
-            self.report.error(
-                "too-many-nodes", site.home, site.span, f"the model has more than {MAX_NODES:,} different nodes", hint=hint
-            )
-            raise TooMuch
+        self._within_limit(site.home, site.span)
         if site.home.depth >= MAX_DEPTH:
             message = f"blocks are nested more than {MAX_DEPTH} deep"
             self.report.error("too-deep", site.home, site.span, message, hint="does a block contain itself?")
@@ -160,6 +174,20 @@ class Expander:
                 return self.repeats.repeat(what, scope, site)
             case None:  # it could not be read
                 raise StopExpansion
+
+    def _try(self, graph: GraphBuilder, span: Span) -> None:
+        """Count a node before it is written."""
+        self.tried += 1
+        self._within_limit(graph, span)
+
+    def _within_limit(self, graph: GraphBuilder, span: Span) -> None:
+        if max(self.tried, len(self.expansion.all_nodes)) > MAX_NODES:
+            message = f"the model has more than {MAX_NODES:,} different nodes"
+            self._too_much(graph, span, message, hint="passes with equal values count once")
+
+    def _too_much(self, graph: GraphBuilder, span: Span, message: str, hint: str = "") -> NoReturn:
+        self.report.error("too-many-nodes", graph, span, message, hint=hint)
+        raise TooMuch
 
     def _choice(self, what: BlockChoice | Conditional, scope: Scope, site: Site) -> NodeBuilder:
         chosen = self.expansion.choices.choose(what, scope)

@@ -8,11 +8,16 @@ from typing import Protocol
 from blocks.core import Library, Part, ports
 from composer.diagnostics import Span
 from composer.graph.ir import GraphInput, Known, Ref
-from composer.graph.passes.error_report import ErrorReport
+from composer.graph.passes.error_report import ErrorReport, TooMuch
 from composer.graph.passes.expand.block_choice import Choices
 from composer.graph.passes.expand.builders import Binding, GraphBuilder, NodeBuilder, Scope, Site
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.language.recipe.ast import GraphBody, NodeContent, ParsedRecipe
+
+MAX_EDGES = 100_000
+"""Edges of the nodes that are expanded one by one."""
+MAX_VALUES = 40_000
+"""Params of the blocks that a recipe defines, in all of their uses, and items of lists in fields."""
 
 
 class Expansion:
@@ -26,6 +31,8 @@ class Expansion:
         self.all_nodes: list[NodeBuilder] = []
         self.all_graphs: list[GraphBuilder] = []
         self.root = self.graph(None)
+        self.values_so_far = 0
+        """Params of uses and items of lists so far."""
         self.params = values
         """What the params of the recipe are."""
         self.used: set[type[Part]] = set()
@@ -73,6 +80,18 @@ class Expansion:
         port = next(iter(ports(type(part))))
         node.edges[port] = site.implied(port)
         return node
+
+    def count_values(self, more: int, graph: GraphBuilder, span: Span) -> None:
+        """Count values before they are worked out.
+
+        Raises:
+            TooMuch: where there are too many, which is reported.
+        """
+        self.values_so_far += more
+        if self.values_so_far > MAX_VALUES:
+            message = f"lists and the params of blocks have more than {MAX_VALUES:,} values"
+            self.report.error("too-many-nodes", graph, span, message)
+            raise TooMuch
 
 
 class GraphWriter(Protocol):

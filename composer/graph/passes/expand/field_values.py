@@ -65,6 +65,7 @@ class Fields:
 
         Raises:
             ExpressionError, StopExpansion: where there is none.
+            TooMuch: where there are too many, which is reported.
         """
         form = field.form
         match written:
@@ -76,6 +77,7 @@ class Fields:
                 return self._slot(written.what, written.span, form, scope, node, field)
             case ListValue():
                 assert isinstance(form, ListOf | EachAxis | AxesForm)
+                self.expansion.count_values(len(written.items), scope.graph, written.span)
                 inner = String() if isinstance(form, AxesForm) else form.item
                 item = FieldSpec(field.name, inner, False, None, "", False)
                 return Items(tuple(self.field(one, item, part, scope, node) for one in written.items), written.span)

@@ -39,6 +39,8 @@ from composer.memo import IdentityKey, Memo
 
 MAX_PASSES = 4_000
 """Passes of one repeat."""
+MAX_ALL_PASSES = 100_000
+"""Passes of all repeats."""
 MAX_EACH_VALUES = 40_000
 """Values of `each`, over all passes of all repeats."""
 MAX_TOTAL_NODES = 1_000_000
@@ -53,6 +55,8 @@ class Repeats:
         self.values, self.report = expansion.values, expansion.report
         self.free: Memo[IdentityKey[Any], frozenset[str]] = Memo()
         self.sizes: Memo[NodeBuilder, int] = Memo()
+        self.passes = 0
+        """Passes so far."""
         self.count = 0
         """Values of `each` so far."""
 
@@ -76,7 +80,7 @@ class Repeats:
             if name not in read:
                 message = f"nothing in the repeat reads `{name}`"
                 self.report.diagnostics.append(Diagnostic("unused-value", message, span, "warning"))
-        self._within_limit(self._size(node), what, scope, count)
+        self._within_limit(self.size(node), what, scope, count)
 
     def _count(self, what: RepeatDecl, scope: Scope) -> int:
         """Return the number of passes.
@@ -90,6 +94,9 @@ class Repeats:
             set_here = self.values.set_here(what.count.expression, scope)
             self.report.error("passes", scope.graph, what.count.span, message, labels=set_here)
             raise StopExpansion
+        self.passes += count
+        if self.passes > MAX_ALL_PASSES:
+            self._too_much(what, scope, f"the repeats have more than {MAX_ALL_PASSES:,} passes")
         self.count += count * len(what.each)
         if self.count > MAX_EACH_VALUES:
             self._too_much(what, scope, f"the repeats have more than {MAX_EACH_VALUES:,} `each` values")
@@ -133,17 +140,17 @@ class Repeats:
             total += self._graph_size(graph)
             self._within_limit(total, what, scope, count)
 
-    def _size(self, node: NodeBuilder) -> int:
-        """Return the number of nodes below a node, itself and every pass counted."""
+    def size(self, node: NodeBuilder) -> int:
+        """Return the number of nodes below a node, itself, every pass and those with a mistake counted."""
         return self.sizes.get(node, lambda: self._whole_size(node))
 
     def _whole_size(self, node: NodeBuilder) -> int:
         graphs = Counter([*(one.graph for one in node.passes or ()), *([node.graph] if node.graph else [])])
         filled = [value for value in node.fields.values() if isinstance(value, NodeBuilder)]
-        return 1 + sum(count * self._graph_size(graph) for graph, count in graphs.items()) + sum(map(self._size, filled))
+        return 1 + sum(count * self._graph_size(graph) for graph, count in graphs.items()) + sum(map(self.size, filled))
 
     def _graph_size(self, graph: GraphBuilder) -> int:
-        return sum(map(self._size, graph.nodes.values()))
+        return sum(map(self.size, graph.nodes.values())) + len(graph.failed)
 
     def _each(self, node: YamlNode, index: int, count: int, scope: Scope, span: Span) -> Binding | None:
         """Return the value of one `each` name in one of `count` passes: of a list that is written, or that a param holds, the

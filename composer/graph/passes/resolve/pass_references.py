@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 from composer.diagnostics import Label, Span
 from composer.graph.passes.error_report import StopExpansion
@@ -58,6 +59,19 @@ def selected_passes(
         set_here = values.set_here(argument, scope)
         _refuse(values, scope, argument.span, message, f"0 to {count - 1}, or -1 for the last", labels=set_here)
     return [index % count]
+
+
+def refuse_inside_itself(node: NodeBuilder, step: PathStep, graph: GraphBuilder, values: Evaluator) -> NoReturn:
+    """Report a step that names what contains the reader, but no earlier pass of it.
+
+    Raises:
+        StopExpansion: always.
+    """
+    hint = f"the input of `{node.name}` is called `input`"
+    if node.passes is not None:
+        hint = f"an earlier pass is {node.name}(index), with an index below this one"
+    values.report.error("inside-itself", graph, step.span, f"`{node.name}` contains this node", hint=hint)
+    raise StopExpansion
 
 
 def _index(expression: Expression, scope: Scope, values: Evaluator) -> int:

@@ -10,17 +10,14 @@ from composer.graph.ir import Ref
 from composer.graph.passes.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge, Scope
 from composer.graph.passes.expand.evaluation import MAX_DEPTH
-from composer.graph.passes.expand.expansion import Expansion
+from composer.graph.passes.expand.expansion import MAX_EDGES, Expansion
 from composer.graph.passes.expand.node_options import GRAPH_INPUT
 from composer.graph.passes.resolve.captures import fetch, is_list
 from composer.graph.passes.resolve.left_out import has, leaves_out, outputs_of, passed_on, refuse_range, where_present
-from composer.graph.passes.resolve.pass_references import enclosing_pass, is_range, selected_passes
+from composer.graph.passes.resolve.pass_references import enclosing_pass, is_range, refuse_inside_itself, selected_passes
 from composer.language.expressions.ast import Expression, PathStep, RefPath, Slice
 from composer.language.suggestions import suggest
 from composer.language.unknown_names import unknown
-
-MAX_EDGES = 100_000
-"""Edges of the nodes that are expanded one by one."""
 
 
 class References:
@@ -74,11 +71,7 @@ class References:
             target = owner.nodes[first.name]
             earlier = enclosing_pass(home, target)
             if earlier is not None and first.arguments is None:
-                hint = f"an earlier pass is {first.name}(index), with an index below this one"
-                if target.passes is None:
-                    hint = f"the input of `{first.name}` is called `input`"
-                self.report.error("inside-itself", scope.graph, first.span, f"`{first.name}` contains this node", hint=hint)
-                raise StopExpansion
+                refuse_inside_itself(target, first, scope.graph, self.values)
             refs = self.node(owner, target, steps, scope, expression.span, first=first, before=earlier)
             if target.elided:
                 self._outside(refs, owner, target, scope, home, expression.span)

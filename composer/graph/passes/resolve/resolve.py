@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from blocks.core import ports
-from composer.diagnostics import Span
+from composer.diagnostics import Label, Span
 from composer.graph.ir import Ref, Wire
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import StopExpansion, TooMuch, text_of
@@ -98,6 +98,18 @@ class Wiring:
         for pending in node.ties_pending:
             if (found := self.report.attempt(node.home, partial(tie, pending, node, self.expansion.values))) is not None:
                 node.ties.append(found)
+        self._tied_once(node)
+
+    def _tied_once(self, node: NodeBuilder) -> None:
+        """Report a parameter that is tied at a block's name and where the block is written, since it is but one other tensor."""
+        for place, each in enumerate(node.ties):
+            earlier = node.ties[:place]
+            before = next((one for one in earlier if not each.parameter or one.parameter in ("", each.parameter)), None)
+            if before is not None:
+                labels = (Label(before.span, "tied here"),)
+                message = f"`{node.name}` is tied twice"
+                self.report.error("tie", node.home, each.span, message, hint="remove one of the ties", labels=labels)
+                return
 
     def _inputs(self) -> None:
         """Wire the implied inputs that are read inside; of a graph that reads nothing of what stands above, none is left."""

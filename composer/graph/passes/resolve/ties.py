@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from composer.graph.ir import Tie
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import NodeBuilder, PendingTie, Scope
 from composer.graph.passes.expand.evaluation import Evaluator
-from composer.graph.passes.resolve.pass_references import enclosing_pass, is_range, selected_passes
+from composer.graph.passes.resolve.pass_references import enclosing_pass, is_range, refuse_inside_itself, selected_passes
 from composer.language.expressions.ast import PathStep, RefPath
 from composer.language.unknown_names import unknown
 
@@ -24,9 +24,12 @@ def tie(pending: PendingTie, node: NodeBuilder, values: Evaluator) -> Tie | None
         return None
     place = _place(expression.steps[0], node, pending.scope, values)
     up, graph = 0, node.home
+    holders: list[NodeBuilder] = []
     while graph is not place.graph:
         assert graph.holder is not None
+        holders.append(graph.holder)
         up, graph = up + 1, graph.holder.home
+    _refuse_repeats_around(expression, holders, node, values)
     path = tuple(_path(expression, place.graph.nodes[expression.steps[0].name], node, pending.scope, values))
     return Tie(pending.parameter, up, path, expression.span, pending.span)
 
@@ -42,6 +45,20 @@ def _place(first: PathStep, node: NodeBuilder, scope: Scope, values: Evaluator) 
         known = [name for graph in graphs for name in graph.nodes if "." not in name and graph.nodes[name] is not node]
         values.report.diagnostics.append(unknown("unknown-node", first.name_span, "node", first.name, known))
     raise StopExpansion
+
+
+def _refuse_repeats_around(expression: RefPath, holders: Sequence[NodeBuilder], node: NodeBuilder, values: Evaluator) -> None:
+    """Report a path through a repeat that contains the tied node and says no pass of it; `holders` are the nodes around the tied
+    one, the innermost first.
+
+    Raises:
+        StopExpansion: where it goes through one.
+    """
+    for step, holder in zip(expression.steps, reversed(holders), strict=False):
+        if step.name != holder.name or step.arguments is not None:
+            return
+        if holder.passes is not None:
+            refuse_inside_itself(holder, step, node.home, values)
 
 
 def _path(expression: RefPath, target: NodeBuilder, node: NodeBuilder, scope: Scope, values: Evaluator) -> Iterator[str | int]:
