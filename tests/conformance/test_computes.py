@@ -36,7 +36,7 @@ def test_generated_code_computes_what_the_graph_says(case: str, device: str) -> 
     for model in (placed(model, device) for model in models(case)):
         for position, lengths in enumerate(DRAWS):
             given = on(device, draw(model.program, lengths, seed=position, optional=position == 0))
-            walk = Interpreter(model, dense=False, relieved=True)
+            walk = Interpreter(model, dense=False, at_once=True)
             outputs = walk(**given)
             real = model(**given)
             for (field, name), value in zip(model.module.outputs, outputs.values(), strict=True):
