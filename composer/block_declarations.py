@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from blocks.core import Part, fields, is_node, ports
+from blocks.core import UNIT, UNIT_BUFFER, Part, fields, is_node, ports
 from blocks.core.weights import LinearWeights, Slot, Tensor, Weight
 from composer.diagnostics import Diagnostic, Source, Span
 from composer.graph.type_patterns import TypePattern, declared, pattern
@@ -57,6 +57,7 @@ def _mistakes(part: type[Part]) -> Iterator[WrongDeclaration]:
     if is_node(part) and not any(_overrides(part, method) for method in KNOWN_LATER):  # other parts have the sizes of their block
         yield from _sizes(part, types, known, leading=leading)
     yield from _names(part, known)
+    yield from _unit(part)
     yield from _forward(part)
 
 
@@ -137,6 +138,15 @@ def _names(part: type[Part], known: set[str]) -> Iterator[WrongDeclaration]:
             if name not in there:
                 offered = suggest(name, there)
                 yield WrongDeclaration(declaration, f"there is no {kind} `{name}`", did_you_mean(offered) if offered else "")
+
+
+def _unit(part: type[Part]) -> Iterator[WrongDeclaration]:
+    """Yield a tensor of the block's own that has the name of the number from which it would know the dtype of the model."""
+    for declaration in ("weights", "buffers"):
+        held = getattr(part, declaration)
+        if isinstance(held, Mapping) and held.get(UNIT, UNIT_BUFFER[UNIT]) != UNIT_BUFFER[UNIT]:
+            message = f"`{UNIT}` is the name of the buffer of `UNIT_BUFFER`, which rules for published weights leave out"
+            yield WrongDeclaration(declaration, message, "give it another name")
 
 
 def _forward(part: type[Part]) -> Iterator[WrongDeclaration]:

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from blocks.along_axes.axis_formulas import FUNCTIONS, evaluated, has_floats, is_whole, names_in, parsed
-from blocks.core import AxisFormulaText, AxisSize, Block, BlockError, BlockView, Look, Sizes, torch
+from blocks.core import UNIT_BUFFER, AxisFormulaText, AxisSize, Block, BlockError, BlockView, Look, Sizes, torch
 from blocks.primitives.axes import axis_index
 
 MOST_CHECKED = 65_536
@@ -41,7 +41,7 @@ graph:
     inputs = {"like?": "any[*]"}
     outputs = {"y": "number[*]"}
     shape_only_inputs = ("like",)
-    placed_by = "place"
+    buffers = UNIT_BUFFER
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         axes = inputs["like"].axes if "like" in inputs else None
@@ -90,9 +90,9 @@ graph:
         lengths = [values[size] if isinstance(size, str) else size for size in self.over.values()]
         for index, (name, length) in enumerate(zip(self.over, lengths, strict=True)):
             behind = (1,) * (len(lengths) - 1 - index)
-            values[name] = torch.arange(length, dtype=dtype, device=self.place.device).reshape(-1, *behind)
-        y = torch.zeros(lengths, dtype=dtype, device=self.place.device) + evaluated(self.formula_tree, values)
-        return y.to(torch.int64 if is_whole(self.formula_tree) else self.place.dtype)
+            values[name] = torch.arange(length, dtype=dtype, device=self.one.device).reshape(-1, *behind)
+        y = torch.zeros(lengths, dtype=dtype, device=self.one.device) + evaluated(self.formula_tree, values)
+        return y.to(torch.int64 if is_whole(self.formula_tree) else self.one.dtype)
 
 
 @lru_cache(maxsize=512)

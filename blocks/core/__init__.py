@@ -41,10 +41,12 @@ from blocks.core.part import (
 )
 from blocks.core.pieces import activation_piece, linear_piece
 from blocks.core.text import grouped, number, size, spoken
-from blocks.core.weights import ONES, ZEROS, Init, LinearWeights, ParameterRole, Slot, Tensor, Weights
+from blocks.core.weights import ONES, UNIT, UNIT_BUFFER, ZEROS, Init, LinearWeights, ParameterRole, Slot, Tensor, Weights
 
 __all__ = [
     "ONES",
+    "UNIT",
+    "UNIT_BUFFER",
     "ZEROS",
     "Activation",
     "AxisFormulaText",

@@ -136,10 +136,8 @@ class Part(BaseModel):
     """Name to weight; or a method of (sizes, wired ports) that returns the mapping."""
     buffers: ClassVar[Mapping[str, Tensor] | Callable[..., Mapping[str, Tensor]]] = {}
     """Tensors that are kept from call to call but not trained, such as running means, or a method of the sizes that returns them:
-    saved with the model, ignored by the optimizer, and initialized as declared, regardless of `init`."""
-    placed_by: ClassVar[str] = ""
-    """An attribute of the module with an empty tensor on the device of the model, of its dtype, which is not saved; for a block
-    without parameters that makes values without an input."""
+    saved with the model, ignored by the optimizer, and initialized as declared, regardless of `init`. With `UNIT_BUFFER`, a block
+    without parameters has `self.one`, a number on the device and in the dtype of the model."""
     forward: ClassVar[Callable[..., Any] | None] = None
     named_by: ClassVar[str] = ""
     """A field that lists the names of the outputs, if `outputs` is empty."""

@@ -36,6 +36,12 @@ class Tensor:
     """A field with the index of a row that is initialized to zeros; ignored if the field is none."""
 
 
+UNIT = "one"
+"""The name of a buffer with the number 1, which tells a block without parameters the device and the dtype of the model. It is
+saved, so that it has these however a model is loaded; published checkpoints lack it."""
+UNIT_BUFFER: Mapping[str, Tensor] = {UNIT: Tensor((), "table", ONES)}
+
+
 @dataclass(frozen=True, slots=True)
 class LinearWeights:
     """An `nn.Linear` under the name: `weight` [out, in] and, with `bias`, `bias` [out]."""

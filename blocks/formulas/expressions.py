@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from blocks.core.formula import Formula, KnownNumber, ReadValue
+from blocks.core.weights import UNIT
 from blocks.formulas.dtypes import TypedFormula
 from blocks.formulas.functions import ATOM, FUNCTIONS, SIGNED
 
-MODEL_DTYPE = "{self}.one.dtype"
+MODEL_DTYPE = f"{{self}}.{UNIT}.dtype"
 """The dtype of the model, where no value that the formula reads has it."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import ONES, Block, BlockView, Cost, Formula, InputAxes, Look, Sizes, Tensor
+from blocks.core import UNIT_BUFFER, Block, BlockView, Cost, Formula, InputAxes, Look, Sizes, Tensor
 from blocks.formulas.dtypes import TypedFormula, typed_formula
 from blocks.formulas.expressions import expression, reads_model_dtype
 from blocks.primitives.axes import changed
@@ -45,7 +45,7 @@ class Compute(Block, kind="compute"):
     def buffers(self, sizes: Sizes) -> Mapping[str, Tensor]:
         """Return a number in the dtype of the model, for a formula of which no value has it."""
         typed: TypedFormula | None = sizes.get("typed")  # none where no model is described
-        return {"one": Tensor((), "table", ONES)} if typed is not None and reads_model_dtype(self.formula, typed) else {}
+        return UNIT_BUFFER if typed is not None and reads_model_dtype(self.formula, typed) else {}
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
         return Cost("0")  # only products of matrices count

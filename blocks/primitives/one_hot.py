@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import ONES, Block, PositiveInt, Tensor, torch
+from blocks.core import UNIT_BUFFER, Block, PositiveInt, torch
 
 
 class OneHot(Block, kind="one_hot"):
@@ -15,7 +15,7 @@ class OneHot(Block, kind="one_hot"):
 
     inputs = {"ids": "int[...]"}
     outputs = {"y": "float[..., classes]"}
-    buffers = {"one": Tensor((), "table", ONES)}  # ids have no floating-point dtype; this buffer has that of the model
+    buffers = UNIT_BUFFER  # ids have no floating-point dtype
 
     def forward(self: Any, ids: torch.Tensor) -> Any:
         return (ids[..., None] == torch.arange(self.classes, device=ids.device)) * self.one

@@ -17,6 +17,7 @@ from composer.decode.errors import DecodeError
 from composer.language.tasks import TASKS
 from composer.language.wording import counted
 from composer.lower.model import Model
+from composer.lower.passes.batch_axis import BatchAxis
 from composer.lower.passes.cache_layout import CacheSlot
 
 
@@ -129,12 +130,14 @@ class ModuleRun:
         return value.dim() + axis
 
 
-def selected(value: torch.Tensor, axis: int, rows: torch.Tensor, count: int) -> torch.Tensor:
-    """Return a value with selected rows of the batch of `count`, into whose axis others may be folded behind it."""
-    if value.shape[axis] == count:
-        return value.index_select(axis, rows.to(value.device))
-    apart = torch.unflatten(value, axis, (count, -1))
-    return apart.index_select(axis, rows.to(value.device)).flatten(axis, axis + 1)
+def selected(value: torch.Tensor, axis: BatchAxis, rows: torch.Tensor, count: int) -> torch.Tensor:
+    """Return a value with selected rows of the batch of `count`."""
+    rows = rows.to(value.device)
+    if axis.before == axis.behind == 1:
+        return value.index_select(axis.index, rows)
+    lengths = (-1 if axis.before is None else axis.before, count, -1 if axis.before is not None else axis.behind or -1)
+    apart = torch.unflatten(value, axis.index, lengths)
+    return apart.index_select(axis.index + 1, rows).flatten(axis.index, axis.index + 2)
 
 
 class FixedModule:
@@ -142,7 +145,7 @@ class FixedModule:
     all later ones. If a module runs several times in a call, each run has its own result.
     """
 
-    def __init__(self, forward: Callable[..., Any], batch: Sequence[int | None]) -> None:
+    def __init__(self, forward: Callable[..., Any], batch: Sequence[BatchAxis | None]) -> None:
         self.forward, self.batch = forward, batch
         self.given: list[Any] = []
         self.done = 0
@@ -158,8 +161,9 @@ class FixedModule:
         return self.given[self.done - 1]
 
     def reorder(self, rows: torch.Tensor, count: int) -> None:
-        """Continue with selected rows of the batch of `count`, which may repeat."""
-        self.given = [self._chosen(given, rows, count) for given in self.given]
+        """Continue with selected rows of the batch of `count`, which may repeat; if they cannot be told apart, compute again."""
+        known = all(axis is None or axis.is_known for axis in self.batch)
+        self.given = [self._chosen(given, rows, count) for given in self.given] if known else []
 
     def _chosen(self, given: Any, rows: torch.Tensor, count: int) -> Any:
         values = given if isinstance(given, tuple) else (given,)
@@ -324,22 +328,36 @@ class Session:
     def reorder(self, rows: torch.Tensor) -> None:
         """Continue with selected rows of the batch, which may repeat, as beam search needs.
 
+        Inputs that do not grow have these rows too in later calls.
+
         Args:
             rows: Indices of rows, [B].
 
         Raises:
-            DecodeError: The indices are not integers, or out of range.
+            DecodeError: The indices are not integers, or out of range, or the model merges the rows with another axis.
         """
         if rows.dim() != 1 or rows.dtype not in (torch.int64, torch.int32):
             raise DecodeError(f"`rows` must be a tensor of integers with one axis, not {rows.dtype} {list(rows.shape)}")
         if self._rows is not None:
             if wrong := [row for row in rows.tolist() if not 0 <= row < self._rows]:
                 raise DecodeError(f"there is no row {wrong[0]}; the last call had {self._rows}, counted from 0")
+            self._check_order()
             for run in self._runs():
                 run.reorder(rows, self._rows)
             for once in self._once:
                 once.reorder(rows, self._rows)
             self._rows = len(rows)
+
+    def _check_order(self) -> None:
+        """Raise `DecodeError` if the rows cannot be told apart in something that the session keeps."""
+        layout = self.model.cache_layout
+        assert layout is not None
+        for node in layout.nodes:
+            if any(slot.batch is not None and not slot.batch.is_known for slot in node.slots.values()):
+                raise DecodeError(
+                    f"`{node.module}` keeps values in which the rows of the batch are merged with another axis, in an order that "
+                    "is not known; generate with `uncached`"
+                )
 
     def truncate(self, length: int) -> None:
         """Drop all but the first `length` tokens; at 0, also the values computed from inputs that do not grow.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from blocks.core import UNIT
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.language.name_patterns import PatternMatch, folded
 from composer.language.suggestions import did_you_mean, suggest
@@ -36,7 +37,7 @@ def fit(rules: Rules, ours: Mapping[str, TensorShape]) -> Fit:
         covering = [(rule, found) for rule in rules.rules if (found := rule.ours.match(name))]
         matches += covering
         if not covering:
-            bare.append(name)
+            bare += [name] * (not is_unit(name))
             continue
         if len(covering) > 1:
             first, second = covering[0][0], covering[1][0]
@@ -65,6 +66,11 @@ def fit(rules: Rules, ours: Mapping[str, TensorShape]) -> Fit:
     wrong += _copies(rules, published, matches)
     wrong += _ignored(rules, published)
     return Fit(tuple(moves.values()), tuple(wrong), tuple(bare), tuple(matches))
+
+
+def is_unit(name: str) -> bool:
+    """Return whether a name of the `state_dict` is that of a block's number 1, which is in no published checkpoint."""
+    return name.rpartition(".")[2] == UNIT
 
 
 def uncovered(rules: Rules, names: Sequence[str]) -> Diagnostic:

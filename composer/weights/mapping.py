@@ -13,7 +13,7 @@ from composer.language.name_patterns import folded, without_numbers
 from composer.language.unknown_names import unknown
 from composer.language.wording import counted
 from composer.language.yaml import nodes as document
-from composer.weights.fit import first_of_each, fit, uncovered
+from composer.weights.fit import first_of_each, fit, is_unit, uncovered
 from composer.weights.prefixes import PrefixDifference, prefix_difference
 from composer.weights.rule_reader import RuleReader
 from composer.weights.rules import Rules
@@ -135,6 +135,8 @@ class WeightMap:
         for move in self.moves:
             shapes = [self.ours[name] for name in move.ours]
             yield from zip(move.ours, move.load([theirs[found[name]] for name in move.theirs], shapes), strict=True)
+        covered = {name for move in self.moves for name in move.ours}
+        yield from ((name, torch.ones(())) for name in self.ours if is_unit(name) and name not in covered)
 
     def save(self, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the tensors of a checkpoint by their published names.

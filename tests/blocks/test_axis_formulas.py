@@ -76,7 +76,7 @@ def test_a_tree_has_the_precedence_of_the_language(text: str, value: int) -> Non
 
 
 def test_values_follow_the_model() -> None:
-    """Floats have its dtype, ints stay what they are; nothing is saved; a session computes them once."""
+    """Floats have its dtype, ints stay what they are; one number is saved for each; a session computes them once."""
     text = "recipe: c\ntask: causal_lm\ninputs: {tokens: 'int[batch, time]'}\ngraph:\n"
     text += "  wave: {type: constant, over: {d: 8}, value: sin(d)}\n  order: {type: constant, over: {d: 8}, value: 7 - d}\n"
     text += "  embed: {type: embedding, vocab: 11, dim: 8, in: tokens}\n"
@@ -84,7 +84,7 @@ def test_values_follow_the_model() -> None:
     text += "  scaled: {type: einsum, pattern: 'b t d, d -> b t d', in: [turned, wave]}\n  head: {type: linear, out: 11}\n"
     text += "outputs: {logits: head, wave: wave, order: order}\n"
     model = composer.load(text).compile(seed=0).eval()
-    assert sorted(model.state_dict()) == ["embed.weight", "head.bias", "head.weight"]
+    assert sorted(model.state_dict()) == ["embed.weight", "head.bias", "head.weight", "order.one", "wave.one"]
     tokens = torch.arange(6)[None]
     with torch.no_grad():
         half = model.bfloat16()(tokens)

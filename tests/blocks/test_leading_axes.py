@@ -9,7 +9,7 @@ import torch
 
 import composer
 from composer.cost.costs import costs
-from composer.decode import session
+from composer.decode import DecodeError, session
 from composer.lower import Model, lower
 from tests.blocks.alone import recipe, refusal
 
@@ -169,6 +169,7 @@ TAIL = """  back: {type: rearrange, pattern: "b n t d -> b t (n d)"}
 outputs: {logits: head}
 """
 TURNED = '{type: rearrange, pattern: "b n t d -> b t n d"}'
+BACK = '{type: rearrange, pattern: "b t n d -> b n t d"}'
 AXIAL = {
     "along the text": "  a: {type: attention, heads: 2, mask: causal and valid(valid), positions: rotary, qk_norm: rmsnorm}\n",
     "window": "  a: {type: attention, heads: 2, kv_heads: 1, mask: causal and window(2), sinks: true}\n",
@@ -177,20 +178,23 @@ AXIAL = {
     "bias": "  p: {type: learned_positions, max_length: 40}\n  bias: {type: t5_bias, heads: 2}\n"
     "  a: {type: attention, heads: 2, mask: causal, in: {x: p, bias: bias}}\n",
     "over the rows": f"  t: {TURNED}\n  m: {{type: attention, heads: 2, positions: rotary, out: {{type: linear, out: 8}}}}\n"
-    f"  a: {TURNED}\n",
+    f"  a: {BACK}\n",
     "primitive": "  a: {type: scaled_dot_product, heads: 2, mask: causal, in: {q: rows, k: rows, v: rows}}\n",
 }
 
 
+def axial(body: str, front: str = "b n") -> str:
+    """Return the recipe of a body of `AXIAL`, its rows behind the batch or before it."""
+    head = HEAD if "valid(" in AXIAL[body] else HEAD.replace(', valid: "bool[batch, time]?"', "")
+    return (head + AXIAL[body] + TAIL).replace("b n t d", f"{front} t d")
+
+
+@pytest.mark.parametrize("front", ["b n", "n b"])
 @pytest.mark.parametrize("body", AXIAL)
 @torch.no_grad()
-def test_a_session_of_rows_equals_one_call(body: str) -> None:
+def test_a_session_of_rows_equals_one_call(body: str, front: str) -> None:
     """Attention along the text for each row, and over the rows of a token; rows of the batch change their places on the way."""
-    loaded = composer.load(
-        HEAD.replace(', valid: "bool[batch, time]?"', "" if "valid(" not in AXIAL[body] else ', valid: "bool[batch, time]?"')
-        + AXIAL[body]
-        + TAIL
-    )
+    loaded = composer.load(axial(body, front))
     assert not [found for found in loaded.check() if found.severity == "error"]
     model = loaded.compile(dtype=torch.float64, seed=0).eval()
     tokens = torch.randint(0, 11, (3, 7), generator=torch.Generator().manual_seed(0))
@@ -210,6 +214,64 @@ def test_a_session_of_rows_equals_one_call(body: str) -> None:
         for piece, start in zip(found, range(0, 7, step), strict=True):
             rows = torch.arange(3) if start < 3 else order
             torch.testing.assert_close(piece, whole[rows, start : start + step], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("front", ["b n", "n b"])
+@torch.no_grad()
+def test_positions_that_are_left_out_are_counted(front: str) -> None:
+    """Optional positions that the recipe names are counted from 0 where none are given, in a session too."""
+    text = axial("along the text", front).replace('given: "int[batch, time]"', 'given: "int[batch, time]?"')
+    model = composer.load(text).compile(dtype=torch.float64, seed=0).eval()
+    tokens = torch.randint(0, 11, (3, 7), generator=torch.Generator().manual_seed(0))
+    whole = model(tokens).logits
+    torch.testing.assert_close(whole, model(tokens, given=torch.arange(7).expand(3, 7)).logits, rtol=0, atol=1e-12)
+    with session(model):
+        pieces = [model(piece).logits for piece in tokens.split(3, 1)]
+    torch.testing.assert_close(torch.cat(pieces, 1), whole, rtol=0, atol=1e-12)
+
+
+READ = """recipe: read
+task: seq2seq_lm
+inputs: {source: "int[batch, length]", target: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 11, dim: 24, in: target}
+  other: {type: embedding, vocab: 11, dim: 24, in: source}
+  rows: {type: rearrange, pattern: "b t (n d) -> FRONT t d", sizes: [3], in: other}
+  seen: {type: attention, heads: 2}
+  memory: {type: rearrange, pattern: "FRONT t d -> b t (n d)", sizes: SIZES}
+  a: {type: cross_attention, heads: 2, in: {x: embed, memory: memory}}
+  head: {type: linear, out: 11}
+outputs: {logits: head}
+"""
+
+
+@pytest.mark.parametrize(("front", "sizes"), [("b n", "[]"), ("n b", "[]"), ("(n b)", "[3]")])
+@torch.no_grad()
+def test_rows_of_an_encoder_change_their_places(front: str, sizes: str) -> None:
+    """What a session computes once, with axes in front; where these are merged, it is computed again."""
+    model = composer.load(READ.replace("FRONT", front).replace("SIZES", sizes)).compile(dtype=torch.float64, seed=0).eval()
+    generator = torch.Generator().manual_seed(0)
+    tokens, source = (torch.randint(0, 11, (3, length), generator=generator) for length in (6, 5))
+    whole, order = model(source, tokens).logits, torch.tensor([2, 0, 0, 1])
+    with session(model) as opened:
+        model(source, tokens[:, :3])
+        opened.reorder(order)
+        found = model(source[order], tokens[order, 3:]).logits
+    torch.testing.assert_close(found, whole[order, 3:], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("node", ["{type: attention, heads: 2, mask: causal}", "{type: gru, hidden: 8}"])
+def test_rows_that_are_merged_with_an_axis_keep_their_places(node: str) -> None:
+    """In which order they are merged is not in the type, so a session refuses to select some."""
+    merged, apart = "(n b) t d", '"(n b) t d -> b t (n d)", sizes: [3]'
+    text = HEAD.replace("positions: {time: given}\n", "") + f"  a: {node}\n" + TAIL.replace('"b n t d -> b t (n d)"', apart)
+    model = composer.load(text.replace("b n t d", merged)).compile(seed=0).eval()
+    tokens = torch.zeros(2, 4, dtype=torch.long)
+    with session(model) as opened:
+        model(tokens, given=tokens)
+        with pytest.raises(DecodeError, match="`a` keeps values in which the rows of the batch are merged with another axis"):
+            opened.reorder(torch.tensor([1, 0]))
+        assert opened.length == 4
 
 
 def test_only_the_axis_of_positions_can_look_ahead() -> None:

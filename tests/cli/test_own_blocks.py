@@ -143,6 +143,12 @@ WRONG_DECLARATIONS = {
         "weights =",
         "`m` has `dim`, to which neither",
     ),
+    "a reserved name": (
+        "    def",
+        '    weights = {"one": LinearWeights("4", "4")}\n\n    def',
+        "weights =",
+        "`one` is the name of the buffer of `UNIT_BUFFER`",
+    ),
     "a port": ("    def", '    shape_only_inputs = ("xx",)\n\n    def', "shape_only_inputs =", "there is no input `xx`"),
     "an output": ("    def", '    mean_outputs = {"z": "batch"}\n\n    def', "mean_outputs =", "there is no output `z`"),
     "a field": ("    def", '    vocab_field = "ids"\n\n    def', "vocab_field =", "there is no field `ids`"),

@@ -20,7 +20,7 @@ from blocks.masks.plans import pair, plan
 from blocks.masks.views import DenseView, FullView, matrix
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref, Wire
-from composer.graph.leading_axes import declared_inputs, leading_part
+from composer.graph.leading_axes import LeadingPart, declared_inputs, leading_part
 from composer.graph.type_patterns import declared, pattern, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 from composer.graph.types import TensorType
@@ -51,15 +51,16 @@ class Interpreter:
     """A compiled model's weights, and its typed graph walked instead of its generated code.
 
     With `dense`, every mask is the matrix that its predicate makes; else attention takes the ways that the masks' plans take.
-    With `relieved`, what scans do not carry is computed for all steps at once, as in the code: torch's functions of many numbers
-    at once and of few differ in the last bit.
+    With `at_once`, what scans do not carry is computed for all steps at once, and several axes in front of a block as one, as in
+    the code: torch's functions of many numbers at once and of few differ in the last bit. Else each step and each place along
+    these axes is computed alone.
     """
 
-    def __init__(self, model: Model, *, dense: bool, relieved: bool = False) -> None:
-        self.model, self.program, self.dense = model, model.program.untyped, dense
+    def __init__(self, model: Model, *, dense: bool, at_once: bool = False) -> None:
+        self.model, self.program, self.dense, self.at_once = model, model.program.untyped, dense, at_once
         self.typed = model.program
-        flat = flatten(model.program) if relieved else self.typed
-        if relieved and (hoisted := hoist_steps(flat)).root is not flat.root:
+        flat = flatten(model.program) if at_once else self.typed
+        if at_once and (hoisted := hoist_steps(flat)).root is not flat.root:
             self.typed = hoisted
         self.seen: dict[str, tuple[TypedNode, dict[str, Any]]] = {}
         """Every node by its path, with what it gave in the last call."""
@@ -132,7 +133,7 @@ class Interpreter:
     def block(self, block: TypedBlock, given: Mapping[str, Any], path: str) -> dict[str, Any]:
         """Return the outputs of a block, by the module that the model has for it."""
         if block.leading:
-            return self.one_by_one(block, given, path)
+            return self.as_one_batch(block, given, path) if self.at_once else self.one_by_one(block, given, path)
         part = block.part
         forward = self.leaf(block, path) if formula_of(part) is None else None
         taken = inspect.signature(type(part).forward).parameters if type(part).forward else given
@@ -162,21 +163,51 @@ class Interpreter:
         names = [first, *(name for name in others if name in block.node.requested_outputs or name + "?" not in part.outputs)]
         return dict(zip(names, as_tuple(result), strict=True))
 
+    def as_one_batch(self, block: TypedBlock, given: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """Return the outputs of a block with several axes in front: one call, for which they are one axis."""
+        count, declared = len(block.leading), declared_inputs(block.part)
+        lengths = given[next(iter(type(block.part).inputs))].shape[:count]
+        values, types = dict(given), dict(block.inputs)
+        for port in block.part.position_inputs:
+            ref = self.named_positions(block, port)
+            if given.get(port) is None and ref is not None and (named := read(self.root, ref)) is not None:
+                values[port], types[port] = named, self.typed.root.type_of(ref)
+        for port, type_ in types.items():
+            assert isinstance(type_, TensorType)
+            which, has = self.in_front(declared[port], type_, block)
+            if which == "none":
+                continue
+            types[port] = replace(type_, axes=(block.leading[0], *type_.axes[has:]))
+            if (value := values[port]) is not None:
+                missing = (1,) * (count - has)
+                own = (*missing, *value.shape[:has]) if which == "last" else (*value.shape[:has], *missing)
+                values[port] = value.reshape(*own, *value.shape[has:]).expand(*lengths, *value.shape[has:]).flatten(0, count - 1)
+        results = self.block(replace(block, leading=(), inputs=types), values, path)
+        return {
+            name: value.unflatten(0, lengths) if getattr(block.outputs[name], "axes", ())[:count] == block.leading else value
+            for name, value in results.items()
+        }
+
+    @staticmethod
+    def in_front(declared: str, type_: TensorType, block: TypedBlock) -> tuple[LeadingPart, int]:
+        """Return which of the axes in front of a block a value has, and how many."""
+        has = len(type_.axes) - len(pattern(declared).axes) + (not pattern(declared).leading)
+        return leading_part(declared, type_, block.leading), has
+
     def one_by_one(self, block: TypedBlock, given: Mapping[str, Any], path: str) -> dict[str, Any]:
         """Return the outputs of a block with several axes in front: a call for each place along those behind the batch."""
         count, declared = len(block.leading), declared_inputs(block.part)
         first = given[next(iter(type(block.part).inputs))]
-        which = {port: leading_part(declared[port], type_, block.leading) for port, type_ in block.inputs.items()}  # type: ignore[arg-type]  # one value at each port
         results = []
         for place in product(*map(range, first.shape[1:count])):
             values, types = dict(given), dict(block.inputs)
             for port, type_ in block.inputs.items():
                 assert isinstance(type_, TensorType)
-                has = len(type_.axes) - len(pattern(declared[port]).axes) + (not pattern(declared[port]).leading)
-                if which[port] == "none":
+                which, has = self.in_front(declared[port], type_, block)
+                if which == "none":
                     continue
                 value = given[port]
-                if value is not None and which[port] == "last":
+                if value is not None and which == "last":
                     values[port] = value[place[-has:]].expand(len(first), *value.shape[has:])
                 elif value is not None:
                     values[port] = value[(slice(None), *place[: has - 1])]
@@ -245,11 +276,13 @@ class Interpreter:
         """Return what is wired and not absent, what the recipe names for the axis, or 0, 1, 2 …"""
         if given.get(port) is not None:
             return given[port]
-        axis = block.sizes[block.part.position_inputs[port]]
-        for name, ref in self.program.positions:
-            if name == str(axis):
-                return read(self.root, ref)
-        return self.counted(block, port, given)
+        ref = self.named_positions(block, port)
+        named = None if ref is None else read(self.root, ref)
+        return self.counted(block, port, given) if named is None else named
+
+    def named_positions(self, block: TypedBlock, port: str) -> Ref | None:
+        """Return what the recipe names as the positions of the axis of a port."""
+        return dict(self.program.positions).get(str(block.sizes[block.part.position_inputs[port]]))
 
     def counted(self, block: TypedBlock, port: str, given: Mapping[str, Any]) -> torch.Tensor:
         """Return 0, 1, 2 … along the axis of a port of positions, which a mask compares whatever is wired."""

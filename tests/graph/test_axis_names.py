@@ -127,7 +127,7 @@ blocks:
       d: {type: constant, over: {i: k, j: 8}, value: 0.5 * i - j + k, in: {like: p}}
       q: {type: slice, axis: k, in: {x: p, like: g}}
       z: {type: pad, axis: k, after: 1}
-      y: {type: add, in: [z, p, d]}
+      y: {type: add, in: [z, p, d], axes: [a b c, a b c, b c]}
 graph: {o: {type: own}}
 """
 

@@ -47,7 +47,7 @@ MIXED = {
     "pool": """
   r: {type: rearrange, pattern: "b t d -> t b d"}
   n: {type: pool, mode: mean, in: r}
-  x: {type: add, in: [embed, n]}""",
+  x: {type: add, in: [embed, n], axes: [b t d, t d]}""",
     "halves": """
   w: {type: rearrange, pattern: "b t (z d) -> (b z) t d", sizes: [2]}
   n: {type: rearrange, pattern: "(z b) t d -> b t (z d)", sizes: [2]}""",

@@ -86,13 +86,21 @@ def test_windows_are_those_of_transformers(window: int, shift: int, known: bool)
 
 
 def test_constants_are_not_saved() -> None:
-    """The state has the table alone, and a model made on the meta device computes the same."""
+    """The state has the table, and of each constant the number that tells the dtype; models made on the meta device compute the
+    same, whether they are given memory or take the tensors as their own.
+    """
     model = windows("high", "wide", 4, 2)
-    assert [*model.state_dict()] == ["w.table.weight"]
-    again = model.recipe.compile(device="meta").to_empty(device="cpu")
-    again.load_state_dict(model.state_dict(), strict=True)
+    state = model.state_dict()
+    assert {name: tuple(value.shape) for name, value in state.items()} == {
+        "w.region.one": (), "w.offset.one": (), "w.table.weight": (49, 3),
+    }  # fmt: skip
+    filled = model.recipe.compile(device="meta").to_empty(device="cpu")
+    filled.load_state_dict(state, strict=True)
+    assigned = model.recipe.compile(device="meta")
+    assigned.load_state_dict(state, strict=True, assign=True)
     image = torch.randn(1, 8, 4, 6)
-    assert all(torch.equal(a, b) for a, b in zip(model(image)[:-1], again(image)[:-1], strict=True))
+    for again in (filled, assigned):
+        assert all(torch.equal(a, b) for a, b in zip(model(image)[:-1], again(image)[:-1], strict=True))
 
 
 @torch.no_grad()

@@ -51,6 +51,16 @@ def test_pieces_of_different_sizes_are_cut_where_the_model_says() -> None:
     assert same(made.save(ours), theirs)
 
 
+def test_the_number_that_tells_a_block_the_dtype_needs_no_rule() -> None:
+    """It is in no checkpoint: loaded as 1, and not saved."""
+    made = rules("up.weight: up.weight", up__weight=(3, 10), hot__one=())
+    theirs = drawn(made)
+    assert theirs.keys() == {"up.weight"}
+    ours = made.load(theirs)
+    assert ours.keys() == {"up.weight", "hot.one"} and torch.equal(ours["hot.one"], torch.ones(()))
+    assert same(made.save(ours), theirs)
+
+
 def test_published_pieces_are_joined() -> None:
     """Here along the inputs."""
     made = rules("up.weight: {from: (gate|up)_proj.weight, concat: 2, axis: 1}", up__weight=(3, 10))

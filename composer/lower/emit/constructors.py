@@ -61,9 +61,6 @@ class Constructors:
             if "." not in parameter.name:
                 attributes[parameter.name] = _parameter(parameter.shape)
         attributes |= _buffers(block)
-        if part.placed_by:
-            empty = New("torch.empty", (Literal(0),))
-            attributes[part.placed_by] = New("nn.Buffer", (empty,), (("persistent", Literal(False)),))
         for key, (width, out, bias) in block.modules.items():
             if block.copies:
                 held = _parameter((block.copies, out)) if bias else Literal(None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import assert_never
 
 from blocks.core import Part, is_node
 from blocks.masks.order import first_ahead
@@ -17,6 +17,7 @@ from composer.graph.type_patterns import pattern
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import Depends, TensorType, each_given
 from composer.language.tasks import TASKS
+from composer.lower.passes.batch_axis import BatchAxis, batch_axis, each_size
 from composer.lower.passes.fixed_nodes import FixedNode, fixed_nodes, is_fixed, outputs_left_out
 from composer.lower.passes.flatten import flatten
 from composer.lower.passes.hoist import Hoisted, Hoisting, Preparation, pass_names
@@ -29,8 +30,8 @@ class CacheSlot:
 
     axis: int | None
     """The axis that grows, counted from the last, such as -2; None where none does."""
-    batch: int | None
-    """The index of its axis of the batch; None where it has none."""
+    batch: BatchAxis | None
+    """Where the rows of the batch stand in it; None where it has none."""
     whole: bool = False
     """Whether it is computed in the first call, from what does not depend on the text, and stays as it is."""
 
@@ -100,14 +101,16 @@ def _growing_input(type_: TensorType, axis: Symbolic) -> GrowingInput:
 
 class _CachedNodes:
     def __init__(self, hoisting: Hoisting, axis: Symbolic, text: str) -> None:
-        self.hoisting, self.axis, self.text = hoisting, axis, text
+        self.hoisting, self.axis = hoisting, axis
+        self.rows: Dim = hoisting.program.inputs[text].sizes[0]
+        """The number of rows of the batch."""
         self.prefixes: list[int | str | None] = []
         self.random: list[str] = []
 
     def graph(self, graph: TypedGraph, hoisted: Hoisted, path: str) -> Iterator[CachedNode]:
         for name, preparation in hoisted.local.items():
             if preparation.axis == self.axis:
-                yield from _cached_part(preparation.part, path, (name,), dict(preparation.attributes))
+                yield from self._cached_part(preparation.part, path, (name,), preparation)
             if preparation.axis in (self.axis, so_far(self.axis)):
                 self.prefixes += self._prefixes(preparation, graph)
         for node in graph.nodes:
@@ -117,7 +120,7 @@ class _CachedNodes:
                     yield from self.graph(node.graph, hoisted.inner[node.name], below)
                 case TypedScan():
                     if carry_is_cached(node, self.axis):
-                        yield CachedNode(below, (), {name: CacheSlot(None, 0) for name in node.carried})
+                        yield CachedNode(below, (), {name: CacheSlot(None, self._of_value(node, name)) for name in node.carried})
                     yield from self.graph(node.graph, hoisted.inner[node.name], below)
                 case TypedRepeat():
                     modules = modules_of(node)
@@ -140,22 +143,30 @@ class _CachedNodes:
             given = isinstance(source, Ref) and graph is self.hoisting.program.root and source.node in graph.inputs
             yield length if isinstance(length, int) else source.node if isinstance(source, Ref) and given else None
 
-    def _batch_of(self, block: TypedBlock, declared: str) -> int | None:
-        """Return the index of the batch in what a block carries; `[...]` has the axes of its first input."""
-        if not pattern(declared).leading:
-            return _batch(declared)
-        first, rows = next(iter(block.inputs.values())), self.hoisting.program.inputs[self.text].sizes[0]
-        return first.sizes.index(rows) if isinstance(first, TensorType) and rows in first.sizes else None
+    def _of_value(self, scan: TypedScan, name: str) -> BatchAxis | None:
+        """Return where the rows stand in what a scan carries."""
+        type_ = scan.graph.inputs[name]
+        return batch_axis(each_size(type_.axes), self.rows) if isinstance(type_, TensorType) else None
+
+    def _of_slot(self, block: TypedBlock, declared: str) -> BatchAxis | None:
+        """Return where the rows stand in what a block keeps; `[...]` has the axes of its first input."""
+        names = slot_axes(declared)
+        if pattern(declared).leading:
+            first = next(iter(block.inputs.values()))
+            return batch_axis(each_size(first.axes), self.rows) if isinstance(first, TensorType) else None
+        folded = [axis.size for axis in block.leading] or [block.sizes["batch"]]
+        own = [folded if name == "batch" else [block.sizes[name]] if name in block.sizes else [] for name in names]
+        return batch_axis(own, self.rows)
 
     def block(self, block: TypedBlock, path: str) -> Iterator[CachedNode]:
         part, grown = type(block.part), grown_slots(block, self.axis)
-        held = {name: CacheSlot(axis, _batch(part.cache_slots[name])) for name, axis in grown.items()}
+        held = {name: CacheSlot(axis, self._of_slot(block, part.cache_slots[name])) for name, axis in grown.items()}
         for name, declared in part.cache_slots.items():
             if name not in held and not is_fixed(block.outputs) and _comes_from_outside(block, declared):
-                held[name] = CacheSlot(None, _batch(declared), whole=True)
+                held[name] = CacheSlot(None, self._of_slot(block, declared), whole=True)
         past = self.axis in block.part.past_axes(block.sizes) and self.axis not in block.part.mixed_axes(block.sizes)
         if past and block.sizes.get("batch") != self.axis:  # otherwise each token is a text of its own
-            held |= {name: CacheSlot(None, self._batch_of(block, declared)) for name, declared in part.carry.items()}
+            held |= {name: CacheSlot(None, self._of_slot(block, declared)) for name, declared in part.carry.items()}
             held |= {name: CacheSlot(None, None) for name, declared in part.cache_slots.items() if declared.endswith("[]")}
         along = any(self.axis in one.sizes for one in each_given(block.inputs) if isinstance(one, TensorType))
         along = along and block.sizes.get("batch") != self.axis  # otherwise each token is a text of its own
@@ -166,7 +177,8 @@ class _CachedNodes:
         for name in part.model_fields:
             inner = getattr(block.part, name)
             if along and isinstance(inner, Part) and not is_node(type(inner)) and type(inner).carry:
-                yield CachedNode(path, (name,), {state: CacheSlot(None, 0) for state in type(inner).carry})
+                carried = {state: CacheSlot(None, self._of_slot(block, text)) for state, text in type(inner).carry.items()}
+                yield CachedNode(path, (name,), carried)
         for name, slot in block.slots.items():
             match slot:
                 case TypedBlock():
@@ -178,10 +190,19 @@ class _CachedNodes:
                 case _:
                     assert_never(slot)
 
-
-def _batch(declared: str) -> int | None:
-    """Return the index of the batch in a declared type."""
-    return 0 if slot_axes(declared)[:1] == ["batch"] else None
+    def _cached_part(self, part: Part, path: str, attribute: tuple[str, ...], preparation: Preparation) -> Iterator[CachedNode]:
+        if isinstance(part, Plan) and dict(preparation.attributes).get("grows"):
+            rows = batch_axis([preparation.batch], self.rows)
+            edges = dict(preparation.keywords)
+            names = {name: CacheSlot(-1, rows if name in edges else None) for name in kept(part)}
+            if names:
+                yield CachedNode(path, attribute, names)
+        elif type(part).cache_slots and not isinstance(part, Plan):
+            yield CachedNode(path, attribute, {"length": CacheSlot(None, None)})
+        for name in type(part).model_fields:
+            inner = getattr(part, name)
+            if isinstance(inner, Plan):
+                yield from self._cached_part(inner, path, (*attribute, name), preparation)
 
 
 def _comes_from_outside(block: TypedBlock, declared: str) -> bool:
@@ -195,19 +216,3 @@ def _comes_from_outside(block: TypedBlock, declared: str) -> bool:
 def carry_is_cached(scan: TypedScan, axis: Dim | None) -> bool:
     """Return whether what a scan carries is cached from call to call: where its steps are along the axis that grows."""
     return bool(scan.carried) and scan.axis.size == axis
-
-
-def _cached_part(part: Part, path: str, attribute: tuple[str, ...], attributes: Mapping[str, Any]) -> Iterator[CachedNode]:
-    if isinstance(part, Plan) and attributes.get("grows"):
-        names = {
-            name: CacheSlot(-1, 0 if text.startswith(("int[batch", "bool[batch", "int[...")) else None)
-            for name, text in kept(part).items()
-        }
-        if names:
-            yield CachedNode(path, attribute, names)
-    elif type(part).cache_slots and not isinstance(part, Plan):
-        yield CachedNode(path, attribute, {"length": CacheSlot(None, None)})
-    for name in type(part).model_fields:
-        inner = getattr(part, name)
-        if isinstance(inner, Plan):
-            yield from _cached_part(inner, path, (*attribute, name), attributes)

@@ -8,7 +8,8 @@ from typing import assert_never
 
 from composer.graph.dims import Dim
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, is_renewal
-from composer.graph.types import Depends, TensorType, Type
+from composer.graph.types import Axis, Depends, TensorType, Type
+from composer.lower.passes.batch_axis import BatchAxis, batch_axis, each_size
 from composer.lower.passes.flatten import flatten
 from composer.lower.passes.node_queries import optional_output
 from composer.lower.passes.shared_weights import passes_of
@@ -19,8 +20,8 @@ class FixedNode:
     """A module whose outputs are the same in every call of a session."""
 
     module: str
-    batch: tuple[int | None, ...]
-    """For each output, the position of the batch axis; None where there is none."""
+    batch: tuple[BatchAxis | None, ...]
+    """For each output, where the rows of the batch stand in it; None where it has none."""
 
 
 def fixed_nodes(typed: TypedProgram, text: str) -> tuple[FixedNode, ...]:
@@ -36,7 +37,7 @@ def _in_graph(graph: TypedGraph, batch: Dim, path: str) -> Iterator[FixedNode]:
         match node:
             case TypedBlock(outputs=outputs):
                 if is_fixed(outputs):
-                    yield FixedNode(place, tuple(_batch(type_, batch) for type_ in returned(node)))
+                    yield FixedNode(place, tuple(_batch(type_, batch, node.leading) for type_ in returned(node)))
             case TypedGroup(graph=inner) | TypedScan(graph=inner):
                 yield from _inner(inner, batch, place)
             case TypedRepeat(passes=passes):
@@ -65,8 +66,12 @@ def outputs_left_out(root: TypedGraph) -> frozenset[str]:
     return frozenset(ahead)
 
 
-def _batch(type_: Type, batch: Dim) -> int | None:
-    return type_.sizes.index(batch) if isinstance(type_, TensorType) and batch in type_.sizes else None
+def _batch(type_: Type, batch: Dim, leading: tuple[Axis, ...] = ()) -> BatchAxis | None:
+    """Return where the rows stand in what a module returns, which folds its axes in front."""
+    if not isinstance(type_, TensorType):
+        return None
+    folded = len(leading) if type_.axes[: len(leading)] == leading else 0
+    return batch_axis(each_size(type_.axes, folded), batch)
 
 
 def returned(block: TypedBlock) -> Iterator[Type]:

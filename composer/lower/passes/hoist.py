@@ -29,7 +29,7 @@ class AxisPositions:
 
     axis: Symbolic
     counted: bool
-    """Whether they are counted in any case; otherwise they are what the recipe names as the positions of the axis."""
+    """Whether they are counted; otherwise they are what the recipe names as the positions of the axis, which may be absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ class Preparation:
     keywords: tuple[tuple[str, HoistedSource], ...] = ()
     axis: Dim | None = None
     """The axis of the positions that it counts, or of a mask's keys."""
+    batch: tuple[Dim, ...] = ()
+    """The axes that are the batch of what a mask reads, in order where several are folded into one."""
 
     @property
     def sources(self) -> tuple[HoistedSource, ...]:
@@ -189,7 +191,10 @@ class _GraphHoisting:
         one_sequence = len({self.run.as_of_call(axis) for axis in axes}) == 1
         edges_read = tuple((name, self._folded(block, name, wired[name][0], wired)) for name in edges)
         arguments = tuple(self._counted(block, axis) for axis in axes)
-        return Preparation("mask", chosen, (("grows", one_sequence),), arguments, edges_read, axis=axes[-1])
+        read = [type_ for name in edges if isinstance(type_ := block.inputs[name], TensorType)]
+        batch = tuple(axis.size for axis in block.leading) or tuple({type_.sizes[0] for type_ in read if type_.sizes})
+        batch = batch if read else ()  # so that blocks whose masks read nothing share them
+        return Preparation("mask", chosen, (("grows", one_sequence),), arguments, edges_read, axis=axes[-1], batch=batch)
 
     def _positions(self, block: TypedBlock, port: str, wired: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
         axis: Dim = block.sizes[type(block.part).position_inputs[port]]
@@ -200,7 +205,11 @@ class _GraphHoisting:
             others = {name: refs for name, refs in wired.items() if name != port}
             return Preparation("position_ids", OptionalPositions(), (), (given, self._positions(block, port, others)), axis=axis)
         if isinstance(axis, Symbolic) and str(axis) in self.run.declared_positions and axis in self.run.axes:
-            return self._folded(block, port, AxisPositions(axis, counted=False), wired)
+            named = self._folded(block, port, AxisPositions(axis, counted=False), wired)
+            type_ = self._named_type(block, port)
+            if not isinstance(type_, TensorType) or not type_.optional:
+                return named
+            return Preparation("position_ids", OptionalPositions(), (), (named, self._counted(block, axis)), axis=axis)
         return self._counted(block, axis)
 
     def _counted(self, block: TypedBlock, axis: Dim) -> HoistedSource:
@@ -243,15 +252,7 @@ class _GraphHoisting:
                 return source.node in self.captured
 
     def _positions_of_axis(self, source: AxisPositions) -> Ref | Preparation:
-        if not source.counted:
-            ref = self.run.declared_positions[str(source.axis)]
-            optional = ref.node in self.run.program.inputs and self.run.program.inputs[ref.node].optional
-            return (
-                Preparation("position_ids", OptionalPositions(), (), (ref, self._of_input(source.axis)), axis=source.axis)
-                if optional
-                else ref
-            )
-        return self._of_input(source.axis)
+        return self._of_input(source.axis) if source.counted else self.run.declared_positions[str(source.axis)]
 
     def _of_input(self, axis: Symbolic) -> Preparation:
         """Return the indices of an axis of the model's inputs."""
