@@ -131,7 +131,7 @@ def _names(part: type[Part], known: set[str]) -> Iterator[WrongDeclaration]:
         "mean_outputs": ("output", part.mean_outputs, outputs),
         "node_refs": ("field", part.node_refs, set(fields(part))),
     }
-    for declaration in ("renewed_by", "vocab_field", "length_field", "named_by"):
+    for declaration in ("renewed_by", "vocab_field", "length_field", "new_axis_field", "named_by"):
         named[declaration] = ("field", [name] if (name := getattr(part, declaration)) else [], set(fields(part)))
     for declaration, (kind, given, there) in named.items():
         for name in given:

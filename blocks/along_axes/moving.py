@@ -73,8 +73,8 @@ graph: {y: {type: flip, axis: time, in: x}}
 class AxisSlice(Block, kind="slice"):
     """A range of an axis, from `start` up to but without `stop`: `y = x[start:stop]`; negative numbers count from the end.
 
-    With `like`, the range is as long as the axis of that name of another tensor, such as the one before padding. The axis keeps
-    its name.
+    With `like`, the range is as long as the axis of that name of another tensor, such as the one before padding, or as the one
+    that `length_of` tells. The axis keeps its name.
     """
 
     axis: AxisRef
@@ -83,6 +83,8 @@ class AxisSlice(Block, kind="slice"):
     """The first index."""
     stop: int | None = None
     """The index after the last one; without it, the end of the axis."""
+    length_of: AxisRef | None = None
+    """The axis of `like` that tells the length; by default, that of the same name."""
 
     example = """
 inputs: {x: "float[batch, time, 8]"}
@@ -95,6 +97,7 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if "like" in wired and self.stop is not None:
             raise BlockError("`like` tells the length, so `stop` must be left out", field="stop")
+        check_like(self.length_of, wired)
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         axes = sizes["..."]
@@ -105,7 +108,9 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
                 message = f"{field} {index} is out of range for an axis of {size}"
                 raise BlockError(message, field=field, hint=f"indices run from {-size} to {size}")
         if "like" in inputs:
-            of = axis_index(inputs["like"].axes, axes[dim].name or self.axis)
+            of = axis_index(
+                inputs["like"].axes, self.length_of or axes[dim].name or self.axis, "length_of" if self.length_of else "axis"
+            )
             length = inputs["like"].axes[of].size
             rest = size - self.start - length if self.start >= 0 else -self.start - length
             if isinstance(rest, int) and rest < 0:
@@ -191,11 +196,18 @@ graph: {y: {type: pad, axis: time, multiple: 4, in: x}}
         return F.pad(x, (0, 0) * self.behind + (self.before, after), value=self.value)
 
 
+def check_like(length_of: str | None, wired: frozenset[str]) -> None:
+    """Raise `BlockError` if an axis of `like` is named, to which nothing is wired."""
+    if length_of is not None and "like" not in wired:
+        raise BlockError("`length_of` is an axis of `like`, to which nothing is wired", field="length_of")
+
+
 class NewAxis(Block, kind="new_axis"):
     """A new axis, along which the values are repeated: `y[…, i, …] = x[…, …]`. With the length 1, this is `unsqueeze`, else
     `expand`.
 
-    With `like`, it is as long as the axis of that name of another tensor, whose length may be known only when the model runs.
+    With `like`, it is as long as the axis of that name of another tensor, or as the one that `length_of` tells, whose length may
+    be known only when the model runs.
     """
 
     name: str
@@ -204,6 +216,8 @@ class NewAxis(Block, kind="new_axis"):
     """Its length."""
     before: AxisRef = "last"
     """The axis before which it is inserted; `last` appends it."""
+    length_of: AxisRef | None = None
+    """The axis of `like` that tells the length; by default, that of the same name."""
 
     title = "New axis"
     example = """
@@ -213,12 +227,14 @@ graph: {y: {type: new_axis, name: head, size: 2, before: last, in: x}}
     inputs = {"x": "any[...]", "like?": "any[*]"}
     outputs = {"y": "any[...]"}
     shape_only_inputs = ("like",)
+    new_axis_field = "name"
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if not self.name.isidentifier():
             raise BlockError(f"`{self.name}` is no name of an axis", field="name")
         if "like" in wired and self.size != 1:
             raise BlockError("`like` tells the length, so `size` must be left out", field="size")
+        check_like(self.length_of, wired)
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         axes = sizes["..."]
@@ -227,7 +243,7 @@ graph: {y: {type: new_axis, name: head, size: 2, before: last, in: x}}
             raise BlockError(f"{inputs['x']} has an axis `{self.name}` already", field="name")
         if "like" not in inputs:
             return {"dim": dim, "of": None, "length": self.size}
-        of = axis_index(inputs["like"].axes, self.name, "name")
+        of = axis_index(inputs["like"].axes, self.length_of or self.name, "length_of" if self.length_of else "name")
         return {"dim": dim, "of": of, "length": inputs["like"].axes[of].size}
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 FIRST, LAST = "first", "last"
+LENGTH_OF = "length_of"
+"""The field with the axis of `like` that tells a block a length."""
 
 
 def axis_places(axes: Sequence[Any], axis: str) -> list[int]:

@@ -152,6 +152,8 @@ class Part(BaseModel):
     [batch · rows, time, dim] to `forward`."""
     vocab_field: ClassVar[str] = ""
     """The field with the number of ids."""
+    new_axis_field: ClassVar[str] = ""
+    """The field with the name of an axis that the block makes."""
     length_field: ClassVar[str] = ""
     """The field with the maximum number of positions."""
     indexed: ClassVar[str] = ""

@@ -123,7 +123,7 @@ class Uniform(RandomNumbers, kind="uniform"):
 
 
 class Bernoulli(RandomNumbers, kind="bernoulli"):
-    """Mask of chance: each element is true with probability `p`, and where nothing is drawn it is `off`.
+    """Mask of chance: each element is true with probability `p`, and where nothing is drawn it is `otherwise`.
 
     x gives the shape alone. It is drawn in training, from torch's own generator, as dropout is.
 
@@ -138,7 +138,7 @@ class Bernoulli(RandomNumbers, kind="bernoulli"):
 
     p: Annotated[float, annotated_types.Ge(0), annotated_types.Le(1)]
     """Probability that an element is true."""
-    off: bool = True
+    otherwise: bool = True
     """The value of every element where nothing is drawn."""
 
     outputs = {"y": "bool[...]"}
@@ -149,5 +149,5 @@ class Bernoulli(RandomNumbers, kind="bernoulli"):
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         if not self.on():
-            return x.new_full(self.shape(x), self.off, dtype=torch.bool)
+            return x.new_full(self.shape(x), self.otherwise, dtype=torch.bool)
         return torch.rand(self.shape(x), device=x.device) < self.p

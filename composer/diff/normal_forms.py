@@ -8,14 +8,28 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from blocks.core import Builtin, Formula, Part, axis_places, fields, number, ports
-from blocks.core.fields import AxesForm, AxisName, BooleanMap, EachAxis, Field, ListOf, MapOf, SlotOf, String
+from blocks.core.axis_places import LENGTH_OF
+from blocks.core.fields import (
+    AxesForm,
+    AxisFormula,
+    AxisLength,
+    AxisName,
+    BooleanMap,
+    EachAxis,
+    Field,
+    ListOf,
+    MapOf,
+    SlotOf,
+    String,
+)
 from blocks.masks.mask import Mask
 from composer.diff.mask_normal_forms import MaskForm
 from composer.graph.describe import phrase
 from composer.graph.formula_text import formula_text
 from composer.graph.ir import SlotNode
 from composer.graph.typed import TypedBlock
-from composer.graph.types import TensorType, first_of
+from composer.graph.types import UNKNOWN, Axis, TensorType, first_of
+from composer.language.recipe.free_names import IDENTIFIER
 from composer.language.wording import boolean
 
 Plain: TypeAlias = "bool | int | float | str | tuple[Any, ...] | None"
@@ -84,7 +98,7 @@ def forms(block: TypedBlock) -> dict[str, NormalForm]:
         if isinstance(field.form, AxesForm):
             found |= _matched_axes(block, name, value)
             continue
-        found |= _axis(block, name, field) or _forms(name, field, value, derived)
+        found |= _axis(block, name, field) or _axes_by_place(block, name, field) or _forms(name, field, value, derived)
     return found
 
 
@@ -110,7 +124,7 @@ def _forms(name: str, field: Field, value: Any, derived: bool) -> dict[str, Norm
         alike = isinstance(value, tuple) and len({*value}) == 1
         return {name: NormalValue(value[0], value[0]) if alike else NormalValue(value, value)}
     if isinstance(value, dict):
-        return {name: NormalValue(tuple(value.items()), ", ".join(f"{key} {held}" for key, held in value.items()))}
+        return {name: NormalValue(tuple(value.items()), _pairs(value))}
     if isinstance(field.form, String) and isinstance(value, str) and "->" in value:
         return {name: NormalValue(alphabetic(value), value)}
     return {name: NormalValue(value, value, derived)}
@@ -132,24 +146,48 @@ def _below(part: type[Part], values: Mapping[str, Any]) -> dict[str, NormalForm]
 
 
 def _axis(block: TypedBlock, name: str, field: Field) -> dict[str, NormalForm]:
-    """Return an axis by its index, since its name does not matter; so also each of a list and of a mapping."""
+    """Return an axis by its index, since its name does not matter."""
     value = getattr(block.part, name)
-    match field.form:
-        case ListOf(item=AxisName()) if value is not None:
-            return {name: NormalValue(tuple(_place(block, axis) for axis in value), value)}
-        case MapOf(of_axes=True):
-            steps = sorted((_place(block, axis), step) for axis, step in value.items())
-            return {name: NormalValue(tuple(steps), ", ".join(f"{axis} {step}" for axis, step in value.items()))}
     named = isinstance(field.form, AxisName) or (isinstance(field.form, String) and "->" not in value)
-    place = block.sizes.get("dim")
+    place = block.sizes.get("of" if name == LENGTH_OF else "dim")
     return {name: NormalValue(place, value)} if named and isinstance(place, int) else {}
 
 
-def _place(block: TypedBlock, axis: str) -> int:
-    """Return the index of an axis of the first input, counted from the last."""
-    given = first_of(block.inputs[next(iter(ports(type(block.part))))])
-    assert isinstance(given, TensorType)
-    return axis_places(given.axes, axis)[0]
+def _axes_by_place(block: TypedBlock, name: str, field: Field) -> dict[str, NormalForm]:
+    """Return a list or a mapping of axes, or a formula over them, with places in place of their names."""
+    value = getattr(block.part, name)
+    first = first_of(block.inputs.get(next(iter(ports(type(block.part))), ""), UNKNOWN))
+    axes = first.axes if isinstance(first, TensorType) else ()
+    match field.form, value:
+        case ListOf(item=AxisName()), tuple():
+            return {name: NormalValue(tuple(axis_places(axes, axis)[0] for axis in value), value)}
+        case MapOf(of_axes=True), dict():
+            places = sorted((axis_places(axes, str(axis))[0], each) for axis, each in value.items())
+            return {name: NormalValue(tuple(places), _pairs(value))}
+        case MapOf(item=AxisLength()), dict():
+            lengths = tuple(
+                _length(axes[axis_places(axes, each)[0]]) if isinstance(each, str) else each for each in value.values()
+            )
+            return {name: NormalValue(lengths, _pairs(value))}
+        case AxisFormula(), str():
+            called = {axis.name or str(axis.size): str(_length(axis)) for axis in axes}
+            maps = [getattr(block.part, other) for other, each in fields(type(block.part)).items() if _is_lengths(each)]
+            called |= {axis: f"#{place}" for place, axis in enumerate(axis for each in maps for axis in each)}
+            return {name: NormalValue(IDENTIFIER.sub(lambda word: called.get(word[0], word[0]), value), value)}
+    return {}
+
+
+def _length(axis: Axis) -> int | str:
+    """Return the length of an axis, whatever the axis is called."""
+    return axis.size if isinstance(axis.size, int) else str(axis.size)
+
+
+def _is_lengths(field: Field) -> bool:
+    return isinstance(field.form, MapOf) and isinstance(field.form.item, AxisLength)
+
+
+def _pairs(value: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {held}" for key, held in value.items())
 
 
 def alphabetic(pattern: str) -> str:

@@ -112,6 +112,11 @@ def renamed(text: str, seen: set[str] | None) -> str:
     graphs = [recipe, *recipe.get("blocks", {}).values()]
     for one in graphs:
         one["graph"] = {name: _node(node, standard(), seen) for name, node in one["graph"].items()}
+    for name, param in recipe.get("params", {}).items():
+        if isinstance(param, str):
+            recipe["params"][name] = _kind(param, seen)
+        elif isinstance(param, dict) and param.get("type") == "block":
+            param["default"] = _node(param["default"], standard(), seen)
     for name, loss in recipe.get("losses", {}).items():
         recipe["losses"][name] = _node(loss, standard(), seen)
     return write(recipe)

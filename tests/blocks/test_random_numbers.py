@@ -17,7 +17,7 @@ KINDS = {
     "type: normal, mean: 2, std: 0.5": (2.0, 0.5, 2.0),
     "type: uniform, low: -1, high: 3": (1.0, 4 / 12**0.5, 1.0),
     "type: bernoulli, p: 0.3": (0.3, 0.21**0.5, 1.0),
-    "type: bernoulli, p: 0.3, off: false": (0.3, 0.21**0.5, 0.0),
+    "type: bernoulli, p: 0.3, otherwise: false": (0.3, 0.21**0.5, 0.0),
 }
 
 

@@ -63,6 +63,9 @@ ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
     **{(kind, "during"): ("training",) for kind in ("normal", "uniform", "bernoulli")},
     **{(kind, "dilation"): ("1", "2", ["2"]) for kind in ("max_pool1d", "conv_transpose1d")},
     **{(kind, "dilation"): ("1", "2", ["1", "2"]) for kind in ("conv2d", "conv_transpose2d", "max_pool2d")},
+    ("new_axis", "length_of"): ("first", "last"),
+    ("slice", "axis"): ("time",),
+    ("slice", "length_of"): ("none", "time"),
     ("conv2d", "stride"): ("1", ["2", "1"], ["3", "1"]),
     ("compute", "axes"): (
         {"xs_0": "a b c", "xs_1": "a b c"},

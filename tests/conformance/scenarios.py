@@ -385,7 +385,7 @@ SCENARIOS["uniform"] = normal
 @scenario
 def bernoulli(draft: Draft) -> None:
     """Write a mask of chance, which hides keys."""
-    mask = draft.add({"type": "bernoulli", "p": "0.7", "axes": ["batch", "time"], **draft.pick({}, {"off": "true"})})
+    mask = draft.add({"type": "bernoulli", "p": "0.7", "axes": ["batch", "time"], **draft.pick({}, {"otherwise": "true"})})
     before = list(draft.graph)[-2]
     seen = f"causal and valid({mask})" if draft.causal else f"valid({mask}) or local(1)"
     draft.add({**draft.residual(draft.attention(mask=seen)), "in": before})

@@ -46,7 +46,9 @@ REFUSED = {
     "valid or": (masked("causal or valid(valid)", WITH_DATA), "6:66-88", "query 0 may see key 1", ""),
     "a prefix that may be absent": (masked("causal or prefix(m)", WITH_DATA), "6:66-85", "query 0 may see key 1", ""),
     "the last state": (
-        recipe("g: {type: gru, hidden: 8}", "h: {type: mean, axis: 1, in: g.h}", "a: {type: add, in: [g, h]}"),
+        recipe(
+            "g: {type: gru, hidden: 8}", "h: {type: mean, axis: 1, in: g.h}", "a: {type: add, in: [g, h], axes: [b t d, b d]}"
+        ),
         "7:32-35",
         "`g.h` depends on all `time` tokens",
         "",

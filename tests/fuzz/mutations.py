@@ -242,8 +242,9 @@ def write_a_formula(whole: Document, random: Random, other: Document) -> None:
 
 @mutation(2)
 def name_axes(whole: Document, random: Random, other: Document) -> None:
-    """Name the axes of the inputs of a sum or a product."""
-    path = random.choice([p for p in nodes(whole) if _as_mapping(whole, p).get("type") in ("add", "multiply", "weighted_sum")])
+    """Name the axes of the inputs of a sum or a product; without one, of a node that matches no axes."""
+    sums = [path for path in nodes(whole) if _as_mapping(whole, path).get("type") in ("add", "multiply", "weighted_sum")]
+    path = random.choice(sums or nodes(whole))
     _as_mapping(whole, path)["axes"] = [random.choice(FORMULA_AXES) for _ in range(random.randint(1, 3))]
 
 

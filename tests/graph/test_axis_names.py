@@ -140,3 +140,70 @@ def test_axes_in_maps_and_formulas_of_a_defined_block_are_written_as_they_are_ou
         assert written in text
     x = torch.rand(2, 5, 8)
     assert torch.equal(composer.load(text).compile()(x)[0], recipe.compile()(x)[0])
+
+
+NAMED_INSIDE = """
+recipe: inside
+inputs: {x: "float[batch, TIME, 8]", w: "float[batch, ROWS, 8]", v: "float[batch, TIME, 8]"}
+blocks:
+  own:
+    inputs: {x: "float[n, k, m]", w: "float[n, r, m]", v: "float[n, k, m]"}
+    graph:
+GRAPH
+graph: {o: {type: own, in: {x: x, w: w, v: v}}}
+"""
+MADE_INSIDE = {
+    "a name from outside": ["{type: new_axis, name: TIME, size: 3, before: k, in: x}"],
+    "a name of the block": ["{type: new_axis, name: r, before: k, in: {x: x, like: w}}"],
+    "a name that is gone": ["{type: mean, axis: m, in: x}", "{type: new_axis, name: m, in: {x: a, like: w}}"],
+    "a name that is named": ["{type: new_axis, name: r, before: k, in: {x: x, like: w}}", "{type: softmax, axis: r}"],
+    "a name instead of one": [
+        "{type: new_axis, name: time, size: 3, before: k, in: x}", "{type: sum, axis: k}", "{type: softmax, axis: time}"
+    ],
+    "another length": ["{type: new_axis, name: c, length_of: r, before: k, in: {x: x, like: w}}"],
+    "a slice of another rank": [
+        "{type: mean, axis: m, in: v}", "{type: pad, axis: k, before: 3, in: x}", "{type: slice, axis: k, in: {x: b, like: a}}"
+    ],
+    "a constant": [
+        "{type: constant, over: {k: k, q: 8}, value: 0.5 * k - q, in: {like: x}}",
+        "{type: add, in: [x, a], axes: [a b c, b c]}",
+    ],
+    "a constant over a name from outside": [
+        "{type: constant, over: {time: r, q: 8}, value: 0.5 * time - q + r, in: {like: w}}",
+        "{type: add, in: [w, a], axes: [a b c, b c]}",
+    ],
+    "a sum by names": ["{type: mean, axis: r, in: w}", "{type: add, in: [x, a]}"],
+    "a sum by other names": [
+        "{type: einsum, pattern: 'b k m, b r m -> b k r', in: [x, w]}",
+        "{type: constant, over: {r: r}, value: r / 3, in: {like: w}}",
+        "{type: add, in: [a, b], axes: [a b c, c]}",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("time", "rows"), [("time", "rows"), ("time", "time"), ("5", "4")])
+@pytest.mark.parametrize("made", MADE_INSIDE)
+def test_axes_that_a_defined_block_makes_are_written_as_they_are_outside(made: str, time: str, rows: str) -> None:
+    """Expanded it is the same model, whichever names of the block an axis outside has, and whether lengths are known."""
+    nodes = MADE_INSIDE[made]
+    graph = "\n".join(f"      {'abc'[place]}: {node}" for place, node in enumerate(nodes))
+    text = NAMED_INSIDE.replace("GRAPH", graph).replace("TIME", time).replace("ROWS", rows)
+    text = text.replace("name: 5", "name: time")
+    recipe = composer.load(text)
+    assert not [found for found in recipe.check() if found.severity == "error"]
+    expanded = composer.load(recipe.expand())
+    assert not [found for found in expanded.check() if found.severity == "error"]
+    assert "the same model" in str(recipe.diff(expanded))
+    given = {"x": torch.rand(2, 5, 8), "w": torch.rand(2, 5 if time == rows else 4, 8), "v": torch.rand(2, 5, 8)}
+    assert torch.equal(expanded.compile()(**given)[0], recipe.compile()(**given)[0])
+
+
+def test_another_length_is_another_model() -> None:
+    """The axis of `like` that tells it is compared, by its place; without `like` there is none."""
+    text = 'recipe: r\ninputs: {x: "float[batch, time, 8]", w: "float[batch, rows, cols]"}\n'
+    text += "graph: {y: {type: new_axis, name: c, length_of: rows, in: {x: x, like: w}}}\n"
+    recipe = composer.load(text)
+    assert "the same model" in str(recipe.diff(composer.load(text.replace("of: rows", 'of: "-2"'))))
+    assert "the same model" not in str(recipe.diff(composer.load(text.replace("of: rows", "of: cols"))))
+    (wrong,) = composer.load(text.replace("{x: x, like: w}", "x").replace(', w: "float[batch, rows, cols]"', "")).check()
+    assert wrong.message == "`length_of` is an axis of `like`, to which nothing is wired"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from string import ascii_lowercase
 from typing import Any, assert_never
 
 from blocks.core import Builtin, Formula, Part, fields, number, ports
-from blocks.core.fields import formula_field, formula_of
+from blocks.core.axis_places import LENGTH_OF
+from blocks.core.fields import AxesForm, formula_field, formula_of
 from blocks.masks.mask import Mask
 from composer.graph.describe import mask
 from composer.graph.formula_text import formula_text, written_axes
@@ -178,8 +179,10 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: GraphFor
         if name in slots:
             text[name] = _filled(node, name, way)
         elif name in written and not (value is None and field.default is None):
-            outside = value if way.axis_names is None else axes_outside(node, field.form, value, way.axis_names)
+            outside = value if way.axis_names is None else axes_outside(node, field, value, way.axis_names)
             text[name] = _value(outside, read, written[name])
+    if way.axis_names is not None:
+        text |= _placed(node)
     declared = ports(type(node.part))
     wires = [wire for wire in node.node.wires if wire.port in declared]
     return text | edges(
@@ -197,13 +200,8 @@ def _formula(node: TypedBlock, formula: Formula, around: TypedGraph, names: Edge
     called = local_names(formula.names)
     read = {name: reference(ref, around, names) for name, ref in zip(called, wire.refs, strict=True)}
     text: dict[str, YamlData] = {"type": node.part.kind, formula_field(type(node.part)): formula_text(formula, called)}
-    if any(way != tuple(range(len(way))) for way in node.expansions):
-        letters = [letter for letter in ascii_lowercase if letter not in {*called, *read.values()}]
-        axes = [" ".join(letters[place] for place in _order(way)) for way in node.expansions]
-        first = list(dict.fromkeys(" ".join(axes).split()))
-        whole = letters[: len(node.expansions[0])]
-        arrow = () if first == whole else (f"-> {' '.join(whole)}",)
-        text["axes"] = dict(written_axes([*axes, *arrow], called))
+    if axes := _letters(node, {*called, *read.values()}):
+        text["axes"] = dict(written_axes(axes, called))
     return {**text, "in": read}
 
 
@@ -276,6 +274,28 @@ def _body(graph: TypedGraph, names: EdgeNames, *, way: GraphForm, named: str = "
         return {"graph": stand_in(value), **({"outputs": returned} if passed_on else {})}
     is_last = not named and not passed_on and value == in_file_order(graph)[-1].name
     return {"graph": nodes, **({} if is_last else {"outputs": returned})}
+
+
+def _placed(node: TypedBlock) -> dict[str, YamlData]:
+    """Return the fields that say by places which axes are meant where the names in a block that the recipe defines do."""
+    known = fields(type(node.part))
+    text: dict[str, YamlData] = {}
+    if any(isinstance(field.form, AxesForm) for field in known.values()) and (axes := _letters(node, ())):
+        text["axes"] = list(axes)
+    if LENGTH_OF in known and node.sizes["of"] is not None:
+        text[LENGTH_OF] = str(node.sizes["of"])
+    return text
+
+
+def _letters(node: TypedBlock, taken: Collection[str]) -> list[str]:
+    """Return a letter for each axis of each input of a block that matches them; nothing where they match in order."""
+    if all(way == tuple(range(len(way))) for way in node.expansions):
+        return []
+    letters = [letter for letter in ascii_lowercase if letter not in taken]
+    axes = [" ".join(letters[place] for place in _order(way)) for way in node.expansions]
+    first = list(dict.fromkeys(" ".join(axes).split()))
+    whole = letters[: len(node.expansions[0])]
+    return axes if first == whole else [*axes, f"-> {' '.join(whole)}"]
 
 
 # -- scans

@@ -70,7 +70,7 @@ class Fields:
         form = field.form
         match written:
             case TextValue():
-                return Known(written.text, written.span)
+                return Known(None if field.nullable and written.text == "none" else written.text, written.span)
             case MaskValue():
                 return MaskReader(self.library, self.values, node, field).mask(written.expression, scope)
             case SlotValue():

@@ -9,7 +9,9 @@ from blocks.core import Part
 from composer.graph.ir import GroupNode
 from composer.graph.passes.infer.axis_lengths import declared_type
 from composer.graph.type_patterns import TypePattern, pattern
-from composer.graph.types import InputTypes, PortTypes, TensorType, Type, each_of
+from composer.graph.typed import TypedGraph
+from composer.graph.types import InputTypes, PortTypes, TensorType, Type, each_given, each_of
+from composer.graph.visit import every_pass, walk
 from composer.language.expressions.ast import Expression, Number, RefPath
 from composer.language.expressions.parser import names
 
@@ -81,6 +83,27 @@ def named_as_declared(node: GroupNode, given: InputTypes) -> tuple[InputTypes, d
             for outer, inner in zip(type_.axes, inside.axes, strict=True):
                 before.setdefault(inner.name, outer.name)
     return types, {inner: outer for inner, outer in before.items() if inner != outer}
+
+
+def made_inside(graph: TypedGraph, given: InputTypes, outside: Mapping[str, str]) -> dict[str, str]:
+    """Return other names for axes that are made in a block that a recipe defines, where an axis outside has the name.
+
+    Args:
+        graph: The graph of the block.
+        given: The types of its inputs, with the names that it gives their axes.
+        outside: These names, each with the one outside.
+    """
+    if not outside:
+        return {}
+    own = {axis.name for type_ in each_given(given) if isinstance(type_, TensorType) for axis in type_.axes}
+    types = (type_ for visit in walk(graph, every_pass, once=True) for type_ in visit.node.outputs.values())
+    made = {axis.name for type_ in types if isinstance(type_, TensorType) for axis in type_.axes} - own
+    taken = {*made, *own, *outside.values()}
+    found: dict[str, str] = {}
+    for name in sorted(made & {*outside.values()} - {""}):
+        found[name] = next(other for count in range(2, len(taken) + 3) if (other := f"{name}_{count}") not in taken)
+        taken.add(found[name])
+    return found
 
 
 def _own_names(type_: TensorType, declared: Sequence[Expression], fixed: Mapping[str, object]) -> TensorType:

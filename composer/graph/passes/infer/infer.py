@@ -16,7 +16,7 @@ from composer.graph.passes.check_causality import check_causality
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import labels
 from composer.graph.passes.infer.axis_lengths import defined_axis_lengths, unknown_lengths
-from composer.graph.passes.infer.axis_names import named_as_declared
+from composer.graph.passes.infer.axis_names import made_inside, named_as_declared
 from composer.graph.passes.infer.block_types import BlockTyper, are_positions
 from composer.graph.passes.infer.input_defaults import default_values, shape_mistakes
 from composer.graph.passes.infer.scan_types import (
@@ -211,7 +211,8 @@ class Inference:
         if sizes is None:
             return TypedGroup(node, self.graph(node.graph, {}, here.sized(node.part, unknown_lengths(node))))
         types, names = named_as_declared(node, given)
-        return TypedGroup(node, self.graph(node.graph, types, here.sized(node.part, sizes)), names)
+        graph = self.graph(node.graph, types, here.sized(node.part, sizes))
+        return TypedGroup(node, graph, {**names, **made_inside(graph, types, names)})
 
     def _repeat(self, node: RepeatNode, around: TypedGraph, here: Surroundings) -> TypedRepeat:
         typed, found = self._passes(node, around, here, {})
