@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import dropwhile, islice, takewhile
 from math import prod
 
-from composer.diagnostics import Diagnostic, Span
+from composer.diagnostics import MAX_ERRORS, Diagnostic, Span
 from composer.graph.anatomy import regions, slots
 from composer.graph.ir import Tie
 from composer.graph.typed import (
@@ -145,6 +145,8 @@ def _resolved(typed: TypedProgram) -> tuple[tuple[NamedParameter, ...], tuple[Di
     owners = {name: name for name in table.names}
     diagnostics: dict[Span, Diagnostic] = {}
     for placed in table.ties:
+        if len(diagnostics) == MAX_ERRORS:
+            break
         try:
             for name, other in _pairs(placed, table):
                 _union(owners, name, other, table)

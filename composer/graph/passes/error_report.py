@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from composer.diagnostics import Declaration, Diagnostic, Label, Span
+from composer.diagnostics import MAX_ERRORS, Declaration, Diagnostic, Label, Span
 from composer.graph.ir import Origins
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder
 from composer.language.expressions.parser import ExpressionError
 
 T = TypeVar("T")
+Place: TypeAlias = tuple[object, ...]
+UNUSED_PARAM = "unused-param"
+"""The code of a mistake that is not reported beside a name that may mean the param."""
 FIXED = ("unknown-", "ambiguous", "not-a-number", "not-a-boolean", "too-many-nodes")
 """How the codes of mistakes begin that a node has whether or not it is left out: of names, of a boolean for a number, and of what
 cannot be expanded.
@@ -24,7 +27,7 @@ class StopExpansion(Exception):
 
 
 class TooMuch(Exception):
-    """The recipe expands to more than is supported, which has been reported."""
+    """The recipe expands to more than is supported, or has more mistakes than are reported; what is needed has been reported."""
 
 
 class ErrorReport:
@@ -32,6 +35,26 @@ class ErrorReport:
 
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
+        self.places: set[Place] = set()
+        """Where mistakes are that are reported in any case."""
+        self.left_out = False
+        """Whether what is being written or wired is left out."""
+
+    def add(self, *found: Diagnostic) -> None:
+        """Record diagnostics. Of what is left out, only names and kinds of values are checked: a number in it may well be wrong,
+        which is perhaps why it is left out.
+
+        Raises:
+            TooMuch: where there are as many mistakes as are reported, so that what follows need not be looked for.
+        """
+        for diagnostic in found:
+            if self.left_out and not diagnostic.code.startswith(FIXED):
+                continue
+            self.diagnostics.append(diagnostic)
+            if diagnostic.severity == "error" and diagnostic.code != UNUSED_PARAM:
+                self.places.add(place(diagnostic.span))
+        if len(self.places) >= MAX_ERRORS:
+            raise TooMuch
 
     def attempt(self, graph: GraphBuilder, work: Callable[[], T]) -> T | None:
         """Return what the work gives; None where it ends in a mistake, which is recorded."""
@@ -42,26 +65,24 @@ class ErrorReport:
             return None
 
     def inside(self, node: NodeBuilder, work: Callable[[], None]) -> None:
-        """Run what writes or wires the inside of a node. Of one that is left out, only names and kinds of values are checked: a
-        number in it may well be wrong, which is perhaps why it is left out.
-        """
+        """Run what writes or wires the inside of a node, which may be left out."""
         if not node.absent:
             work()
             return
-        before = len(self.diagnostics)
+        around, self.left_out = self.left_out, True
         self.attempt(node.home, work)
-        self.diagnostics[before:] = [each for each in self.diagnostics[before:] if each.code.startswith(FIXED)]
+        self.left_out = around
 
     def take(self, graph: GraphBuilder, error: Exception) -> None:
         """Record the mistake that ended something, if it has not been."""
         if isinstance(error, ExpressionError):
-            self.diagnostics.append(replace(error.diagnostic, span=_own(graph, error.diagnostic.span)))
+            self.add(replace(error.diagnostic, span=_own(graph, error.diagnostic.span)))
 
     def error(
         self, code: str, graph: GraphBuilder, span: Span, message: str, *, hint: str = "", labels: tuple[Label, ...] = ()
     ) -> None:
         """Record a mistake."""
-        self.diagnostics.append(Diagnostic(code, message, _own(graph, span), hint=hint, labels=labels))
+        self.add(Diagnostic(code, message, _own(graph, span), hint=hint, labels=labels))
 
 
 def _own(graph: GraphBuilder, span: Span) -> Span:
@@ -70,6 +91,11 @@ def _own(graph: GraphBuilder, span: Span) -> Span:
     while isinstance(span.source, Declaration) and holder is not None:
         span, holder = holder.name_span, holder.home.holder
     return span
+
+
+def place(span: Span) -> Place:
+    """Return what tells a place from all others."""
+    return span.source.name, span.source.text, span.line, span.column, span.end_line, span.end_column
 
 
 def text_of(span: Span) -> str:

@@ -78,7 +78,7 @@ class Repeats:
         for name, span, _ in what.each:
             if name not in read:
                 message = f"nothing in the repeat reads `{name}`"
-                self.report.diagnostics.append(Diagnostic("unused-value", message, span, "warning"))
+                self.report.add(Diagnostic("unused-value", message, span, "warning"))
         self._within_limit(self.size(node), what, scope, count)
 
     def _count(self, what: RepeatDecl, scope: Scope) -> int:
