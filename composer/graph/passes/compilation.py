@@ -9,7 +9,7 @@ from typing import TypeAlias
 from blocks.core import Library
 from composer.diagnostics import MAX_ERRORS, Diagnostic
 from composer.graph.ir import Program
-from composer.graph.passes.error_report import UNUSED_PARAM, Place, place, text_of
+from composer.graph.passes.error_report import UNUSED_PARAM, TextPlace, place, text_of
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.typed import TypedProgram
 from composer.language.recipe.ast import ParsedRecipe
@@ -61,7 +61,7 @@ def once(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """Yield one diagnostic for each place, its first error or else its first warning: passes of a repeat make the same
     mistake, and a second mistake in a place follows from the first. That a param is not used follows from a misspelled name.
     """
-    chosen: dict[tuple[Place, bool], Diagnostic] = {}
+    chosen: dict[tuple[TextPlace, bool], Diagnostic] = {}
     found = list(diagnostics)
     misspelled = {text_of(each.span) for each in found if each.code.startswith("unknown-")}
     for diagnostic in found:

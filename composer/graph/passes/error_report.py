@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
@@ -13,7 +13,7 @@ from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder
 from composer.language.expressions.parser import ExpressionError
 
 T = TypeVar("T")
-Place: TypeAlias = tuple[object, ...]
+TextPlace: TypeAlias = tuple[object, ...]
 UNUSED_PARAM = "unused-param"
 """The code of a mistake that is not reported beside a name that may mean the param."""
 FIXED = ("unknown-", "ambiguous", "not-a-number", "not-a-boolean", "too-many-nodes")
@@ -27,7 +27,11 @@ class StopExpansion(Exception):
 
 
 class TooMuch(Exception):
-    """The recipe expands to more than is supported, or has more mistakes than are reported; what is needed has been reported."""
+    """The recipe expands to more than is supported, which has been reported."""
+
+
+class TooManyMistakes(TooMuch):
+    """As many mistakes have been found as are reported."""
 
 
 class ErrorReport:
@@ -35,26 +39,19 @@ class ErrorReport:
 
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
-        self.places: set[Place] = set()
+        self.places: set[TextPlace] = set()
         """Where mistakes are that are reported in any case."""
-        self.left_out = False
-        """Whether what is being written or wired is left out."""
 
     def add(self, *found: Diagnostic) -> None:
-        """Record diagnostics. Of what is left out, only names and kinds of values are checked: a number in it may well be wrong,
-        which is perhaps why it is left out.
+        """Record diagnostics.
 
         Raises:
-            TooMuch: where there are as many mistakes as are reported, so that what follows need not be looked for.
+            TooManyMistakes: where there are as many as are reported, so that what follows need not be looked for.
         """
-        for diagnostic in found:
-            if self.left_out and not diagnostic.code.startswith(FIXED):
-                continue
-            self.diagnostics.append(diagnostic)
-            if diagnostic.severity == "error" and diagnostic.code != UNUSED_PARAM:
-                self.places.add(place(diagnostic.span))
+        self.diagnostics += found
+        self.places |= set(_places(found))
         if len(self.places) >= MAX_ERRORS:
-            raise TooMuch
+            raise TooManyMistakes
 
     def attempt(self, graph: GraphBuilder, work: Callable[[], T]) -> T | None:
         """Return what the work gives; None where it ends in a mistake, which is recorded."""
@@ -65,13 +62,20 @@ class ErrorReport:
             return None
 
     def inside(self, node: NodeBuilder, work: Callable[[], None]) -> None:
-        """Run what writes or wires the inside of a node, which may be left out."""
+        """Run what writes or wires the inside of a node. Of one that is left out, only names and kinds of values are checked: a
+        number in it may well be wrong, which is perhaps why it is left out.
+        """
         if not node.absent:
             work()
             return
-        around, self.left_out = self.left_out, True
-        self.attempt(node.home, work)
-        self.left_out = around
+        before = len(self.diagnostics)
+        with suppress(TooManyMistakes):  # most of which may not count
+            self.attempt(node.home, work)
+        found = self.diagnostics[before:]
+        self.diagnostics[before:] = kept = [each for each in found if each.code.startswith(FIXED)]
+        if len(kept) < len(found):
+            self.places = set(_places(self.diagnostics))
+        self.add()
 
     def take(self, graph: GraphBuilder, error: Exception) -> None:
         """Record the mistake that ended something, if it has not been."""
@@ -93,9 +97,14 @@ def _own(graph: GraphBuilder, span: Span) -> Span:
     return span
 
 
-def place(span: Span) -> Place:
+def place(span: Span) -> TextPlace:
     """Return what tells a place from all others."""
     return span.source.name, span.source.text, span.line, span.column, span.end_line, span.end_column
+
+
+def _places(found: Iterable[Diagnostic]) -> Iterator[TextPlace]:
+    """Yield where mistakes are that are reported in any case."""
+    return (place(each.span) for each in found if each.severity == "error" and each.code != UNUSED_PARAM)
 
 
 def text_of(span: Span) -> str:
