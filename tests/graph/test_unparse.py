@@ -57,6 +57,33 @@ GRAPHS = {
   b: {type: ffn, hidden: 6, tie: a}
   c: {repeat: 3, graph: {f: {type: linear, out: 8, tie: none if layer == 0 else c(0).f}}}
   d: {type: linear, out: 8, tie: {weight: c(1).f.weight}, trainable: false}""",
+    "ties to nodes that what a block is written out as hides": """
+  norm: rmsnorm
+  body: {type: ffn, hidden: 6}
+  a: {type: residual, norm: rmsnorm, body: {type: rmsnorm, tie: norm}}
+  b: {type: residual, norm: {type: rmsnorm, tie: norm}, body: {type: ffn, hidden: 6, tie: {up.weight: body.up.weight}}}
+  c: {type: residual, norm: rmsnorm, body: {graph: {n: {type: rmsnorm, tie: norm}, f: {type: ffn, hidden: 6, tie: body}}}}
+  d: {type: residual, norm: rmsnorm, body: {type: residual, norm: rmsnorm, body: {type: rmsnorm, tie: norm}, tie: a}}""",
+    "ties out of passes to nodes that are hidden": """
+  norm: {repeat: 3, graph: {f: {type: residual, norm: rmsnorm, body: rmsnorm}}}
+  a:
+    repeat: 3
+    graph: {f: {type: residual, norm: rmsnorm, body: {type: rmsnorm, tie: norm(layer).f.body}}}
+  b:
+    repeat: 3
+    graph: {f: {type: residual, norm: rmsnorm, body: {type: rmsnorm, tie: none if layer == 1 else norm(layer).f.norm}}}
+  c:
+    repeat: 3
+    share: true
+    graph: {f: {type: residual, norm: rmsnorm, body: {type: rmsnorm, tie: norm(1).f.norm}}}
+  d:
+    type: residual
+    norm: rmsnorm
+    body: {repeat: 3, graph: {f: {type: residual, norm: rmsnorm, body: rmsnorm}}, tie: norm}
+  e:
+    type: residual
+    norm: rmsnorm
+    body: {graph: {f: {type: residual, norm: rmsnorm, body: rmsnorm, tie: norm(2).f}}}""",
     "passes from outside and of the pass before": """
   a: {repeat: 3, graph: {f: {type: linear, out: 8}, m: {type: add, in: [f, "input if layer == 0 else a(layer - 1).f"]}}}
   b: {type: weighted_sum, in: ["a(:)", "a(0).f", x]}""",

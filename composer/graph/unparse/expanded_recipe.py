@@ -19,6 +19,7 @@ from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, 
 from composer.graph.unparse.fold_passes import PassesDiffer, fold
 from composer.graph.unparse.inner_names import INDEX, GraphForm, given, output_name
 from composer.graph.unparse.node_text import INPUT, fresh, stand_in
+from composer.graph.unparse.visible_ties import with_visible_ties
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
 from composer.language.recipe.writer import YamlData, write
@@ -28,7 +29,12 @@ from composer.memo import Memo
 
 
 def unparse(typed: TypedProgram) -> str:
-    """Return the text of a recipe that means the same, with the values that its params had."""
+    """Return the text of a recipe that means the same, with the values that its params had.
+
+    Raises:
+        RecipeError: A tie cannot be written out.
+    """
+    typed = replace(typed, root=with_visible_ties(typed.root))
     values = {key.name: _written(key, typed) for key in KEYS["recipe"].values()}
     return write({name: value for name, value in values.items() if value is not None})
 
