@@ -698,6 +698,27 @@ def test_repeats_in_repeats_are_written_in_time() -> None:
     assert composer.load(written).diff(recipe).equal
 
 
+@pytest.mark.parametrize("more", [-18, -1, 0, 1, 2, 14])
+@pytest.mark.parametrize(
+    ("body", "most"), [("{type: residual, body: relu}", 26), ("{repeat: 2, each: {n: [relu, tanh]}, graph: {f: n}}", 25)]
+)
+def test_what_is_nested_too_deep_to_be_read_is_refused(body: str, most: int, more: int) -> None:
+    """By the check, so that what is written out can always be read; `most` groups are not."""
+    depth = most + more
+    levels = [f"{{type: residual, body: w{number + 1}}}" for number in range(depth)]
+    params = "".join(f"  w{number}: {{type: block, default: {text}}}\n" for number, text in enumerate([*levels, body]))
+    recipe = composer.load(f"""recipe: deep
+params:
+{params}inputs: {{x: "float[batch, time, 8]"}}
+graph:
+  a: {{repeat: 2, each: {{what: [w0, relu]}}, graph: {{f: what}}}}
+""")
+    found = {each.code for each in recipe.check() if each.severity == "error"}
+    assert found == ({"too-deep"} if more > 0 else set())
+    if not found:
+        assert_same(recipe)
+
+
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
 def test_graphs_written_out_are_the_same_model(graph: str) -> None:
     """What recipes can say, one thing at a time."""

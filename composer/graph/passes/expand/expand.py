@@ -36,8 +36,8 @@ from composer.language.yaml.nodes import YamlMapping, YamlScalar
 
 MAX_NODES = 6_000
 """Nodes that are expanded one by one, also those with a mistake; a repeat whose passes agree counts once."""
-MAX_NESTING = 20
-"""Blocks and graphs inside of one another: the text of each takes two levels or three, and what is written out is read again."""
+MAX_LEVELS = 58
+"""Levels of lists and mappings around a graph, written out: with those of the recipe and of a node, few enough to be read."""
 
 
 def expand(state: Compilation) -> Compilation:
@@ -153,8 +153,8 @@ class Expander:
             StopExpansion, TooMuch: where there is none, or too many, which is reported.
         """
         self._within_limit(site.home, site.span)
-        if site.home.depth > MAX_NESTING:
-            message = f"blocks are nested more than {MAX_NESTING} deep"
+        if site.home.levels > MAX_LEVELS:
+            message = f"blocks are nested too deep: written out, they take more than {MAX_LEVELS} levels of lists and mappings"
             self.report.error("too-deep", site.home, site.span, message, hint="does a block contain itself?")
             raise StopExpansion
         match what:

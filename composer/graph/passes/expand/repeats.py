@@ -126,7 +126,7 @@ class Repeats:
             key = self._key(values, body, ordinal, index)
             plain = tuple((name, binding.value) for name, binding in values.items() if isinstance(binding, Bound))
             known = shared.get(key)
-            graph = known or self.expansion.graph(node)
+            graph = known or self.expansion.graph(node, passes=count)
             passes.append(PassBuilder(graph, plain))
             if known is None:
                 shared[key] = graph

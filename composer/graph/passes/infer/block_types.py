@@ -54,10 +54,10 @@ class BlockTyper:
         except StopExpansion:
             pass
         except Exception as error:  # the code of a user's own block may raise anything
-            found = raised(node.part, error, self.program.recipe.library, here.place(node))
-            if found is None:
+            mistake = raised(node.part, error, self.program.recipe.library, here.place(node))
+            if mistake is None:
                 raise
-            here.report(found)
+            here.report(mistake)
         return failed
 
     def _report_unknown(self, node: BlockNode, name: str, here: Surroundings) -> None:
