@@ -84,6 +84,16 @@ GRAPHS = {
     type: residual
     norm: rmsnorm
     body: {graph: {f: {type: residual, norm: rmsnorm, body: rmsnorm, tie: norm(2).f}}}""",
+    "outputs that nothing reads, called like a node that some passes leave out": """
+  a: {repeat: 3, graph: {f: {type: linear, out: 8, when: layer == 0}, g: {type: silu, in: input}}, outputs: {y: g, f: f}}
+  b: {repeat: 3, graph: {f: {type: linear, out: 8, when: layer == 0}, g: silu}, outputs: {y: g, f: input}}
+  c: {repeat: 3, graph: {f: {type: linear, out: 8, when: layer != 1}, g: silu, h: relu}, outputs: {y: h, f: g}}
+  d:
+    repeat: 3
+    graph:
+      p: {graph: {f: {type: linear, out: 8, when: layer == 0}, g: silu, h: relu}, outputs: {y: h, f: f}}
+      q: {graph: {f: {type: linear, out: 8, when: layer == 0}, g: silu, h: relu}, outputs: {y: h, f: g}}
+      r: {graph: {f: {type: linear, out: 8, when: layer < 2}, g: silu}, outputs: {y: g, f: f, g: g}}""",
     "passes from outside and of the pass before": """
   a: {repeat: 3, graph: {f: {type: linear, out: 8}, m: {type: add, in: [f, "input if layer == 0 else a(layer - 1).f"]}}}
   b: {type: weighted_sum, in: ["a(:)", "a(0).f", x]}""",
