@@ -12,6 +12,7 @@ from typing import NamedTuple
 from blocks.core import UNIT, UNIT_BUFFER, Part, fields, is_node, ports
 from blocks.core.weights import LinearWeights, Slot, Tensor, Weight
 from composer.diagnostics import Diagnostic, Source, Span
+from composer.diagnostics.python_source import shown
 from composer.graph.type_patterns import TypePattern, declared, pattern
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.expressions.parser import ExpressionError, names
@@ -194,7 +195,7 @@ def place_of(part: type[Part], declaration: str, error: Exception | None = None)
     else:
         body = ast.parse(inspect.cleandoc("\n" + "".join(lines))).body[0]
         number += next((node.lineno - 1 for node in getattr(body, "body", []) if declaration in _declared_by(node)), 0)
-    source = Source(_shown(file), text)
+    source = Source(shown(file), text)
     line = source.lines[number - 1]
     return Span(source, number, len(line) - len(line.lstrip()) + 1, number, len(line.rstrip()) + 1)
 
@@ -221,9 +222,3 @@ def _declared_by(node: ast.stmt) -> list[str]:
         case ast.AnnAssign(target=ast.Name(id=name)):
             return [name]
     return []
-
-
-def _shown(file: str) -> str:
-    """Return a path as a user writes it: relative to the working folder, if it is below."""
-    path = Path(file)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import inspect
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from blocks.core import Library, NameClash, Part, standard
 from blocks.core.library import parts_in
 from composer.block_declarations import declaration_mistakes
 from composer.diagnostics import Diagnostic, RecipeError, Source, Span
+from composer.diagnostics.python_source import class_span, line_span
 
 Blocks = Sequence["type[Part] | Path | str"]
 """Block classes, or Python files that define some."""
@@ -48,7 +48,7 @@ def with_own(library: Library, parts: Sequence[type[Part]]) -> Library:
     try:
         return library.with_parts(parts)
     except NameClash as clash:
-        raise RecipeError([Diagnostic("name-clash", str(clash), _class_span(clash.second))]) from None
+        raise RecipeError([Diagnostic("name-clash", str(clash), class_span(clash.second))]) from None
 
 
 def parts_of(file: Path) -> list[type[Part]]:
@@ -70,11 +70,11 @@ def parts_of(file: Path) -> list[type[Part]]:
         del sys.modules[name]
         number, words = _place(error, str(spec.origin))
         message = f"{type(error).__name__}: {' '.join(words.split())}"
-        raise RecipeError([Diagnostic("block-file", message, _line(source, number))]) from error
+        raise RecipeError([Diagnostic("block-file", message, line_span(source, number))]) from error
     parts = parts_in(module)
     if not parts:
         hint = 'class MyBlock(Block, kind="my_block"): …'
-        raise RecipeError([Diagnostic("block-file", "this file defines no block", _line(source, 1), hint=hint)])
+        raise RecipeError([Diagnostic("block-file", "this file defines no block", line_span(source, 1), hint=hint)])
     return parts
 
 
@@ -98,17 +98,3 @@ def _place(error: BaseException, file: str) -> tuple[int, str]:
         return error.lineno or 1, error.msg
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file and frame.lineno]
     return lines[-1] if lines else 1, str(error)
-
-
-def _line(source: Source, number: int) -> Span:
-    text = source.lines[number - 1] if number <= len(source.lines) else ""
-    start = len(text) - len(text.lstrip()) + 1
-    return Span(source, number, start, number, max(start + 1, len(text.rstrip()) + 1))
-
-
-def _class_span(part: type[Part]) -> Span:
-    try:
-        file, (_, number) = inspect.getsourcefile(part), inspect.getsourcelines(part)
-        return _line(Source(str(file), Path(str(file)).read_text(encoding="utf-8")), number)
-    except (OSError, TypeError):  # a class without a file, such as in a REPL
-        return Span(Source(part.__module__, ""), 1, 1, 1, 1)

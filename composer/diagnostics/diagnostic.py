@@ -8,6 +8,8 @@ from typing import Literal
 from composer.diagnostics.source import Span
 
 Severity = Literal["error", "warning"]
+MAX_ERRORS = 100
+"""Errors that are reported of one recipe."""
 
 
 @dataclass(frozen=True, slots=True)

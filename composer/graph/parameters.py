@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import dropwhile, islice, takewhile
 from math import prod
 
-from composer.diagnostics import Diagnostic, Span
+from composer.diagnostics import MAX_ERRORS, Diagnostic, Span
 from composer.graph.anatomy import regions, slots
 from composer.graph.ir import Tie
 from composer.graph.typed import (
@@ -145,6 +145,8 @@ def _resolved(typed: TypedProgram) -> tuple[tuple[NamedParameter, ...], tuple[Di
     owners = {name: name for name in table.names}
     diagnostics: dict[Span, Diagnostic] = {}
     for placed in table.ties:
+        if len(diagnostics) == MAX_ERRORS:
+            break
         try:
             for name, other in _pairs(placed, table):
                 _union(owners, name, other, table)
@@ -220,11 +222,19 @@ def _pairs(placed: _PlacedTie, table: _Table) -> Iterator[tuple[str, str]]:
 def _target(placed: _PlacedTie) -> tuple[str, str]:
     """Return the full name of the node that a tie names, and what its path names below it."""
     place = next(islice(placed.at.around, placed.tie.up, None))
-    first, *rest = placed.tie.path
-    beside = _below(place)
+    first, beside = placed.tie.path[0], _below(place)
     if first not in beside:
         raise _Mistake(f"`{first}` is not there, so nothing can be tied to it")
-    name, node = f"{place.prefix}{first}", beside[str(first)]
+    name, _, rest = descended(placed.tie.path, beside)
+    return place.prefix + name, ".".join(map(str, rest))
+
+
+def descended(path: Sequence[str | int], beside: Mapping[str, TypedNode]) -> tuple[str, TypedNode, list[str | int]]:
+    """Return the node that a path leads to from the nodes where it begins, after its name from there; and what the path names
+    below it.
+    """
+    first, *rest = path
+    name, node = str(first), beside[str(first)]
     while rest:
         inner = regions(node)
         if isinstance(node, TypedRepeat):
@@ -239,7 +249,7 @@ def _target(placed: _PlacedTie) -> tuple[str, str]:
             break
         step = str(rest.pop(0))
         name, node = f"{name}.{step}", below[step]
-    return name, ".".join(map(str, rest))
+    return name, node, rest
 
 
 def _missing(node: str, parameter: str, known: Mapping[str, str], *, own: bool = False) -> _Mistake:

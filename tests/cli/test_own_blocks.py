@@ -261,3 +261,52 @@ def test_every_block_of_a_yaml_file_is_checked(
     assert all(message in each["message"] for each, (_, _, message) in zip(found, expected, strict=True))
     plain = arco("check", "blocks.yaml")
     assert plain.code == done.code and (plain.out == "blocks.yaml: 3 blocks, no problems found\n") is (not expected)
+
+
+METHODS = {
+    "check": "def check(self, sizes, wired):\n        {}['a']",
+    "constants": "def constants(self, given, sizes):\n        return {}['a']",
+    "cost": "def cost(self, sizes, wired):\n        return {}['a']",
+    "output_types": "def output_types(self, given, sizes):\n        return {}['a']",
+    "warn": "def warn(self, sizes, wired):\n        return {}['a']",
+    "weights": "def weights(self, sizes, wired):\n        return {}['a']",
+}
+"""Methods of a block that run while a recipe is checked, each with an exception at its second line."""
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("graph", ["{half: halve}", "{a: {repeat: 2, graph: {f: {type: residual, body: halve}}}}"])
+def test_an_exception_in_a_method_is_reported_at_its_line(method: str, graph: str, arco: Arco, tmp_path: Path) -> None:
+    """With the block, the exception and the use of the block; no traceback."""
+    text = BLOCK.format(kind="halve") + f"\n    {method}\n"
+    (tmp_path / "own.py").write_text(text, encoding="utf-8")
+    (tmp_path / "halved.yaml").write_text(RECIPE.replace("{half: halve}", graph), encoding="utf-8")
+    done = arco("check", "halved.yaml", "--blocks", "own.py")
+    line = 1 + next(number for number, written in enumerate(text.splitlines()) if "['a']" in written)
+    assert done.code == 1
+    assert f"own.py:{line}:9: error[block-file]: halve: raises KeyError: 'a'" in done.out
+    assert "--> halved.yaml:3\n" in done.out
+    assert done.err == ""
+
+
+MASK = """from blocks.masks.mask import Mask
+
+
+class Odd(Mask, kind="odd"):
+    \"\"\"See keys of odd positions.\"\"\"
+
+    def check(self, sizes, wired):
+        return 1 / 0
+
+    def allows(self, query, key):
+        return key % 2 == 1
+"""
+
+
+def test_an_exception_in_a_mask_is_reported_at_its_line(arco: Arco, tmp_path: Path) -> None:
+    """Though the block that it is in is of the library."""
+    (tmp_path / "own.py").write_text(MASK, encoding="utf-8")
+    recipe = RECIPE.replace("{half: halve}", "{a: {type: attention, heads: 2, mask: odd}}")
+    (tmp_path / "masked.yaml").write_text(recipe, encoding="utf-8")
+    done = arco("check", "masked.yaml", "--blocks", "own.py")
+    assert "own.py:8:9: error[block-file]: odd: raises ZeroDivisionError: division by zero" in done.out

@@ -8,6 +8,7 @@ import composer
 from composer.diagnostics import Diagnostic, RecipeError
 from composer.language.suggestions import DID_YOU_MEAN
 from tests.diagnostics.test_cases import codes
+from tests.operations import at_most
 
 HEAD = 'recipe: r\nparams: {width: 8, own: {type: block, default: rmsnorm}}\ninputs: {data: "float[batch, time, 8]"}\ngraph:\n'
 USED = "  used: {type: linear, out: width}\n  plain: layernorm\n  norm: own\n"
@@ -131,3 +132,41 @@ def test_every_code_of_unknown_names_is_here() -> None:
     assert {code for code in codes() if code.startswith("unknown-")} - here - ELSEWHERE.keys() == NO_NAMES
     for code, file in ELSEWHERE.items():
         assert code in Path(file).read_text(encoding="utf-8")
+
+
+BARE = 'recipe: r\ninputs: {data: "float[batch, time, 8]"}\ngraph:\n'
+PASSES = "  a:\n    repeat: 2\n    graph:\n"
+MANY = {
+    "names of nodes": (
+        lambda n: BARE + PASSES + "".join(f"      n{i}: {{type: relu, in: nn{i}}}\n" for i in range(n)),
+        3_000_000,
+    ),
+    "patterns": (
+        lambda n: (
+            f"{BARE}{PASSES}"
+            + "".join(f"      n{i}: {{type: linear, out: 8}}\n" for i in range(50))
+            + f"init:\n{''.join(f'  a.*.n{i}.wieght: {{constant: 0}}{chr(10)}' for i in range(n))}"
+        ),
+        500_000,
+    ),
+    "parameters of ties": (
+        lambda n: (
+            f"{BARE}  g: {{graph: {{{', '.join(f'n{i}: {{type: linear, out: 8}}' for i in range(n))}}}}}\n"
+            f"  h: {{graph: {{{', '.join(f'n{i}: {{type: linear, out: 8}}' for i in range(n))}}}, "
+            f"tie: {{{', '.join(f'n{i}.wieght: g.n{i}.weight' for i in range(n))}}}}}\n"
+        ),
+        3_000_000,
+    ),
+}
+"""Recipes with many misspelled names, and the functions that may be entered before they are told."""
+
+
+@pytest.mark.parametrize("many", MANY)
+def test_many_misspelled_names_are_told_soon(many: str) -> None:
+    """Names are offered for as many as are reported; the others are not even looked for."""
+    write, calls = MANY[many]
+    recipe = composer.load(write(1200))
+    with at_most(calls):
+        found = recipe.check()
+    assert found[0].hint.startswith(DID_YOU_MEAN)
+    assert len(found) > 100

@@ -57,6 +57,43 @@ GRAPHS = {
   b: {type: ffn, hidden: 6, tie: a}
   c: {repeat: 3, graph: {f: {type: linear, out: 8, tie: none if layer == 0 else c(0).f}}}
   d: {type: linear, out: 8, tie: {weight: c(1).f.weight}, trainable: false}""",
+    "ties to nodes that what a block is written out as hides": """
+  norm: rmsnorm
+  body: {type: ffn, hidden: 6}
+  a: {type: residual, norm: rmsnorm, body: {type: rmsnorm, tie: norm}}
+  b: {type: residual, norm: {type: rmsnorm, tie: norm}, body: {type: ffn, hidden: 6, tie: {up.weight: body.up.weight}}}
+  c: {type: residual, norm: rmsnorm, body: {graph: {n: {type: rmsnorm, tie: norm}, f: {type: ffn, hidden: 6, tie: body}}}}
+  d: {type: residual, norm: rmsnorm, body: {type: residual, norm: rmsnorm, body: {type: rmsnorm, tie: norm}, tie: a}}""",
+    "ties out of passes to nodes that are hidden": """
+  norm: {repeat: 3, graph: {f: {type: residual, norm: rmsnorm, body: rmsnorm}}}
+  a:
+    repeat: 3
+    graph: {f: {type: residual, norm: rmsnorm, body: {type: rmsnorm, tie: norm(layer).f.body}}}
+  b:
+    repeat: 3
+    graph: {f: {type: residual, norm: rmsnorm, body: {type: rmsnorm, tie: none if layer == 1 else norm(layer).f.norm}}}
+  c:
+    repeat: 3
+    share: true
+    graph: {f: {type: residual, norm: rmsnorm, body: {type: rmsnorm, tie: norm(1).f.norm}}}
+  d:
+    type: residual
+    norm: rmsnorm
+    body: {repeat: 3, graph: {f: {type: residual, norm: rmsnorm, body: rmsnorm}}, tie: norm}
+  e:
+    type: residual
+    norm: rmsnorm
+    body: {graph: {f: {type: residual, norm: rmsnorm, body: rmsnorm, tie: norm(2).f}}}""",
+    "outputs that nothing reads, called like a node that some passes leave out": """
+  a: {repeat: 3, graph: {f: {type: linear, out: 8, when: layer == 0}, g: {type: silu, in: input}}, outputs: {y: g, f: f}}
+  b: {repeat: 3, graph: {f: {type: linear, out: 8, when: layer == 0}, g: silu}, outputs: {y: g, f: input}}
+  c: {repeat: 3, graph: {f: {type: linear, out: 8, when: layer != 1}, g: silu, h: relu}, outputs: {y: h, f: g}}
+  d:
+    repeat: 3
+    graph:
+      p: {graph: {f: {type: linear, out: 8, when: layer == 0}, g: silu, h: relu}, outputs: {y: h, f: f}}
+      q: {graph: {f: {type: linear, out: 8, when: layer == 0}, g: silu, h: relu}, outputs: {y: h, f: g}}
+      r: {graph: {f: {type: linear, out: 8, when: layer < 2}, g: silu}, outputs: {y: g, f: f, g: g}}""",
     "passes from outside and of the pass before": """
   a: {repeat: 3, graph: {f: {type: linear, out: 8}, m: {type: add, in: [f, "input if layer == 0 else a(layer - 1).f"]}}}
   b: {type: weighted_sum, in: ["a(:)", "a(0).f", x]}""",
@@ -669,6 +706,27 @@ def test_repeats_in_repeats_are_written_in_time() -> None:
     with at_most(20_000_000):
         written = recipe.expand()
     assert composer.load(written).diff(recipe).equal
+
+
+@pytest.mark.parametrize("more", [-18, -1, 0, 1, 2, 14])
+@pytest.mark.parametrize(
+    ("body", "most"), [("{type: residual, body: relu}", 26), ("{repeat: 2, each: {n: [relu, tanh]}, graph: {f: n}}", 25)]
+)
+def test_what_is_nested_too_deep_to_be_read_is_refused(body: str, most: int, more: int) -> None:
+    """By the check, so that what is written out can always be read; `most` groups are not."""
+    depth = most + more
+    levels = [f"{{type: residual, body: w{number + 1}}}" for number in range(depth)]
+    params = "".join(f"  w{number}: {{type: block, default: {text}}}\n" for number, text in enumerate([*levels, body]))
+    recipe = composer.load(f"""recipe: deep
+params:
+{params}inputs: {{x: "float[batch, time, 8]"}}
+graph:
+  a: {{repeat: 2, each: {{what: [w0, relu]}}, graph: {{f: what}}}}
+""")
+    found = {each.code for each in recipe.check() if each.severity == "error"}
+    assert found == ({"too-deep"} if more > 0 else set())
+    if not found:
+        assert_same(recipe)
 
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)

@@ -26,5 +26,5 @@ def check_unused(state: Compilation) -> Compilation:
         Params(definition.params, expansion.values).unused(definition.root, own)
         if sound and definition.part not in expansion.used and definition.span.source == own:
             message = f"nothing uses the block `{definition.part.kind}`"
-            expansion.report.diagnostics.append(Diagnostic("unused-block", message, definition.span, "warning"))
+            expansion.report.add(Diagnostic("unused-block", message, definition.span, "warning"))
     return state.reported()

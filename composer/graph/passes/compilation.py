@@ -7,19 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from blocks.core import Library
-from composer.diagnostics import Diagnostic
+from composer.diagnostics import MAX_ERRORS, Diagnostic
 from composer.graph.ir import Program
-from composer.graph.passes.error_report import text_of
+from composer.graph.passes.error_report import UNUSED_PARAM, TextPlace, place, text_of
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.typed import TypedProgram
 from composer.language.recipe.ast import ParsedRecipe
 from composer.language.suggestions import suggest
 from composer.language.yaml.nodes import Document
 
-MAX_ERRORS = 100
-"""Errors that are reported of one recipe."""
 TOO_MANY = "too-many-errors"
-UNUSED_PARAM = "unused-param"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +61,15 @@ def once(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """Yield one diagnostic for each place, its first error or else its first warning: passes of a repeat make the same
     mistake, and a second mistake in a place follows from the first. That a param is not used follows from a misspelled name.
     """
-    chosen: dict[tuple[object, ...], Diagnostic] = {}
+    chosen: dict[tuple[TextPlace, bool], Diagnostic] = {}
     found = list(diagnostics)
     misspelled = {text_of(each.span) for each in found if each.code.startswith("unknown-")}
     for diagnostic in found:
         if diagnostic.code == UNUSED_PARAM and any(suggest(word, [text_of(diagnostic.span)]) for word in misspelled):
             continue
-        span, last = diagnostic.span, diagnostic.code == TOO_MANY
-        place = (span.source.name, span.source.text, span.line, span.column, span.end_line, span.end_column, last)
-        if chosen.setdefault(place, diagnostic).severity == "warning" and diagnostic.severity == "error":
-            chosen[place] = diagnostic
+        at = place(diagnostic.span), diagnostic.code == TOO_MANY
+        if chosen.setdefault(at, diagnostic).severity == "warning" and diagnostic.severity == "error":
+            chosen[at] = diagnostic
     errors = 0
     for diagnostic in chosen.values():
         yield diagnostic

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from composer.diagnostics import Declaration, Diagnostic, Label, Span
+from composer.diagnostics import MAX_ERRORS, Declaration, Diagnostic, Label, Span
 from composer.graph.ir import Origins
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder
 from composer.language.expressions.parser import ExpressionError
 
 T = TypeVar("T")
+TextPlace: TypeAlias = tuple[object, ...]
+UNUSED_PARAM = "unused-param"
+"""The code of a mistake that is not reported beside a name that may mean the param."""
 FIXED = ("unknown-", "ambiguous", "not-a-number", "not-a-boolean", "too-many-nodes")
 """How the codes of mistakes begin that a node has whether or not it is left out: of names, of a boolean for a number, and of what
 cannot be expanded.
@@ -27,11 +30,28 @@ class TooMuch(Exception):
     """The recipe expands to more than is supported, which has been reported."""
 
 
+class TooManyMistakes(TooMuch):
+    """As many mistakes have been found as are reported."""
+
+
 class ErrorReport:
     """The mistakes of one run, each reported from the graph that is being written or wired."""
 
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
+        self.places: set[TextPlace] = set()
+        """Where mistakes are that are reported in any case."""
+
+    def add(self, *found: Diagnostic) -> None:
+        """Record diagnostics.
+
+        Raises:
+            TooManyMistakes: where there are as many as are reported, so that what follows need not be looked for.
+        """
+        self.diagnostics += found
+        self.places |= set(_places(found))
+        if len(self.places) >= MAX_ERRORS:
+            raise TooManyMistakes
 
     def attempt(self, graph: GraphBuilder, work: Callable[[], T]) -> T | None:
         """Return what the work gives; None where it ends in a mistake, which is recorded."""
@@ -49,19 +69,24 @@ class ErrorReport:
             work()
             return
         before = len(self.diagnostics)
-        self.attempt(node.home, work)
-        self.diagnostics[before:] = [each for each in self.diagnostics[before:] if each.code.startswith(FIXED)]
+        with suppress(TooManyMistakes):  # most of which may not count
+            self.attempt(node.home, work)
+        found = self.diagnostics[before:]
+        self.diagnostics[before:] = kept = [each for each in found if each.code.startswith(FIXED)]
+        if len(kept) < len(found):
+            self.places = set(_places(self.diagnostics))
+        self.add()
 
     def take(self, graph: GraphBuilder, error: Exception) -> None:
         """Record the mistake that ended something, if it has not been."""
         if isinstance(error, ExpressionError):
-            self.diagnostics.append(replace(error.diagnostic, span=_own(graph, error.diagnostic.span)))
+            self.add(replace(error.diagnostic, span=_own(graph, error.diagnostic.span)))
 
     def error(
         self, code: str, graph: GraphBuilder, span: Span, message: str, *, hint: str = "", labels: tuple[Label, ...] = ()
     ) -> None:
         """Record a mistake."""
-        self.diagnostics.append(Diagnostic(code, message, _own(graph, span), hint=hint, labels=labels))
+        self.add(Diagnostic(code, message, _own(graph, span), hint=hint, labels=labels))
 
 
 def _own(graph: GraphBuilder, span: Span) -> Span:
@@ -70,6 +95,16 @@ def _own(graph: GraphBuilder, span: Span) -> Span:
     while isinstance(span.source, Declaration) and holder is not None:
         span, holder = holder.name_span, holder.home.holder
     return span
+
+
+def place(span: Span) -> TextPlace:
+    """Return what tells a place from all others."""
+    return span.source.name, span.source.text, span.line, span.column, span.end_line, span.end_column
+
+
+def _places(found: Iterable[Diagnostic]) -> Iterator[TextPlace]:
+    """Yield where mistakes are that are reported in any case."""
+    return (place(each.span) for each in found if each.severity == "error" and each.code != UNUSED_PARAM)
 
 
 def text_of(span: Span) -> str:

@@ -49,8 +49,8 @@ def freeze(state: Compilation) -> Compilation:
     recipe, expansion = state.parsed, state.expansion
     assert recipe is not None
     assert expansion is not None
-    rules = tuple(evaluated_rules(recipe.init, expansion.scope, expansion.values))
     try:
+        rules = tuple(evaluated_rules(recipe.init, expansion.scope, expansion.values))
         graph = _Freezer(expansion.report).graph(expansion.root)
     except (CycleError, TooMuch):
         return state.reported(stopped=True)
@@ -101,7 +101,7 @@ class _Freezer:
                 (name, next(w for w in _wires(builder.nodes[after]) if any(r.node == name for r in w.refs)))
                 for name, after in pairwise(path)
             ]
-            self.report.diagnostics.append(
+            self.report.add(
                 Diagnostic(
                     "cycle",
                     f"{' → '.join(path)} is a cycle",

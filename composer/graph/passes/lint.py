@@ -7,16 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.masks.mask import Mask
-from composer.diagnostics import Diagnostic, Span
+from composer.diagnostics import Diagnostic
 from composer.graph.anatomy import wires_of
-from composer.graph.ir import FieldValue, InitPattern, Known, PartValue, Pending
+from composer.graph.ir import FieldValue, Known, PartValue, Pending
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import labels
 from composer.graph.passes.packed_documents import across_documents
+from composer.graph.passes.unused_init import unmatched
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram
 from composer.graph.visit import Visit, every_node, every_pass, walk
-from composer.language.patterns import matches
-from composer.language.suggestions import did_you_mean, suggest
 
 LARGE_VOCABULARY = 1000
 """The vocabulary size from which the output layer is a large part of the computation."""
@@ -42,7 +41,7 @@ def lint(state: Compilation) -> Compilation:
         *_vocabulary(typed, blocks),
         *_windows(typed, blocks),
         *_unread_inputs(typed),
-        *_unmatched(typed),
+        *unmatched(typed),
         *across_documents(typed),
     ]
     return replace(state, warnings=(*state.warnings, *{each.span: each for each in found}.values()))
@@ -93,30 +92,6 @@ def _unread_inputs(typed: TypedProgram) -> Iterator[Diagnostic]:
     for declared in typed.untyped.inputs:
         if declared.name not in read:
             yield Diagnostic("unused-input", f"nothing reads the input `{declared.name}`", declared.span, "warning")
-
-
-def _unmatched(typed: TypedProgram) -> Iterator[Diagnostic]:
-    """Yield a warning for each pattern of `init` that no parameter's name matches; for one of a block, in no use of the block."""
-    uses: dict[Span, list[InitPattern]] = {}
-    for rule in typed.untyped.init:
-        uses.setdefault(rule.span, []).append(rule)
-    for span, rules in uses.items():
-        if not any(matches(rule.pattern, name) for rule in rules for name in _names(typed)):
-            offered = suggest(rules[0].written, (name for rule in rules for name in _names_inside(typed, rule.inside)))
-            hint = did_you_mean(offered) if offered else ""
-            yield Diagnostic("unused-init", "no parameter matches this pattern", span, "warning", hint=hint)
-
-
-def _names_inside(typed: TypedProgram, inside: str) -> Iterator[str]:
-    """Yield the names of parameters in what stands at the names that a pattern matches, without these."""
-    for name in _names(typed):
-        ends = [0, *(at + 1 for at, sign in enumerate(name) if sign == ".")]
-        yield from (name[end:] for end in ends if matches(inside, name[:end]))
-
-
-def _names(typed: TypedProgram) -> Iterator[str]:
-    """Return those of all parameters, as far as they are asked for."""
-    return (f"{visit.path}.{each.name}" for visit, block in _blocks(typed.root) for each in block.parameters)
 
 
 def _blocks(graph: TypedGraph, **options: Any) -> Iterator[tuple[Visit, TypedBlock]]:

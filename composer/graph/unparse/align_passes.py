@@ -57,8 +57,8 @@ def with_all_nodes(graphs: Sequence[Mapping[str, YamlData]], names: Sequence[str
 
 def with_outputs(holders: Sequence[Mapping[str, YamlData]]) -> list[Mapping[str, YamlData]]:
     """Return nodes with graphs inside so that each says what it returns, where not all end in the same node or return the same
-    names; a node that stands for none is not among those of others. What is not returned in all of them is only read from
-    outside, by the name of a node: there this is left out, and what it passes on.
+    names; a node that stands for none is not among those of others. What some return by the name of a node is in others that of
+    a node that is left out, and what it passes on; where not all return it, it is only read from outside, and need not be said.
     """
     graphs = [graph if isinstance(graph := bare(holder["graph"]), Mapping) else {} for holder in holders]
     outputs = [dict(written) if isinstance(written := holder.get("outputs"), Mapping) else {} for holder in holders]
@@ -66,11 +66,14 @@ def with_outputs(holders: Sequence[Mapping[str, YamlData]]) -> list[Mapping[str,
     nodes = {name for graph in graphs for name in graph}
     first = [next(iter(one), MISSING) for one in outputs]
     all_return = set(outputs[0]).intersection(*outputs)
+    pairs = list(zip(graphs, outputs, strict=True))
     by_node = {
         name
         for one, own in zip(outputs, first, strict=True)
         for name in one
-        if name != own and (name not in all_return or (name in nodes and any(one[name] != name for one in outputs)))
+        if name != own
+        and (name not in all_return or (name in nodes and any(one[name] != name for one in outputs)))
+        and not (name in all_return and any(name in graph and each[name] != name for graph, each in pairs))
     }
     if len({*last}) == 1 and not by_node and all(one.keys() == outputs[0].keys() for one in outputs):
         return list(holders)
@@ -84,7 +87,11 @@ def with_outputs(holders: Sequence[Mapping[str, YamlData]]) -> list[Mapping[str,
         value = stands_for(graph)
         there = {} if value is not None and with_nodes else graph
         passed_on = {each: left_out(str(bare(text))) for each, text in returned.items() if each in by_node and each not in graph}
-        rest = {each: text for each, text in returned.items() if each != one and each not in by_node}
+        rest = {
+            each: each if each in by_node else text
+            for each, text in returned.items()
+            if each != one and (each not in by_node or each in all_return)
+        }
         result = returned[one] if returned else name if value is None else value
         said.append({**holder, "graph": {**there, **passed_on}, "outputs": {own: result, **rest}})
     return said

@@ -12,6 +12,7 @@ from blocks.core import Builtin, Formula, Part, fields, number, ports
 from blocks.core.axis_places import LENGTH_OF
 from blocks.core.fields import AxesForm, formula_field, formula_of
 from blocks.masks.mask import Mask
+from composer.graph.anatomy import wires_of
 from composer.graph.describe import mask
 from composer.graph.formula_text import formula_text, written_axes
 from composer.graph.ir import FieldValue, Graph, PartValue, Ref, SlotNode, Tie, Wire
@@ -25,6 +26,7 @@ from composer.graph.unparse.fold_passes import PassesDiffer, fold
 from composer.graph.unparse.formula_names import local_names, with_paths
 from composer.graph.unparse.inner_names import INDEX, GraphForm, given, output_name
 from composer.graph.unparse.node_text import INPUT, fresh, stand_in
+from composer.graph.unparse.visible_ties import with_visible_ties
 from composer.graph.visit import every_node, every_pass, walk
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.defined_block import is_defined
@@ -36,7 +38,12 @@ from composer.memo import Memo
 
 
 def unparse(typed: TypedProgram) -> str:
-    """Return the text of a recipe that means the same, with the values that its params had."""
+    """Return the text of a recipe that means the same, with the values that its params had.
+
+    Raises:
+        RecipeError: A tie cannot be written out.
+    """
+    typed = replace(typed, root=with_visible_ties(typed.root))
     values = {key.name: _written(key, typed) for key in KEYS["recipe"].values()}
     return write({name: value for name, value in values.items() if value is not None})
 
@@ -254,16 +261,35 @@ def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None
 def _group(node: TypedGroup, around: TypedGraph, names: EdgeNames, *, way: GraphForm) -> dict[str, YamlData]:
     handed, inside, apart = given(node.node.wires, node.graph, around, names, way=way)
     within = way.within(node.axis_names) if is_defined(node.node.part) else way
-    return {**edges(handed, "" if way.by_port else INPUT, around, names), **_body(node.graph, inside | apart, way=within)}
+    body = _body(node.graph, inside | apart, way=within, read=_read(node, around, way))
+    return {**edges(handed, "" if way.by_port else INPUT, around, names), **body}
 
 
-def _body(graph: TypedGraph, names: EdgeNames, *, way: GraphForm, named: str = "") -> dict[str, YamlData]:
+def _read(node: TypedNode, around: TypedGraph, way: GraphForm) -> frozenset[str]:
+    """Return the outputs of a node that are read in the graph around it, or returned by it."""
+    return frozenset(way.read.get(around, partial(_ports_read, around)).get(node.name, ()))
+
+
+def _ports_read(graph: TypedGraph) -> dict[str, set[str]]:
+    wired = (ref for node in graph.nodes for wire in wires_of(node) for ref in wire.refs)
+    found: dict[str, set[str]] = {}
+    for ref in (*wired, *dict(graph.graph.outputs).values()):
+        found.setdefault(ref.node, set()).add(ref.port)
+    return found
+
+
+def _body(
+    graph: TypedGraph, names: EdgeNames, *, way: GraphForm, named: str = "", read: frozenset[str] = frozenset()
+) -> dict[str, YamlData]:
     """Return the nodes of a graph, and what it returns unless it is the last of them, or where it must be `named`; where no
-    node is left, one that does nothing.
+    node is left, one that does nothing. Nodes that are `read` from outside by their own names need not be returned.
     """
     nodes, unnamed = _nodes(graph, names, way), dict(graph.graph.outputs).get("")
     if unnamed is None:
         returned = {name: reference(ref, graph, names) for name, ref in graph.graph.outputs if name.isidentifier()}
+        first = next(iter(returned), "")
+        said = {*nodes} & read - {first}
+        returned = {name: text for name, text in returned.items() if name not in said or text != name}
         return {"graph": nodes or stand_in(INPUT), "outputs": returned}
     value = reference(unnamed, graph, names)
     passed_on = {
@@ -368,7 +394,7 @@ def _passes(
                 other.add(inside[outside])
                 head.setdefault(inside[outside], replace(wire, port=inside[outside]))
         each_pass.append((graph, own, inside, apart))
-    index = fresh(INDEX, way.indices)
+    index, read_outside = fresh(INDEX, way.indices), _read(node, around, way)
     if any(own for _, own, *_ in each_pass):
         inside_way = replace(inside_way, indices=inside_way.indices | {index})
     read = [text for *_, inside, apart in each_pass for text in (*inside.values(), *apart.values())]
@@ -379,5 +405,9 @@ def _passes(
         for wire in own:
             apart[wire.port] = (earlier_range if wire.port in lists else earlier)(wire.refs, node.name, index, place)
         called = inside | apart
-        passes.append(written.get((graph, tuple(called.items())), partial(_body, graph, called, way=inside_way, named=named)))
+        passes.append(
+            written.get(
+                (graph, tuple(called.items())), partial(_body, graph, called, way=inside_way, named=named, read=read_outside)
+            )
+        )
     return index, head, passes

@@ -28,6 +28,8 @@ class GraphForm:
     """The indices that the repeats around it read."""
     written: Memo[Any, dict[str, YamlData]] = field(default_factory=Memo, compare=False)
     """The texts of repeats: those around them may be written in several ways before one will do."""
+    read: Memo[TypedGraph, dict[str, set[str]]] = field(default_factory=Memo, compare=False)
+    """The nodes that are read in graphs, each with the ports."""
     axis_names: Mapping[str, str] | None = field(default=None, hash=False)
     """In a block that the recipe defines, the names that it gives axes, each with the one outside, which holds in the group that
     is written.

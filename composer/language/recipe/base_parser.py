@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence, Set
 
-from composer.diagnostics import Diagnostic, Label, Span
+from composer.diagnostics import MAX_ERRORS, Diagnostic, Label, Span
 from composer.language.expressions.ast import Expression, If, RefPath
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.recipe.ast import ExpressionValue
@@ -116,7 +116,11 @@ class BaseParser:
     def unknown(self, code: str, span: Span, what: str, name: str, known: Iterable[str], *, of: str = "") -> None:
         """Report a name that does not exist, unless it could not be read."""
         if UNREADABLE not in name:
-            self.diagnostics.append(unknown(code, span, what, name, known, of=of))
+            self.diagnostics.append(unknown(code, span, what, name, self.offered(known), of=of))
+
+    def offered(self, known: Iterable[str]) -> Iterable[str]:
+        """Return the names that a mistake may offer: none beside more mistakes than are reported."""
+        return known if len(self.diagnostics) < MAX_ERRORS else ()
 
     def error(self, code: str, span: Span, message: str, *, hint: str = "", labels: tuple[Label, ...] = ()) -> None:
         """Report a mistake."""

@@ -245,10 +245,8 @@ class GraphParser:
         written where it is set.
         """
         if kind.text not in self.values | {NONE}:
-            known = [*self.library, *self.values]
-            self.reader.diagnostics.extend(
-                unknown_block(kind.span, kind.text, known, self.ambiguous_blocks, fitting(self.library, family))
-            )
+            known, fit = self.reader.offered([*self.library, *self.values]), self.reader.offered(fitting(self.library, family))
+            self.reader.diagnostics.extend(unknown_block(kind.span, kind.text, known, self.ambiguous_blocks, [*fit]))
             return None
         for key in (entry.key for entry in node if entry.key.text not in KEYS["node"]):
             hint = f"write its fields where `{kind.text}` is set; here stand only {', '.join(OPTIONS)}"

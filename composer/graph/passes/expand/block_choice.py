@@ -80,14 +80,14 @@ class Choices:
         library = scope.library or self.recipe.library
         if name not in library:
             known = [*library, *(key for key, value in scope.values.items() if isinstance(value, Deferred))]
-            self.report.diagnostics.extend(
-                unknown_block(expression.span, name, known, self.recipe.ambiguous_blocks, fitting(library, what.family))
+            self.report.add(
+                *unknown_block(expression.span, name, known, self.recipe.ambiguous_blocks, fitting(library, what.family))
             )
             raise StopExpansion
         part = library[name]
         missing = [field.name for field in fields(part).values() if field.required]
         if missing:
-            self.report.diagnostics.append(missing_field(expression.span, name, missing))
+            self.report.add(missing_field(expression.span, name, missing))
             raise StopExpansion
         return ChosenBlock(UseDecl(part, expression.span, (), NodeOptions(), what.span), scope, options)
 
@@ -129,8 +129,10 @@ class Choices:
         library, names = scope.library or self.recipe.library, frozenset(scope.values)
 
         def parse() -> NodeContent | None:
-            reader = BaseParser(self.report.diagnostics)
-            return GraphParser(reader, library, self.recipe.ambiguous_blocks, names).content(node)
+            reader = BaseParser([*self.report.diagnostics])
+            content = GraphParser(reader, library, self.recipe.ambiguous_blocks, names).content(node)
+            self.report.add(*reader.diagnostics[len(self.report.diagnostics) :])
+            return content
 
         return self.parsed.get((node, library, names), parse)
 

@@ -253,8 +253,8 @@ class GraphBuilder:
     holder: NodeBuilder | None = None
     sealed: bool = False
     """Whether it fills the slot of a block that computes by itself, so that nothing else can be passed."""
-    depth: int = 0
-    """How many graphs are around it."""
+    levels: int = 0
+    """How many lists and mappings its text stands in, written out."""
     inputs: dict[str, GraphInput] = field(default_factory=dict)
     nodes: dict[str, NodeBuilder] = field(default_factory=dict)
     declared: dict[str, NodeContent | None] = field(default_factory=dict)

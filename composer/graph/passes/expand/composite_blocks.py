@@ -13,6 +13,7 @@ from composer.graph.ir import Known
 from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, NodeBuilder, Scope
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.field_values import Fields
+from composer.graph.passes.own_blocks import raised
 from composer.language.recipe.ast import (
     BlockChoice,
     Conditional,
@@ -102,6 +103,11 @@ class Composites:
             self.report.error(
                 error.code or "rejected", node.home, at.span if at else what.type_span, error.message, hint=error.hint
             )
+        except Exception as error:  # the code of a user's own block may raise anything
+            found = raised(what.part, error, self.expansion.library, what.type_span)
+            if found is None:
+                raise
+            self.report.add(found)
 
 
 def _default(field: Field, scope: Scope, node: NodeBuilder) -> Binding:

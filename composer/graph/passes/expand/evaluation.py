@@ -71,7 +71,7 @@ class Evaluator:
         try:
             return parse_expression(scalar)
         except ExpressionError as error:
-            self.report.diagnostics.append(error.diagnostic)
+            self.report.add(error.diagnostic)
             return None
 
     def branch(self, expression: Expression, scope: Scope) -> Expression:

@@ -17,7 +17,6 @@ from composer.graph.passes.expand.block_uses import Uses
 from composer.graph.passes.expand.builders import Binding, Broken, GraphBuilder, NodeBuilder, Scope, Site
 from composer.graph.passes.expand.composite_blocks import Composites
 from composer.graph.passes.expand.definition_instances import Instances
-from composer.graph.passes.expand.evaluation import MAX_DEPTH
 from composer.graph.passes.expand.expansion import MAX_EDGES, Expansion
 from composer.graph.passes.expand.field_values import Fields
 from composer.graph.passes.expand.node_options import apply_options, edges_of_nothing
@@ -40,6 +39,8 @@ from composer.language.yaml.nodes import YamlMapping, YamlScalar
 
 MAX_NODES = 6_000
 """Nodes that are expanded one by one, also those with a mistake; a repeat whose passes agree counts once."""
+MAX_LEVELS = 58
+"""Levels of lists and mappings around a graph, written out: with those of the recipe and of a node, few enough to be read."""
 
 
 def expand(state: Compilation) -> Compilation:
@@ -156,8 +157,8 @@ class Expander:
             StopExpansion, TooMuch: where there is none, or too many, which is reported.
         """
         self._within_limit(site.home, site.span)
-        if site.home.depth >= MAX_DEPTH:
-            message = f"blocks are nested more than {MAX_DEPTH} deep"
+        if site.home.levels > MAX_LEVELS:
+            message = f"blocks are nested too deep: written out, they take more than {MAX_LEVELS} levels of lists and mappings"
             self.report.error("too-deep", site.home, site.span, message, hint="does a block contain itself?")
             raise StopExpansion
         match what:

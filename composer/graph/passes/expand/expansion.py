@@ -52,9 +52,12 @@ class Expansion:
         """Whether nothing is wrong so far."""
         return not any(found.severity == "error" for found in [*self.recipe.diagnostics, *self.report.diagnostics])
 
-    def graph(self, holder: NodeBuilder | None, *, sealed: bool = False) -> GraphBuilder:
-        """Return an empty graph in the node that holds it."""
-        graph = GraphBuilder(holder, sealed, 0 if holder is None else holder.home.depth + 1)
+    def graph(self, holder: NodeBuilder | None, *, sealed: bool = False, passes: int = 0) -> GraphBuilder:
+        """Return an empty graph in the node that holds it. A node and its graph are two levels of text, what fills a slot is one;
+        what differs from pass to pass is in a list, or in choices that halve the passes.
+        """
+        levels = 1 if sealed else 2 + passes.bit_length()
+        graph = GraphBuilder(holder, sealed, 0 if holder is None else holder.home.levels + levels)
         if sealed:
             graph.inputs["input"] = GraphInput("input")
         self.all_graphs.append(graph)

@@ -49,13 +49,11 @@ def field_number(
                 labels=(Label(held.span, "set here"),),
             )
         elif path.steps[0].arguments is not None:
-            values.report.diagnostics.append(
-                unknown("unknown-name", path.steps[0].name_span, "function", strange[0], sorted(FUNCTIONS))
-            )
+            values.report.add(unknown("unknown-name", path.steps[0].name_span, "function", strange[0], sorted(FUNCTIONS)))
         else:
             words = field.form.words if isinstance(field.form, EachAxis) else ()
             offered = [*words, *scope.values, *sorted(symbols - fields(part).keys())]
-            values.report.diagnostics.append(unknown("unknown-name", path.steps[0].name_span, "name", strange[0], offered))
+            values.report.add(unknown("unknown-name", path.steps[0].name_span, "name", strange[0], offered))
         raise StopExpansion
     return Pending(expression, tuple(sorted({**known, **sizes}.items())), span, origins)
 

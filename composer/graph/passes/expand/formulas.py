@@ -74,7 +74,7 @@ class FormulaReader:
         for edge in (*self.rebound.values(), *self.elsewhere):
             if edge.port not in self.names or edge in self.elsewhere:
                 known = self.names if edge not in self.elsewhere else {}
-                self.report.diagnostics.append(unknown("unknown-port", edge.key, "value", edge.port, known, of="the formula"))
+                self.report.add(unknown("unknown-port", edge.key, "value", edge.port, known, of="the formula"))
                 raise StopExpansion
         axes = written.get("axes")
         if axes is not None:
@@ -243,7 +243,7 @@ class FormulaReader:
                 continue
             if "".join(name.split()) not in self.names:
                 known_here = [*self.names, ARROW]
-                self.report.diagnostics.append(unknown("unknown-port", key, "value", name, known_here, of="the formula"))
+                self.report.add(unknown("unknown-port", key, "value", name, known_here, of="the formula"))
                 raise StopExpansion
             if clash := next((axis for axis in names if axis in self.names), None):
                 message = f"`{clash}` is an axis here and a value in the formula"

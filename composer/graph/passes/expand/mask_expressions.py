@@ -86,7 +86,7 @@ class MaskReader:
             )
             raise StopExpansion
         if name not in known:
-            self.report.diagnostics.append(unknown("unknown-mask", step.name_span, "mask", name, known))
+            self.report.add(unknown("unknown-mask", step.name_span, "mask", name, known))
             raise StopExpansion
         part = known[name]
         parameters = list(fields(part).values())

@@ -73,7 +73,7 @@ def _edges_of_block(node: NodeBuilder, written: Written, site: Site, values: Eva
         elif not port:
             values.report.error("no-input", site.home, edge.key, f"{node.part.kind} takes no input", hint="remove this edge")
         elif port not in known and not _empty(edge, place, values):  # at a name, whose block is known only here
-            values.report.diagnostics.append(unknown("unknown-port", edge.key, "port", port, known, of=node.part.kind))
+            values.report.add(unknown("unknown-port", edge.key, "port", port, known, of=node.part.kind))
         elif port in known:
             _edge(node, port, edge, place, values, several=known[port] == "*")
     for port, mark in known.items():

@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from operator import gt, lt
 
 from composer.diagnostics import Diagnostic, Label, Source, Span
-from composer.graph.passes.error_report import StopExpansion
+from composer.graph.passes.error_report import UNUSED_PARAM, StopExpansion
 from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, Listed, Scope
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.language.expressions.ast import Expression, RefPath, Value
@@ -212,12 +212,12 @@ class Params:
         read = names_read(root)
         for param in self.params:
             if param.name not in read and param.name != CONTEXT:
-                found = Diagnostic("unused-param", f"nothing uses `{param.name}`", param.span)
+                found = Diagnostic(UNUSED_PARAM, f"nothing uses `{param.name}`", param.span)
                 if param.span.source == own:
                     found = replace(found, hint="remove it, or use it in the graph")
                 else:  # what extends its recipe has taken the place of what used it
                     found = replace(found, severity="warning")
-                self.report.diagnostics.append(found)
+                self.report.add(found)
 
 
 def _is_its_own_word(param: Param, expression: Expression | None) -> bool:

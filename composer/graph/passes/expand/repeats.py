@@ -79,7 +79,7 @@ class Repeats:
         for name, span, _ in what.each:
             if name not in read:
                 message = f"nothing in the repeat reads `{name}`"
-                self.report.diagnostics.append(Diagnostic("unused-value", message, span, "warning"))
+                self.report.add(Diagnostic("unused-value", message, span, "warning"))
         self._within_limit(self.size(node), what, scope, count)
 
     def _count(self, what: RepeatDecl, scope: Scope) -> int:
@@ -127,7 +127,7 @@ class Repeats:
             key = self._key(values, body, ordinal, index)
             plain = tuple((name, binding.value) for name, binding in values.items() if isinstance(binding, Bound))
             known = shared.get(key)
-            graph = known or self.expansion.graph(node)
+            graph = known or self.expansion.graph(node, passes=count)
             passes.append(PassBuilder(graph, plain))
             if known is None:
                 shared[key] = graph

@@ -23,6 +23,7 @@ from composer.graph.passes.infer.folded_axes import Folding, folding
 from composer.graph.passes.infer.mask_checks import check_masks
 from composer.graph.passes.infer.text_dependence import GeneratedText, output_types
 from composer.graph.passes.infer.type_errors import Surroundings
+from composer.graph.passes.own_blocks import is_own, raised
 from composer.graph.type_patterns import Mismatch, UnknownSize, axis_names, fill, pattern
 from composer.graph.typed import TypedBlock, TypedGraph
 from composer.graph.types import UNKNOWN, InputTypes, TensorType, Type, Types, Unknown, each_given, each_of
@@ -57,6 +58,11 @@ class BlockTyper:
             self._report_unknown(node, unknown.name, here)
         except StopExpansion:
             pass
+        except Exception as error:  # the code of a user's own block may raise anything
+            mistake = raised(node.part, error, self.program.recipe.library, here.place(node))
+            if mistake is None:
+                raise
+            here.report(mistake)
         return failed
 
     def _report_unknown(self, node: BlockNode, name: str, here: Surroundings) -> None:
@@ -247,15 +253,17 @@ def _shown_axes(part: Part, axes: Sequence[Sequence[str]]) -> str:
 
 
 def _check_cost(part: Part, sizes: Mapping[str, Any], wired: frozenset[str]) -> None:
-    """Check that every length is known that the cost of a block names, of one that lacks some.
+    """Check that every length is known that the cost of a block names, of one that lacks some; that of the user's own is run in
+    any case, since it may raise.
 
     Raises:
         UnknownSize: where one is not.
     """
-    if not frozenset[str]().union(*map(axis_names, type(part).inputs.values())) - sizes.keys():
+    lacking = frozenset[str]().union(*map(axis_names, type(part).inputs.values())) - sizes.keys()
+    if not lacking and not is_own(type(part)):
         return
     cost = part.cost(dict(sizes), wired)
-    for text in () if cost is None else (cost.dense, cost.per_pair, cost.pairs):
+    for text in () if cost is None or not lacking else (cost.dense, cost.per_pair, cost.pairs):
         for name in IDENTIFIER.findall(text):
             if sizes.get(name) is None:
                 raise UnknownSize(name)

@@ -109,6 +109,10 @@ class Surroundings:
             note = str(value.value)
         self.report(Diagnostic(code, error.message, span, severity, note, seconds, error.hint))
 
+    def place(self, node: BlockNode) -> Span:
+        """Return where a node is in what the author wrote."""
+        return self._own(node.name_span)
+
     def kind(self, node: BlockNode) -> str:
         """Return the block that a recipe names: for a node of a block's own expansion, that block."""
         holder = next((held.part for held in reversed(self.holders) if held.part is not None), None)

@@ -114,7 +114,7 @@ class References:
         elsewhere = None if suggest(step.name, known) else self._elsewhere(step.name)
         if elsewhere is None:
             others = [name for name in known if name != scope.inside]
-            self.report.diagnostics.append(unknown("unknown-node", step.name_span, "node", step.name, others))
+            self.report.add(unknown("unknown-node", step.name_span, "node", step.name, others))
         else:
             labels = (Label(elsewhere, "it is inside another graph"),)
             hint = "name the graph first, such as `group.node`"
@@ -231,7 +231,7 @@ class References:
         step, known = steps[0], outputs_of(node)
         if len(steps) > 1 or step.name not in known:
             bad = steps[1] if step.name in known else step
-            self.report.diagnostics.append(unknown("unknown-port", bad.span, "output", bad.name, known, of=node.part.kind))
+            self.report.add(unknown("unknown-port", bad.span, "output", bad.name, known, of=node.part.kind))
             raise StopExpansion
         if step.name == next(iter(known)):
             return ""
@@ -256,7 +256,7 @@ class References:
             raise StopExpansion
         if inner is None:
             what, known = f"node or output in {holder.name}", [*graph.nodes, *outputs]
-            self.report.diagnostics.append(unknown("unknown-node", step.name_span, what, step.name, known))
+            self.report.add(unknown("unknown-node", step.name_span, what, step.name, known))
             raise StopExpansion
         inside = Scope(graph, scope.values, scope)
         refs = self.node(graph, inner, steps[1:], inside, step.span, first=step if step.arguments is not None else None)

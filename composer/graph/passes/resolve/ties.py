@@ -43,7 +43,7 @@ def _place(first: PathStep, node: NodeBuilder, scope: Scope, values: Evaluator) 
     graphs = [place.graph for place in scope.around()]
     if not any(first.name in graph.failed for graph in graphs):
         known = [name for graph in graphs for name in graph.nodes if "." not in name and graph.nodes[name] is not node]
-        values.report.diagnostics.append(unknown("unknown-node", first.name_span, "node", first.name, known))
+        values.report.add(unknown("unknown-node", first.name_span, "node", first.name, known))
     raise StopExpansion
 
 
