@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from blocks.core import BlockError, torch
 
 
@@ -32,4 +34,13 @@ def check_head_counts(heads: int, kv_heads: int | None) -> None:
             field="kv_heads",
             hint=nearest_divisors(heads, kv_heads),
             code="indivisible",
+        )
+
+
+def check_known(dim: Any, count: int, parts: str) -> None:
+    """Raise `BlockError` if channels are split into parts whose width is known only when the model runs."""
+    if count > 1 and not isinstance(dim, int):
+        raise BlockError(
+            f"whether `{dim}` channels can be split into {count} {parts} is known only when the model runs",
+            hint="give that axis a number, in `inputs` or with a node before this one",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from blocks.attention.heads import check_head_counts, join_heads, nearest_divisors, split_heads
+from blocks.attention.heads import check_head_counts, check_known, join_heads, nearest_divisors, split_heads
 from blocks.core import (
     Block,
     BlockError,
@@ -75,6 +75,7 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
             ("keys", sizes["key_dim"], kv_heads),
             ("values", sizes["values_dim"], kv_heads),
         ):
+            check_known(dim, heads, "heads")
             if isinstance(dim, int) and dim % heads:
                 raise BlockError(
                     f"{dim} channels of the {port} cannot be split into {heads} heads",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from blocks.attention.heads import nearest_divisors
+from blocks.attention.heads import check_known, nearest_divisors
 from blocks.core import ONES, ZEROS, BlockError, Norm, Paper, PositiveFloat, PositiveInt, Sizes, Tensor, torch
 
 
@@ -29,6 +29,7 @@ class GroupNorm(Norm, kind="groupnorm"):
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         dim = sizes["dim"]
+        check_known(dim, self.groups, "groups")
         if isinstance(dim, int) and dim % self.groups:
             raise BlockError(
                 f"{dim} channels cannot be split into {self.groups} groups",

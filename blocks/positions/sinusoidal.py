@@ -46,7 +46,10 @@ class SinusoidalPositions(Block, kind="sinusoidal_positions"):
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_leading_axes(sizes)
         dim = sizes["dim"]
-        if isinstance(dim, int) and dim % 2:
+        if not isinstance(dim, int):
+            message = f"whether `{dim}` channels can be split into pairs is known only when the model runs"
+            raise BlockError(message, hint="give that axis a number, in `inputs` or with a node before this one")
+        if dim % 2:
             raise BlockError(f"{dim} channels cannot be split into pairs of a sine and a cosine", hint="use an even width")
 
     def look(self, view: BlockView) -> Look:

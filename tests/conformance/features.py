@@ -194,6 +194,8 @@ def _of_entry(slot: str, value: recipe.WrittenValue | None) -> Iterator[str]:
             yield "condition:slot"
         case recipe.SlotValue(what=recipe.BlockChoice(expression=RefPath() as path)):
             yield f"{slot} {'none' if path.text == 'none' else 'part'}"
+        case recipe.TextValue(text="none"):
+            yield f"{slot} none"
         case recipe.BoolsValue():
             yield f"{slot} by name"
         case recipe.ExpressionValue(expression=RefPath() as path) if path.text == "none":

@@ -159,7 +159,7 @@ def test_an_icon(own: Callable[[str], Path]) -> None:
     first, second = text.format(name="Peak", kind="peak"), text.format(name="Bare", kind="bare")
     third = 'class Bell(LayerNorm, kind="bell"):\n' + icon
     fourth = 'class Wave(Conv1d, kind="wave"):\n' + icon
-    names = {"core.look": "Curve", "norms.layernorm": "LayerNorm", "primitives.conv1d": "Conv1d"}
+    names = {"core.look": "Curve", "norms.layernorm": "LayerNorm", "convolution.conv1d": "Conv1d"}
     imports = "".join(f"from blocks.{module} import {name}\n" for module, name in names.items())
     file = own(f"{imports}\n\n{first}{icon}{third}{fourth}{second}")
     recipe = 'recipe: r\ninputs: {x: "float[batch, 8]"}\ngraph: {one: KIND}\n'

@@ -22,7 +22,7 @@ from composer.graph.typed import TypedGraph, TypedNode, TypedParameter
 from composer.graph.visit import walk
 
 
-class Level(NamedTuple):
+class SightLevel(NamedTuple):
     """A graph around a tie, or the slot that a node fills."""
 
     nodes: Mapping[str, TypedNode]
@@ -30,16 +30,16 @@ class Level(NamedTuple):
     """The node of it that is tied, or that has it inside."""
 
 
-class Hoisted(NamedTuple):
+class HoistedTie(NamedTuple):
     """A tie on its way to a node around the tied one."""
 
     up: int
     """How many nodes it is still to pass before the one that it is written at."""
     tie: Tie
 
-    def out_of(self, prefix: str) -> Hoisted:
+    def out_of(self, prefix: str) -> HoistedTie:
         """Return the same as it is seen from around a node or a graph whose names begin so."""
-        return Hoisted(self.up - 1, replace(self.tie, parameter=prefix + self.tie.parameter))
+        return HoistedTie(self.up - 1, replace(self.tie, parameter=prefix + self.tie.parameter))
 
 
 def with_visible_ties(root: TypedGraph) -> TypedGraph:
@@ -53,20 +53,20 @@ def with_visible_ties(root: TypedGraph) -> TypedGraph:
     return _graph(root, ())[0]
 
 
-def _graph(graph: TypedGraph, around: tuple[Level, ...]) -> tuple[TypedGraph, list[Hoisted]]:
+def _graph(graph: TypedGraph, around: tuple[SightLevel, ...]) -> tuple[TypedGraph, list[HoistedTie]]:
     """Return a graph with what of its ties is written around it; `around` are the levels from the inside out."""
     nodes, hoisted = [], []
     for node in graph.nodes:
-        changed, out = _node(node, node.name, (Level(graph.by_name, node.name), *around))
+        changed, out = _node(node, node.name, (SightLevel(graph.by_name, node.name), *around))
         nodes.append(changed)
         hoisted += out
     return with_nodes(graph, nodes), hoisted
 
 
-def _node(node: TypedNode, name: str, levels: tuple[Level, ...]) -> tuple[TypedNode, list[Hoisted]]:
+def _node(node: TypedNode, name: str, levels: tuple[SightLevel, ...]) -> tuple[TypedNode, list[HoistedTie]]:
     """Return a node in the innermost of some levels, where it has a name, with what of its ties is written around it."""
     inner = [(region.name, region.owner, _graph(region.graph, levels)) for region in regions(node)]
-    filled = {slot: _node(one, slot, (Level({slot: one}, slot), *levels)) for slot, one in slots(node)}
+    filled = {slot: _node(one, slot, (SightLevel({slot: one}, slot), *levels)) for slot, one in slots(node)}
     found = [each.out_of(prefix) for prefix, owner, (_, out) in inner if owner for each in out]
     found += [each.out_of("") for _, out in filled.values() for each in out]
     ties, out = [each.tie for each in found if each.up == 0], [each for each in found if each.up]
@@ -80,13 +80,13 @@ def _node(node: TypedNode, name: str, levels: tuple[Level, ...]) -> tuple[TypedN
         if place == 0:
             ties += each
         else:
-            out += [Hoisted(place, replace(one, up=tie.up - place)) for one in each]
+            out += [HoistedTie(place, replace(one, up=tie.up - place)) for one in each]
     if tuple(ties) != node.node.ties:
         changed = replace(changed, node=replace(changed.node, ties=tuple(ties)))  # type: ignore[arg-type]  # each kind with its own
     return changed, [each._replace(tie=replace(each.tie, parameter=f"{name}.{each.tie.parameter}")) for each in out]
 
 
-def _place(tie: Tie, levels: Sequence[Level]) -> int:
+def _place(tie: Tie, levels: Sequence[SightLevel]) -> int:
     """Return how far around the tied node the innermost one is from which the other can be named."""
     first = tie.path[0]
     for place in range(tie.up + 1):

@@ -8,9 +8,9 @@ from fractions import Fraction
 from math import floor
 from typing import Any, ClassVar, Literal
 
+from blocks.convolution.conv2d import image_of
+from blocks.convolution.kernels import per_axis
 from blocks.core import Block, BlockError, BlockView, F, Look, PositiveFloat, PositiveInt, Sizes, declaration, number, torch
-from blocks.primitives.conv2d import image_of
-from blocks.primitives.kernels import per_axis
 
 FINEST = 64
 """Largest denominator of a scale for lengths that are known only when the model runs, whose result is computed exactly."""

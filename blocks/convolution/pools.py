@@ -7,6 +7,8 @@ from dataclasses import replace
 from math import inf
 from typing import Any, Literal
 
+from blocks.convolution.conv2d import image_of
+from blocks.convolution.kernels import Sliding, SlidingKernel, alone, captions, slide
 from blocks.core import (
     BlockError,
     BlockView,
@@ -20,11 +22,9 @@ from blocks.core import (
     declaration,
     torch,
 )
-from blocks.primitives.conv2d import image_of
-from blocks.primitives.kernels import Sliding, SlidingKernel, alone, captions, slide
 
 
-class Pooling(Sliding):
+class KernelPooling(Sliding):
     """Pools what a kernel reads, without its axes."""
 
     stride: PositiveInt | tuple[PositiveInt, ...] | None = None
@@ -58,7 +58,7 @@ class Pooling(Sliding):
         return Look(title, (facts[0], *stride, *facts[1:]), "merge")
 
 
-class ImagePooling(Pooling):
+class ImagePooling(KernelPooling):
     """Pooling over the pixels of an image."""
 
     along = ("height", "width")
@@ -68,7 +68,7 @@ class ImagePooling(Pooling):
         return {"y": image_of(inputs["x"], None, self.slide().lengths([sizes["height"], sizes["width"]]))}
 
 
-class PositionPooling(Pooling):
+class PositionPooling(KernelPooling):
     """Pooling over positions."""
 
     causal: bool = False

@@ -7,6 +7,8 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+from blocks.convolution.conv2d import check_groups, image_of
+from blocks.convolution.kernels import Sliding, SlidingKernel, alone, captions, per_axis, slide
 from blocks.core import (
     BlockError,
     BlockView,
@@ -25,8 +27,6 @@ from blocks.core import (
     size,
     torch,
 )
-from blocks.primitives.conv2d import check_groups, image_of
-from blocks.primitives.kernels import Sliding, SlidingKernel, alone, captions, per_axis, slide
 
 START = Init("uniform", "1 / sqrt(out // groups * taps)")
 """torch's own initial values."""

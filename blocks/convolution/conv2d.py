@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from blocks.attention.heads import nearest_divisors
+from blocks.convolution.kernels import Sliding, SlidingKernel, alone, captions, slide
 from blocks.core import (
     BlockError,
     BlockView,
@@ -24,7 +25,6 @@ from blocks.core import (
     size,
     torch,
 )
-from blocks.primitives.kernels import Sliding, SlidingKernel, alone, captions, slide
 
 START = Init("uniform", "1 / sqrt(channels // groups * taps)")
 """torch's own initial values: those of a linear map with the same number of inputs."""
