@@ -11,6 +11,8 @@ import pytest
 import composer
 from blocks.core import Block, Init, LinearWeights, Tensor, torch
 from blocks.primitives.state import State
+from composer.graph.typed import TypedBlock
+from composer.verify.alone import alone, in_language_model
 from composer.verify.computing import rows_are_apart_in_a_model
 from composer.verify.declarations import TESTS
 from composer.verify.properties import PROPERTIES
@@ -352,3 +354,21 @@ def test_documents_are_compared_where_only_distances_count(node: str, packs: boo
 def test_dropout_in_experts_is_not_taken_for_rows_that_mix() -> None:
     """Which random numbers a row gets depends on how many rows go to an expert."""
     assert [*rows_are_apart_in_a_model(Subject(shrunk(composer.load("switch"))))] == []
+
+
+def test_a_formula_stands_alone() -> None:
+    """With its own names and axes, on inputs and in a language model."""
+    recipe = composer.load(
+        """
+recipe: example
+inputs: {x: "float[batch, time, 8]", gate: "float[8]"}
+graph:
+  gated: {compute: x * sigmoid(gate), axes: {x: b t d, gate: d}}
+"""
+    )
+    (node,) = recipe.program.root.nodes
+    assert isinstance(node, TypedBlock)
+    (single, embedded) = (wrapped(node, recipe) for wrapped in (alone, in_language_model))
+    assert single is not None and "formula: x * sigmoid(gate)" in single.text
+    assert embedded is not None and not embedded.check()
+    assert single.verify().ok

@@ -222,7 +222,10 @@ def block_on_inputs(node: TypedBlock, inputs: Mapping[str, Sequence[str]]) -> di
     wires = tuple(Wire(port, tuple(map(Ref, names)), node.node.span) for port, names in inputs.items())
     nowhere = TypedGraph(Graph((), (), ()), {}, (), {}, {})
     called = {name: name for names in inputs.values() for name in names}
-    return _block(replace(node, node=replace(node.node, wires=wires)), nowhere, called, GraphForm().within({}))
+    reader = replace(node, node=replace(node.node, wires=wires))
+    if (formula := formula_of(node.part)) is not None:
+        return _formula(reader, formula, nowhere, called)
+    return _block(reader, nowhere, called, GraphForm().within({}))
 
 
 def _filled(holder: TypedBlock, field: str, way: GraphForm) -> YamlData:
