@@ -19,7 +19,7 @@ from composer.lower import Model
 from composer.recipe import zoo_names
 from tests.conformance.declared import alone, blocks, draws
 from tests.conformance.further_scenarios import FURTHER_COUNT, further_recipe
-from tests.conformance.generator import COUNT, generated
+from tests.conformance.generator import COUNT, FIRST, generated
 
 TINY: Mapping[str, dict[str, Any]] = {
     "albert": {"vocab": 11, "context": 16, "d_embed": 6, "d_model": 16, "n_layers": 3, "n_heads": 2, "hidden": 12},
@@ -69,7 +69,7 @@ TINY: Mapping[str, dict[str, Any]] = {
 """Sizes for every recipe of the zoo; one that is not here runs as it is."""
 ZOO = zoo_names()
 ALONE = sorted(blocks(standard()))
-CHUNKS = 24
+CHUNKS = 12
 FURTHER_CHUNKS = 8
 CASES = [
     *(f"zoo {name}" for name in ZOO),
@@ -79,7 +79,7 @@ CASES = [
 ]
 MORE = 2 * COUNT
 """Recipes that are generated beyond the first ones, for the exhaustive tests."""
-MORE_CASES = [f"more {n}" for n in range(2 * CHUNKS)]
+MORE_CASES = [f"more {n}" for n in range(5 * CHUNKS)]
 
 
 def each_of(cases: Sequence[str]) -> pytest.MarkDecorator:
@@ -100,8 +100,8 @@ def recipes(case: str) -> list[composer.Recipe]:
         case "further":
             return [further_recipe(seed) for seed in range(int(name), FURTHER_COUNT, FURTHER_CHUNKS)]
         case "more":
-            return [composer.load(generated(seed)) for seed in range(COUNT + int(name), COUNT + MORE, len(MORE_CASES))]
-    return [composer.load(generated(seed)) for seed in range(int(name), COUNT, CHUNKS)]
+            return [composer.load(generated(seed)) for seed in range(FIRST + int(name), COUNT + MORE, len(MORE_CASES))]
+    return [composer.load(generated(seed)) for seed in range(int(name), FIRST, CHUNKS)]
 
 
 @cache

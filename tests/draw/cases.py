@@ -15,14 +15,14 @@ from composer.draw.figure import draw
 from composer.draw.scene import Scene
 from composer.graph.typed import TypedProgram
 from composer.recipe import zoo_names
-from tests.conformance.generator import COUNT, generated
+from tests.conformance.generator import COUNT, FIRST, generated
 from tests.draw.wired import mixed, ring
 
 FORMS = sorted((Path(__file__).parent / "forms").glob("*.yaml"))
 """An encoder beside a decoder, blocks side by side, two towers, a U, a mixture whose passes differ."""
 FINDS = sorted((Path(__file__).parent / "finds").glob("*.yaml"))
 """Recipes in whose drawings one thing lay on another or was missing, each as small as it gets."""
-CHUNKS = 10
+CHUNKS = 5
 WIRED = 12
 """Recipes of each way to wire at random."""
 CASES = [
@@ -37,7 +37,7 @@ FEW = {"zoo gpt2", "zoo gemma3", "zoo t5", "form unet", "form clip"}
 """Cases that are no slow tests: a chain of layers, layers that differ, an encoder with its decoder, skips, two towers."""
 MORE = COUNT // 2
 """Recipes that are generated beyond the first ones, and twice the recipes that are wired, for the exhaustive tests."""
-MORE_CASES = [*(f"more {n}" for n in range(CHUNKS)), "wired more rings", "wired more mixed"]
+MORE_CASES = [*(f"more {n}" for n in range(3 * CHUNKS)), "wired more rings", "wired more mixed"]
 
 
 def each_of(cases: Sequence[str], more: Sequence[str] = ()) -> pytest.MarkDecorator:
@@ -63,8 +63,8 @@ def sources(case: str) -> tuple[tuple[str, str | Path], ...]:
             seeds = range(WIRED, 3 * WIRED) if name.startswith("more") else range(WIRED)
             return tuple((f"{name} {seed}", write(seed)) for seed in seeds)
         case "more":
-            return tuple((f"generated {seed}", generated(seed)) for seed in range(COUNT + int(name), COUNT + MORE, CHUNKS))
-    return tuple((f"generated {seed}", generated(seed)) for seed in range(int(name), COUNT, CHUNKS))
+            return tuple((f"generated {seed}", generated(seed)) for seed in range(FIRST + int(name), COUNT + MORE, 3 * CHUNKS))
+    return tuple((f"generated {seed}", generated(seed)) for seed in range(int(name), FIRST, CHUNKS))
 
 
 @cache
