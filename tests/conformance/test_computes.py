@@ -114,8 +114,8 @@ def test_fast_paths_compute_what_the_masks_say(case: str) -> None:
 def test_every_parameter_learns(case: str, device: str) -> None:
     """A nonzero gradient for every trainable parameter, in float64, in one of a few draws; none for a frozen one.
 
-    What adds the same to every score of a softmax has no influence by construction: a parameter without a gradient must prove
-    it, by changing no output when it is moved.
+    What adds the same to every score of a softmax has no influence by construction, and what feeds a unit that is off has none
+    where it is: a parameter without a gradient must prove it, by changing no output when it is moved a little.
     """
     for model in models(case):
         wide = copy.deepcopy(model).double().to(device)
@@ -143,12 +143,12 @@ def loss(output: Any) -> torch.Tensor:
 
 @torch.no_grad()
 def moves(model: Model, name: str, device: str) -> bool:
-    """Return whether a parameter has any influence on any output."""
+    """Return whether a parameter has any influence on any output around its value."""
     given = [on(device, draw(model.program, lengths, seed=9, dtype=torch.float64)) for lengths in DRAWS]
     before = [loss(model(**one)) for one in given]
     parameter = model.get_parameter(name)
     kept = parameter.clone()
-    parameter.add_(torch.randn_like(parameter))
+    parameter.add_(1e-3 * torch.randn_like(parameter))
     after = [loss(model(**one)) for one in given]
     parameter.copy_(kept)
     return any((a - b).abs().item() > 1e-9 * (1 + a.abs().item()) for a, b in zip(before, after, strict=True))

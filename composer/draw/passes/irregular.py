@@ -50,6 +50,7 @@ def _subgraph(flow: Flow, fork: str, items: Sequence[Item]) -> IrregularSubgraph
     outside = [source for _, source in flow.exits] + [sink.edges[0].source for sink in flow.sinks]
     outside += [flow.outlet] if flow.outlet else []
     read = {source.path for source in outside}
+    odd = odd or any(source.port for source in outside if source.path in own)
     wired = [e for e in inner if e.upward]
     between = own <= {e.target for e in wired} and own - {join.about.path} <= {e.source.path for e in wired}
     simple = between and all(isinstance(item, Leaf) and not item.look.sides for item in items)

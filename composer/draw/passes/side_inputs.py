@@ -55,6 +55,8 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
             continue
         if any(source.path == path for _, source in flow.exits) or any(e.source.port or e.back for e in readers):
             continue
+        if any(e.source.path in outer_inputs for e in reads):
+            continue  # of what stands below its first reader, that reader stays in the column
         reader = items.get(readers[0].target)
         if len(readers) > 1 or reader is None or any(e.shape_only and e.upward and not e.source.is_model_input for e in reads):
             stays = output_of(item) in sent or any(e.source.path == path for sink in flow.sinks for e in sink.edges)
