@@ -94,8 +94,12 @@ def located(mutant: Mutant, recipe: composer.Recipe, errors: list[Diagnostic]) -
 
 
 def places(node: YamlNode) -> Iterator[tuple[str, int]]:
-    """Yield each line of what is written for each key; of a model type, the line of its name alone."""
+    """Yield each line of what is written for each key, which in a map like another may stand apart from the key; of a model
+    type, the line of its name alone.
+    """
     for depth, entry in entries(node, 0):
+        if depth:
+            yield from ((entry.key.text, inner.value.span.end_line) for _, inner in entries(entry.value, depth + 1))
         last = entry.key.span.line if not depth else max(entry.value.span.end_line, entry.key.span.line)
         yield from ((entry.key.text, line) for line in range(entry.key.span.line, last + 1))
 
