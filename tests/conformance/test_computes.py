@@ -27,6 +27,8 @@ from tests.conformance.inputs import DRAWS, blocks, draw, on, placed, shape_of
 from tests.conformance.interpreter import Interpreter, Running
 
 each_case = each_of(CASES)
+SEEDS = 4
+"""Draws in which a parameter may show that it learns."""
 
 
 @each_case
@@ -120,10 +122,10 @@ def test_every_parameter_learns(case: str, device: str) -> None:
     for model in models(case):
         wide = copy.deepcopy(model).double().to(device)
         waiting = {name for name, parameter in wide.named_parameters() if parameter.requires_grad}
-        for seed in range(4):
+        for seed in range(SEEDS):
             if not waiting:
                 break
-            given = on(device, draw(wide.program, DRAWS[seed % 2], seed=seed, optional=seed % 2 == 0, dtype=torch.float64))
+            given = given_in(seed, wide, device)
             wide.zero_grad(set_to_none=True)
             value = loss(wide(**given))
             if value.requires_grad:  # which it does not where a block that reads only the shape is behind every parameter
@@ -141,10 +143,15 @@ def loss(output: Any) -> torch.Tensor:
     return sum((p * torch.linspace(0.5, 1.5, p.numel(), dtype=p.dtype, device=p.device).view_as(p)).sin().sum() for p in parts)  # type: ignore[return-value]  # never empty
 
 
+def given_in(seed: int, model: Model, device: str) -> dict[str, torch.Tensor]:
+    """Return the inputs of a draw: short and long ones, with those that are optional and without."""
+    return on(device, draw(model.program, DRAWS[seed % 2], seed=seed, optional=seed % 2 == 0, dtype=torch.float64))
+
+
 @torch.no_grad()
 def moves(model: Model, name: str, device: str) -> bool:
-    """Return whether a parameter has any influence on any output around its value."""
-    given = [on(device, draw(model.program, lengths, seed=9, dtype=torch.float64)) for lengths in DRAWS]
+    """Return whether a parameter has any influence on any output around its value, where its gradient was taken."""
+    given = [given_in(seed, model, device) for seed in range(SEEDS)]
     before = [loss(model(**one)) for one in given]
     parameter = model.get_parameter(name)
     kept = parameter.clone()
