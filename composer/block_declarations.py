@@ -12,7 +12,7 @@ from typing import NamedTuple
 from blocks.core import UNIT, UNIT_BUFFER, Part, fields, is_node, ports
 from blocks.core.weights import LinearWeights, Slot, Tensor, Weight
 from composer.diagnostics import Diagnostic, Source, Span
-from composer.diagnostics.python_source import shown
+from composer.diagnostics.python_source import line_span, shown
 from composer.graph.type_patterns import TypePattern, declared, pattern
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.expressions.parser import ExpressionError, names
@@ -195,9 +195,7 @@ def place_of(part: type[Part], declaration: str, error: Exception | None = None)
     else:
         body = ast.parse(inspect.cleandoc("\n" + "".join(lines))).body[0]
         number += next((node.lineno - 1 for node in getattr(body, "body", []) if declaration in _declared_by(node)), 0)
-    source = Source(shown(file), text)
-    line = source.lines[number - 1]
-    return Span(source, number, len(line) - len(line.lstrip()) + 1, number, len(line.rstrip()) + 1)
+    return line_span(Source(shown(file), text), number)
 
 
 def _line_that_raised(error: Exception, lines: list[str]) -> int | None:

@@ -460,8 +460,10 @@ class Recipe:
         def applied(found: Sequence[Override]) -> published.Applied:
             changed = self._with((*found, *further))
             errors = [each for each in changed.check() if each.severity == "error"]
-            program = changed._compiled.program
-            return published.Applied(None if program is None else program.params, errors)
+            state = changed._compiled
+            params = None if state.program is None else state.program.params
+            declared = () if state.parsed is None else state.parsed.params
+            return published.Applied(params, published.params_of_words(declared, params or {}), errors)
 
         paths = {".".join(step.text for step in each.path) for each in further}
         return published.reading(self.checkpoints, config, applied, paths)
@@ -510,13 +512,14 @@ class Recipe:
 
         Args:
             device: Device of the parameters; `"meta"` allocates no memory. By default, that of torch.
-            dtype: Dtype of the parameters; by default, that of torch.
+            dtype: Dtype of the parameters, such as `torch.float64`; by default, that of torch.
             seed: Seed of the initial weights; by default, they are drawn from torch's global generator.
             allow_large: Whether to build weights of more than 64 GiB in fp32.
 
         Raises:
             RecipeError: The recipe has errors, or its weights take more than 64 GiB in fp32 while `allow_large` is not set and
                 the device is not `"meta"`.
+            TypeError: `dtype` is no floating-point `torch.dtype`.
 
         Examples:
             >>> import composer, torch
@@ -542,10 +545,11 @@ class Recipe:
             weights: A file or a folder of weights, or tensors or arrays by name; by default, those of the published folder that
                 the recipe was loaded from.
             device: Device of the parameters; by default, that of torch.
-            dtype: Dtype of the parameters; by default, that of torch.
+            dtype: Dtype of the parameters, such as `torch.float64`; by default, that of torch.
 
         Raises:
             RecipeError: The recipe has errors, there are no weights, or they do not fit; no model is returned then.
+            TypeError: `dtype` is no floating-point `torch.dtype`.
 
         Examples:
             >>> import composer

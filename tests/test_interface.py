@@ -49,6 +49,10 @@ FUNCTIONS = {
         "model_type: str | None = None) -> None"
     ),
     "composer.weights.save_published": "(model: Model, path: StrPath, model_type: str | None = None) -> None",
+    "composer.published.export_folder": (
+        "(model: Model[Recipe], path: StrPath, model_type: str | None = None, *, tokenizer: Tokenizer | None = None, "
+        "max_shard_bytes: int = 5000000000) -> None"
+    ),
     "composer.Recipe.check": "(self) -> list[Diagnostic]",
     "composer.Recipe.summary": "(self, lengths: Mapping[str, int] | None = None) -> Summary",
     "composer.Recipe.draw": "(self, level: Level = block, **options: Unpack[Options]) -> Figure",

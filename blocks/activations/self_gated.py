@@ -75,8 +75,7 @@ class Silu(Activation, kind="silu"):
 class ClampedSilu(Activation, kind="clamped_silu"):
     """SiLU with a clamped input and a slope, as in GPT-OSS: `y = z σ(α z)` with `z = min(x, limit)`.
 
-    GPT-OSS also clamps the linear half of its SwiGLU to ± limit and adds 1 to it; the block around this activation has to do
-    that.
+    GPT-OSS also clamps the linear half of its SwiGLU to ± limit and adds 1 to it: `up_limit` and `up_offset` of `gated_ffn`.
     """
 
     alpha: PositiveFloat = 1.702

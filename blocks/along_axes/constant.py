@@ -42,6 +42,7 @@ graph:
     outputs = {"y": "number[*]"}
     shape_only_inputs = ("like",)
     buffers = UNIT_BUFFER
+    causal_forms = ("`arange`, which counts on from call to call",)
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         axes = inputs["like"].axes if "like" in inputs else None

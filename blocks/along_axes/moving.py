@@ -18,6 +18,8 @@ class Roll(Block, kind="roll"):
     by: dict[AxisRef, int]
     """For each axis, by how many positions; a negative number rolls toward the start."""
 
+    causal_forms = ("`shift`",)
+
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph: {y: {type: roll, by: {time: 1}, in: x}}
@@ -26,6 +28,8 @@ graph: {y: {type: roll, by: {time: 1}, in: x}}
     outputs = {"y": "any[...]"}
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        if not self.by:
+            raise BlockError("takes an axis at least", field="by", hint="by: {time: 1}")
         return {"dims": tuple(axis_index(sizes["..."], axis, "by") for axis in self.by), "steps": tuple(self.by.values())}
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:

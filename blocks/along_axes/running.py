@@ -109,6 +109,7 @@ graph: {y: {type: shift, axis: time, by: 1, in: x}}
     inputs = {"x": "any[...]"}
     outputs = {"y": "any[...]"}
     carry = {"last": "any[...]"}
+    causal_forms = ("a positive `by`",)
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         return {"dim": axis_index(sizes["..."], self.axis)}

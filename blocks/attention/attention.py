@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from blocks.attention.drawing import attention_look, attention_pieces
 from blocks.attention.explicit import attention_scores, attention_weights, per_query_head
-from blocks.attention.heads import check_head_counts, nearest_divisors
+from blocks.attention.heads import check_head_counts, check_split
 from blocks.core import (
     ZEROS,
     Activation,
@@ -134,13 +134,8 @@ class MultiHead(Block):
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         dim = sizes["dim"]
-        if self.head_dim is None and isinstance(dim, int) and dim % self.heads:
-            raise BlockError(
-                f"{dim} channels cannot be split into {self.heads} heads",
-                field="heads",
-                hint=nearest_divisors(dim, self.heads),
-                code="indivisible",
-            )
+        if self.head_dim is None:
+            check_split(dim, self.heads, "heads")
         check_head_counts(self.heads, self.kv_heads)
         check_leading_axes(sizes)
         source, time = sizes.get("source"), sizes.get("time")

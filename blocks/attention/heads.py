@@ -1,4 +1,4 @@
-"""Splitting channels into heads."""
+"""Splitting channels into heads, and into other parts."""
 
 from __future__ import annotations
 
@@ -37,10 +37,32 @@ def check_head_counts(heads: int, kv_heads: int | None) -> None:
         )
 
 
-def check_known(dim: Any, count: int, parts: str) -> None:
-    """Raise `BlockError` if channels are split into parts whose width is known only when the model runs."""
-    if count > 1 and not isinstance(dim, int):
+def check_known(channels: Any, parts: str) -> None:
+    """Raise `BlockError` if channels are split into parts and their number is known only when the model runs."""
+    if not isinstance(channels, int):
         raise BlockError(
-            f"whether `{dim}` channels can be split into {count} {parts} is known only when the model runs",
+            f"whether `{channels}` channels can be split into {parts} is known only when the model runs",
             hint="give that axis a number, in `inputs` or with a node before this one",
+        )
+
+
+def check_split(channels: Any, count: int, parts: str, *, of: str = "", field: str = "", known: bool = False) -> None:
+    """Raise `BlockError` if channels, as far as their number is known, cannot be split evenly.
+
+    Args:
+        channels: Their number, or an expression of the axes of the model.
+        count: How many parts there are.
+        parts: What these are called.
+        of: What has the channels.
+        field: The field with the number of parts; that of their name, if it is not given.
+        known: Whether the number of channels must be known before the model runs, if there are several parts.
+    """
+    if known and count > 1:
+        check_known(channels, f"{count} {parts}")
+    if isinstance(channels, int) and channels % count:
+        raise BlockError(
+            f"{channels} channels{f' of {of}' if of else ''} cannot be split into {count} {parts}",
+            field=field or parts,
+            hint=nearest_divisors(channels, count),
+            code="indivisible",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from blocks.attention.heads import check_head_counts, check_known, join_heads, nearest_divisors, split_heads
+from blocks.attention.heads import check_head_counts, check_split, join_heads, split_heads
 from blocks.core import (
     Block,
     BlockError,
@@ -75,14 +75,8 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
             ("keys", sizes["key_dim"], kv_heads),
             ("values", sizes["values_dim"], kv_heads),
         ):
-            check_known(dim, heads, "heads")
-            if isinstance(dim, int) and dim % heads:
-                raise BlockError(
-                    f"{dim} channels of the {port} cannot be split into {heads} heads",
-                    field="heads" if heads == self.heads else "kv_heads",
-                    hint=nearest_divisors(dim, heads),
-                    code="indivisible",
-                )
+            field = "heads" if heads == self.heads else "kv_heads"
+            check_split(dim, heads, "heads", of=f"the {port}", field=field, known=True)
         if isinstance(sizes["query_dim"], int) and isinstance(sizes["key_dim"], int):
             query, key = sizes["query_dim"] // self.heads, sizes["key_dim"] // kv_heads
             if query != key:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from blocks.attention.heads import nearest_divisors
+from blocks.convolution.conv2d import check_groups
 from blocks.core import (
     Block,
-    BlockError,
     BlockView,
     Cost,
     F,
@@ -19,9 +18,10 @@ from blocks.core import (
     PositiveInt,
     Sizes,
     Tensor,
-    append_to_cache,
+    cached,
     grouped,
     size,
+    store_carry,
     torch,
 )
 
@@ -52,7 +52,8 @@ class Conv1d(Block, kind="conv1d"):
     paper = Paper("Phoneme Recognition Using Time-Delay Neural Networks", "IEEE TASSP 37 (1989)")
     inputs = {"x": "float[batch, time, dim]"}
     outputs = {"y": "float[batch, (time + stride - 1) // stride, out]"}
-    cache_slots = {"seen": "float[batch, time, dim]"}
+    causal_forms = ("`causal: true`",)
+    carry = {"seen": "float[batch, (kernel_size - 1) * dilation, dim]"}
     # torch's own initial values: those of a linear map with the same number of inputs.
     weights = {
         "weight": Tensor(
@@ -62,14 +63,7 @@ class Conv1d(Block, kind="conv1d"):
     }
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
-        for name, channels in (("the input", sizes["dim"]), ("the output", self.out)):
-            if isinstance(channels, int) and channels % self.groups:
-                raise BlockError(
-                    f"{channels} channels of {name} cannot be split into {self.groups} groups",
-                    field="groups",
-                    hint=nearest_divisors(channels, self.groups),
-                    code="indivisible",
-                )
+        check_groups(self.groups, sizes["dim"], self.out)
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         batch, time, dim = inputs["x"].axes
@@ -78,6 +72,9 @@ class Conv1d(Block, kind="conv1d"):
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return () if self.causal or self.kernel_size == 1 else (sizes["time"],)
+
+    def past_axes(self, sizes: Sizes) -> Sequence[Any]:
+        return (sizes["time"],) if self.causal and self.kernel_size > 1 else ()
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
         return Cost("2 * batch * ((time + stride - 1) // stride) * out * (dim // groups) * kernel_size")
@@ -90,13 +87,13 @@ class Conv1d(Block, kind="conv1d"):
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         span = (self.kernel_size - 1) * self.dilation
-        if self.causal:
-            seen = append_to_cache(self, "seen", x)[
-                :, -x.shape[1] - span :
-            ]  # with the inputs of earlier calls that the kernel reaches
-            before, after = x.shape[1] + span - seen.shape[1], 0
+        if self.causal and span:
+            before = cached(self, "seen")
+            x = F.pad(x, (0, 0, span, 0)) if before is None else torch.cat([before, x], 1)  # [B, span + T, D]
+            rows = x.shape[1] - span
+            store_carry(self, rows, seen=x.narrow(1, rows, span))
+            padded = x.transpose(1, 2)
         else:
-            seen, before, after = x, span // 2, span - span // 2
-        padded = F.pad(seen.transpose(1, 2), (before, after))  # [B, D, span + T]
+            padded = F.pad(x.transpose(1, 2), (span // 2, span - span // 2))  # [B, D, span + T]
         y = F.conv1d(padded, self.weight, self.bias, self.stride, 0, self.dilation, self.groups)
         return y.transpose(1, 2)  # [B, T, out]

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from blocks.attention.heads import nearest_divisors
+from blocks.attention.heads import check_split
 from blocks.convolution.kernels import Sliding, SlidingKernel, alone, captions, slide
 from blocks.core import (
-    BlockError,
     BlockView,
     Call,
     Cost,
@@ -106,13 +105,7 @@ class Conv2d(Sliding, kind="conv2d"):
 def check_groups(groups: int, channels: Any, out: int) -> None:
     """Raise `BlockError` if channels cannot be split into groups."""
     for name, count in (("the input", channels), ("the output", out)):
-        if isinstance(count, int) and count % groups:
-            raise BlockError(
-                f"{count} channels of {name} cannot be split into {groups} groups",
-                field="groups",
-                hint=nearest_divisors(count, groups),
-                code="indivisible",
-            )
+        check_split(count, groups, "groups", of=name)
 
 
 def image_of(given: Any, channels: int | None, lengths: tuple[Any, ...]) -> Any:

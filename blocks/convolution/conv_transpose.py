@@ -58,7 +58,7 @@ class Transposed(Sliding):
     @declaration
     def extra(self) -> tuple[int, ...]:
         """Return what is added to the output at its end, for each axis."""
-        return per_axis(self.output_padding or 0, len(self.along), "output_padding")
+        return per_axis(0 if self.output_padding is None else self.output_padding, len(self.along), "output_padding")
 
     @declaration
     def output_lengths(self, sizes: Sizes) -> tuple[Any, ...]:

@@ -129,7 +129,7 @@ def slide(
     elif padding == "same":
         around = [(reach // 2, reach - reach // 2) for reach in reaches]
     else:
-        around = [(number, number) for number in per_axis(padding or 0, axes, "padding")]
+        around = [(number, number) for number in per_axis(0 if padding is None else padding, axes, "padding")]
     return SlidingKernel(sizes, steps, gaps, tuple(around))
 
 

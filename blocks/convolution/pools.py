@@ -18,8 +18,9 @@ from blocks.core import (
     NonNegativeInt,
     PositiveInt,
     Sizes,
-    append_to_cache,
+    cached,
     declaration,
+    store_carry,
     torch,
 )
 
@@ -75,8 +76,9 @@ class PositionPooling(KernelPooling):
     """Whether a position sees no later one: it is pooled with those before it, at a stride of 1."""
 
     along = ("time",)
+    causal_forms = ("`causal: true`",)
     inputs = {"x": "float[batch, time, dim]"}
-    cache_slots = {"seen": "float[batch, time, dim]"}
+    carry = {"seen": "float[batch, time, dim]"}
 
     def slide(self) -> SlidingKernel:
         dilation = getattr(self, "dilation", 1)
@@ -97,6 +99,9 @@ class PositionPooling(KernelPooling):
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return () if self.causal else super().mixed_axes(sizes)
 
+    def past_axes(self, sizes: Sizes) -> Sequence[Any]:
+        return (sizes["time"],) if self.causal and self.spans() != (1,) else ()
+
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         batch, time, dim = inputs["x"].axes
         return {"y": replace(inputs["x"], axes=(batch, replace(time, size=self.slide().lengths([time.size])[0]), dim))}
@@ -105,8 +110,9 @@ class PositionPooling(KernelPooling):
         """Return what the kernel reads, [B, D, T], and how much is missing before and after it."""
         if not self.causal:
             return x.transpose(1, 2), self.missing
-        reach = self.missing[0]
-        seen = append_to_cache(self, "seen", x)[:, -x.shape[1] - reach :]  # with the inputs of earlier calls that it reaches
+        reach, before = self.missing[0], cached(self, "seen")
+        seen = x if before is None else torch.cat([before, x], 1)  # with the inputs of earlier calls that it reaches
+        store_carry(self, x.shape[1], seen=seen[:, max(seen.shape[1] - reach, 0) :])
         return seen.transpose(1, 2), (x.shape[1] + reach - seen.shape[1], 0)
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:

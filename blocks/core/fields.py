@@ -317,6 +317,16 @@ def formula_field(part: type[Part]) -> str:
     return next((name for name, field in fields(part).items() if isinstance(field.form, FormulaForm)), "")
 
 
+def length_maps(part: Part) -> list[dict[str, Any]]:
+    """Return the maps of a part from names of axes to their lengths.
+
+    Args:
+        part: The part.
+    """
+    forms = {name: field.form for name, field in fields(type(part)).items()}
+    return [getattr(part, name) for name, form in forms.items() if isinstance(form, MapOf) and isinstance(form.item, AxisLength)]
+
+
 def formula_of(part: Part) -> Formula | None:
     """Return the formula of a part; None for a part without one.
 

@@ -122,6 +122,9 @@ class Part(BaseModel):
     carry: ClassVar[Mapping[str, str]] = {}
     """The recurrent state that each call passes to the next while decoding, name to type; its first axis is the batch. It is
     replaced at each call, so a session with a carry cannot be truncated."""
+    causal_forms: ClassVar[tuple[str, ...]] = ()
+    """What to use in its place where a text is generated along one of the `mixed_axes`, for the hint of the error: a setting or
+    another block that looks back only, as in `("`causal: true`",)`."""
     mean_outputs: ClassVar[Mapping[str, str]] = {}
     """Outputs that are means over a number of terms that differs between batches, such as positions, with that number."""
     batch_dependent: ClassVar[bool] = False

@@ -12,11 +12,11 @@ ParameterRole = Literal["matrix", "embedding", "gain", "bias", "experts", "state
 
 @dataclass(frozen=True, slots=True)
 class Init:
-    """An initializer: `normal(std)`, `uniform(bound)` or `constant(value)`."""
+    """An initializer: `normal(std)`, `uniform(bound)`, `constant(value)` or, of a table of positions, `sinusoids(base)`."""
 
-    how: Literal["normal", "uniform", "constant"]
+    how: Literal["normal", "uniform", "constant", "sinusoids"]
     value: float | str
-    """Standard deviation, half width or constant: a number, or the name of a field with the number."""
+    """Standard deviation, half width, constant or base of wavelengths: a number, or the name of a field with the number."""
 
 
 ZEROS = Init("constant", 0.0)

@@ -56,10 +56,11 @@ class MixtureOfExperts(Block, kind="moe"):
         "load?": "float[experts]",
     }
     mean_outputs = {"router_z": "batch * time"}
+    causal_forms = ("a router that routes each position by itself, such as `top_k_router`",)
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         rows = f"float[batch, {self.router.visits()}, dim]"
-        maps = {name: LinearWeights("dim", "experts") for name in self.router.maps}
+        maps = {name: LinearWeights("dim", "experts", bias=self.router.bias) for name in self.router.maps}
         return {**maps, "expert": Slot("expert", rows, count="experts"), "shared": Slot("shared", "float[batch, time, dim]")}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:

@@ -36,6 +36,9 @@ class Router(Part):
     corrected: ClassVar[bool] = False
     """Whether a correction can be added to the scores that select experts."""
 
+    bias: bool = False
+    """Whether its maps have a bias."""
+
     @declaration
     def visits(self) -> str:
         """Return the number of visits in a sequence, as an expression of `time` and `experts`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
+from blocks.attention.heads import nearest_divisors
 from blocks.core import BlockError, F, Paper, PositiveFloat, PositiveInt, Sizes, torch
 from blocks.experts.router import Router, token_choice
 
@@ -14,8 +15,10 @@ class TopK(Router, kind="top_k_router"):
     """Top-k routing, in which each position selects the `top_k` experts with the highest scores: `w = scaling · s / Σ s`, with
     scores s the softmax or sigmoid of `gate(x)` and the sum over the selected experts.
 
-    This is Mixtral's router; `normalize: false` makes it that of Switch and DeepSeek-MoE, `scoring: sigmoid` that of
-    DeepSeek-V3 except for its expert groups. Scores are computed in float32, also under bfloat16.
+    This is Mixtral's router; `normalize: false` makes it that of Switch and DeepSeek-MoE. With `groups`, experts are selected in
+    the `top_groups` groups with the highest scores only (group-limited routing), of which each may be on a device of its own:
+    by the best expert of a group in DeepSeek-V2, and with `scoring: sigmoid` and `group_score: top_two` in DeepSeek-V3. Scores
+    are computed in float32, also under bfloat16.
     """
 
     top_k: PositiveInt
@@ -26,6 +29,12 @@ class TopK(Router, kind="top_k_router"):
     """Whether the weights of a position are divided by their sum; `norm_topk_prob` in transformers."""
     scaling: PositiveFloat = 1.0
     """Constant factor of the weights; `routed_scaling_factor` in transformers."""
+    groups: PositiveInt = 1
+    """Number of groups of equally many consecutive experts; `n_group` in transformers."""
+    top_groups: PositiveInt = 1
+    """Number of groups in which a position may select experts; `topk_group` in transformers."""
+    group_score: Literal["best", "top_two"] = "best"
+    """The score of a group: that of its `best` expert, or the sum of its `top_two`."""
 
     corrected: ClassVar[bool] = True
     paper = Paper("Mixtral of Experts", "arXiv:2401.04088")
@@ -39,15 +48,23 @@ class TopK(Router, kind="top_k_router"):
             raise BlockError(
                 ALWAYS_ONE, field="top_k", hint="`normalize: false` weights the expert by its score, as switch_router does"
             )
+        check_groups(self, sizes)
 
     def facts(self) -> tuple[str, ...]:
-        return (self.scoring, f"top-{self.top_k}")
+        of = (f"{self.top_groups} of {self.groups} groups",) if self.groups > 1 else ()
+        return (self.scoring, *of, f"top-{self.top_k}")
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         logits = moe.gate(x)  # [B, T, E]
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         scores = wide.softmax(-1) if self.scoring == "softmax" else wide.sigmoid()
         ranked = scores if correction is None else scores + correction  # [B, T, E]
+        if self.top_groups < self.groups:
+            grouped = torch.unflatten(ranked, -1, (self.groups, -1))  # [B, T, G, E / G]
+            group_scores = grouped.topk(2 if self.group_score == "top_two" else 1, dim=-1).values.sum(-1)  # [B, T, G]
+            best = group_scores.topk(self.top_groups, dim=-1).indices
+            left_out = torch.ones_like(group_scores, dtype=torch.bool).scatter(-1, best, False)
+            ranked = grouped.masked_fill(left_out[..., None], -torch.inf).flatten(-2)
         chosen = ranked.topk(self.top_k, dim=-1).indices  # [B, T, k]
         weights = scores.gather(-1, chosen)
         if self.normalize:
@@ -97,3 +114,27 @@ def check_top_k(visited: int, sizes: Sizes) -> None:
     experts = sizes.get("experts")  # the moe block calls again, with its number of experts
     if isinstance(experts, int) and visited > experts:
         raise BlockError(f"a position cannot be assigned to {visited} of {experts} experts", field="top_k")
+
+
+def check_groups(router: TopK, sizes: Sizes) -> None:
+    """Raise `BlockError` if the groups of experts cannot be made, or have too few experts to select from."""
+    groups, selected = router.groups, router.top_groups
+    if selected > groups:
+        raise BlockError(f"{selected} of {groups} groups cannot be selected", field="top_groups")
+    experts = sizes.get("experts")  # the moe block calls again, with its number of experts
+    if not isinstance(experts, int):
+        return
+    if experts % groups:
+        raise BlockError(
+            f"{experts} experts cannot be split into {groups} groups",
+            field="groups",
+            hint=nearest_divisors(experts, groups),
+            code="indivisible",
+        )
+    each = experts // groups
+    if router.top_k > selected * each:
+        raise BlockError(
+            f"a position cannot be assigned to {router.top_k} of the {selected * each} experts in its groups", field="top_k"
+        )
+    if router.group_score == "top_two" and each < 2:
+        raise BlockError("a group of 1 expert has no top two", field="group_score", hint="use `group_score: best`")

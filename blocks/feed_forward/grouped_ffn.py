@@ -35,5 +35,9 @@ class GroupedGatedFeedForward(Part):
 
     def forward(self: Any, x: torch.Tensor, counts: torch.Tensor) -> Any:
         gate = self.activation(grouped_linear(x, self.gate.weight, self.gate.bias, counts))  # [rows, hidden]
-        h = gate * grouped_linear(x, self.up.weight, self.up.bias, counts)
-        return grouped_linear(h, self.down.weight, self.down.bias, counts)
+        up = grouped_linear(x, self.up.weight, self.up.bias, counts)
+        if self.up_limit is not None:
+            up = up.clamp(-self.up_limit, self.up_limit)
+        if self.up_offset:
+            up = up + self.up_offset
+        return grouped_linear(gate * up, self.down.weight, self.down.bias, counts)

@@ -17,6 +17,8 @@ CONVERT = {
     frozenset({"bool", "float"}): "convert the boolean: float(…)",
 }
 
+DIVISIONS = frozenset({"/", "//", "%"})
+
 
 @dataclass(frozen=True, slots=True)
 class TypedFormula:
@@ -76,6 +78,8 @@ def _applied(tree: AppliedFunction, row: FormulaFunction, arguments: tuple[Typed
             dtype = "float"
         case "float" | "int" | "bool":
             dtype = row.gives
+    if row.name in DIVISIONS:
+        _check_divisor(arguments[1], formula)
     if row.name == "**" and common == "int":
         _check_power(tree, arguments[1], formula)
     stays = (island and row.name != "float") or row.gives == "float32"
@@ -114,6 +118,12 @@ def _common(tree: AppliedFunction, row: FormulaFunction, arguments: Sequence[Typ
         if argument.literal and dtype == "int" and argument.dtype == "float":
             _wrong("this number is a float and meets an int", argument.tree, "write a whole number, or convert the int: float(…)")
     return dtype
+
+
+def _check_divisor(divisor: TypedFormula, formula: Formula) -> None:
+    """Refuse a divisor that is known to be 0."""
+    if isinstance(divisor.tree, KnownNumber) and formula.numbers[divisor.tree.index] == 0:
+        raise BlockError("division by 0 is undefined", field="formula", code="division-by-zero", place=divisor.tree.place)
 
 
 def _check_power(tree: AppliedFunction, exponent: TypedFormula, formula: Formula) -> None:

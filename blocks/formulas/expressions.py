@@ -103,6 +103,10 @@ class _Writer:
                     one if argument.literal else _Text(f"{one.within(ATOM)}.detach()")
                     for one, argument in zip(given, typed.arguments, strict=True)
                 ]
+            case "%" if typed.dtype == "float" and isinstance(typed.arguments[0].tree, KnownNumber):
+                # Torch has a gradient of a tensor's remainder, and none of a number's.
+                dtype = self.dtype(among_converted=True)
+                given[0] = _Text(f"{{xs[{_first_read(typed)}]}}.new_full((), {given[0].text}, dtype={dtype})")
             case "float":
                 source = typed.arguments[0]
                 dtype = self.dtype(among_converted=source.dtype != "float")
@@ -138,3 +142,10 @@ def _floats(typed: TypedFormula, *, converted: bool) -> Iterator[int]:
     if converted or getattr(typed.tree, "function", "") not in ("float", "float32"):
         for argument in typed.arguments:
             yield from _floats(argument, converted=converted)
+
+
+def _first_read(typed: TypedFormula) -> int:
+    """Return the first value that a part of a formula reads."""
+    if isinstance(typed.tree, ReadValue):
+        return typed.tree.index
+    return next(_first_read(argument) for argument in typed.arguments if not argument.literal)

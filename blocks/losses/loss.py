@@ -55,7 +55,7 @@ class ScalarLoss(Loss, kind="scalar"):
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         for index, one in enumerate(inputs["input"]):
             if one.axes:
-                hint = "a loss without a `type` takes what a node computes as a scalar: give it a type, such as `type: mse`"
+                hint = "a loss is one number: take the `mean` or `sum` along each axis, or compare with a target by `type: mse`"
                 raise BlockError(f"takes a scalar, not {one}", port="input", index=index, code="type-mismatch", hint=hint)
         return {}
 

@@ -36,6 +36,8 @@ class BatchNorm(BatchStatistics, kind="batchnorm"):
     weights = {"weight": Tensor(("dim",), "gain", ONES, when="affine"), "bias": Tensor(("dim",), "bias", ZEROS, when="affine")}
     buffers = {"running_mean": Tensor(("dim",), "state", ZEROS), "running_var": Tensor(("dim",), "state", ONES)}
 
+    causal_forms = ("`layernorm`", "`rmsnorm`")
+
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if not sizes["..."]:
             raise BlockError("a single vector has no rows to take a mean over")
@@ -77,6 +79,10 @@ class BatchNorm2d(BatchStatistics, kind="batchnorm2d"):
         return tuple(sizes[name] for name in ("batch", "height", "width"))
 
     def forward(self: Any, x: torch.Tensor) -> Any:
+        if not x.is_contiguous(memory_format=torch.channels_last):
+            x = (
+                x.contiguous()
+            )  # for transposed images, torch's compiler expects other strides of the result than the kernel gives
         return F.batch_norm(
             x, self.running_mean, self.running_var, self.weight, self.bias, self.training, self.momentum, self.eps
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from blocks.attention.heads import check_known, nearest_divisors
+from blocks.attention.heads import check_split
 from blocks.core import ONES, ZEROS, BlockError, Norm, Paper, PositiveFloat, PositiveInt, Sizes, Tensor, torch
 
 
@@ -24,19 +24,12 @@ class GroupNorm(Norm, kind="groupnorm"):
     """Whether there is a learned gain (`weight`) and bias."""
 
     title = "GroupNorm"
+    causal_forms = ("`layernorm`", "`rmsnorm`")
     paper = Paper("Group Normalization", "arXiv:1803.08494")
     weights = {"weight": Tensor(("dim",), "gain", ONES, when="affine"), "bias": Tensor(("dim",), "bias", ZEROS, when="affine")}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
-        dim = sizes["dim"]
-        check_known(dim, self.groups, "groups")
-        if isinstance(dim, int) and dim % self.groups:
-            raise BlockError(
-                f"{dim} channels cannot be split into {self.groups} groups",
-                field="groups",
-                hint=nearest_divisors(dim, self.groups),
-                code="indivisible",
-            )
+        check_split(sizes["dim"], self.groups, "groups", known=True)
         if not sizes["..."]:
             raise BlockError("a single vector has no rows to normalize one by one")
 

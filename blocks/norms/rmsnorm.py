@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import ONES, ZEROS, Call, F, Norm, Paper, PositiveFloat, Sizes, Tensor, Weights, torch
+from blocks.attention.heads import check_split
+from blocks.core import ONES, ZEROS, Call, F, Norm, Paper, PositiveFloat, PositiveInt, Sizes, Tensor, Weights, torch
 
 
 class RMSNorm(Norm, kind="rmsnorm"):
@@ -20,6 +21,8 @@ class RMSNorm(Norm, kind="rmsnorm"):
     """Whether the gain is `1 + weight`, so that weight decay pulls it to 1, as in Gemma."""
     eps_inside: bool = True
     """Whether `eps` is added to the mean square, as in torch; otherwise to its root."""
+    groups: PositiveInt = 1
+    """Number of groups of channels that each have a mean of their own, as in Mamba-2 and for each head of a RetNet."""
 
     title = "RMSNorm"
     paper = Paper("Root Mean Square Layer Normalization", "arXiv:1910.07467")
@@ -27,19 +30,26 @@ class RMSNorm(Norm, kind="rmsnorm"):
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         return {"weight": Tensor(("dim",), "gain", ZEROS if self.unit_offset else ONES, when="affine")}
 
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        check_split(sizes["dim"], self.groups, "groups", known=True)
+
     def build(self, sizes: Sizes) -> Call | None:
-        if self.unit_offset or not self.eps_inside:
+        if self.unit_offset or not self.eps_inside or self.groups > 1:
             return None
         return Call("nn.RMSNorm", ("dim",), {"eps": "eps", "elementwise_affine": "affine"})
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         wide = x.to(torch.promote_types(x.dtype, torch.float32))  # bfloat16 is too coarse for squares and for 1 + weight
+        if self.groups > 1:
+            wide = torch.unflatten(wide, -1, (self.groups, -1))
         if self.eps_inside:
             y = F.rms_norm(wide, wide.shape[-1:], eps=self.eps)
         else:
             # The norm of a row of zeros has gradient zero; that of the root of their mean square would be infinite.
             rms = torch.linalg.vector_norm(wide, dim=-1, keepdim=True) / wide.shape[-1] ** 0.5
             y = wide / (rms + self.eps)
+        if self.groups > 1:
+            y = y.flatten(-2)
         if self.affine:
             gain = self.weight.to(wide.dtype)
             y = y * (1 + gain) if self.unit_offset else y * gain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from blocks.core import (
     Block,
@@ -17,6 +17,7 @@ from blocks.core import (
     SideLook,
     Sizes,
     Tensor,
+    Weights,
     grouped,
     size,
     torch,
@@ -34,6 +35,10 @@ class LearnedPositions(Block, kind="learned_positions"):
     """Number of positions; `max_position_embeddings` in transformers."""
     offset: NonNegativeInt = 0
     """Rows of the table before that of position 0: 2 in OPT."""
+    init: Literal["normal", "sinusoids"] = "normal"
+    """Initial values: from a normal distribution, or sines in the first half of the channels and cosines in the second, of
+    wavelengths from 2π to 20000π, which Whisper keeps with `trainable: false`.
+    """
 
     paper = Paper("Convolutional Sequence to Sequence Learning", "arXiv:1705.03122")
     inputs = {"x": "float[batch, time, dim]", "position_ids?": "int[..., time]"}
@@ -41,17 +46,23 @@ class LearnedPositions(Block, kind="learned_positions"):
     position_inputs = {"position_ids": "time"}
     length_field = "max_length"
     folds_leading = True
-    weights = {"weight": Tensor(("max_length + offset", "dim"), "table", Init("normal", 0.02))}
+
+    def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
+        start = {"normal": Init("normal", 0.02), "sinusoids": Init("sinusoids", 10000.0)}[self.init]
+        return {"weight": Tensor(("max_length + offset", "dim"), "table", start)}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_leading_axes(sizes)
+        if self.init == "sinusoids" and isinstance(sizes["dim"], int) and sizes["dim"] % 2:
+            raise BlockError(f"{sizes['dim']} channels cannot be split into sines and cosines", field="init")
         positions = sizes.get("time")
         if isinstance(positions, int) and positions > self.max_length and "position_ids" not in wired:
             raise BlockError(f"{positions} positions need a vector each, there are {self.max_length}", field="max_length")
 
     def look(self, view: BlockView) -> Look:
         rows = self.max_length + self.offset
-        side = SideLook("weight", self.called(), (f"{grouped(rows)} × {size(view.sizes['dim'])}",), learned=True)
+        start = " of sinusoids" * (self.init == "sinusoids")
+        side = SideLook("weight", self.called(), (f"{grouped(rows)} × {size(view.sizes['dim'])}{start}",), learned=True)
         return Look(f"Add {self.called().lower()}", sides=(side,), sign="+")
 
     def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from blocks.core import BlockError, Part, SideLook, Sizes, declaration
 
@@ -14,6 +14,16 @@ class Positions(Part):
     def look_beside(self) -> SideLook:
         """Return its look beside the attention that contains it."""
         return SideLook("positions", self.called())
+
+    @declaration
+    def settled(self) -> Self:
+        """Return it without settings that have no effect beside the others, so that two that encode alike are equal."""
+        return self
+
+    @declaration
+    def length_class(self, length: int) -> int | None:
+        """Return a number that two lengths of a text share where positions are encoded alike; None if no length matters."""
+        return None
 
     def prepare(self, position_ids: Any) -> Any:
         """Return the values that depend only on positions, [T] or [B, T]; they are computed once per call, for all layers with

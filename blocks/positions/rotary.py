@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import isclose
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import annotated_types
 
-from blocks.core import BlockError, Paper, PositiveFloat, SideLook, Sizes, grouped, number, torch
+from blocks.core import BlockError, Paper, PositiveFloat, PositiveInt, SideLook, Sizes, grouped, number, torch
 from blocks.positions.positions import Positions
 from blocks.positions.scaling import Scaling
 
@@ -28,6 +28,8 @@ class Rotary(Positions, kind="rotary"):
     """Which channels form a pair: i and i + n/2 (`halves`: GPT-NeoX, Llama), or 2i and 2i + 1 (`interleaved`: the paper,
     GPT-J).
     """
+    max_position_embeddings: PositiveInt | None = None
+    """Positions that the model is made for, from which some kinds of scaling take what they are not told."""
     scaling: Scaling | None = None
     """Scaling of the frequencies for contexts longer than in training; `rope_scaling` in transformers."""
 
@@ -48,6 +50,19 @@ class Rotary(Positions, kind="rotary"):
                 hint=" and ".join(f"{_share(count, width)} rotates {count}" for count in near)
                 or "a head needs 2 channels or more",
             )
+        if self.scaling is not None:
+            try:
+                self.scaling.check_fit(turned // 2, self.theta, self.max_position_embeddings)
+            except BlockError as error:
+                where = "scaling" if error.field is None else f"scaling.{error.field}"
+                raise BlockError(error.message, field=where, hint=error.hint, code=error.code) from None
+
+    def settled(self) -> Self:
+        takes = self.scaling is not None and self.scaling.takes_longest()
+        return self if takes else self.model_copy(update={"max_position_embeddings": None})
+
+    def length_class(self, length: int) -> int | None:
+        return None if self.scaling is None else self.scaling.length_class(length, self.max_position_embeddings)
 
     def look_beside(self) -> SideLook:
         facts = [f"θ = {grouped(self.theta)}"]
@@ -59,10 +74,13 @@ class Rotary(Positions, kind="rotary"):
         turned = round(self.head_dim * self.partial_rotary_factor)
         exponents = torch.arange(0, turned, 2, dtype=torch.float32, device=position_ids.device) / turned
         frequencies = 1 / self.theta**exponents  # [n/2], radians per position
+        amplitude = 1.0
         if self.scaling is not None:
-            frequencies = self.scaling.scale(frequencies)
+            frequencies = self.scaling.scale(frequencies, self.theta, self.max_position_embeddings, position_ids)
+            amplitude = self.scaling.amplitude(self.max_position_embeddings)
         angles = position_ids[..., None].float() * frequencies  # [T, n/2] or [B, T, n/2]
-        return angles.cos(), angles.sin()
+        cos, sin = angles.cos(), angles.sin()
+        return (cos, sin) if amplitude == 1 else (cos * amplitude, sin * amplitude)
 
     def rotate(self, x: torch.Tensor, table: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         cos, sin = table[0][..., None, :, :], table[1][..., None, :, :]  # [1, T, n/2] or [B, 1, T, n/2]

@@ -9,16 +9,37 @@ from blocks.core import BlockError, Paper, Part, PositiveFloat, PositiveInt, Siz
 
 
 class Scaling(Part):
-    """Maps the frequencies of rotary position embeddings, in radians per position, to lower ones."""
+    """Maps the frequencies of rotary position embeddings, in radians per position, to lower ones.
+
+    What it is not told, it takes from the rotary embedding: `theta`, and its `max_position_embeddings`, here `longest`.
+    """
 
     @declaration
     def fact(self) -> str:
         """Return short facts for drawings."""
         return "scaled"
 
-    def scale(self, frequencies: Any) -> Any:
-        """Return the scaled frequencies [head_dim / 2]."""
+    @declaration
+    def takes_longest(self) -> bool:
+        """Return whether it takes anything from `max_position_embeddings` of the rotary embedding."""
+        return False
+
+    @declaration
+    def check_fit(self, pairs: int, theta: float, longest: int | None) -> None:
+        """Raise `BlockError` if it cannot scale so many frequencies, or is not told what it needs."""
+
+    @declaration
+    def length_class(self, length: int, longest: int | None) -> int | None:
+        """Return a number that two lengths of a text share where frequencies are scaled alike; None if no length matters."""
+        return None
+
+    def scale(self, frequencies: Any, theta: float, longest: int | None, position_ids: Any) -> Any:
+        """Return the scaled frequencies [n/2]; where they depend on positions [T] or [B, T], [1, n/2] or [B, 1, n/2]."""
         raise NotImplementedError
+
+    def amplitude(self, longest: int | None) -> float:
+        """Return the factor of queries and of keys."""
+        return 1.0
 
 
 class LinearScaling(Scaling, kind="linear_scaling"):
@@ -32,7 +53,7 @@ class LinearScaling(Scaling, kind="linear_scaling"):
     def fact(self) -> str:
         return f"scaled {self.factor:g} ×"
 
-    def scale(self, frequencies: torch.Tensor) -> torch.Tensor:
+    def scale(self, frequencies: torch.Tensor, theta: float, longest: int | None, position_ids: torch.Tensor) -> torch.Tensor:
         return frequencies / self.factor
 
 
@@ -66,8 +87,37 @@ class Llama3Scaling(Scaling, kind="llama3"):
     def fact(self) -> str:
         return f"scaled {self.factor:g} ×"
 
-    def scale(self, frequencies: torch.Tensor) -> torch.Tensor:
+    def scale(self, frequencies: torch.Tensor, theta: float, longest: int | None, position_ids: torch.Tensor) -> torch.Tensor:
         turns = self.original_max_position_embeddings * frequencies / (2 * math.pi)  # within the original context
         blend = (turns - self.low_freq_factor) / (self.high_freq_factor - self.low_freq_factor)
         blend = blend.clamp(0, 1)  # 0 slow, 1 fast
         return (1 - blend) * frequencies / self.factor + blend * frequencies
+
+
+def check_told(scaling: Any) -> None:
+    """Raise `BlockError` if a scaling has neither its factor nor the length of pretraining, and so would change nothing."""
+    if scaling.factor is None and scaling.original_max_position_embeddings is None:
+        raise BlockError("how much longer the context becomes is not known", field="factor", hint="such as `factor: 4`")
+
+
+def check_lengths(scaling: Any, longest: int | None) -> None:
+    """Raise `BlockError` if one of both is not told, and does not follow from `max_position_embeddings` of the embedding."""
+    for name in ("factor", "original_max_position_embeddings"):
+        if getattr(scaling, name) is None and longest is None:
+            hint = "set it, or `max_position_embeddings` of the rotary embedding, from which it follows"
+            raise BlockError(f"{name} is not known", field=name, hint=hint)
+
+
+def lacks_length(scaling: Any) -> bool:
+    """Return whether one of both is not told."""
+    return scaling.factor is None or scaling.original_max_position_embeddings is None
+
+
+def original_length(scaling: Any, longest: Any) -> int:
+    """Return the context length of pretraining: what a scaling says, or else `max_position_embeddings` of the embedding."""
+    return int(scaling.original_max_position_embeddings or longest)
+
+
+def times_longer(scaling: Any, longest: Any) -> float:
+    """Return how many times longer the context becomes: what a scaling says, or else the quotient of both lengths."""
+    return float(scaling.factor or longest / original_length(scaling, longest))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from blocks.attention.heads import check_known
 from blocks.core import (
     Block,
     BlockError,
     BlockView,
     F,
     Look,
+    NonNegativeInt,
     Paper,
     PositiveFloat,
     Probability,
@@ -22,8 +24,10 @@ from blocks.positions.positions import check_leading_axes
 
 
 class SinusoidalPositions(Block, kind="sinusoidal_positions"):
-    """Sinusoidal positional encoding, added to the input: `y = x + table[position_ids]`, where
-    `table[p, 2i] = sin(p / base^(2i / dim))` and `table[p, 2i + 1]` is the cosine of the same angle.
+    """Sinusoidal positional encoding, added to the input: `y = x + table[position_ids + offset]`, where
+    `table[p, 2i] = sin(p / base^e)` and `table[p, 2i + 1]` is the cosine of the same angle, with exponents `e = 2i / dim`.
+
+    tensor2tensor has `layout: halves` and `endpoint: true`, as have M2M100 (with `offset: 2`) and Whisper's encoder.
 
     It has no parameters and no maximum length. The table is computed in float32, also under bfloat16.
     """
@@ -32,8 +36,14 @@ class SinusoidalPositions(Block, kind="sinusoidal_positions"):
     """Base of the wavelengths, which run from 2π to 2π · base positions."""
     layout: Literal["interleaved", "halves"] = "interleaved"
     """Order of sines and cosines: alternating (`interleaved`, the paper), or all sines and then all cosines (`halves`,
-    Marian in transformers). tensor2tensor has the order `halves` too, with `dim - 2` in place of `dim`.
+    Marian in transformers).
     """
+    endpoint: bool = False
+    """Whether the exponents end at 1, `e = 2i / (dim - 2)`, as in tensor2tensor; in the paper they end before it."""
+    first_pair: NonNegativeInt = 0
+    """Index i of the first pair of channels: with 1, exponents begin with `2 / dim` in place of 0."""
+    offset: NonNegativeInt = 0
+    """What is added to positions: 2 in M2M100."""
     dropout: Probability = 0.0
     """Dropout probability of the sum, in training."""
 
@@ -46,9 +56,9 @@ class SinusoidalPositions(Block, kind="sinusoidal_positions"):
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_leading_axes(sizes)
         dim = sizes["dim"]
-        if not isinstance(dim, int):
-            message = f"whether `{dim}` channels can be split into pairs is known only when the model runs"
-            raise BlockError(message, hint="give that axis a number, in `inputs` or with a node before this one")
+        check_known(dim, "pairs")
+        if self.endpoint and dim == 2:
+            raise BlockError("a single pair of channels has no last exponent", field="endpoint", hint="use 4 channels or more")
         if dim % 2:
             raise BlockError(f"{dim} channels cannot be split into pairs of a sine and a cosine", hint="use an even width")
 
@@ -59,8 +69,11 @@ class SinusoidalPositions(Block, kind="sinusoidal_positions"):
 
     def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
         dtype = torch.promote_types(x.dtype, torch.float32)
-        exponents = torch.arange(0, x.shape[-1], 2, dtype=dtype, device=x.device) / x.shape[-1]
-        angles = position_ids[..., None].to(dtype) / self.base**exponents  # [T, D/2] or [B, T, D/2]
+        pairs = x.shape[-1] // 2
+        index = torch.arange(self.first_pair, self.first_pair + pairs, dtype=dtype, device=x.device)
+        exponents = index / (pairs - 1 if self.endpoint else pairs)
+        places = position_ids + self.offset if self.offset else position_ids
+        angles = places[..., None].to(dtype) / self.base**exponents  # [T, D/2] or [B, T, D/2]
         waves = [angles.sin(), angles.cos()]
         table = torch.stack(waves, dim=-1).flatten(-2) if self.layout == "interleaved" else torch.cat(waves, dim=-1)
         y = x + table.to(x.dtype)

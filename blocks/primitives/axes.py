@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from blocks.core import BlockError, axis_places
+from blocks.core.axis_places import FIRST, LAST
 
 HINT = "an axis is called by its name or its length, by its place counted from the end, such as -2, or `first` or `last`"
 
@@ -40,7 +41,7 @@ def axis_in_words(axis: str) -> str:
     Args:
         axis: The axis as a recipe names it.
     """
-    if axis in ("first", "last"):
+    if axis in (FIRST, LAST):
         return f"the {axis} axis"
     return f"axis {axis}" if axis.lstrip("-").isdigit() else axis
 

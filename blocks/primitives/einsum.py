@@ -25,6 +25,7 @@ class Einsum(Block, kind="einsum"):
 
     inputs = {"xs*": "float[...]"}
     outputs = {"y": "float[...]"}
+    causal_forms = ("`scaled_dot_product` with `mask: causal` for queries and keys",)
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         given = of_port(inputs["xs"])

@@ -38,6 +38,7 @@ class Sum(Reduction, kind="sum"):
     """Sum along an axis: `y = Σᵢ xᵢ`."""
 
     title = "Sum along an axis"
+    causal_forms = ("`cumsum`",)
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph: {y: {type: sum, axis: last, in: x}}
@@ -53,6 +54,7 @@ graph: {y: {type: sum, axis: last, in: x}}
 class Mean(Reduction, kind="mean"):
     """Mean along an axis: `y = Σᵢ xᵢ / n`."""
 
+    causal_forms = ("`cumsum`", "`mean_pool1d` with `causal: true`")
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 
@@ -62,6 +64,8 @@ class Mean(Reduction, kind="mean"):
 
 class Max(Reduction, kind="max"):
     """Maximum along an axis: `y = maxᵢ xᵢ`; equal maxima share the gradient."""
+
+    causal_forms = ("`max_pool1d` with `causal: true`",)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return x.amax(self.dim)

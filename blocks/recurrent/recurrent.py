@@ -50,6 +50,8 @@ class Recurrent(Block):
     gates: ClassVar[int] = 1
     """Number of stacked maps of the hidden width in a cell."""
 
+    causal_forms = ("`bidirectional: false`",)
+
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         start = Init("uniform", "1 / sqrt(hidden)")
         rows = f"{self.gates} * hidden"

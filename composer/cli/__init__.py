@@ -31,7 +31,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "diff": ("diff", "Compare two models, ignoring the names of nodes"),
     },
     "Run": {
-        "export": ("recipes", "Print a model as one Python file that depends only on torch"),
+        "export": ("published", "Print a model as one Python file, or write it as a published folder for transformers"),
         "train": ("train", "Train a model on a text file"),
         "generate": ("generate", "Generate text with a trained or published model"),
     },

@@ -128,9 +128,9 @@ def _parsed(text: str, kind: Callable[[str], Number], name: str) -> Number:
         raise argparse.ArgumentTypeError(f"{text} is not {name}") from None
 
 
-def add_recipe(parser: Parser, **settings: Any) -> None:
+def add_recipe(parser: Parser, help: str = "Name from `arco list`, or path to a .yaml file", **settings: Any) -> None:
     """Declare the argument `RECIPE`."""
-    parser.add_argument("recipe", metavar="RECIPE", help="Name from `arco list`, or path to a .yaml file", **settings)
+    parser.add_argument("recipe", metavar="RECIPE", help=help, **settings)
 
 
 def add_changes(parser: Parser) -> None:

@@ -1,21 +1,48 @@
-"""`arco import` and `embed`: a published model as a recipe or as a folder with its weights, and texts as its vectors."""
+"""`arco import`, `export` and `embed`: published models as recipes, models written for others, texts as vectors."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from composer.cli.arguments import Parser, Problem, add_blocks, add_changes, unusable
+from composer.cli.arguments import (
+    Parser,
+    Problem,
+    StoreOnce,
+    add_blocks,
+    add_changes,
+    add_recipe,
+    integer,
+    sound,
+    sound_recipe,
+    unusable,
+)
 from composer.cli.output import STANDARD, add_output, emit, say
 from composer.cli.running import add_device, open_folder, refusals
 from composer.diagnostics import RecipeError
 from composer.language.source_file import ENDINGS
 from composer.printable import json_text
 
+if TYPE_CHECKING:
+    from composer.lower import Model
+    from composer.recipe import Recipe
+    from composer.train import Tokenizer
+
+FORMATS = ("python", "transformers")
+UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+SHARD = "5GB"
+WEIGHTS = ("checkpoint", "model_type", "max_shard_size", "seed")
+"""Options of formats with weights."""
+
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare the arguments of one of the two commands."""
+    """Declare the arguments of one of the three commands."""
+    if name == "export":
+        declare_export(parser)
+        return
     if name == "embed":
         declare_embed(parser)
         return
@@ -140,3 +167,134 @@ def base_of(published: Path) -> str:
         if not first.span.source.text:
             raise unusable(error) from None
         raise Problem(found=error.diagnostics, code=2 if first.code == "checkpoints-unknown-type" else 1) from None
+
+
+def declare_export(parser: Parser) -> None:
+    """Declare what is exported, the format, and where it is written."""
+    add_recipe(
+        parser, "Name from `arco list`, path to a .yaml file, or published folder; with --to transformers, also a run folder"
+    )
+    parser.add_argument(
+        "--to",
+        choices=FORMATS,
+        default="python",
+        help="Print one Python file, or write a folder that the `Auto…` classes of transformers load",
+    )
+    add_output(parser, "Write to this file, replacing it, instead of standard output; with --to transformers, the new folder")
+    folder = parser.add_argument_group("Published folder")
+    folder.add_argument(
+        "--checkpoint", metavar="NAME", action=StoreOnce,
+        help="Checkpoint of the run, such as step-000500 (default: the latest)",
+    )  # fmt: skip
+    folder.add_argument(
+        "--model-type", metavar="NAME", action=StoreOnce,
+        help="Model type of transformers, if the recipe has rules for several",
+    )  # fmt: skip
+    folder.add_argument(
+        "--max-shard-size", metavar="SIZE", type=size, action=StoreOnce,
+        help=f"Most bytes of weights in a file, such as 500MB (default: {SHARD})",
+    )  # fmt: skip
+    folder.add_argument(
+        "--seed", metavar="N", type=integer, action=StoreOnce,
+        help="Random seed of the initial weights, for a recipe that comes without any (default: 0)",
+    )  # fmt: skip
+    add_changes(parser)
+    parser.examples = [
+        ("Read the code of a model", "arco export gpt_mini"),
+        ("Write it to a file", "arco export gpt_mini --set n_layers=2 -o model.py"),
+        ("Give a trained model to transformers", "arco export runs/gpt2 --to transformers -o mine"),
+        (
+            "Write a changed model as a published folder again",
+            "arco export Llama-3.2-1B --set theta=10000 --to transformers -o mine",
+        ),
+    ]
+    parser.notes = (
+        "The Python file is the code that `arco train` runs, with comments that refer to the lines of the recipe. What the "
+        "config.json of a published folder cannot hold is refused by the name of the node."
+    )
+    parser.set_defaults(run=run_export)
+
+
+def size(text: str) -> int:
+    """Return a number of bytes, such as 500MB."""
+    match = re.fullmatch(r"(\d+)([KMG]B)?", text)
+    if match is None or not int(match[1]):
+        raise argparse.ArgumentTypeError(f"{text} is not a size such as 500MB or 5GB")
+    return int(match[1]) * UNITS[match[2] or ""]
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    """Print the source of the model, or write the folder."""
+    if arguments.to == "transformers":
+        return write_folder(arguments)
+    for option in WEIGHTS:
+        if getattr(arguments, option) is not None:
+            flag = f"--{option.replace('_', '-')}"
+            raise Problem(f"arco export: {flag} is for formats with weights", "add --to transformers")
+    emit(sound_recipe(arguments.recipe, arguments).export(), arguments.output)
+    return 0
+
+
+def write_folder(arguments: argparse.Namespace) -> int:
+    """Write a run, a published folder or a recipe as a published folder."""
+    from composer.published.exporting import SHARD_BYTES, export_folder
+
+    if arguments.output in (None, STANDARD):
+        raise Problem("arco export: --to transformers writes a folder", "name a new one with -o FOLDER")
+    with refusals():
+        model, tokenizer = opened(arguments)
+        most = SHARD_BYTES if arguments.max_shard_size is None else arguments.max_shard_size
+        export_folder(model, arguments.output, arguments.model_type, tokenizer=tokenizer, max_shard_bytes=most)
+    initial = " (initial weights: none come with the recipe)" if tokenizer is None and model.recipe.published is None else ""
+    say(f"wrote {arguments.output}{initial}")
+    return 0
+
+
+def opened(arguments: argparse.Namespace) -> tuple[Model[Recipe], Tokenizer | None]:
+    """Return the model of a run, of a published folder or of a recipe, with the tokenizer of a run.
+
+    Raises:
+        Problem: An option does not fit what is exported, or the recipe has errors.
+    """
+    from composer.published.folder import is_published
+    from composer.train import RunFolder
+
+    place = Path(arguments.recipe)
+    if RunFolder(place).manifest.is_file():
+        return of_run(place, arguments)
+    if arguments.checkpoint is not None:
+        raise Problem("arco export: --checkpoint is for run folders", f"there is no run in {arguments.recipe}")
+    recipe = sound_recipe(arguments.recipe, arguments)
+    if recipe.published is None:
+        if is_published(place):
+            raise Problem(
+                f"arco export: there are no weights in {place}", "arco import --weights FILE -o FOLDER brings both together"
+            )
+        return recipe.compile(device="cpu", seed=arguments.seed or 0), None
+    if arguments.seed is not None:
+        raise Problem("arco export: --seed is for initial weights", f"{arguments.recipe} has weights")
+    from composer.published.exporting import published_model
+
+    return published_model(recipe), None
+
+
+def of_run(run: Path, arguments: argparse.Namespace) -> tuple[Model[Recipe], Tokenizer]:
+    """Return the model of a run and its tokenizer.
+
+    Raises:
+        Problem: An option does not fit a run.
+    """
+    from composer.loading import load
+    from composer.train import open_run
+
+    if arguments.set or arguments.seed is not None:
+        option = "--set" if arguments.set else "--seed"
+        raise Problem(f"arco export: {option} is not for run folders", "the weights of a run are those of its recipe")
+    built: list[Model[Recipe]] = []
+
+    def build(recipe: str) -> Model[Recipe]:
+        built.append(sound(load(recipe, blocks=arguments.blocks)).compile(device="cpu"))
+        return built[-1]
+
+    trained = open_run(run, build=build, checkpoint=arguments.checkpoint)
+    return built[-1], trained.tokenizer

@@ -1,4 +1,4 @@
-"""`arco list`, `show`, `expand` and `export`: the recipes of the zoo, and a recipe as text or as Python."""
+"""`arco list`, `show` and `expand`: the recipes of the zoo, and a recipe as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from composer.cli.output import add_output, emit, rows
 
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare the arguments of one of the four commands."""
+    """Declare the arguments of one of the three commands."""
     if name == "list":
         parser.examples = [("List the recipes", "arco list")]
         parser.set_defaults(run=list_zoo)
@@ -19,7 +19,6 @@ def declare(parser: Parser, name: str) -> None:
     run, does = {
         "show": (show, "The text is printed unchanged, except for what --set changes."),
         "expand": (expand, "Every edge and every slot is written out, and every param is replaced by its value."),
-        "export": (export, "This is the code that `arco train` runs, with comments that refer to the lines of the recipe."),
     }[name]
     parser.notes = does
     parser.examples = {
@@ -28,10 +27,6 @@ def declare(parser: Parser, name: str) -> None:
             ("Start a recipe of your own from it", "arco show gpt2 --set n_layers=6 -o mine.yaml"),
         ],
         "expand": [("Show every edge, implied ones included", "arco expand gpt_mini")],
-        "export": [
-            ("Read the code of a model", "arco export gpt_mini"),
-            ("Write it to a file", "arco export gpt_mini --set n_layers=2 -o model.py"),
-        ],
     }[name]
     add_recipe(parser)
     add_changes(parser)
@@ -58,10 +53,4 @@ def show(arguments: argparse.Namespace) -> int:
 def expand(arguments: argparse.Namespace) -> int:
     """Print the recipe with every shorthand written out."""
     emit(sound_recipe(arguments.recipe, arguments).expand(), arguments.output)
-    return 0
-
-
-def export(arguments: argparse.Namespace) -> int:
-    """Print the source of the model."""
-    emit(sound_recipe(arguments.recipe, arguments).export(), arguments.output)
     return 0

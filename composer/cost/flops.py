@@ -102,7 +102,8 @@ class FlopCounter:
             mask = getattr(block.part, prepared.slot)
             if isinstance(mask, Mask):
                 queries, keys = (sizes[block.part.position_inputs[port]] for port in prepared.ports)
-                share *= Fraction(visible(mask, queries, keys), queries * keys)
+                if pairs := queries * keys:  # a text may be shorter than a kernel
+                    share *= Fraction(visible(mask, queries, keys), pairs)
         return share
 
     def _number(self, size: int | Symbolic) -> int:

@@ -57,18 +57,28 @@ class Again:
 
 
 class Onward:
-    """A step that reads only the new tokens, in a session."""
+    """A step that reads only the new tokens, in a session; the whole text again where a longer one is encoded otherwise."""
 
     def __init__(self, model: nn.Module, encoder_inputs: EncoderInputs, session: Session) -> None:
         self.model, self.encoder_inputs, self.text, self.session = model, encoder_inputs, text_of(model), session
+        self.seen: Tensor | None = None
+        """The text so far, where it may have to be read again."""
 
     def __call__(self, tokens: Tensor) -> Tensor:
-        logits: Tensor = self.model(**{self.text: tokens}, **self.encoder_inputs).logits
-        return logits
+        unread = tokens
+        if self.session.reads_again:
+            self.seen = tokens if self.seen is None else torch.cat([self.seen, tokens], dim=1)
+            if not self.session.continues(tokens.shape[1]):
+                self.session.truncate(0)
+                unread = self.seen
+        logits: Tensor = self.model(**{self.text: unread}, **self.encoder_inputs).logits
+        return logits[:, -tokens.shape[1] :]
 
     def reorder(self, rows: Tensor) -> None:
         self.encoder_inputs = rows_of(self.model, self.encoder_inputs, rows)
         self.session.reorder(rows)
+        if self.seen is not None:
+            self.seen = self.seen[rows.to(self.seen.device)]
 
 
 @contextmanager

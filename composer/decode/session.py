@@ -64,6 +64,11 @@ class Cache:
         return self.runs[number]
 
 
+def _is_whole(state: torch.Tensor) -> bool:
+    """Return whether a tensor is all that its storage holds: the last rows of a prompt would keep the whole prompt in memory."""
+    return state.untyped_storage().nbytes() == state.nbytes
+
+
 class ModuleRun:
     """The contents of a cache for one run per call, in buffers that double when they are full."""
 
@@ -105,7 +110,7 @@ class ModuleRun:
 
     def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
         """Store new states, `more` tokens after the previous ones."""
-        self.states.update(states)
+        self.states |= {name: state if _is_whole(state) else state.clone() for name, state in states.items()}
         self.counted += more
 
     def reorder(self, rows: torch.Tensor, count: int) -> None:
@@ -135,8 +140,8 @@ def selected(value: torch.Tensor, axis: BatchAxis, rows: torch.Tensor, count: in
     rows = rows.to(value.device)
     if axis.before == axis.behind == 1:
         return value.index_select(axis.index, rows)
-    lengths = (-1 if axis.before is None else axis.before, count, -1 if axis.before is not None else axis.behind or -1)
-    apart = torch.unflatten(value, axis.index, lengths)
+    before, behind = (-1 if length is None else length for length in (axis.before, axis.behind))
+    apart = torch.unflatten(value, axis.index, (before, count, behind))
     return apart.index_select(axis.index + 1, rows).flatten(axis.index, axis.index + 2)
 
 
@@ -210,6 +215,8 @@ class Session:
         """The optional inputs of the first call."""
         self._prefix = 0
         """The number of tokens at the start that see each other."""
+        self._encoded: list[int | None] = []
+        """The class of the length by which each of `by_length` has encoded the text, known after the first call."""
         self._caches: list[Cache] = []
         self._once: list[FixedModule] = []
         self._still: list[nn.Module] = []
@@ -276,6 +283,12 @@ class Session:
         self._check_rows(values, text.shape[1])
         if self._given is None:
             self._prefix = self._check_prefix(values, text.shape[1])
+            self._encoded = self._length_classes(text.shape[1])
+        elif not self.continues(text.shape[1]):
+            raise DecodeError(
+                f"in a text of {counted(self.length + text.shape[1], 'token')}, the model encodes the positions of earlier calls "
+                "otherwise than it has; after truncate(0), read the whole text in one call"
+            )
         self._rows, self._given = len(text), given
 
     def _check_rows(self, values: Mapping[str, Any], tokens: int) -> None:
@@ -308,6 +321,11 @@ class Session:
             )
         return longest
 
+    def _length_classes(self, tokens: int) -> list[int | None]:
+        """Return the class of the length by which each of `by_length` encodes a text of so many tokens."""
+        assert self.model.cache_layout is not None
+        return [one.positions.length_class(tokens) for one in self.model.cache_layout.by_length]
+
     def _close(self) -> None:
         if self._begin is not None:
             self._begin.remove()
@@ -324,6 +342,24 @@ class Session:
 
     def _runs(self) -> Iterator[ModuleRun]:
         return (run for cache in self._caches for run in cache.runs)
+
+    @property
+    def reads_again(self) -> bool:
+        """Whether the model encodes positions by the length of the text, so that a longer one may have to be read again."""
+        assert self.model.cache_layout is not None
+        return bool(self.model.cache_layout.by_length)
+
+    def continues(self, tokens: int) -> bool:
+        """Return whether the next call may have so many tokens: always, unless the model encodes positions by the length of the
+        text, and those of earlier calls would then be encoded otherwise. If they are not counted but given, that is not known.
+
+        Args:
+            tokens: The number of tokens of the next call.
+        """
+        assert self.model.cache_layout is not None
+        if self._given is None or not (encoded := self.model.cache_layout.by_length):
+            return True
+        return all(one.counted for one in encoded) and self._length_classes(self.length + tokens) == self._encoded
 
     def reorder(self, rows: torch.Tensor) -> None:
         """Continue with selected rows of the batch, which may repeat, as beam search needs.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from blocks.core import Builtin, Formula, Part, axis_places, fields, number, ports
+from blocks.core import Builtin, Formula, Part, axis_places, fields, number
 from blocks.core.axis_places import LENGTH_OF
 from blocks.core.fields import (
     AxesForm,
@@ -21,6 +21,7 @@ from blocks.core.fields import (
     MapOf,
     SlotOf,
     String,
+    length_maps,
 )
 from blocks.masks.mask import Mask
 from composer.diff.mask_normal_forms import MaskForm
@@ -28,7 +29,7 @@ from composer.graph.describe import phrase
 from composer.graph.formula_text import formula_text
 from composer.graph.ir import SlotNode
 from composer.graph.typed import TypedBlock
-from composer.graph.types import UNKNOWN, Axis, TensorType, first_of
+from composer.graph.types import Axis, TensorType
 from composer.language.recipe.free_names import IDENTIFIER
 from composer.language.wording import boolean
 
@@ -123,8 +124,6 @@ def _forms(name: str, field: Field, value: Any, derived: bool) -> dict[str, Norm
         value = 0 if value is None else value
         alike = isinstance(value, tuple) and len({*value}) == 1
         return {name: NormalValue(value[0], value[0]) if alike else NormalValue(value, value)}
-    if isinstance(value, dict):
-        return {name: NormalValue(tuple(value.items()), _pairs(value))}
     if isinstance(field.form, String) and isinstance(value, str) and "->" in value:
         return {name: NormalValue(alphabetic(value), value)}
     return {name: NormalValue(value, value, derived)}
@@ -156,7 +155,7 @@ def _axis(block: TypedBlock, name: str, field: Field) -> dict[str, NormalForm]:
 def _axes_by_place(block: TypedBlock, name: str, field: Field) -> dict[str, NormalForm]:
     """Return a list or a mapping of axes, or a formula over them, with places in place of their names."""
     value = getattr(block.part, name)
-    first = first_of(block.inputs.get(next(iter(ports(type(block.part))), ""), UNKNOWN))
+    first = block.first_input
     axes = first.axes if isinstance(first, TensorType) else ()
     match field.form, value:
         case ListOf(item=AxisName()), tuple():
@@ -169,10 +168,15 @@ def _axes_by_place(block: TypedBlock, name: str, field: Field) -> dict[str, Norm
                 _length(axes[axis_places(axes, each)[0]]) if isinstance(each, str) else each for each in value.values()
             )
             return {name: NormalValue(lengths, _pairs(value))}
+        case MapOf(), dict():  # lengths of axes that a pattern names
+            texts = (text for text in vars(block.part).values() if isinstance(text, str) and "->" in text)
+            letters = list(dict.fromkeys(IDENTIFIER.findall(next(texts, ""))))
+            places = sorted((letters.index(axis), each) for axis, each in value.items())
+            return {name: NormalValue(tuple(places), _pairs(value))}
         case AxisFormula(), str():
             called = {axis.name or str(axis.size): str(_length(axis)) for axis in axes}
-            maps = [getattr(block.part, other) for other, each in fields(type(block.part)).items() if _is_lengths(each)]
-            called |= {axis: f"#{place}" for place, axis in enumerate(axis for each in maps for axis in each)}
+            made = (axis for lengths in length_maps(block.part) for axis in lengths)
+            called |= {axis: f"#{place}" for place, axis in enumerate(made)}
             return {name: NormalValue(IDENTIFIER.sub(lambda word: called.get(word[0], word[0]), value), value)}
     return {}
 
@@ -180,10 +184,6 @@ def _axes_by_place(block: TypedBlock, name: str, field: Field) -> dict[str, Norm
 def _length(axis: Axis) -> int | str:
     """Return the length of an axis, whatever the axis is called."""
     return axis.size if isinstance(axis.size, int) else str(axis.size)
-
-
-def _is_lengths(field: Field) -> bool:
-    return isinstance(field.form, MapOf) and isinstance(field.form.item, AxisLength)
 
 
 def _pairs(value: Mapping[str, Any]) -> str:

@@ -71,6 +71,11 @@ class DiagramSource:
         return self.origin.port
 
     @property
+    def own_name(self) -> str:
+        """The path of what makes it, and which of its outputs it is where that is not the first."""
+        return f"{self.path}.{self.port}" if self.port else self.path
+
+    @property
     def is_model_input(self) -> bool:
         """Whether it is an input of the model."""
         return isinstance(self.origin, ModelInput)
@@ -81,8 +86,8 @@ class DiagramSource:
         return isinstance(self.origin, FrameInput)
 
     def by_name(self, name: str = "") -> DiagramSource:
-        """Return it as it is called where no wire leads to it: by a name, or else by its path."""
-        return replace(self, reference=name or self.reference or self.path)
+        """Return it as it is called where no wire leads to it: by a name, or else by its own."""
+        return replace(self, reference=name or self.reference or self.own_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,5 +128,5 @@ class DiagramEdge:
     @property
     def named(self) -> str:
         """What it is called where no wire leads to its source."""
-        name = self.source.reference or self.source.path
+        name = self.source.reference or self.source.own_name
         return f"sizes of {name}" if self.shape_only else name

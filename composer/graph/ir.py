@@ -290,7 +290,7 @@ class GraphInput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """Nodes in topological order. Equal graphs are one object."""
+    """Nodes in topological order. Equal graphs that are written in the same places are one object."""
 
     inputs: tuple[GraphInput, ...]
     nodes: tuple[Node, ...]

@@ -20,7 +20,7 @@ from composer.graph.ir import Ref
 from composer.graph.passes.infer.text_dependence import masks, read_by
 from composer.graph.type_patterns import pattern
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
-from composer.graph.types import TensorType, Types, each_of
+from composer.graph.types import TensorType, Type, Types, each_of
 from composer.graph.visit import every_pass, walk
 from composer.language.expressions.ast import RefPath
 from composer.language.tasks import TASKS
@@ -89,6 +89,9 @@ def _does(node: TypedNode, rows: frozenset[object], *, training: bool) -> str | 
                 _is_odd(size, rows) for type_ in given for size in _sizes(type_)
             ):
                 return f"is {with_article(part.kind)}, which does not give one value for each row of a batch"
+            most = max([1, *(_axes_of_rows(type_, rows) for type_ in given)])
+            if any(_axes_of_rows(type_, rows) > most for type_ in node.outputs.values()):
+                return f"is {with_article(part.kind)}, which gives a value for each two rows of a batch"
         case TypedScan(axis=axis):
             if _touches(axis.size, rows):
                 return "is a scan along the rows of a batch"
@@ -121,6 +124,11 @@ def _is_odd(size: Dim, rows: frozenset[object]) -> bool:
     atoms = [atom for term, _ in size.terms for atom in term if _touches(Symbolic((((atom,), 1),)), rows)]
     squared = any(sum(atom in rows for atom in term) > 1 for term, _ in size.terms)
     return squared or any(isinstance(atom, Quotient) for atom in atoms)
+
+
+def _axes_of_rows(type_: Type, rows: frozenset[object]) -> int:
+    """Return how many axes have lengths that depend on the number of rows."""
+    return sum(_touches(size, rows) for size in type_.sizes) if isinstance(type_, TensorType) else 0
 
 
 def _sizes(types: Types) -> list[Dim]:

@@ -23,17 +23,14 @@ def growing(task: str, inputs: Mapping[str, Type | tuple[Type, ...]]) -> Symboli
     return time if isinstance(time, Symbolic) else None
 
 
-def task_mistakes(
-    root: TypedGraph, task: str, span: Span, inputs: Mapping[str, Span], outputs: Mapping[str, Span]
-) -> Iterator[Diagnostic]:
-    """Yield the inputs and outputs that are missing or of another type; no outputs if an input is wrong.
+def input_mistakes(root: TypedGraph, task: str, span: Span, inputs: Mapping[str, Span]) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the inputs: the first that is missing or of another type, or what they have in common.
 
     Args:
         root: the typed graph of the model.
         task: the task.
         span: where the task is written, to which what is missing is reported.
         inputs: where the type of each input is written.
-        outputs: where each output is written, if it is.
     """
     known: dict[str, Dim] = {}
     required = TASKS[task]
@@ -65,6 +62,23 @@ def task_mistakes(
             )
             yield Diagnostic("task", message, inputs[name], hint=f"use another axis name in {name}")
             return
+
+
+def output_mistakes(root: TypedGraph, task: str, span: Span, outputs: Mapping[str, Span]) -> Iterator[Diagnostic]:
+    """Yield the outputs that are missing or of another type, given inputs that are right.
+
+    Args:
+        root: the typed graph of the model.
+        task: the task.
+        span: where the task is written, to which what is missing is reported.
+        outputs: where each output is written, if it is.
+    """
+    known: dict[str, Dim] = {}
+    required = TASKS[task]
+    for name, text in required.inputs.items():
+        given = root.inputs[name]
+        assert isinstance(given, TensorType), "the inputs are right"
+        _fits(given, text, known)
     for name, text in required.outputs.items():
         made, axes = root.outputs.get(name), dict(known)
         if made is None:

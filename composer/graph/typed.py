@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from blocks.core import Init, ParameterRole, Part
+from blocks.core import Init, ParameterRole, Part, ports
 from composer.graph.dims import as_written
 from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode, ScanNode
 from composer.graph.state_update import Renewal
-from composer.graph.types import UNKNOWN, Axis, InputTypes, PortTypes, TensorType, Type, Types
+from composer.graph.types import UNKNOWN, Axis, InputTypes, PortTypes, TensorType, Type, Types, first_of
 from composer.language.expressions.ast import Value
 
 
@@ -57,6 +57,11 @@ class TypedBlock:
     def name(self) -> str:
         """The node's name."""
         return self.node.name
+
+    @property
+    def first_input(self) -> Type:
+        """The type of its first input, of the first value where there are several; unknown where there is none."""
+        return first_of(self.inputs.get(next(iter(ports(type(self.part))), ""), UNKNOWN))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,6 +27,7 @@ class Task:
 
 TOKENS = {"tokens": "int[batch, time]"}
 SOURCE = {"source": "int[batch, source_time]", "target": "int[batch, time]"}
+SPEECH = {"features": "float[batch, mels, frames]"}
 IMAGE = {"image": "float[batch, channels, height, width]"}
 EACH_WORD = {"logits": "float[batch, time, vocab]"}
 EACH_CLASS = {"logits": "float[batch, classes]"}
@@ -37,6 +38,7 @@ TASKS: Mapping[str, Task] = {
     "seq2seq_lm": Task(SOURCE, EACH_WORD, "targets", text="target"),
     "denoising": Task(SOURCE, EACH_WORD, "targets", text="target"),
     "image_to_text": Task({**IMAGE, **TOKENS}, EACH_WORD, "targets", text="tokens"),
+    "speech_to_text": Task({**SPEECH, **TOKENS}, EACH_WORD, "targets", text="tokens"),
     "sequence_classification": Task(TOKENS, EACH_CLASS, "label"),
     "token_classification": Task(TOKENS, {"logits": "float[batch, time, classes]"}, "labels"),
     "image_classification": Task(IMAGE, EACH_CLASS, "label"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from composer.diagnostics import Diagnostic, Label, Span
@@ -14,7 +14,7 @@ MAX_FITTING = 8
 """Blocks that are listed of those that fit a slot."""
 OWN_BLOCK = "a block of your own needs its file: --blocks FILE.py"
 OTHER_NAMES = {
-    "attn": "attention", "mha": "attention", "mlp": "ffn", "rope": "rotary",
+    "attn": "attention", "swish": "silu", "mha": "attention", "mlp": "ffn", "rope": "rotary",
     "n_heads": "heads", "num_heads": "heads", "if": "when", "otherwise": "else",
 }  # fmt: skip
 """What some blocks, fields and keys are called elsewhere."""
@@ -60,10 +60,10 @@ def unknown_block(
     return [Diagnostic("ambiguous", message, span, labels=labels, hint="rename one of them")]
 
 
-def missing_field(span: Span, kind: str, missing: Sequence[str]) -> Diagnostic:
-    """Diagnose a block without fields that it needs."""
+def missing_field(span: Span, kind: str, missing: Mapping[str, str]) -> Diagnostic:
+    """Diagnose a block without fields that it needs, each with the form of its value."""
     wanted = " and ".join(f"`{name}`" for name in missing)
-    hint = f"{{type: {kind}, {', '.join(f'{name}: …' for name in missing)}}}"
+    hint = f"{{type: {kind}, {', '.join(f'{name}: {form}' for name, form in missing.items())}}}"
     return Diagnostic("missing-field", f"{kind} needs {wanted}", span, hint=hint)
 
 

@@ -13,7 +13,7 @@ from composer.graph.parameters import parameters
 from composer.lower.emit.module_source import lower
 from composer.lower.generated import execute
 from composer.lower.initialize import initialize
-from composer.lower.model import CompilableRecipe, Model
+from composer.lower.model import CompilableRecipe, Model, own_call
 from composer.lower.passes.cache_layout import cache_layout
 
 R = TypeVar("R", bound=CompilableRecipe)
@@ -31,7 +31,9 @@ def compile(
 
     Raises:
         RecipeError: where the recipe has mistakes, or is larger than its budget.
+        TypeError: where the dtype is none of floating point.
     """
+    _check_dtype(dtype)
     meta = device is not None and torch.device(device).type == "meta"
     model = on_meta(recipe, allow_large=allow_large or meta)
     if dtype is not None:
@@ -45,6 +47,15 @@ def compile(
     return model
 
 
+def _check_dtype(dtype: object) -> None:
+    """Refuse what parameters cannot have as a dtype: torch would take a name such as "float64" for a device."""
+    if dtype is None or (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        return
+    meant = getattr(torch, dtype, None) if isinstance(dtype, str) else None
+    offered = meant if isinstance(meant, torch.dtype) and meant.is_floating_point else torch.float64
+    raise TypeError(f"dtype is a floating-point torch.dtype such as {offered}, not {dtype!r}")
+
+
 def on_meta(recipe: R, *, allow_large: bool = False) -> Model[R]:
     """Return the module on the meta device, which has every shape and takes no memory."""
     typed = recipe.program
@@ -53,7 +64,7 @@ def on_meta(recipe: R, *, allow_large: bool = False) -> Model[R]:
         raise RecipeError(refused)
     module = lower(typed)
     namespace, filename = execute(module)
-    kind: Any = type(module.name, (Model, namespace[module.name]), {"__module__": namespace["__name__"]})
+    kind: Any = type(module.name, (Model, namespace[module.name]), {"__module__": namespace["__name__"], "__call__": own_call()})
     with torch.device("meta"):
         model: Model[R] = kind()
     table = parameters(typed)

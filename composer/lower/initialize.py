@@ -36,11 +36,22 @@ def initialize(tensors: Mapping[str, torch.Tensor], table: Sequence[NamedParamet
             fresh.normal_(0.0, value, generator=generator)
         elif init.how == "uniform":
             fresh.uniform_(-value, value, generator=generator)
+        elif init.how == "sinusoids":
+            fresh.copy_(_sinusoids(*fresh.shape, base=value))
         else:
             fresh.fill_(value)
         if entry.parameter.zero_row is not None:
             fresh[entry.parameter.zero_row] = 0.0
         tensor.copy_(fresh)
+
+
+def _sinusoids(positions: int, dim: int, *, base: float) -> torch.Tensor:
+    """Return sines of each position in the first half of the channels and cosines in the second, of wavelengths of 2π to
+    2π · base.
+    """
+    frequencies = base ** (-torch.arange(dim // 2) / max(dim // 2 - 1, 1))
+    angles = torch.arange(positions)[:, None] * frequencies
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
 def _seed(seed: int, name: str) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, Generic, Protocol, Self
 
 import torch
@@ -106,17 +107,6 @@ class Model(nn.Module, Generic[RecipeT]):
             found = held
         return found
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_compiling():
-            return super().__call__(*args, **kwargs)
-        try:
-            return super().__call__(*args, **kwargs)
-        except Exception as error:
-            note = _node_of(error, self)
-            if note and note not in getattr(error, "__notes__", ()):
-                error.add_note(note)
-            raise
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         for shared in (self.recipe, self.program, self.module, self.roles, self.cache_layout):
             memo[id(shared)] = shared
@@ -128,6 +118,25 @@ class Model(nn.Module, Generic[RecipeT]):
     def __reduce__(self) -> Any:
         frozen = [name for name, parameter in self.named_parameters() if not parameter.requires_grad]
         return _rebuild, (self.recipe, self.state_dict(), self.training, frozen)
+
+
+def own_call() -> Callable[..., Any]:
+    """Return `__call__` for a class of models, with code of its own: torch counts how often the same code is compiled, and runs
+    what comes after the eighth uncompiled.
+    """
+    return FunctionType(_call.__code__.replace(), _call.__globals__, "__call__")
+
+
+def _call(self: Model, *args: Any, **kwargs: Any) -> Any:
+    if torch.compiler.is_compiling():
+        return nn.Module.__call__(self, *args, **kwargs)
+    try:
+        return nn.Module.__call__(self, *args, **kwargs)
+    except Exception as error:
+        note = _node_of(error, self)
+        if note and note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
+        raise
 
 
 def _rebuild(recipe: CompilableRecipe, state: Mapping[str, torch.Tensor], training: bool, frozen: list[str]) -> Model:

@@ -1,1 +1,23 @@
 """Published models as folders: read against their weights, written as recipes, run with their tokenizer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from composer.published.exporting import export_folder as export_folder
+
+__all__ = ["export_folder"]
+
+
+def __getattr__(name: str) -> object:
+    """A public name, imported from the module that defines it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from composer.published.exporting import export_folder
+
+    return export_folder
+
+
+def __dir__() -> list[str]:
+    return __all__

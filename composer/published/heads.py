@@ -25,6 +25,8 @@ WITH_HEAD = {
     "seq2seq_lm": r"ForConditionalGeneration$|MTModel$",
     "denoising": r"ForConditionalGeneration$",
     "image_classification": r"ForImageClassification$",
+    "speech_to_text": r"For(SpeechSeq2Seq|ConditionalGeneration)$",
+    "image_to_text": r"EncoderDecoderModel$|For(Vision2Seq|ImageTextToText|ConditionalGeneration)$",
 }
 """How the classes are called that have the head of a task."""
 

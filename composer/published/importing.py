@@ -77,6 +77,29 @@ def imported(
     folder = published_folder(Path(place))
     if weights is not None:
         folder = replace(folder, weights=Path(weights))
+    return imported_folder(folder, recipe=recipe, overrides=overrides, blocks=blocks)
+
+
+def imported_folder(
+    folder: PublishedFolder,
+    *,
+    recipe: str | None = None,
+    overrides: Overrides = None,
+    blocks: Blocks = (),
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> Imported:
+    """Return what a published folder holds as a recipe that extends another.
+
+    Args:
+        folder: The folder.
+        recipe: As for `imported`.
+        overrides: As for `imported`.
+        blocks: As for `imported`.
+        shapes: The shapes of its tensors by name, for weights that are not written yet; by default, those of the files.
+
+    Raises:
+        RecipeError: As for `imported`.
+    """
     name = recipe or zoo_recipe_for(folder)
     base = Recipe(text_of(name), (), blocks)
     read = base.read_config(folder.config, overrides)
@@ -85,8 +108,7 @@ def imported(
     sound = not any(each.severity == "error" for each in changed.check())
     made, match, fitted = None, None, _Fitted({}, None, (), [])
     if folder.weights is not None and sound:
-        with PublishedCheckpoint(folder.weights) as checkpoint:
-            shapes = checkpoint.shapes
+        shapes = _shapes(folder.weights) if shapes is None else shapes
         made = _mapped(changed, folder)
         match = made.match(shapes)
         fitted = _fitted(changed, made, match, shapes, folder)
@@ -111,13 +133,18 @@ def imported(
     result = made_of(findings)
     if any(each.severity == "error" for each in result.check()):
         raise RecipeError(result.check())
-    if made is not None and match is not None:
+    if made is not None and match is not None and shapes is not None:
         made = _mapped(result, folder)
         match = made.match(shapes)
         if left := made.check(shapes):
             raise RecipeError(left)
     findings = replace(findings, parameters=_parameters(result))
     return Imported(made_of(findings), findings, changed.overrides, folder, made, match)
+
+
+def recipe_of_type(kind: str) -> str | None:
+    """Return the recipe of the zoo whose `checkpoints` list a model type; None if there is none."""
+    return _of_type(kind, _zoo())
 
 
 def zoo_recipe_for(folder: PublishedFolder) -> str:
@@ -131,16 +158,28 @@ def zoo_recipe_for(folder: PublishedFolder) -> str:
         refuse(
             "checkpoints-unknown-type", "this file has no model_type", folder.config.name, hint="choose a recipe with --recipe"
         )
-    sources = {name: text_of(name) for name in zoo_names()}
-    for name, source in sources.items():
-        if f"  {kind}:" in source.text and kind in _types(source):
-            return name
+    sources = _zoo()
+    if (name := _of_type(kind, sources)) is not None:
+        return name
     types = [known for source in sources.values() for known in _types(source)]
     offered = suggest(kind, types)
     hint = f"the zoo has recipes for {', '.join(sorted(types))}; for others, use --recipe"
     message = f"the zoo has no recipe for the model type {kind}"
     place = places(folder.config)["model_type"].value
     raise RecipeError([Diagnostic("checkpoints-unknown-type", message, place, hint=did_you_mean(offered) if offered else hint)])
+
+
+def _shapes(weights: Path) -> Mapping[str, tuple[int, ...]]:
+    with PublishedCheckpoint(weights) as checkpoint:
+        return checkpoint.shapes
+
+
+def _zoo() -> Mapping[str, Source]:
+    return {name: text_of(name) for name in zoo_names()}
+
+
+def _of_type(kind: str, sources: Mapping[str, Source]) -> str | None:
+    return next((name for name, source in sources.items() if f"  {kind}:" in source.text and kind in _types(source)), None)
 
 
 def _types(source: Source) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ import torch
 from composer.graph.row_mixing import mixing
 from composer.graph.types import TensorType
 from composer.verify.inputs import Draw, shape_of
-from composer.verify.subject import ROUNDING, DoesNotApply, Subject, Violation, difference, executed, named
+from composer.verify.subject import ROUNDING, DoesNotApply, Subject, Violation, difference, executed, finite, named
 
 DTYPES = {"float": torch.float64, "int": torch.int64, "bool": torch.bool}
 SMALL_STEP, LARGE_STEP = 1e-4, 1.0
@@ -59,32 +59,46 @@ def gradients_reach(subject: Subject) -> Iterator[Violation]:
         if total.requires_grad:
             total.backward()  # type: ignore[no-untyped-call]  # torch has no annotation
         waiting -= {n for n, p in model.named_parameters() if p.grad is not None and bool((p.grad.abs() > 1e-12).any())}
-    for name in sorted(waiting):
-        if influences(subject, name, SMALL_STEP):
-            yield Violation("gradients", f"`{name}` changes the outputs, and no gradient reaches it")
+    for name in _influential(subject, sorted(waiting)):
+        yield Violation("gradients", f"`{name}` changes the outputs, and no gradient reaches it")
+
+
+def _influential(subject: Subject, names: Sequence[str]) -> Iterator[str]:
+    """Yield those of some parameters that have any influence, all of which are moved together first, then half of them: there may
+    be thousands that have none.
+    """
+    if not names or not influence(subject, names, SMALL_STEP):
+        return
+    if len(names) == 1:
+        yield from names
+        return
+    half = len(names) // 2
+    yield from _influential(subject, names[:half])
+    yield from _influential(subject, names[half:])
 
 
 def without_influence(subject: Subject) -> Iterator[str]:
     """Yield the parameters on which no output depends."""
     for name, parameter in subject.model.named_parameters():
-        if parameter.requires_grad and not influences(subject, name, LARGE_STEP):
+        if parameter.requires_grad and not influence(subject, [name], LARGE_STEP):
             yield name
 
 
 @torch.no_grad()
-def influences(subject: Subject, name: str, step: float) -> bool:
-    """Return whether steps of a size, from where a parameter is, change any output."""
-    model = subject.model
-    parameter = model.get_parameter(name)
+def influence(subject: Subject, names: Sequence[str], step: float) -> bool:
+    """Return whether steps of a size, from where some parameters are, change any output."""
+    moved = [subject.model.get_parameter(name) for name in names]
     for how in subject.draws:
         given = subject.draw(_again(how, 9))
-        before, kept = subject.outputs(given), parameter.clone()
-        noise = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3), dtype=parameter.dtype)
-        parameter.add_(step * noise)
+        before, kept = subject.outputs(given), [parameter.clone() for parameter in moved]
+        chance = torch.Generator().manual_seed(3)
+        for parameter in moved:
+            parameter.add_(step * torch.randn(parameter.shape, generator=chance, dtype=parameter.dtype))
         try:
             after = subject.outputs(given)
         finally:
-            parameter.copy_(kept)
+            for parameter, value in zip(moved, kept, strict=True):
+                parameter.copy_(value)
         if any(difference(before[each], after[each]) > INFLUENCE * step for each in before):
             return True
     return False
@@ -177,7 +191,7 @@ def training_repeats(subject: Subject) -> Iterator[Violation]:
         model = copy.deepcopy(subject.model).train()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            results.append(named(model(**subject.draw(subject.draws[0])), subject.module.outputs))
+            results.append(finite(named(subject.call(subject.draw(subject.draws[0]), model), subject.module.outputs)))
     for name, by in _differences(*results):
         yield Violation("repeatable", f"in training, `{name}` differs by {by:.2g} between two calls with the same seed")
 

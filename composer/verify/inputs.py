@@ -54,16 +54,16 @@ def draws(program: TypedProgram) -> tuple[Draw, Draw]:
 def lengths(program: TypedProgram, number: int) -> Mapping[str, int]:
     """Return lengths for the axes of a model: short, different from each other, and within what its tables of positions hold."""
     symbols = {name for type_ in program.inputs.values() for size in type_.sizes for name in names(size)}
-    most = min(
-        (getattr(block.part, block.part.length_field) for block in blocks(program) if block.part.length_field), default=None
-    )
     found = {name: LENGTHS[number].get(name, OTHER_LENGTHS[number]) for name in sorted(symbols)}
     for _ in range(MOST_LENGTHENINGS):
         if all(substitute(size, found) > 0 for type_ in _types(program) for size in type_.sizes):
             break
         found = {name: length if name == "batch" else 2 * length for name, length in found.items()}
-    if isinstance(most, int):
-        found = {name: min(length, most) for name, length in found.items()}
+    for block in blocks(program):
+        for axis in block.part.position_inputs.values() if block.part.length_field else ():
+            most: int = getattr(block.part, block.part.length_field)
+            if substitute(block.sizes[axis], found) > most:
+                found |= {name: min(found[name], most) for name in names(block.sizes[axis])}
     return found
 
 

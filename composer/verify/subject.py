@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +15,7 @@ import torch
 
 from blocks.experts.router import Router
 from composer.graph.typed import TypedBlock, TypedProgram
+from composer.graph.types import TensorType
 from composer.graph.visit import walk
 from composer.lower import lower
 from composer.lower.model import Model, Module
@@ -30,7 +31,7 @@ REORDERED = 1e-9
 NUDGE = 1e-14
 """Relative change of the weights from which the condition of a model is measured."""
 MAX_NUMBERS = 2**27
-"""Most numbers of an input, a GiB in float64."""
+"""Most numbers of an input, or of a value in the model, a GiB in float64."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Subject:
         if names:
             model = copy.deepcopy(self.model)
             with torch.no_grad():
-                model(**self.draw(self.draws[0]))
+                self.call(self.draw(self.draws[0]), model)
         return {name: model.get_buffer(name).clone() for name in names}
 
     @cached_property
@@ -115,23 +116,36 @@ class Subject:
         """Return inputs.
 
         Raises:
-            NotTried: an input has more numbers than can be computed with.
+            NotTried: an input, or a value in the model, has more numbers than can be computed with, or none.
         """
-        for name, type_ in self.program.inputs.items():
-            if (count := prod(shape_of(type_, how.lengths))) > MAX_NUMBERS:
+        for name, type_ in self._values():
+            shape = shape_of(type_, how.lengths)
+            if min(shape, default=1) < 1:
+                raise NotTried(f"`{name}` is empty where positions are as few as the model has places for")
+            if (count := prod(shape)) > MAX_NUMBERS:
                 raise NotTried(f"`{name}` has {count:,} numbers; give it a smaller axis")
         return draw(self.program, how)
+
+    def _values(self) -> Iterator[tuple[str, TensorType]]:
+        """Yield the inputs and the values in the model, by name."""
+        yield from self.program.inputs.items()
+        for visit in walk(self.program.root, once=True):
+            yield from ((visit.path, type_) for type_ in visit.node.outputs.values() if isinstance(type_, TensorType))
 
     def call(self, given: Mapping[str, torch.Tensor], model: Model[Any] | None = None) -> Any:
         """Return the result of a call.
 
         Raises:
-            NotTried: an index that the model computes is out of range of a table or an axis.
+            NotTried: an index that the model computes is out of range of a table or an axis, or there is too little memory.
         """
         try:
             return (self.model if model is None else model)(**given)
         except IndexError as error:
             raise NotTried(f"for inputs that are drawn, {error}") from None
+        except RuntimeError as error:
+            if "allocate memory" not in str(error):  # torch has no type of its own for that, on the CPU
+                raise
+            raise NotTried("it takes more memory than there is") from None
 
     def outputs(self, given: Mapping[str, torch.Tensor], model: Model[Any] | None = None) -> dict[str, torch.Tensor]:
         """Return the outputs of a call by the recipe's names, and the recipe's losses after them. What every call renews has the
@@ -148,11 +162,7 @@ class Subject:
             if self.training or self.is_random:
                 torch.manual_seed(0)
             result = self.call(given, called)
-        found = named(result, self.module.outputs)
-        for name, value in found.items():
-            if not bool(value.isfinite().all()):
-                raise NotTried(f"`{name}` has values that are not finite")
-        return found
+        return finite(named(result, self.module.outputs))
 
     def tolerance(self, given: Mapping[str, torch.Tensor]) -> float:
         """Return by how much two computations in another order may differ: more where tiny changes of the weights do much."""
@@ -169,6 +179,18 @@ class Subject:
                     parameter.copy_(value)
         moved = max((difference(before[name], after[name]) for name in before), default=0.0)
         return max(REORDERED, 1000 * moved)
+
+
+def finite(outputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return outputs with which others can be compared.
+
+    Raises:
+        NotTried: one has values that are not finite.
+    """
+    for name, value in outputs.items():
+        if not bool(value.isfinite().all()):
+            raise NotTried(f"`{name}` has values that are not finite")
+    return outputs
 
 
 def named(result: Any, fields: tuple[tuple[str, str], ...]) -> dict[str, torch.Tensor]:

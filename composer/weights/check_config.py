@@ -91,7 +91,7 @@ class _Paths:
         for locator in (self.locator, *self._with_blocks(setting, settings)):
             try:
                 for value in values:
-                    locator.change(_steps(setting.path), value)
+                    locator.change(setting.steps, value)
                 return None
             except OverrideError as error:
                 wrong = error.diagnostic
@@ -126,7 +126,7 @@ class _Paths:
             if setting.path.text.startswith(f"{other.path.text}."):
                 for value in self._ours(other):
                     try:
-                        change = self.locator.change(_steps(other.path), value)
+                        change = self.locator.change(other.steps, value)
                     except OverrideError:
                         continue
                     yield Locator(merge(self.root, change, self.library)[0], self.library)
@@ -134,7 +134,7 @@ class _Paths:
     def _place(self, setting: Setting) -> tuple[str, ...]:
         """Return the whole path of a setting; nothing for one into a block that another one sets."""
         try:
-            node = self.locator.change(_steps(setting.path), YamlMapping((), setting.path.span))
+            node = self.locator.change(setting.steps, YamlMapping((), setting.path.span))
         except OverrideError:
             return ()
         steps = []
@@ -150,7 +150,7 @@ class _Paths:
         root = self.root
         for setting, value in values:
             try:
-                root, _ = merge(root, Locator(root, self.library).change(_steps(setting.path), value), self.library)
+                root, _ = merge(root, Locator(root, self.library).change(setting.steps, value), self.library)
             except OverrideError:  # of a block that is not set here
                 continue
         changed = Document(self.document.source, root, (), self.document.ambiguous_blocks)
@@ -160,15 +160,6 @@ class _Paths:
                     yield wrong
                 elif causes := [value.span for _, value in values if any(_inside(one.span, value.span) for one in wrong.labels)]:
                     yield replace(wrong, span=causes[0], labels=(Label(wrong.span, "needed here"),))
-
-
-def _steps(path: YamlScalar) -> tuple[YamlScalar, ...]:
-    """Return the names of a path, each where it is written."""
-    steps, start = [], 0
-    for name in path.text.split("."):
-        steps.append(YamlScalar(name.strip(), path.part(start, start + len(name))))
-        start += len(name) + 1
-    return tuple(steps)
 
 
 def _inside(span: Span, outer: Span) -> bool:

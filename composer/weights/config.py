@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import abc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +14,20 @@ from composer.language.composition.override import Override, read_override, to_t
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import evaluate, evaluate_word
 from composer.language.expressions.parser import names, parse_expression
+from composer.language.recipe.ast import Param
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.wording import counted, format_value
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlScalar
-from composer.weights.config_syntax import ABOUT_THE_FILE, OLD, OLD_CONSTANTS, REFUSED, Config, ConfigReader, Constant, Setting
+from composer.weights.config_syntax import (
+    ABOUT_THE_FILE,
+    OLD,
+    OLD_CONSTANTS,
+    REFUSED,
+    Config,
+    ConfigReader,
+    Constant,
+    Setting,
+)
 from composer.weights.json_places import JsonPlace, places
 from composer.weights.mapping import entry_of
 
@@ -32,7 +43,20 @@ class Applied:
 
     params: abc.Mapping[str, Any] | None
     """The values of its params; None if these have errors."""
+    words: abc.Collection[str]
+    """The params that are words or lists of words, also where others have errors."""
     errors: Sequence[Diagnostic]
+
+
+def params_of_words(declared: Sequence[Param], values: abc.Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the params that are words or lists of words, by their types or else by their values."""
+    found = {param.name: values.get(param.name) for param in declared if param.type is None}
+    by_value = {name for name, value in found.items() if all(isinstance(item, str) for item in _items(value))}
+    return frozenset(by_value | {param.name for param in declared if param.type in ("str", "choice")})
+
+
+def _items(value: Any) -> abc.Iterable[Any]:
+    return value if isinstance(value, tuple | list) else (value,)
 
 
 @dataclass(frozen=True)
@@ -76,15 +100,14 @@ def reading(
     if reader.diagnostics:
         raise RecipeError(reader.diagnostics)
     wrong: list[Diagnostic] = []
-    holds_list = any(isinstance(at(published, key), list) for setting in config.settings for key in setting.keys)
-    own = applied(()).params if holds_list else None
+    own = applied(()) if any(_depends_on_type(setting, published) for setting in config.settings) else None
     found: dict[Source, tuple[Override, Setting]] = {}
     failed: set[str] = set()
     for setting in config.settings:
         if setting.path.text in by_hand:
             continue
         before = len(wrong)
-        text = _value(setting, file, (own or {}).get(setting.path.text), wrong)
+        text = _value(setting, file, own, wrong)
         if text is not None:
             override = read_override(f"{setting.path.text}={text}")
             found[override.source] = override, setting
@@ -137,9 +160,15 @@ def parsed(source: Source) -> dict[str, Any]:
     return value
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of key-value pairs; raise `ValueError` if a key occurs twice."""
+NO_JSON = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
+"""Numbers that JSON lacks, by the words that transformers writes for them, as `{"__float__": "Infinity"}`."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | float:
+    """Return the object of key-value pairs, or the number that it stands for; raise `ValueError` if a key occurs twice."""
     found = dict(pairs)
+    if len(pairs) == 1 and isinstance(word := found.get("__float__"), str) and word in NO_JSON:
+        return NO_JSON[word]
     if len(found) < len(pairs):
         raise ValueError("a key occurs twice")
     return found
@@ -166,6 +195,16 @@ def at(published: abc.Mapping[str, Any], key: str) -> Any:
     for name in key.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     return ABSENT if empty(value) else value
+
+
+def is_null(published: abc.Mapping[str, Any], key: str) -> bool:
+    """Return whether a key, `a.b` for a nested one, is there and null."""
+    value: Any = published
+    for name in key.split("."):
+        if not isinstance(value, dict) or name not in value:
+            return False
+        value = value[name]
+    return value is None
 
 
 def empty(value: Any) -> bool:
@@ -233,10 +272,17 @@ def _old(config: Config, file: ConfigFile) -> Iterator[Diagnostic]:
             yield Diagnostic("config-value", message, file.place(key))
 
 
-def _value(setting: Setting, file: ConfigFile, own: Any, wrong: list[Diagnostic]) -> str | None:
-    """Return the value of an override, in place of the recipe's `own`; None if this is kept, or after an error."""
+def _depends_on_type(setting: Setting, published: abc.Mapping[str, Any]) -> bool:
+    """Return whether the type of a param decides if it takes what a file has for it."""
+    return any(isinstance(at(published, key), list | str) for key in setting.keys) and not setting.by_word
+
+
+def _value(setting: Setting, file: ConfigFile, own: Applied | None, wrong: list[Diagnostic]) -> str | None:
+    """Return the value of an override of the recipe as it is by its `own` values; None if these are kept, or after an error."""
     path, default = setting.path, setting.default
     there = [(key, value) for key in setting.keys if (value := at(file.values, key)) is not ABSENT]
+    if not there and setting.of_null is not None and any(is_null(file.values, key) for key in setting.keys):
+        return setting.of_null.text
     if not there or (setting.formula is not None and len(there) < len(setting.keys)):
         if default is None and not setting.optional:
             missing = " and no ".join(key for key in setting.keys if not any(key == one for one, _ in there))
@@ -258,22 +304,32 @@ def _value(setting: Setting, file: ConfigFile, own: Any, wrong: list[Diagnostic]
         return None
     if setting.counted:
         return str(len(value)) if isinstance(value, list | dict) else "1"
-    items = value if isinstance(value, list) else [value]
-    if setting.values:
-        known = {theirs: ours.text for theirs, ours in setting.values}
+    items = _items(value)
+    if known := setting.by_word:
         if strange := next((item for item in items if shown(item) not in known), None):
             what = f"{key} has {shown(strange)}" if isinstance(value, list) else f"{key} is {shown(value)}"
             message = f"{what}, but this recipe supports {', '.join(known)}"
             wrong.append(Diagnostic("config-value", message, span, labels=labels))
             return None
         return to_text([known[shown(item)] for item in value]) if isinstance(value, list) else known[shown(value)]
-    listed = isinstance(value, list) and (own is None or isinstance(own, tuple))
-    if (isinstance(value, list) and not listed) or any(isinstance(item, str | list | dict) or item is None for item in items):
-        # A string is only used through `values`, never as a piece of a recipe.
-        what = "a list of numbers" if listed else "a number"
+    params = own.params if own is not None else None
+    before = (params or {}).get(path.text)
+    listed = isinstance(value, list) and (before is None or isinstance(before, tuple))
+    words = own is not None and path.text in own.words
+    # A string is used as a word alone, never as a piece of a recipe, such as the name of a block or a param.
+    fits = (isinstance(item, str) and item.isidentifier() and item not in (params or {}) if words else _is_number(item)
+            for item in items)  # fmt: skip
+    if (isinstance(value, list) and not listed) or not all(fits):
+        kind = ("word" if words else "number") + "s" * listed
+        what = f"a list of {kind}" if listed else f"a {kind}"
         wrong.append(Diagnostic("config-value", f"{key} is {json.dumps(value)}, which is not {what}", span, labels=labels))
         return None
-    return shown(value)
+    return to_text(value) if words else shown(value)
+
+
+def _is_number(item: Any) -> bool:
+    """Return whether a value is a number or a boolean."""
+    return item is not None and not isinstance(item, str | list | dict)
 
 
 def _as_text(default: YamlScalar | YamlList) -> str:

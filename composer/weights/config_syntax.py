@@ -25,6 +25,7 @@ ABOUT_THE_FILE = (
     "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids",
     "num_return_sequences", "output_scores", "return_dict_in_generate", "forced_bos_token_id", "forced_eos_token_id",
     "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
+    "forced_decoder_ids",
 )  # fmt: skip
 """Keys of any `config.json` that do not affect what the model computes: about saving, running and generation."""
 OLD = (
@@ -45,6 +46,8 @@ REFUSED = {
 """Keys that no recipe maps, with the reason."""
 
 
+NULL = "null"
+"""Among published values, that of a key that is there and says nothing."""
 ARITHMETIC = re.compile(r"[\s(]")
 """What is in no key, but in what is computed from keys."""
 
@@ -60,13 +63,32 @@ class Setting:
     counted: bool
     """Whether the value is the number of entries of the key."""
     values: tuple[tuple[str, YamlScalar], ...]
-    """Published values with ours; if empty, the value is used as it is. Of a list, they are those of its items."""
+    """Published values with ours; if null is the only one, others are used as they are. Of a list, those of its items."""
     default: YamlScalar | YamlList | None
     """The value if the key is missing or null."""
     optional: bool
     """Whether the recipe's own value is kept then."""
     formula: Expression | None = None
     """What is computed from the keys; a nested key is a single name in it."""
+
+    @property
+    def of_null(self) -> YamlScalar | None:
+        """The value if a key is there and null, where that is another than if it is missing."""
+        return next((ours for theirs, ours in self.values if theirs == NULL), None)
+
+    @property
+    def steps(self) -> tuple[YamlScalar, ...]:
+        """The names of the path, each where it is written."""
+        steps, start = [], 0
+        for name in self.path.text.split("."):
+            steps.append(YamlScalar(name.strip(), self.path.part(start, start + len(name))))
+            start += len(name) + 1
+        return tuple(steps)
+
+    @property
+    def by_word(self) -> dict[str, str]:
+        """Our value for each published one; empty where these are used as they are."""
+        return {theirs: ours.text for theirs, ours in self.values if theirs != NULL}
 
 
 @dataclass(frozen=True)
@@ -88,6 +110,8 @@ class Config:
     settings: tuple[Setting, ...]
     constants: tuple[Constant, ...]
     ignore: tuple[YamlScalar, ...]
+    architecture: str | None = None
+    """The class of transformers that is the model with its head."""
 
     @property
     def mapped(self) -> tuple[str, ...]:
@@ -123,10 +147,12 @@ class ConfigReader(Forms):
         params = self.entries(node.get("params"), "params are paths of the recipe, each with a key of config.json")
         constants = self.entries(node.get("constants"), "constants are keys of config.json, each with its allowed values")
         ignored = self.items(node.get("ignore"), "`ignore` must be a list of keys", "[initializer_range]")
+        architecture = node.get("architecture")
         return Config(
             tuple(self._setting(entry) for entry in params),
             tuple(self._constant(entry) for entry in constants),
             tuple(item for item in ignored if self.is_scalar(item, "a key is")),
+            None if architecture is None else self.text(architecture, "an architecture is"),
         )
 
     def _setting(self, entry: YamlEntry) -> Setting:

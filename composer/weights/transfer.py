@@ -47,9 +47,9 @@ def load_published(
     """
     if isinstance(source, Mapping):
         tensors = source if isinstance(source, PublishedCheckpoint) else Tensors(source)
-        return _fill(model, tensors, _map(model, model_type))
+        return _fill(model, tensors, weight_map(model, model_type))
     path = Path(source)
-    made = _map(model, model_type) if model_type is not None else _map(model, type_of(path), type_span(path))
+    made = weight_map(model, model_type) if model_type is not None else weight_map(model, type_of(path), type_span(path))
     with PublishedCheckpoint(path) as checkpoint:
         return _fill(model, checkpoint, made)
 
@@ -76,7 +76,7 @@ def save_published(model: Model, path: StrPath, model_type: str | None = None) -
     from safetensors.torch import save_file
 
     file = Path(path) / ONE if Path(path).is_dir() else Path(path)
-    save_file(_map(model, model_type).save(model.state_dict()), file, metadata={"format": "pt"})
+    save_file(weight_map(model, model_type).save(model.state_dict()), file, metadata={"format": "pt"})
 
 
 def _fill(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> None:
@@ -90,7 +90,7 @@ def _fill(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> None:
             parameters[name].copy_(tensor)
 
 
-def _map(model: Model, model_type: str | None, at: Span | None = None) -> WeightMap:
+def weight_map(model: Model, model_type: str | None, at: Span | None = None) -> WeightMap:
     recipe = model.program.untyped.recipe
     if recipe.checkpoints is None:
         raise RecipeError(

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from blocks.core import Activation, Block, Builtin, Expert, Library, Norm, Part, fields, standard
+from blocks.core import Activation, Block, Builtin, Expert, Norm, Part, fields, standard
 from blocks.core.fields import Field, SlotOf
 from blocks.core.library import parts_in
 from blocks.experts.router import Router
@@ -45,7 +45,7 @@ NAMES = {kind: swapped(kind) for kind in KINDS}
 
 def plain(text: str) -> str:
     """Return a text in the originals' names, those of classes and files too; a kind may stand in it in words."""
-    return _words().sub(lambda found: _originals()[found[0]], re.sub(r"\bOwn(?=[A-Z])|\bown_", "", text))
+    return _words().sub(lambda found: _originals()[found[0]], re.sub(r"\bCopied(?=[A-Z])|\bcopied_", "", text))
 
 
 @cache
@@ -78,18 +78,18 @@ def copied(module: ModuleType) -> str:
     lines = text.splitlines(keepends=True)
     for token in reversed([token for token in tokens if token.type == tokenize.NAME and token.string in classes - own]):
         row, column = token.start
-        lines[row - 1] = f"{lines[row - 1][:column]}Own{lines[row - 1][column:]}"
+        lines[row - 1] = f"{lines[row - 1][:column]}Copied{lines[row - 1][column:]}"
     return re.sub(r"^from (blocks\.[a-z_0-9.]+) import (\w+)$", _import, "".join(lines), flags=re.M)
 
 
 def _import(line: re.Match[str]) -> str:
     """Return an import of a block as one of its copy; others stay."""
     part = getattr(importlib.import_module(line[1]), line[2])
-    return f"from {_file(line[1])} import Own{line[2]} as {line[2]}" if part in KINDS.values() else line[0]
+    return f"from {_file(line[1])} import Copied{line[2]} as {line[2]}" if part in KINDS.values() else line[0]
 
 
 def _file(module: str) -> str:
-    return f"own_{module.rpartition('.')[2]}"
+    return f"copied_{module.rpartition('.')[2]}"
 
 
 def copies(folder: Path) -> list[type[Part]]:
@@ -109,39 +109,55 @@ def renamed(text: str, seen: set[str] | None) -> str:
     None, in its own.
     """
     recipe = yaml.load(text, Loader=yaml.BaseLoader)
-    graphs = [recipe, *recipe.get("blocks", {}).values()]
-    for one in graphs:
-        one["graph"] = {name: _node(node, standard(), seen) for name, node in one["graph"].items()}
-    for name, param in recipe.get("params", {}).items():
-        if isinstance(param, str):
-            recipe["params"][name] = _kind(param, seen)
-        elif isinstance(param, dict) and param.get("type") == "block":
-            param["default"] = _node(param["default"], standard(), seen)
+    defined = recipe.get("blocks", {})
+    for one in (recipe, *defined.values()):
+        one["graph"] = {name: _node(node, defined, seen) for name, node in one["graph"].items()}
+        for name, param in one.get("params", {}).items():
+            one["params"][name] = _param(param, defined, seen)
     for name, loss in recipe.get("losses", {}).items():
-        recipe["losses"][name] = _node(loss, standard(), seen)
+        recipe["losses"][name] = _node(loss, defined, seen)
     return write(recipe)
 
 
-def _node(node: Any, library: Library, seen: set[str] | None) -> Any:
+def _param(param: Any, defined: Mapping[str, Any], seen: set[str] | None) -> Any:
+    if isinstance(param, str):
+        return _kind(param, seen)
+    return {**param, "default": _given(param.get("type"), param["default"], defined, seen)} if "default" in param else param
+
+
+def _node(node: Any, defined: Mapping[str, Any], seen: set[str] | None) -> Any:
     if isinstance(node, str):
         return _kind(node, seen)
-    node = dict(node)
+    node, library = dict(node), standard()
     if "graph" in node:
-        node["graph"] = {name: _node(inner, library, seen) for name, inner in node["graph"].items()}
+        node["graph"] = {name: _node(inner, defined, seen) for name, inner in node["graph"].items()}
     if (kind := node.get("type")) in library:
         node["type"] = _kind(kind, seen)
-        for name, field in fields(library[kind]).items():
-            if name in node:
-                node[name] = _value(node[name], field, library, seen)
+        types = {name: _type(field) for name, field in fields(library[kind]).items()}
+    else:
+        params = defined.get(kind, {}).get("params", {})
+        types = {name: param.get("type", "") for name, param in params.items() if isinstance(param, dict)}
+    for name, type_ in types.items():
+        if name in node:
+            node[name] = _given(type_, node[name], defined, seen)
     return node
 
 
-def _value(value: Any, field: Field, library: Library, seen: set[str] | None) -> Any:
+def _type(field: Field) -> str:
+    """Return the type of the param that a field would be, as far as it holds kinds."""
     if not isinstance(field.form, SlotOf):
-        return value
-    if field.form.family is Mask:
-        return re.sub(r"[a-z_0-9]+(?=\()|\b(causal|full)\b", lambda found: _kind(found[0], seen), value)
-    return _node(value, library, seen)
+        return ""
+    return "mask" if field.form.family is Mask else "block"
+
+
+def _given(type_: str, value: Any, defined: Mapping[str, Any], seen: set[str] | None) -> Any:
+    """Return what a field or a param of a type is given."""
+    match type_:
+        case "mask":
+            return re.sub(r"[a-z_0-9]+(?=\()|\b(causal|full)\b", lambda found: _kind(found[0], seen), value)
+        case "block":
+            return _node(value, defined, seen)
+    return value
 
 
 def _kind(word: str, seen: set[str] | None) -> str:

@@ -289,6 +289,7 @@ STREAM = "float[batch, time, 6]"
         ("type: cumsum, axis: tiem", "tiem: [batch, time, 6] has no axis `tiem`"),
         ("type: roll, by: {tiem: 1}", "{tiem: 1}: [batch, time, 6] has no axis `tiem`"),
         ("type: roll, by: 2", "2: `by` must be a mapping"),
+        ("type: roll, by: {}", "{}: takes an axis at least"),
         ("type: slice, axis: last, start: 7", "7: start 7 is out of range for an axis of 6"),
         ("type: slice, axis: last, stop: -7", "-7: stop -7 is out of range for an axis of 6"),
         ("type: slice, axis: last, start: 3, stop: 3", "3: nothing is between start 3 and stop 3 of an axis of 6"),

@@ -134,3 +134,17 @@ def test_a_misspelled_piece_of_a_split_is_refused():
     nodes = "a: {type: split, into: [up, gate]}, b: {type: relu, in: a.gaet}"
     text = f'recipe: split\ninputs: {{x: "{STREAM}"}}\ngraph: {{{nodes}}}\n'
     assert [found.code for found in composer.load(text).check()] == ["unknown-port"]
+
+
+@pytest.mark.parametrize("shape", ["[8]", "[1, 8]", "[1, 1, 8]", "[1, 1, 1]", "[1]"])
+@pytest.mark.parametrize("kind", ["add", "multiply", "weighted_sum"])
+def test_an_axis_of_length_one_is_stretched(kind, shape):
+    """By every block that combines values of several shapes, as `torch.broadcast_tensors` does it."""
+    model = composer.load(
+        "recipe: example\ninputs: {x: 'float[batch, time, 8]'}\n"
+        f"graph:\n  p: {{type: parameter, shape: {shape}, std: 1.0}}\n  y: {{type: {kind}, in: [p, x]}}\n"
+    ).compile(seed=1)
+    x = torch.randn(2, 3, 8)
+    both = torch.stack(torch.broadcast_tensors(model.p.weight, x))
+    expected = {"add": both.sum(0), "multiply": both.prod(0), "weighted_sum": both.mean(0)}[kind]
+    torch.testing.assert_close(model(x).y, expected)

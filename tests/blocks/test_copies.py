@@ -83,7 +83,22 @@ graph:
     heads: 2
     mask: (local(2) or chunk(3) or block_window(2, 1) or dilated(2, 2) or global_first(1) or prefix(2)) and lookahead(3)
   read: {type: attention, heads: 2, mask: valid(flags) and (global_tokens(flags) or documents(ids) or not pairs(table))}
-  open: {type: attention, heads: 2, mask: full}
+  open:
+    type: attention
+    heads: 2
+    mask: full
+    positions: {type: rotary, scaling: {type: yarn, factor: 4, original_max_position_embeddings: 8}}
+  longer:
+    type: attention
+    heads: 2
+    positions:
+      type: rotary
+      max_position_embeddings: 8
+      scaling: {type: longrope, short_factor: [1, 2], long_factor: [2, 3], factor: 2, original_max_position_embeddings: 4}
+  moving:
+    type: attention
+    heads: 2
+    positions: {type: rotary, max_position_embeddings: 8, scaling: {type: dynamic_scaling, factor: 2}}
   attn:
     type: attention
     heads: 2

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import pytest
 
-from blocks.core import Activation, Block, fields, is_node, ports, standard
+from blocks.core import Activation, Block, Part, fields, is_node, ports, standard
 from blocks.core.fields import Boolean, Integer, NonNegativeInt, OneOf, PositiveInt, Probability, Real, SlotOf, derived
 from blocks.core.library import Library, NameClash
 
@@ -74,3 +75,21 @@ def test_standard_library_holds_each_part_under_its_own_kind() -> None:
     assert list(library) == sorted(library)
     assert all(library[name].kind == name for name in library)
     assert is_node(library["linear"]) and not is_node(library["causal"])
+
+
+LOOKING_BACK = [kind for kind in standard() if standard()[kind].causal_forms]
+
+
+@pytest.mark.parametrize("kind", LOOKING_BACK)
+def test_what_looks_back_in_place_of_a_block_exists(kind: str) -> None:
+    """A block with such forms mixes an axis, and each form names blocks, their fields, or fields of its own."""
+    part, library = standard()[kind], standard()
+    assert any("mixed_axes" in vars(each) for each in part.__mro__ if each is not Part)
+    for form in part.causal_forms:
+        words = re.findall(r"`(\w+)(?:: (\w+))?`", form)
+        assert words
+        named = [library[name] for name, _ in words if name in library]
+        fields_there = {name: field for one in [*named, part] for name, field in fields(one).items()}
+        for name, value in words:
+            assert name in (fields_there if value else {*library, *fields_there})
+            assert not value or value in ("true", "false") or value in library

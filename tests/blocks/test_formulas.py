@@ -200,6 +200,24 @@ def test_gradients(name: str) -> None:
     assert torch.autograd.gradcheck(run, floats)
 
 
+@pytest.mark.parametrize("formula", [formula for formula, _ in TORCH.values() if {"x", "y"} <= _words(formula)])
+@pytest.mark.parametrize("name", ["x", "y"])
+def test_a_number_takes_no_gradient_from_the_other(formula: str, name: str) -> None:
+    """As if a tensor of the same value stood in its place; also in a model in bfloat16, whose dtype the result has."""
+    other = "y" if name == "x" else "x"
+    plain = re.sub(rf"\b{name}\b", "1.5", formula)
+    given = {each: tensor.requires_grad_() for each, tensor in samples(torch.float64).items() if each == other}
+    chosen = {each: tensor for each, tensor in samples(torch.float64).items() if each == "p" and each in _words(formula)}
+    full = {name: torch.full((2, 3, 4), 1.5, dtype=torch.float64)}
+    one, two = value(plain, **given, **chosen), value(formula, **given, **chosen, **full)
+    torch.testing.assert_close(one, two)
+    assert one.requires_grad == two.requires_grad
+    if one.requires_grad:
+        torch.testing.assert_close(*(torch.autograd.grad(out.sum(), given[other])[0] for out in (one, two)))
+    narrow = {each: tensor.detach().bfloat16() for each, tensor in given.items()}
+    assert value(plain, torch.bfloat16, **narrow, **chosen).dtype in (torch.bfloat16, torch.bool)
+
+
 @pytest.mark.parametrize(
     ("formula", "values"),
     [

@@ -6,8 +6,10 @@ import pytest
 import torch
 from transformers import T5Config
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
 from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
+from transformers.models.whisper.modeling_whisper import sinusoids
 
 from tests.blocks.alone import alone, recipe, refusal
 
@@ -41,6 +43,26 @@ def test_sinusoidal_halves_are_marian_s():
     table = MarianSinusoidalPositionalEmbedding(T, D).create_weight()
     y = alone("type: sinusoidal_positions, layout: halves", x=STREAM)(torch.zeros(1, T, D))[0]
     torch.testing.assert_close(y[0], table)
+
+
+def test_sinusoidal_endpoints_are_tensor2tensor_s():
+    """As M2M100 has them, from position 2 on, and Whisper's encoder."""
+    stream = "type: sinusoidal_positions, layout: halves, endpoint: true"
+    y = alone(f"{stream}, offset: 2", x=STREAM)(torch.zeros(1, T, D))[0]
+    torch.testing.assert_close(y[0], M2M100SinusoidalPositionalEmbedding.get_embedding(T + 2, D)[2:])
+    y = alone(f"{stream}, base: 50", x=STREAM)(torch.zeros(1, T, D))[0]
+    torch.testing.assert_close(y[0], sinusoids(T, D, 50))
+
+
+@pytest.mark.parametrize(("endpoint", "steps"), [("false", D // 2), ("true", D // 2 - 1)])
+def test_sinusoidal_exponents_begin_with_the_first_pair(endpoint, steps):
+    """Number by number."""
+    fields = f"type: sinusoidal_positions, base: 100, first_pair: 1, endpoint: {endpoint}, offset: 3"
+    y = alone(fields, x=STREAM)(torch.zeros(1, T, D))[0]
+    for t in range(T):
+        for pair in range(D // 2):
+            angle = (t + 3) / 100 ** ((pair + 1) / steps)
+            assert y[0, t, 2 * pair : 2 * pair + 2].tolist() == pytest.approx([math.sin(angle), math.cos(angle)], abs=1e-6)
 
 
 def test_sinusoidal_dropout_is_of_the_sum():
@@ -84,6 +106,7 @@ def test_t5_bias_is_that_of_transformers(bidirectional):
 def test_what_cannot_be_a_position_is_refused_where_it_stands():
     """An odd width, buckets without halves, distances that are all exact, and keys that are counted where queries are not."""
     assert "5 channels" in refusal("type: sinusoidal_positions", x="float[batch, time, 5]")
+    assert "a single pair" in refusal("type: sinusoidal_positions, endpoint: true", x="float[batch, time, 2]")
     assert refusal("type: t5_bias, heads: 2, buckets: 6", x=STREAM).startswith("6: 6 buckets")
     assert refusal("type: t5_bias, heads: 2, max_distance: 8", x=STREAM).startswith("8: distances below 8")
     wired = "{x: x, position_ids: position_ids}"

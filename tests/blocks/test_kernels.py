@@ -354,6 +354,7 @@ BIG, SMALL = IMAGE.format(channels=6, height=8, width=8), IMAGE.format(channels=
         ("type: conv_transpose2d, out: 4, kernel_size: 2, stride: 2, output_padding: 2", BIG,
          "2: an output padding of 2 is not less than the stride 2 or the dilation 1"),
         ("type: conv2d, out: 4, kernel_size: [3, 3, 3]", BIG, "[3, 3, 3]: `kernel_size` has 3 numbers for 2 axes"),
+        ("type: conv2d, out: 4, kernel_size: 3, padding: []", BIG, "[]: `padding` has 0 numbers for 2 axes"),
         ("type: conv2d, out: 4, kernel_size: 3, stride: [1]", BIG, "[1]: `stride` has one number for 2 axes"),
         ("type: conv2d, out: 4, kernel_size: 0", BIG, "0: `kernel_size` must be at least 1, not 0"),
         ("type: conv2d, out: 4, kernel_size: [3, 0]", BIG, "0: `kernel_size` must be at least 1, not 0"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
-from transformers import MixtralConfig
+from transformers import GptOssConfig, MixtralConfig
+from transformers.models.gpt_oss.modeling_gpt_oss import GptOssMLP
 from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock, load_balancing_loss_func
 
 import composer
@@ -19,16 +21,21 @@ ROUTERS = {
     "plain": "{type: top_k_router, top_k: 3, normalize: false}",
     "sigmoid": "{type: top_k_router, top_k: 2, scoring: sigmoid, scaling: 2.5}",
     "one": "{type: top_k_router, top_k: 1, normalize: false}",
+    "groups": "{type: top_k_router, top_k: 2, normalize: false, groups: 2}",
+    "single": "{type: top_k_router, top_k: 3, scoring: sigmoid, groups: 4, top_groups: 3}",
+    "top two": "{type: top_k_router, top_k: 1, normalize: false, scoring: sigmoid, groups: 2, group_score: top_two}",
     "noisy": "{type: noisy_top_k_router, top_k: 2}",
     "switch": "{type: switch_router, capacity: 2}",
     "experts": "{type: expert_choice_router, capacity_factor: 2}",
 }
+BIASED = {name: text.replace("}", ", bias: true}") for name, text in ROUTERS.items()}
 EXPERTS = {
     "gated_ffn": f"{{type: gated_ffn, hidden: {H}}}",
     "biased": f"{{type: gated_ffn, hidden: {H}, bias: true, activation: gelu}}",
     "ffn": f"{{type: ffn, hidden: {H}}}",
     "bare": f"{{type: ffn, hidden: {H}, bias: false, activation: relu}}",
 }
+GPT_OSS = f"{{type: gated_ffn, hidden: {H}, bias: true, activation: clamped_silu, up_limit: 7, up_offset: 1}}"
 
 
 @pytest.fixture(autouse=True)
@@ -36,10 +43,10 @@ def _nothing_compiled_before() -> None:
     torch._dynamo.reset()
 
 
-def mixture(router: str, expert: str = "gated_ffn", shared: str = "none") -> Any:
+def mixture(router: str, expert: str = "gated_ffn", shared: str = "none", routers: Mapping[str, str] = ROUTERS) -> Any:
     """Return a recipe of one mixture as a float64 module, all that can be read of it wired out."""
     text = f"recipe: one\ninputs:\n  x: float[batch, time, {D}]\ngraph:\n  moe: {{type: moe, experts: {E}, "
-    text += f"expert: {EXPERTS[expert]}, router: {ROUTERS[router]}, shared: {shared}}}\n"
+    text += f"expert: {EXPERTS.get(expert, expert)}, router: {routers[router]}, shared: {shared}}}\n"
     text += "outputs: {y: moe, load_balancing: moe.load_balancing, router_z: moe.router_z, load: moe.load}\n"
     return composer.load(text).compile(seed=0).double()
 
@@ -67,6 +74,17 @@ def visits(router: str, logits: torch.Tensor) -> dict[tuple[int, int], list[tupl
                 case "sigmoid":
                     scores = logits[b, t].sigmoid()
                     found[b, t] = [(e, 2.5 * scores[e] / (scores[best[0]] + scores[best[1]])) for e in best[:2]]
+                case "groups":
+                    of = [e for e in range(E) if e // 2 == best[0] // 2]
+                    found[b, t] = [(e, soft[e]) for e in of]
+                case "single":  # of one expert each, so that the three best are chosen
+                    scores = logits[b, t].sigmoid()
+                    found[b, t] = [(e, scores[e] / sum(scores[other] for other in best[:3])) for e in best[:3]]
+                case "top two":
+                    scores = logits[b, t].sigmoid()
+                    group = int(scores[2] + scores[3] > scores[0] + scores[1])
+                    chosen = max((2 * group, 2 * group + 1), key=lambda e: scores[e].item())
+                    found[b, t] = [(chosen, scores[chosen])]
                 case "switch":
                     taken[best[0]] += 1
                     found[b, t] = [(best[0], soft[best[0]])] if taken[best[0]] <= 2 else []
@@ -111,6 +129,51 @@ def test_a_mixture_is_the_loop_over_its_visits(router: str, expert: str) -> None
         y.sin().sum().backward()
         results.append((y.detach(), x.grad, {name: each.grad for name, each in parameters.items() if each.grad is not None}))
     torch.testing.assert_close(results[0], results[1], rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("router", ROUTERS)
+def test_a_router_with_a_bias_routes_by_shifted_logits(router: str) -> None:
+    """As one without, whose logits are given by one more channel that is always 1."""
+    plain, biased = mixture(router).eval(), mixture(router, routers=BIASED).eval()
+    state = dict(biased.moe.state_dict())
+    assert {name.removesuffix(".bias") for name in state if name.endswith(".bias")} == {*maps_of(router)}
+    x = positions()
+    x[..., -1] = 1
+    for name in maps_of(router):
+        state[f"{name}.bias"] = torch.linspace(-0.5, 0.7, E, dtype=torch.float64)
+    biased.moe.load_state_dict(state)
+    for name in maps_of(router):
+        state[f"{name}.weight"] = state[f"{name}.weight"].clone()
+        state[f"{name}.weight"][:, -1] += state.pop(f"{name}.bias")
+    plain.moe.load_state_dict(state)
+    torch.testing.assert_close(biased(x).y, plain(x).y, rtol=0, atol=1e-12)
+
+
+def maps_of(router: str) -> tuple[str, ...]:
+    """Return the maps of a router."""
+    return ("gate", "noise") if router == "noisy" else ("gate",)
+
+
+@torch.no_grad()
+def test_a_mixture_is_that_of_gpt_oss() -> None:
+    """With inputs so large that each bound is passed, on either side."""
+    theirs = GptOssMLP(GptOssConfig(hidden_size=D, intermediate_size=H, num_local_experts=E, num_experts_per_tok=2)).double()
+    for number, parameter in enumerate(theirs.parameters()):
+        parameter.copy_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(number)))
+    ours = mixture("mixtral", GPT_OSS, routers=BIASED)
+    gates, biases = theirs.experts.gate_up_proj.mT, theirs.experts.gate_up_proj_bias
+    state = {
+        "gate.weight": theirs.router.weight, "gate.bias": theirs.router.bias,
+        "expert.gate.weight": gates[:, ::2], "expert.gate.bias": biases[:, ::2],
+        "expert.up.weight": gates[:, 1::2], "expert.up.bias": biases[:, 1::2],
+        "expert.down.weight": theirs.experts.down_proj.mT, "expert.down.bias": theirs.experts.down_proj_bias,
+    }  # fmt: skip
+    ours.moe.load_state_dict(state, strict=True)
+    x = 6 * positions()
+    up = x @ state["expert.up.weight"][0].T
+    assert (up > 7).any() and (up < -7).any() and (x @ state["expert.gate.weight"][0].T > 7).any()
+    torch.testing.assert_close(ours(x).y, theirs(x)[0], rtol=0, atol=1e-10)
 
 
 @torch.no_grad()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from transformers import LlamaConfig
@@ -12,10 +14,13 @@ from transformers.models.gptj.modeling_gptj import create_sinusoidal_positions
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as llama_turn
 
+import composer
 from blocks.core import BlockError
 from blocks.positions.learned import LearnedPositions
 from blocks.positions.rotary import Rotary
 from blocks.positions.scaling import LinearScaling, Llama3Scaling, Scaling
+from blocks.positions.scaling_by_length import DynamicScaling, LongRope
+from blocks.positions.yarn import Yarn
 from tests.blocks.build import module, plain
 
 HEAD = 16
@@ -27,13 +32,16 @@ def turned(rotary: Rotary, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     return run.rotate(x, run.prepare(at))
 
 
-def llama_config(**rope: float | str) -> LlamaConfig:
+LONGEST = 2**17
+
+
+def llama_config(**rope: Any) -> LlamaConfig:
     return LlamaConfig(
-        hidden_size=4 * HEAD, num_attention_heads=4, max_position_embeddings=2**17, rope_parameters={"rope_theta": 5e5, **rope}
+        hidden_size=4 * HEAD, num_attention_heads=4, max_position_embeddings=LONGEST, rope_parameters={"rope_theta": 5e5, **rope}
     )
 
 
-SCALINGS: list[tuple[Scaling | None, dict[str, float | str]]] = [
+SCALINGS: list[tuple[Scaling | None, dict[str, Any]]] = [
     (None, {"rope_type": "default"}),
     (LinearScaling(factor=4), {"rope_type": "linear", "factor": 4.0}),
     (
@@ -66,9 +74,104 @@ def test_llama3_scaling_has_slow_fast_and_blended_frequencies() -> None:
     plain_frequencies = 5e5 ** -(torch.arange(0, HEAD, 2) / HEAD)
     ratio = frequencies / plain_frequencies
     assert scaling is not None
-    torch.testing.assert_close(plain(scaling).scale(plain_frequencies), frequencies, rtol=1e-6, atol=0)
+    torch.testing.assert_close(scaled(scaling, plain_frequencies, 5), frequencies, rtol=1e-6, atol=0)
     assert {round(value, 4) for value in ratio.tolist()} >= {1.0, round(1 / 32, 4)}
     assert ((ratio > 0.04) & (ratio < 0.99)).any()
+
+
+YARN = {"rope_type": "yarn", "factor": 32.0, "original_max_position_embeddings": 4096}
+SHORT, LONG = [1.0 + 0.25 * pair for pair in range(HEAD // 2)], [2.0 + 3 * pair for pair in range(HEAD // 2)]
+LONGROPE = {"rope_type": "longrope", "short_factor": SHORT, "long_factor": LONG, "original_max_position_embeddings": 64}
+ALL_SCALINGS: list[tuple[Scaling, dict[str, Any], int]] = [
+    *((scaling, rope, 5) for scaling, rope in SCALINGS if scaling is not None),
+    (Yarn(factor=32, original_max_position_embeddings=4096), YARN, 5),
+    (Yarn(original_max_position_embeddings=4096), {**YARN, "factor": None}, 5),
+    (
+        Yarn(factor=32, original_max_position_embeddings=4096, beta_fast=8, beta_slow=2, truncate=False),
+        {**YARN, "beta_fast": 8.0, "beta_slow": 2.0, "truncate": False},
+        5,
+    ),
+    (Yarn(factor=32, original_max_position_embeddings=4096, attention_factor=0.7), {**YARN, "attention_factor": 0.7}, 5),
+    (
+        Yarn(factor=32, original_max_position_embeddings=4096, mscale=0.7, mscale_all_dim=0.3),
+        {**YARN, "mscale": 0.7, "mscale_all_dim": 0.3},
+        5,
+    ),
+    (Yarn(factor=32, original_max_position_embeddings=4096, mscale=0.7, mscale_all_dim=0), {**YARN, "mscale": 0.7}, 5),
+    (Yarn(factor=0.5, original_max_position_embeddings=9), {**YARN, "factor": 0.5, "original_max_position_embeddings": 9}, 5),
+    *(
+        (LongRope(short_factor=tuple(SHORT), long_factor=tuple(LONG), original_max_position_embeddings=64), LONGROPE, length)
+        for length in (5, 64, 65)
+    ),
+    (
+        LongRope(
+            short_factor=tuple(SHORT),
+            long_factor=tuple(LONG),
+            original_max_position_embeddings=64,
+            factor=4,
+            attention_factor=1.5,
+        ),
+        {**LONGROPE, "factor": 4.0, "attention_factor": 1.5},
+        65,
+    ),
+    *((DynamicScaling(factor=3), {"rope_type": "dynamic", "factor": 3.0}, length) for length in (5, LONGEST, LONGEST + 1, 10**6)),
+]
+
+
+def scaled(scaling: Scaling, frequencies: torch.Tensor, length: int) -> torch.Tensor:
+    """Return the frequencies that a scaling makes of these in a text of so many tokens."""
+    return plain(scaling).scale(frequencies, 5e5, LONGEST, torch.tensor([0, length - 1])).view(-1)
+
+
+@pytest.mark.parametrize(("scaling", "rope", "length"), ALL_SCALINGS)
+def test_frequencies_are_scaled_as_in_transformers(scaling: Scaling, rope: dict[str, Any], length: int) -> None:
+    """By each kind, with what it takes from the embedding where it is not told, and with the factor of queries and keys."""
+    scaling.check_fit(HEAD // 2, 5e5, LONGEST)
+    frequencies, amplitude = ROPE_INIT_FUNCTIONS[rope["rope_type"]](llama_config(**rope), device="cpu", seq_len=length)
+    plain_frequencies = 1 / 5e5 ** (torch.arange(0, HEAD, 2).float() / HEAD)
+    torch.testing.assert_close(scaled(scaling, plain_frequencies, length), frequencies, rtol=1e-6, atol=0)
+    assert plain(scaling).amplitude(LONGEST) == pytest.approx(amplitude, rel=1e-12)
+
+
+@pytest.mark.parametrize("index", [8, 9, 12, 13])
+def test_a_text_is_turned_by_the_length_of_its_row(index: int) -> None:
+    """A row among longer ones is turned as alone."""
+    scaling = ALL_SCALINGS[index][0]
+    torch.manual_seed(0)
+    q, rotary = torch.randn(2, 3, 5, HEAD), Rotary(theta=5e5, max_position_embeddings=50, scaling=scaling)
+    at = torch.tensor([[0, 1, 2, 3, 4], [3, 40, 900, 2, 70]])
+    together = turned(rotary, q, at)
+    for row in range(2):
+        torch.testing.assert_close(turned(rotary, q[row : row + 1], at[row]), together[row : row + 1], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("scaling", "longest", "message"),
+    [
+        (Yarn(original_max_position_embeddings=4096), None, "^factor is not known"),
+        (Yarn(factor=2), None, "^original_max_position_embeddings is not known"),
+        (DynamicScaling(factor=2), None, "the length up to which nothing is scaled is not known"),
+        (LongRope(short_factor=(1.0,), long_factor=tuple(LONG), factor=2), 64, "short_factor has 1 number, and 8 pairs"),
+        (LongRope(short_factor=tuple(SHORT), long_factor=(1.0, 2.0), factor=2), 64, "long_factor has 2 numbers, and 8 pairs"),
+        (
+            LongRope(short_factor=tuple(SHORT), long_factor=tuple(LONG), factor=2),
+            1,
+            "a text of 1 token has no positions to scale",
+        ),
+    ],
+)
+def test_a_scaling_that_cannot_be_is_refused(scaling: Scaling, longest: int | None, message: str) -> None:
+    """At the field of the scaling."""
+    with pytest.raises(BlockError, match=message) as error:
+        Rotary(max_position_embeddings=longest, scaling=scaling).check({"head_dim": HEAD}, frozenset())
+    assert error.value.field is not None and error.value.field.startswith("scaling")
+
+
+@pytest.mark.parametrize("scaling", [Yarn(), LongRope(short_factor=tuple(SHORT), long_factor=tuple(LONG))])
+def test_a_scaling_that_changes_nothing_is_refused(scaling: Scaling) -> None:
+    """It has neither a factor nor the length of pretraining."""
+    with pytest.raises(BlockError, match="how much longer the context becomes is not known"):
+        scaling.check({}, frozenset())
 
 
 def test_interleaved_turns_as_in_gptj() -> None:
@@ -134,3 +237,21 @@ def test_a_position_beyond_the_table_is_named() -> None:
     block = module(LearnedPositions(max_length=7, offset=2), dim=4)
     with pytest.raises(IndexError, match="position 7 has no learned vector: there are 7"):
         block(torch.zeros(1, 2, 4), torch.tensor([6, 7]))
+
+
+@pytest.mark.parametrize(
+    ("scaling", "takes"),
+    [
+        ("none", False),
+        ("{type: linear_scaling, factor: 2}", False),
+        ("{type: yarn, factor: 2, original_max_position_embeddings: 8}", False),
+        ("{type: yarn, factor: 2}", True),
+        ("{type: dynamic_scaling, factor: 2}", True),
+    ],
+)
+def test_a_length_that_has_no_effect_makes_no_difference(scaling: str, takes: bool) -> None:
+    """Models that compute the same are the same, though one of them says for how many positions it is made."""
+    text = "recipe: one\ninputs: {x: 'float[batch, time, 16]'}\n"
+    text += "graph: {attn: {type: attention, heads: 2, positions: {type: rotary, max_position_embeddings: %s, scaling: %s}}}"
+    first, second = (composer.load(text % (length, scaling)) for length in (16, 32))
+    assert bool(first.diff(second).changes) == takes

@@ -11,6 +11,7 @@ from transformers.models.gemma3.modeling_gemma3 import Gemma3RMSNorm, Gemma3Text
 from transformers.models.gpt_neox.modeling_gpt_neox import GPTNeoXMLP
 from transformers.models.gpt_oss.modeling_gpt_oss import GptOssExperts
 from transformers.models.llama.modeling_llama import LlamaMLP, LlamaRMSNorm
+from transformers.models.mamba2.modeling_mamba2 import MambaRMSNormGated
 
 import composer
 from blocks.activations.rectifiers import Relu, ReluSquared, Softplus
@@ -222,6 +223,24 @@ def test_norms_equal_those_of_published_models(dtype):
         torch.testing.assert_close(ours(stream), reference(stream), **tolerance)
 
 
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("form", [{}, {"unit_offset": True}, {"eps_inside": False}, {"affine": False}])
+def test_groups_of_channels_are_normalized_apart(groups, form):
+    """Each as a stream of its own, with its part of the gain; in Mamba-2 too, where the gate is applied before."""
+    stream = x()
+    ours = randomize(build(RMSNorm(groups=groups, eps=0.5, **form), dim=D))
+    parts = []
+    for place, part in enumerate(stream.chunk(groups, -1)):
+        alone = build(RMSNorm(eps=0.5, **form), dim=D // groups)
+        alone.load_state_dict({name: weight.chunk(groups)[place] for name, weight in ours.state_dict().items()})
+        parts.append(alone(part))
+    torch.testing.assert_close(ours(stream), torch.cat(parts, -1))
+    if not form:
+        theirs = MambaRMSNormGated(D, D // groups, 0.5)
+        theirs.load_state_dict(ours.state_dict())
+        torch.testing.assert_close(ours(stream), theirs(stream))
+
+
 def test_unit_offset_starts_as_a_gain_of_one():
     """Weight 0 and weight 1 say the same."""
     stream = x()
@@ -281,6 +300,15 @@ def test_gated_ffn_equals_that_of_llama():
     stream = x()
     torch.testing.assert_close(ours(stream), theirs(stream))
     assert len(build(GatedFeedForward(hidden=H, bias=True), dim=D).state_dict()) == 6
+
+
+def test_gated_ffn_clamps_and_shifts_what_is_not_gated():
+    """Each by itself, and both as the experts of GPT-OSS do."""
+    for limit, offset in ((None, 0.5), (0.3, 0.0), (0.3, 1.0)):
+        module, stream = build(GatedFeedForward(hidden=H, up_limit=limit, up_offset=offset), dim=D), x()
+        up = module.up(stream)
+        up = (up if limit is None else up.clamp(-limit, limit)) + offset
+        torch.testing.assert_close(module(stream), module.down(nn.functional.silu(module.gate(stream)) * up))
 
 
 def test_ffn_drops_inside_the_layer_in_training_only():
@@ -416,3 +444,17 @@ def test_the_padding_starts_as_zeros_and_stays(scale: int, init: str) -> None:
     model(torch.arange(7)[None])[0].sum().backward()
     assert weight.grad is not None
     assert [bool(row.any()) for row in weight.grad] == [True, True, False, True, True, True, True]
+
+
+def test_batch_norms_of_transposed_images_compile():
+    """The strides of what they give are those that the compiler expects."""
+    graph = """
+  t: {type: rearrange, pattern: b h c w -> b c h w}
+  a: batchnorm2d
+  b: {type: rearrange, pattern: b c h w -> b h (c w)}
+"""
+    recipe = composer.load(f"recipe: turned\ninputs: {{x: 'float[batch, 5, 3, 4]'}}\ngraph:{graph}")
+    model, x = recipe.compile(seed=0).eval(), torch.randn(2, 5, 3, 4)
+    with torch.no_grad():
+        compiled = torch.compile(model, fullgraph=True, backend="aot_eager")(x)
+        torch.testing.assert_close(compiled.b, model(x).b)

@@ -27,7 +27,7 @@ def test_equal_models_end_with_0_and_others_with_1(arco: Arco) -> None:
 
 def test_what_cannot_be_compared_ends_with_2(arco: Arco, wrong: Path) -> None:
     """A missing recipe, or a wrong one on either side."""
-    assert arco("diff", "gpt2", "gpt") == (2, "", "arco: gpt: there is no such recipe\n  = did you mean gpt2 or gpt_mini?\n")
+    assert arco("diff", "gpt2", "gpt") == (2, "", "arco: gpt: there is no such recipe\n  = did you mean gpt1 or gpt2 or gpt3?\n")
     for words in (("gpt2", wrong), (wrong, "gpt2")):
         done = arco("diff", *words)
         assert (done.code, done.out) == (2, "") and "error[unknown-block]" in done.err

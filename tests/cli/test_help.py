@@ -18,7 +18,7 @@ PARSERS = {name: declare(Parser(prog=f"arco {name}"), name) for name in COMMANDS
 EXAMPLES = [(name, command) for name, parser in PARSERS.items() for _, command in parser.examples]
 METAVARS = {
     "AXIS=LENGTH", "BLOCK", "CODE", "DIR", "DEVICE", "FILE", "FILE.py", "LENGTH", "MASK", "N", "NAME", "NAME=NUMBERS", "OTHER",
-    "P", "PATH", "PATH=VALUE", "RECIPE", "RECIPE|REVISION", "RUN", "SHELL", "TEXT", "X",
+    "P", "PATH", "PATH=VALUE", "RECIPE", "RECIPE|REVISION", "RUN", "SHELL", "SIZE", "TEXT", "X",
 }  # fmt: skip
 """What values are called; choices are called as their option."""
 QUICK = ["--steps", "2", "--device", "cpu"]
@@ -136,5 +136,8 @@ def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: 
         if word in CONFIGS:
             write_example(word, folder / word)
     run = next((word for word in words if word.startswith("runs/")), None)
-    if run and (name == "generate" or "--resume" in words):
-        assert arco("train", "gpt_mini", "--data", "input.txt", "--run", run, *QUICK, *TINY).code == 0
+    if run and (name in ("generate", "export") or "--resume" in words):
+        assert (
+            arco("train", "gpt2" if name == "export" else "gpt_mini", "--data", "input.txt", "--run", run, *QUICK, *TINY).code
+            == 0
+        )

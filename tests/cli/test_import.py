@@ -29,8 +29,8 @@ def test_import_prints_what_the_other_commands_take(arco: Arco, tmp_path: Path) 
     assert wrote == "wrote mine.yaml" and told == [
         "config.json: llama3, 26,592 parameters.",
         "Differs from the zoo's llama3: context 2048, vocab 53, d_model 48, n_layers 2, n_heads 6, n_kv_heads 2, hidden 40, "
-        "theta 300.0, rms.eps 1e-06, scaling llama3, scaling.factor 8.0, scaling.low_freq_factor 1.0, "
-        "scaling.high_freq_factor 4.0, scaling.original_max_position_embeddings 4, tied true.",
+        "theta 300.0, rms.eps 1e-06, scaling llama3, scaling.factor 8.0, scaling.original_max_position_embeddings 4, "
+        "scaling.low_freq_factor 1.0, scaling.high_freq_factor 4.0, tied true.",
         "There are no weights beside the configuration.",
     ]
     assert json.loads(arco("summary", "mine.yaml", "--format", "json").out) == json.loads(by_settings.out)
@@ -40,7 +40,7 @@ def test_import_prints_what_the_other_commands_take(arco: Arco, tmp_path: Path) 
     ("text", "words", "code", "says"),
     [
         ('{"model_type": "lama"}', (), 2, "did you mean llama?"),
-        ('{"model_type": "opt"}', (), 2, "the zoo has no recipe for the model type opt"),
+        ('{"model_type": "unheard"}', (), 2, "the zoo has no recipe for the model type unheard"),
         ("{}", (), 2, "--recipe"),
         ("[]", (), 1, "not an object"),
         ("{", (), 1, "not JSON"),

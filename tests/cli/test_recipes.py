@@ -48,7 +48,7 @@ def test_several_recipes_are_checked_together(arco: Arco, wrong: Path) -> None:
     assert done == (1, f"gpt2: no problems found\nllama3: no problems found\n{MISTAKE}\n1 error\n", "")
     done = arco("check", "no.yaml", "wrong.yaml", "gpt", "--format", "concise")
     assert (done.code, done.out) == (2, f"{MISTAKE}\n1 error\n")
-    assert done.err.splitlines()[::2] == ["arco: no.yaml: there is no such file", "  = did you mean gpt2 or gpt_mini?"]
+    assert done.err.splitlines()[::2] == ["arco: no.yaml: there is no such file", "  = did you mean gpt1 or gpt2 or gpt3?"]
 
 
 def test_a_mistake_in_a_setting_is_located_in_the_setting(arco: Arco) -> None:

@@ -20,7 +20,7 @@ MISTAKES = [
     ("check gpt2 --formt=concise", "arco check: unknown option --formt=concise", "did you mean --format?"),
     ("check gpt2 --set", "arco check: --set: expected one argument", "`arco check -h` shows the usage"),
     ("show gpt2 llama3", "arco show: unexpected argument llama3", "`arco show -h` lists its arguments"),
-    ("check gpt", "arco: gpt: there is no such recipe", "did you mean gpt2 or gpt_mini?"),
+    ("check gpt", "arco: gpt: there is no such recipe", "did you mean gpt1 or gpt2 or gpt3?"),
     ("check gpt2 -x", "arco check: unknown option -x", "`arco check -h` lists its arguments"),
     ("show nothing", "arco: nothing: there is no such recipe", "`arco list` lists all recipes"),
     ("summary gpt2 --at tim=5", "arco summary: --at tim=5: there is no axis called `tim`", "did you mean time?"),

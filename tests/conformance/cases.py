@@ -1,7 +1,7 @@
-"""What the suite runs over: the zoo at tiny sizes, every block by itself, and hundreds of generated recipes.
+"""What the suite runs over: representatives of the zoo at tiny sizes, every block by itself, and hundreds of generated recipes.
 
-A new block, and a new recipe of the zoo, is in here without a test being written for it; what the generator cannot yet write
-fails in `test_coverage.py`.
+A new block, and a recipe of the zoo with something new, is in here without a test being written for it; what the generator cannot
+yet write fails in `test_coverage.py`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,59 @@ import torch
 import composer
 from blocks.core import standard
 from composer.lower import Model
-from composer.recipe import zoo_names
 from tests.conformance.declared import alone, blocks, draws
 from tests.conformance.further_scenarios import FURTHER_COUNT, further_recipe
 from tests.conformance.generator import COUNT, FIRST, generated
+from tests.zoo import REPRESENTATIVES, REST
 
 TINY: Mapping[str, dict[str, Any]] = {
     "albert": {"vocab": 11, "context": 16, "d_embed": 6, "d_model": 16, "n_layers": 3, "n_heads": 2, "hidden": 12},
+    "gpt1": {"vocab": 11, "context": 16, "d_model": 12, "n_layers": 2, "n_heads": 2},
+    "gpt3": {"vocab": 11, "context": 16, "d_model": 12, "n_layers": 2, "n_heads": 2},
+    "gpt_neo": {"vocab": 11, "context": 16, "d_model": 12, "n_layers": 3, "n_heads": 2, "hidden": 20, "window": 3},
+    "gptj": {"vocab": 11, "d_model": 12, "n_layers": 2, "n_heads": 2, "rotary_dim": 4, "hidden": 20},
+    "gpt_neox": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "pythia": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "opt": {"vocab": 11, "context": 16, "d_model": 12, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "bloom": {"vocab": 11, "d_model": 12, "n_layers": 2, "n_heads": 3},
+    "palm": {"vocab": 11, "d_model": 10, "n_layers": 2, "n_heads": 3, "head_dim": 4, "hidden": 14},
+    "falcon": {"vocab": 11, "d_model": 12, "n_layers": 2, "n_heads": 3, "hidden": 20},
+    "mpt": {"vocab": 11, "d_model": 12, "n_layers": 2, "n_heads": 2},
+    "llama1": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 4, "hidden": 20, "context": 16},
+    "llama2": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "hidden": 20, "context": 16},
+    "mistral": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "hidden": 20,
+        "sliding_window": 3,
+    },
+    "qwen2": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "hidden": 20},
+    "qwen3": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "hidden": 20},
+    "qwen3_moe": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "hidden": 10, "n_experts": 4,
+        "top_k": 2,
+    },
+    "gpt_oss": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "hidden": 10, "n_experts": 4,
+        "top_k": 2, "sliding_window": 3,
+    },
+    "deepseek_v2": {
+        "vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 3, "q_rank": 10, "kv_rank": 9, "nope_dim": 6, "rope_dim": 4,
+        "value_dim": 5, "hidden": 20, "expert_hidden": 10, "n_experts": 8, "top_k": 3, "n_groups": 4, "top_groups": 2,
+    },
+    "deepseek_v3": {
+        "vocab": 11, "d_model": 16, "n_layers": 3, "n_dense": 1, "n_heads": 3, "q_rank": 10, "kv_rank": 9, "nope_dim": 6,
+        "rope_dim": 4, "value_dim": 5, "hidden": 20, "expert_hidden": 10, "n_experts": 8, "top_k": 3, "n_groups": 4,
+        "top_groups": 2,
+    },
+    "olmo2": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "hidden": 20},
+    "phi2": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "partial_rotary_factor": 0.5,
+    },
+    "phi3": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "hidden": 20, "sliding_window": 3},
+    "gemma": {"vocab": 11, "d_model": 12, "n_layers": 2, "n_heads": 2, "n_kv_heads": 1, "head_dim": 8, "hidden": 20},
+    "gemma2": {
+        "vocab": 11, "d_model": 12, "n_layers": 3, "n_heads": 2, "n_kv_heads": 1, "head_dim": 8, "hidden": 20,
+        "sliding_window": 3,
+    },
     "gpt2": {"vocab": 11, "context": 16, "d_model": 24, "n_layers": 3, "n_heads": 3},
     "llama3": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 4, "n_kv_heads": 2, "hidden": 20, "context": 16},
     "gemma3": {
@@ -52,6 +98,39 @@ TINY: Mapping[str, dict[str, Any]] = {
     },
     "bert": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "vit": {"size": 11, "patch": 4, "n_classes": 5, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "mamba": {"vocab": 11, "d_model": 6, "n_layers": 2, "inner": 8, "state": 3, "rank": 2, "kernel": 3},
+    "mamba2": {
+        "vocab": 11, "d_model": 6, "n_layers": 2, "n_heads": 4, "head_dim": 2, "n_groups": 2, "state": 3, "kernel": 3,
+    },
+    "swin": {
+        "size": 16, "patch": 2, "n_classes": 5, "d_model": 8, "depths": [1, 2], "n_heads": [1, 2], "window": 2, "mlp_ratio": 1.5,
+    },
+    "roberta": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "distilbert": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "fnet": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "hidden": 20},
+    "modernbert": {
+        "vocab": 11, "context": 16, "d_model": 16, "n_layers": 4, "n_heads": 2, "hidden": 20, "reach": 2, "padding": 1,
+    },
+    "deit": {"size": 11, "patch": 4, "n_classes": 5, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "convnext": {"size": 16, "patch": 4, "n_classes": 5, "depths": [1, 2], "widths": [4, 6]},
+    "resnet": {"size": 16, "n_classes": 5, "start": 4, "depths": [2, 1], "widths": [8, 12]},
+    "bart": {
+        "vocab": 11, "context": 16, "d_model": 16, "n_encoder_layers": 2, "n_layers": 2, "n_heads": 2, "hidden": 20, "padding": 1,
+    },
+    "mbart": {
+        "vocab": 11, "context": 16, "d_model": 16, "n_encoder_layers": 2, "n_layers": 2, "n_heads": 2, "hidden": 20, "padding": 1,
+    },
+    "marian": {
+        "vocab": 11, "context": 16, "d_model": 16, "n_encoder_layers": 2, "n_layers": 2, "n_heads": 2, "hidden": 20, "padding": 1,
+    },
+    "clip": {
+        "dim": 6, "vocab": 11, "context": 16, "d_model": 8, "n_layers": 2, "n_heads": 2, "hidden": 12, "size": 11, "patch": 4,
+        "d_image": 12, "n_image_layers": 2, "n_image_heads": 3, "image_hidden": 10,
+    },
+    "whisper": {
+        "vocab": 11, "context": 16, "n_mels": 3, "source_context": 4, "d_model": 8, "n_encoder_layers": 2, "n_layers": 2,
+        "n_heads": 2, "hidden": 12,
+    },
     "mlp_lm": {"vocab": 11, "d_model": 6, "reach": 3, "hidden": 7},
     "conv_lm": {"vocab": 11, "d_model": 6, "n_layers": 3, "kernel": 2},
     "lecture_block": {"vocab": 11, "d_model": 8, "hidden": 12},
@@ -67,23 +146,24 @@ TINY: Mapping[str, dict[str, Any]] = {
     "seq2seq_rnn": {"vocab": 11, "d_embed": 5, "hidden": 6, "align": 7, "maxout": 4},
 }  # fmt: skip
 """Sizes for every recipe of the zoo; one that is not here runs as it is."""
-ZOO = zoo_names()
 ALONE = sorted(blocks(standard()))
 CHUNKS = 12
 FURTHER_CHUNKS = 8
 CASES = [
-    *(f"zoo {name}" for name in ZOO),
+    *(f"zoo {name}" for name in REPRESENTATIVES),
     *(f"block {kind}" for kind in ALONE),
     *(f"chunk {n}" for n in range(CHUNKS)),
     *(f"further {n}" for n in range(FURTHER_CHUNKS)),
 ]
 MORE = 2 * COUNT
 """Recipes that are generated beyond the first ones, for the exhaustive tests."""
-MORE_CASES = [f"more {n}" for n in range(5 * CHUNKS)]
+MORE_CHUNKS = 5 * CHUNKS
+MORE_CASES = [*(f"more {n}" for n in range(MORE_CHUNKS)), *(f"zoo {name}" for name in REST)]
 
 
 def each_of(cases: Sequence[str]) -> pytest.MarkDecorator:
-    """Return a test for each of some cases, and in the exhaustive tests for each chunk of further generated recipes."""
+    """Return a test for each of some cases, and in the exhaustive tests for each chunk of further generated recipes
+    and for the rest of the zoo."""
     more = [pytest.param(case, marks=pytest.mark.exhaustive) for case in MORE_CASES]
     return pytest.mark.parametrize("case", [*cases, *more])
 
@@ -100,7 +180,7 @@ def recipes(case: str) -> list[composer.Recipe]:
         case "further":
             return [further_recipe(seed) for seed in range(int(name), FURTHER_COUNT, FURTHER_CHUNKS)]
         case "more":
-            return [composer.load(generated(seed)) for seed in range(FIRST + int(name), COUNT + MORE, len(MORE_CASES))]
+            return [composer.load(generated(seed)) for seed in range(FIRST + int(name), COUNT + MORE, MORE_CHUNKS)]
     return [composer.load(generated(seed)) for seed in range(int(name), FIRST, CHUNKS)]
 
 

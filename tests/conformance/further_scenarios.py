@@ -104,7 +104,7 @@ def optional_inputs_at_optional_ports(draft: Draft) -> None:
     positions = {"position_ids": "columns"}
     nodes = [
         {"type": "learned_positions", "max_length": "40", "in": {"x": before, **positions}},
-        {"type": "sinusoidal_positions", "in": {"x": before, **positions}},
+        {"type": "sinusoidal_positions", "in": {"x": before, **positions}, "offset": "2", "endpoint": "true", "first_pair": "1"},
         {"type": draft.pick("gru", "lstm", "rnn"), "hidden": "width", "in": {"x": before, "valid": "real"}},
     ]
     mask = f"{'causal and ' if draft.causal else ''}valid(real)"

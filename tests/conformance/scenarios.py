@@ -62,8 +62,8 @@ def formulas(draft: Draft) -> None:
     gated = draft.add(
         {"compute": draft.pick(f"{before} * sigmoid({gate}) * half", f"where({gate} > 0, {gate} * {before}, half * {before})")}
     )
-    ids = {"tokens": "batch time", gated: "batch time dim"}
-    draft.add({"compute": f"{gated} * float(tokens % 3 + 1) / 3", "axes": ids})
+    ids = {draft.text_ids: "batch time", gated: "batch time dim"}
+    draft.add({"compute": f"{gated} * float({draft.text_ids} % 3 + 1) / 3", "axes": ids})
     inner = draft.name()
     each = {"rate": draft.pick(["0.5", "1.5"], "(layer + 1) / 4")}
     graph = {inner: {"compute": "input * rate + tanh(input)"}, draft.name(): draft.residual({"compute": "max(input, 0) ** 2"})}
@@ -245,6 +245,20 @@ def rotary(draft: Draft) -> None:
         turned = {"type": "rotary", "theta": "100 * width", "scaling": scaling, "layout": draft.pick("halves", "interleaved")}
         turned |= draft.pick({}, {"partial_rotary_factor": "0.5"})
         draft.add(draft.residual(draft.attention(positions=turned, qk_norm=draft.pick("none", "rmsnorm"))))
+    blend = {"type": "yarn", "beta_fast": "2", "beta_slow": "0.5", "truncate": draft.pick("true", "false")}
+    weights = {"mscale": "0.7", "mscale_all_dim": "0.4"}
+    factors = {"type": "longrope", "short_factor": ["1", "1.5", "2", "2"], "long_factor": ["1", "3", "8", "9"]}
+    longer, amplitude = {"factor": "3"}, {"attention_factor": "0.9"}
+    far = {"original_max_position_embeddings": "100"}  # no text of the suite is as long, which a session would refuse
+    for scaling in (
+        {**blend, **longer, **amplitude, "original_max_position_embeddings": "none", **dict.fromkeys(weights, "none")},
+        {**blend, **far, **weights, "factor": "none", "attention_factor": "none"},
+        {**factors, **longer, **amplitude, "original_max_position_embeddings": "none"},
+        {**factors, **far, "factor": "none", "attention_factor": "none"},
+        {"type": "dynamic_scaling", "factor": "2"},
+    ):
+        turned = {"type": "rotary", "max_position_embeddings": "200", "scaling": scaling}
+        draft.add(draft.residual(draft.attention(positions=turned, head_dim="8")))
 
 
 @scenario
@@ -589,7 +603,7 @@ def gather(draft: Draft) -> None:
     draft.add({"type": "gather", "axis": "last", "in": {"x": before, "index": order}})
     mixed = draft.add({"type": "sum", "axis": "i"})
     table = draft.add({"type": "parameter", "shape": ["vocab", "width"], "std": "0.5"})
-    rows = draft.add({"type": "gather", "axis": "first", "in": {"x": table, "index": "tokens"}})
+    rows = draft.add({"type": "gather", "axis": "first", "in": {"x": table, "index": draft.text_ids}})
     draft.add({"type": "add", "in": [mixed, rows]})
 
 
@@ -715,7 +729,8 @@ def with_encoder(draft: Draft, task: str) -> None:
         return
     draft.reserve("source")
     before, draft.task = draft.above, task
-    draft.inputs = {"target": draft.inputs.pop("tokens"), "source": "int[batch, source]", **draft.inputs}
+    draft.rename_text_ids("target")
+    draft.inputs["source"] = "int[batch, source]"
     draft.inputs["source_valid"] = "bool[batch, source]?"
     words = {"type": "embedding", "vocab": "vocab", "dim": "width", "in": "source", "tie": draft.pick("none", "embed")}
     bias = {"type": "t5_bias", "heads": "2", "buckets": "8", "max_distance": "5"}
@@ -756,11 +771,11 @@ def experts(draft: Draft) -> None:
             "normalize": "false",
             "scaling": "2.5",
         },
-        {"type": "noisy_top_k_router", "top_k": "2"},
-        {"type": "switch_router", "capacity": draft.pick("1", "3"), "jitter": "0.01"},
+        {"type": "noisy_top_k_router", "top_k": "2", "bias": "true"},
+        {"type": "switch_router", "capacity": draft.pick("1", "3"), "jitter": "0.01", "bias": "true"},
     ]
     if not draft.causal:
-        routers.append({"type": "expert_choice_router", "capacity_factor": draft.pick("1", "2")})
+        routers.append({"type": "expert_choice_router", "capacity_factor": draft.pick("1", "2"), "bias": "true"})
     for router in routers:
         shared = draft.pick({}, {"shared": {"type": "ffn", "hidden": "5"}})
         mixture = {"type": "moe", "experts": draft.pick("2", "3"), "expert": draft.feed(), "router": router, **shared}
@@ -817,6 +832,65 @@ def lstm_cell(draft: Draft) -> None:
 
 
 @scenario
+def selective_scan(draft: Draft) -> None:
+    """Write a selective scan of the stream, from zeros or from a learned state, and one whose last state starts another."""
+    before = draft.add("rmsnorm")
+    draft.inputs["valid"] = "bool[batch, time]?"
+    table = draft.add({"type": "parameter", "shape": ["width", "3"], "std": "0.5"})
+    rates, steps = draft.add({"compute": f"-exp({table})"}), draft.add({"compute": f"softplus({before})"})
+    b, c = (draft.add({"type": "linear", "out": "3", "in": before}) for _ in "bc")
+    wires = {"x": before, "dt": steps, "a": rates, "b": b, "c": c, **draft.pick({}, {"valid": "valid"})}
+    if draft.pick(0, 1):
+        wires["d"] = draft.add({"type": "parameter", "shape": ["width"]})
+    if draft.pick(0, 1):
+        first = draft.add({"type": "selective_scan", "in": wires})
+        draft.outputs["after"] = f"{first}.h"
+        wires = {**wires, "x": first}
+    draft.add({"type": "selective_scan", "in": wires})
+
+
+def heads_of(draft: Draft, above: str, heads: str) -> str:
+    """Write a linear map of the stream into heads of four channels."""
+    draft.add({"type": "linear", "out": f"4 * {heads}", "in": above})
+    return draft.add({"type": "rearrange", "pattern": "b t (h d) -> b t h d", "sizes": [heads]})
+
+
+@scenario
+def linear_attention(draft: Draft) -> None:
+    """Write linear attention without a decay, and with one of each kind; some heads share their keys."""
+    recurrence_of_matrices(draft, {"type": "linear_attention"}, "none", "heads", "positions", "channels")
+
+
+@scenario
+def gated_delta_rule(draft: Draft) -> None:
+    recurrence_of_matrices(draft, {"type": "gated_delta_rule"}, "none", "heads", "positions")
+
+
+def recurrence_of_matrices(draft: Draft, node: dict[str, Any], *decays: str) -> None:
+    """Write a recurrence of matrices: its queries, keys, values and decays, its padding, and its last state as an output."""
+    before, groups = draft.add("rmsnorm"), draft.pick("2", "4")
+    draft.inputs["valid"] = "bool[batch, time]?"
+    q, k, v = (heads_of(draft, before, heads) for heads in (groups, groups, "4"))
+    wires = {"q": q, "k": draft.add({"type": "l2norm", "in": k}), "v": v, **draft.pick({}, {"valid": "valid"})}
+    if node["type"] == "gated_delta_rule":
+        draft.add({"type": "linear", "out": "4", "in": before})
+        wires["beta"] = draft.add("sigmoid")
+    decay = draft.pick(*decays)
+    if decay == "heads":
+        gate = draft.add({"type": "parameter", "shape": ["4"]})
+    elif decay == "channels":
+        gate = heads_of(draft, before, "4")
+    else:
+        gate = draft.add({"type": "linear", "out": "4", "in": before})
+    if decay != "none":
+        wires["log_decay"] = draft.add({"compute": f"logsigmoid({gate})"})
+    mixed = draft.add({**node, **draft.pick({}, {"chunk_size": "2"}, {"chunk_size": "3"}), "in": wires})
+    draft.outputs["after"] = f"{mixed}.h"
+    draft.add({"type": "rearrange", "pattern": "b t h d -> b t (h d)", "in": mixed})
+    draft.add({"type": "linear", "out": "width"})
+
+
+@scenario
 def zeros(draft: Draft) -> None:
     """Write a recurrence from primitives, whose step also reads what it was not handed, and one that carries nothing."""
     before = draft.above
@@ -850,13 +924,13 @@ def losses(draft: Draft) -> None:
     draft.inputs["labels"] = "int[batch, time]?"
     score, other = (draft.add({**vocab, "in": before}) for _ in range(2))
     shift = draft.pick({}, {"shift": draft.pick("1", "2")}, {"label_smoothing": "0.1", "ignore_index": "3"})
-    draft.losses[draft.name()] = {"type": "cross_entropy", "in": score, "target": draft.pick("labels", "tokens"), **shift}
+    draft.losses[draft.name()] = {"type": "cross_entropy", "in": score, "target": draft.pick("labels", draft.text_ids), **shift}
     if draft.pick(0, 1):
         draft.inputs["valid"] = "bool[batch, time]?"
         draft.losses[next(reversed(draft.losses))]["valid"] = "valid"
     both = {"in": {"input": [score, other], "target": "labels"}, "reduction": draft.pick("sum", "mean")}
     draft.losses[draft.name()] = {"type": "cross_entropy", "weight": "1 / width", **both}
-    hot = draft.add({"type": "one_hot", "classes": "vocab", "in": "tokens"})
+    hot = draft.add({"type": "one_hot", "classes": "vocab", "in": draft.text_ids})
     for kind in ("binary_cross_entropy", "mse"):
         draft.losses[draft.name()] = {"type": kind, "in": [score, other], "target": hot, "weight": "0.5"}
     draft.add({"type": "identity", "in": before})
@@ -1181,11 +1255,11 @@ def passes_into_a_group(draft: Draft) -> None:
 
 @scenario
 def every_earlier_pass(draft: Draft) -> None:
-    """Write passes each of which reads all before it."""
-    layers, mix = draft.name(), draft.name()
-    kind, earlier = draft.pick("weighted_sum", "add"), draft.pick(f"{layers}(:layer)", f"{layers}(:)")
-    body = {mix: {"type": kind, "in": ["input", earlier]}, **draft.body(draft.residual(draft.feed()))}
-    draft.graph[layers] = {"repeat": "4", "graph": body}
+    """Write passes each of which reads all before it, in both ways that say so."""
+    for passes in (":layer", ":"):
+        layers, mix = draft.name(), draft.name()
+        mixed = {"type": draft.pick("weighted_sum", "add"), "in": ["input", f"{layers}({passes})"]}
+        draft.graph[layers] = {"repeat": "3", "graph": {mix: mixed, **draft.body(draft.residual(draft.feed()))}}
 
 
 @scenario
@@ -1353,5 +1427,5 @@ def recipe_as_a_block(draft: Draft) -> None:
     """Use a recipe of the zoo as a block of this one."""
     draft.uses.append("rnn_lm")
     before = draft.above
-    other = draft.add({"type": "rnn_lm", "vocab": "width", "d_model": "2", "hidden": "3", "in": "embed"} | {"in": "tokens"})
+    other = draft.add({"type": "rnn_lm", "vocab": "width", "d_model": "2", "hidden": "3", "in": draft.text_ids})
     draft.add({"type": "add", "in": [before, other]})

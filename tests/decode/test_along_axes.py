@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import composer
+from composer.cost.costs import costs
 from composer.decode.session import session
 
 HEAD = 'recipe: writer\ntask: {task}\ninputs: {{tokens: "int[batch, time]", valid: "bool[batch, time]?"}}\n{positions}graph:\n'
@@ -27,6 +28,10 @@ GOES_ON = {
     "cumprod": (["a: {type: cumprod, axis: time, in: embed}"], ""),
     "shift": (["a: {type: shift, axis: time, by: 2, in: embed}"], ""),
     "far": (["a: {type: shift, axis: time, by: 12, in: embed}", "b: {type: add, in: [embed, a]}"], ""),
+    "convolution": (["a: {type: conv1d, out: 8, kernel_size: 3, dilation: 2, causal: true, in: embed}"], ""),
+    "longer than the text": (["a: {type: conv1d, out: 8, kernel_size: 12, groups: 8, causal: true, in: embed}"], ""),
+    "mean pooling": (["a: {type: mean_pool1d, kernel_size: 4, causal: true, count_include_pad: false, in: embed}"], ""),
+    "max pooling": (["a: {type: max_pool1d, kernel_size: 3, dilation: 2, causal: true, in: embed}"], ""),
     "time first": (
         ["r: {type: rearrange, pattern: b t (h d) -> h t b d, sizes: [2], in: embed}", "a: {type: shift, axis: time, by: 3}",
          "c: {type: cumsum, axis: time}", "q: {type: rearrange, pattern: h t b d -> b t (h d)}"], ""),
@@ -38,9 +43,11 @@ GOES_ON = {
     "arange": (["i: {type: arange, axis: time, in: embed}", *PLACED], ""),
     "arange of what is valid": ([COUNTED, *PLACED], ""),
     "positions of what is valid": ([COUNTED, ATTENTION], "positions: {time: c}\n"),
+    "positions written below": ([ATTENTION, COUNTED, "l: {type: relu, in: a}"], "positions: {time: c}\n"),
     "a scan": (["s: {scan: time, in: {x: embed}, graph: {y: {type: cumsum, axis: last}, z: {type: shift, axis: last}}}"], ""),
 }  # fmt: skip
-CARRIED = ("cumsum", "cumprod", "shift", "far", "time first", "shared", "ints")
+POOLED = ("mean pooling", "max pooling")
+CARRIED = ("cumsum", "cumprod", "shift", "far", "convolution", "longer than the text", *POOLED, "time first", "shared", "ints")
 STEPS = [*([cut, TIME - cut] for cut in range(1, TIME)), [1] * TIME, [3] * 3, [TIME]]
 
 
@@ -88,6 +95,23 @@ def test_a_session_goes_back_unless_something_is_carried(name: str) -> None:
     torch.testing.assert_close(again, model(**given).logits[:, 4:])
 
 
+@pytest.mark.parametrize("name", CARRIED)
+@torch.no_grad()
+def test_what_is_carried_does_not_grow(name: str) -> None:
+    """Nor does it keep more in memory than it holds."""
+    nodes, positions = GOES_ON[name]
+    model = recipe(*nodes, positions=positions).compile(seed=0).eval()
+    assert costs(model.program).cached_per_token == 0
+    sizes = []
+    with session(model) as opened:
+        for count in (20, 3, 1):
+            model(tokens=torch.ones(2, count, dtype=torch.long))
+            states = [state for cache in opened._caches for run in cache.runs for state in run.states.values()]
+            assert states and all(state.untyped_storage().nbytes() == state.nbytes for state in states)
+            sizes.append([state.shape for state in states])
+    assert sizes[0] == sizes[1] == sizes[2]
+
+
 @torch.no_grad()
 def test_padding_on_the_left_does_not_move_positions() -> None:
     """A row gives what it gives without its padding."""
@@ -132,7 +156,8 @@ def test_what_needs_the_whole_text_is_refused_at_its_node(name: str) -> None:
     """In a model that generates a text; an encoder may have it."""
     node, after = WHOLE[name], AFTER.get(name, [])
     errors = [found for found in recipe(node, *after).check() if found.severity == "error"]
-    message = f"{name} mixes the positions of `time`, but causal_lm generates token by token"
+    does = "depends on the length" if name == "constant" else "mixes the positions"
+    message = f"{name} {does} of `time`, but causal_lm generates token by token"
     assert [(found.code, found.message, found.span.line, found.span.column) for found in errors] == [
         ("not-causal", message, 6, 3)
     ]

@@ -147,12 +147,17 @@ SOURCES = {
     "seq2seq_lm": ('source: "int[batch, s]", target: "int[batch, time]"', "target", "MEMORY"),
     "denoising": ('source: "int[batch, s]", target: "int[batch, time]"', "target", "MEMORY"),
     "image_to_text": ('image: "float[batch, 3, 4, 4]", tokens: "int[batch, time]"', "tokens", "MEMORY"),
+    "speech_to_text": ('features: "float[batch, 8, 5]", tokens: "int[batch, time]"', "tokens", "MEMORY"),
 }
 MEMORY = """seen: {type: embedding, vocab: 23, dim: 8, in: source}
   cross: {type: cross_attention, heads: 2, in: {x: embed, memory: seen}}"""
 SEEN = """seen: {type: rearrange, pattern: "b c h w -> b c (h w)", in: image}
   cross: {type: cross_attention, heads: 2, in: {x: embed, memory: seen}}"""
-GIVEN = {"source": torch.arange(12).view(2, 6), "image": torch.zeros(2, 3, 4, 4)}
+HEARD = """heard: {type: rearrange, pattern: b c f -> b f c, in: features}
+  cross: {type: cross_attention, heads: 2, in: {x: embed, memory: heard}}"""
+LOOKS = {"image_to_text": SEEN, "speech_to_text": HEARD}
+READ = {"image_to_text": "image", "speech_to_text": "features"}
+GIVEN = {"source": torch.arange(12).view(2, 6), "image": torch.zeros(2, 3, 4, 4), "features": torch.zeros(2, 8, 5)}
 WAYS = {
     "generate": lambda model, prompts, given, reading: generate(
         model, prompts, Request(max_new_tokens=2), encoder_inputs=given, reading=reading
@@ -169,7 +174,7 @@ WAYS = {
 def reader(task, extra="", node=""):
     """Return a model of a task, with one more input if there is a type for it."""
     inputs, text, inner = SOURCES[task]
-    inner = inner.replace("MEMORY", SEEN if "image" in inputs else MEMORY) + (f"\n  {node}" if node else "")
+    inner = inner.replace("MEMORY", LOOKS.get(task, MEMORY)) + (f"\n  {node}" if node else "")
     recipe = ALONG.replace("TASK", task).replace("INPUTS", inputs).replace("TEXT", text).replace("NODE", inner)
     recipe = recipe.replace("EXTRA", extra) if extra else recipe.replace(', extra: "EXTRA"', "")
     return composer.load(recipe).compile(seed=0).eval()
@@ -177,11 +182,11 @@ def reader(task, extra="", node=""):
 
 @pytest.mark.parametrize("reading", [cached, uncached])
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("task", ["seq2seq_lm", "denoising", "image_to_text"])
+@pytest.mark.parametrize("task", ["seq2seq_lm", "denoising", "image_to_text", "speech_to_text"])
 def test_sources_that_do_not_fit_are_refused_for_every_task(task, way, reading):
     """None, too few, one of another form or dtype, one that is no tensor; and those that fit are taken."""
     model = reader(task)
-    name = "image" if task == "image_to_text" else "source"
+    name = READ.get(task, "source")
     rows = 1 if way == "stream" else 2
     right = GIVEN[name][:rows]
     wrong = {

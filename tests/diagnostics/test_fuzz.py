@@ -21,6 +21,7 @@ from composer.language.recipe.keys import KEYS
 from composer.package_data import zoo
 from composer.recipe import zoo_names, zoo_source
 from tests.operations import at_most
+from tests.zoo import each_named
 
 CALLS = 2_000_000
 """Functions that judging any text may enter; a recipe of the zoo takes five to sixty thousand."""
@@ -89,7 +90,7 @@ def by_words(text: str, chance: random.Random) -> str:
 
 @pytest.mark.parametrize("count", [pytest.param(25, marks=pytest.mark.slow), pytest.param(400, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("spoil", [by_lines, by_characters, by_words], ids=lambda spoil: spoil.__name__)
-@pytest.mark.parametrize("name", TEXTS)
+@each_named
 def test_a_spoilt_recipe_never_escapes(name: str, spoil: object, count: int) -> None:
     """Of the zoo, in many ways; the front half alone, so that thousands are judged in seconds."""
     assert callable(spoil)

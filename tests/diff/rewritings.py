@@ -157,7 +157,7 @@ def unrolled(recipe: composer.Recipe) -> str:
 
 def _layer(name: str, node: dict[str, Any], index: int) -> dict[str, Any]:
     each = {key: value[index % len(value)] if isinstance(value, list) else value for key, value in node.get("each", {}).items()}
-    layer = {key: _with_each(value, each) for key, value in node.items() if key not in ("repeat", "each", "share")}
+    layer = _with_each({key: value for key, value in node.items() if key not in ("repeat", "each", "share")}, each)
     if index and "share" in node:
         layer["tie"] = f"{name}_0"
     if index:
@@ -174,7 +174,10 @@ def _layer(name: str, node: dict[str, Any], index: int) -> dict[str, Any]:
 def _with_each(value: Any, each: Mapping[str, Any]) -> Any:
     match value:
         case dict():
-            return {key: _with_each(inner, each) for key, inner in value.items()}
+            words = {
+                name: inner for name, inner in each.items() if not isinstance(inner, dict)
+            }  # a node may be called as a value
+            return {key: _with_each(inner, words if key in REFERENCES else each) for key, inner in value.items()}
         case list():
             return [_with_each(item, each) for item in value]
         case str() if value in each:

@@ -13,8 +13,9 @@ from composer.diagnostics import full
 from composer.diff.changes import Added, Altered, Change, LearnedChange, Removed, Replaced, Stated, Tied
 from composer.diff.edge_changes import changed_edges
 from composer.diff.render import WORDS
-from tests.conformance.cases import TINY, ZOO
+from tests.conformance.cases import TINY
 from tests.diff.test_same import small
+from tests.zoo import REPRESENTATIVES, REST, each_representative
 
 SIZES = {"vocab": 11, "d_model": 16, "n_layers": 4, "n_heads": 2}
 
@@ -204,10 +205,12 @@ def test_json_calls_changes_by_words_of_its_own() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ZOO)
+@each_representative
 def test_any_two_models_can_be_compared(name: str) -> None:
     """Each recipe of the zoo with the next, in both directions: nodes and edges, as text and as data."""
-    recipe, other = (composer.load(each, overrides=TINY.get(each, {})) for each in (name, ZOO[(ZOO.index(name) + 1) % len(ZOO)]))
+    names = [*REPRESENTATIVES, *REST]
+    following = names[(names.index(name) + 1) % len(names)]
+    recipe, other = (composer.load(each, overrides=TINY.get(each, {})) for each in (name, following))
     for difference in (recipe.diff(other), other.diff(recipe)):
         assert not difference.equal
         assert str(difference).startswith(f"{difference.before} → {difference.after}: {len(difference.changes)} change")

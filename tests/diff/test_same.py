@@ -9,9 +9,10 @@ from random import Random
 import pytest
 
 import composer
-from tests.conformance.cases import TINY, ZOO
+from tests.conformance.cases import TINY
 from tests.conformance.generator import generated
 from tests.diff.rewritings import Unfit, renamed, shuffled, unrolled
+from tests.zoo import OTHERS, REPRESENTATIVES, REST
 
 REWRITINGS: dict[str, Callable[[composer.Recipe], str]] = {
     "itself": lambda recipe: recipe.text,
@@ -73,6 +74,10 @@ PAIRS = {
         "  a: {type: rearrange, pattern: batch time (heads dim) -> batch heads time dim, sizes: [2]}",
         "  a: {type: rearrange, pattern: b  t (h d)->b h t d, sizes: [2]}",
     ),
+    "lengths by other names in another order": (
+        "  a: {type: rearrange, pattern: b t (h d e) -> b h t (d e), lengths: {h: 2, d: 2}}",
+        "  a: {type: rearrange, pattern: b t (p q r) -> b p t (q r), lengths: {q: 2, p: 2}}",
+    ),
     "pieces of other names": (
         "  a: {type: split, into: [left, right]}\n  b: {type: add, in: [a.left, a.right]}",
         "  a: {type: split, into: [p, q]}\n  b: {type: add, in: [a.p, a.q]}",
@@ -120,9 +125,17 @@ def assert_same(one: composer.Recipe, other: composer.Recipe) -> None:
         assert len({str(each) for each in costs}) == 1  # the axes have other names
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", REWRITINGS)
-@pytest.mark.parametrize("name", ZOO)
+REWRITTEN = [
+    *(pytest.param(name, way, marks=pytest.mark.slow) for name in REPRESENTATIVES for way in REWRITINGS),
+    *(
+        pytest.param(name, way, marks=pytest.mark.slow if name in OTHERS and way == "expanded" else pytest.mark.exhaustive)
+        for name in REST
+        for way in REWRITINGS
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "way"), REWRITTEN)
 def test_the_zoo_written_otherwise_is_the_same_model(name: str, way: str) -> None:
     """Without shorthands, under other names, in another order, layer by layer."""
     recipe = composer.load(name, overrides=TINY.get(name, {}))

@@ -13,7 +13,7 @@ import pytest
 from composer.diff.figure.comparison import Comparison
 from composer.draw.figure import Figure
 
-PUBLIC = ("composer", "composer.train", "composer.decode", "composer.weights", "blocks.core")
+PUBLIC = ("composer", "composer.train", "composer.decode", "composer.weights", "composer.published", "blocks.core")
 
 
 def documented() -> Iterator[tuple[str, str]]:

@@ -1,5 +1,5 @@
-"""What the checks of drawings run over: the zoo, architectures of well-known forms, recipes that were once drawn wrong, generated
-ones, and such as are wired at random."""
+"""What the checks of drawings run over: representatives of the zoo, architectures of well-known forms, recipes that were once
+drawn wrong, generated ones, and such as are wired at random."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from composer.draw.build.levels import LEVELS, Level
 from composer.draw.figure import draw
 from composer.draw.scene import Scene
 from composer.graph.typed import TypedProgram
-from composer.recipe import zoo_names
 from tests.conformance.generator import COUNT, FIRST, generated
 from tests.draw.wired import mixed, ring
+from tests.zoo import REPRESENTATIVES, REST
 
 FORMS = sorted((Path(__file__).parent / "forms").glob("*.yaml"))
 """An encoder beside a decoder, blocks side by side, two towers, a U, a mixture whose passes differ."""
@@ -26,7 +26,7 @@ CHUNKS = 5
 WIRED = 12
 """Recipes of each way to wire at random."""
 CASES = [
-    *(f"zoo {name}" for name in zoo_names()),
+    *(f"zoo {name}" for name in REPRESENTATIVES),
     *(f"form {path.stem}" for path in FORMS),
     *(f"find {path.stem}" for path in FINDS),
     *(f"chunk {n}" for n in range(CHUNKS)),
@@ -35,9 +35,10 @@ CASES = [
 ]
 FEW = {"zoo gpt2", "zoo gemma3", "zoo t5", "form unet", "form clip"}
 """Cases that are no slow tests: a chain of layers, layers that differ, an encoder with its decoder, skips, two towers."""
+REST_CASES = [f"zoo {name}" for name in REST]
 MORE = COUNT // 2
 """Recipes that are generated beyond the first ones, and twice the recipes that are wired, for the exhaustive tests."""
-MORE_CASES = [*(f"more {n}" for n in range(3 * CHUNKS)), "wired more rings", "wired more mixed"]
+MORE_CASES = [*(f"more {n}" for n in range(3 * CHUNKS)), "wired more rings", "wired more mixed", *REST_CASES]
 
 
 def each_of(cases: Sequence[str], more: Sequence[str] = ()) -> pytest.MarkDecorator:

@@ -13,7 +13,7 @@ from composer.draw.scene import Scene
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref, Wire
 from composer.graph.passes.roll_layers.rolled_names import UNCHANGED, RolledNames
-from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan
 
 Made = frozenset[str]
 """The blocks and inputs that a value comes from; several, where passes of a repeat differ."""
@@ -64,10 +64,12 @@ class Readers:
                 wires = [
                     w for w in wires_of(node.node) for w in [replace(w, refs=tuple(r for r in w.refs if r.node != node.name))]
                 ]
-                first = next(iter(wires[0:1]), None)
+                if isinstance(node, TypedGroup):  # whose main input is the one that it declares first
+                    places = [one.name for one in node.graph.graph.inputs]
+                    wires.sort(key=lambda wire: places.index(wire.port))
                 self.pairs |= {
-                    (one, path, "" if first and wire.port == first.port else wire.port)
-                    for wire in wires
+                    (one, path, wire.port if number else "")
+                    for number, wire in enumerate(wires)
                     for one in self.wire(wire, values)
                 }
                 values[node.name] = {"": frozenset([path])}

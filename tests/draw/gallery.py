@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import composer
+from composer.draw.figure import Figure
 from composer.recipe import zoo_names
 
 PAGE = Path(__file__).parents[2] / "docs" / "gallery.md"
@@ -32,9 +33,9 @@ def entries() -> Iterator[str]:
         yield f"## {name}\n\n{recipe.doc}{f' From {source}.' if source else ''}\n\n![{name}](gallery/{name}.svg)\n"
 
 
-def picture(name: str) -> str:
+def drawing(name: str) -> Figure:
     """Return the drawing of a recipe; it follows the reader's dark mode."""
-    return composer.load(name).draw(theme="auto").svg()
+    return composer.load(name).draw(theme="auto")
 
 
 def compared() -> str:
@@ -49,7 +50,7 @@ def write() -> None:
     for old in PICTURES.glob("*.svg"):
         old.unlink()
     for name in zoo_names():
-        (PICTURES / f"{name}.svg").write_text(picture(name), encoding="utf-8", newline="\n")
+        (PICTURES / f"{name}.svg").write_text(drawing(name).svg(), encoding="utf-8", newline="\n")
     PAGE.write_text(page(), encoding="utf-8", newline="\n")
 
 

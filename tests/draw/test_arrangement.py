@@ -57,17 +57,17 @@ def test_skips_of_a_u_go_straight_across() -> None:
     assert at["middle"].bottom == max(area.bottom for area in at.values())
 
 
-@pytest.mark.slow
-def test_thousand_tangled_nodes_are_drawn_soon() -> None:
+@pytest.mark.parametrize("count", [pytest.param(300, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.exhaustive)])
+def test_many_tangled_nodes_are_drawn_soon(count: int) -> None:
     """In fifteen thousand calls each: a chain of maps with a sum of two near values at every seventh node, and more at random."""
     random = Random(1)
     lines = ["recipe: tangle", "inputs: {signal: 'float[batch, time, 8]'}", "graph:", "  n0: {type: linear, out: 8}"]
-    for n in range(1, 1000):
+    for n in range(1, count):
         near = n - 3 if n % 7 == 3 else random.randrange(max(0, n - 15), n - 1) if n > 20 and n % 11 == 5 else None
         lines.append(f"  n{n}: {{type: linear, out: 8}}" if near is None else f"  n{n}: {{type: add, in: [n{n - 1}, n{near}]}}")
-    recipe = composer.load("\n".join([*lines, "outputs: {y: n999}"]))
+    recipe = composer.load("\n".join([*lines, f"outputs: {{y: n{count - 1}}}"]))
     assert recipe.program.root.nodes
-    with at_most(1000 * 15_000):
+    with at_most(count * 15_000):
         assert recipe.draw().svg()
 
 

@@ -9,14 +9,23 @@ import pytest
 
 import composer
 from composer.draw.build.levels import Level
-from composer.recipe import zoo_names
 from tests.conformance.generator import generated
 from tests.diff.mutations import mutations
 from tests.draw.cases import FORMS
+from tests.zoo import NAMED, REPRESENTATIVES
 
 SAMPLE, MANY = 10, 200
 """Changes of a recipe that are drawn, and where tests are exhaustive; `python -m tests.draw.test_distinct` draws all of them."""
-RECIPES = [*zoo_names(), *map(str, FORMS), *(generated(seed) for seed in range(0, 200, 8))]
+RECIPES = [*REPRESENTATIVES, *map(str, FORMS), *(generated(seed) for seed in range(0, 200, 8))]
+CASES = [
+    *(pytest.param(number, SAMPLE, marks=pytest.mark.slow) for number in range(len(RECIPES))),
+    *(
+        pytest.param(number, MANY, marks=pytest.mark.exhaustive)
+        for number, recipe in enumerate(RECIPES)
+        if recipe in NAMED or recipe not in REPRESENTATIVES
+    ),
+]
+"""Of recipes that others are much like, a sample has to do."""
 
 
 def picture(recipe: composer.Recipe, level: Level) -> str:
@@ -32,10 +41,7 @@ def unseen(recipe: composer.Recipe, text: str) -> bool:
     return picture(recipe, "full") == picture(other, "full")
 
 
-@pytest.mark.parametrize(
-    "count", [pytest.param(SAMPLE, marks=pytest.mark.slow), pytest.param(MANY, marks=pytest.mark.exhaustive)]
-)
-@pytest.mark.parametrize("number", range(len(RECIPES)))
+@pytest.mark.parametrize(("number", "count"), CASES)
 def test_what_makes_another_model_makes_another_drawing(number: int, count: int) -> None:
     """In full detail: fields, blocks, edges, masks, ties, initial values, what is trained; a sample of all places."""
     recipe = composer.load(RECIPES[number])

@@ -40,13 +40,11 @@ from composer.draw.style.typography import Typography
 from composer.graph.state_update import SUFFIX
 from composer.printable import printable
 from tests.conformance.generator import generated
-from tests.draw.cases import CASES, each_case, each_of, scenes
+from tests.draw.cases import CASES, REST_CASES, each_case, each_of, scenes
 from tests.draw.edges import Readers, mixed, place
 
 needs_pure = pytest.mark.skipif(pure() is None, reason="graphviz-pure is not installed")
 NAMED = [case for case in CASES if not case.startswith("chunk")]
-LOST = ["find passes_of_frames", "find positions_of_some_passes"]
-"""Cases in which Graphviz's answer, read anew, lacks the edges of all kinds of passes but the first."""
 HOSTILE = [
     "</svg><script>alert(1)</script>\"'",
     '\\"]; } end -->|x| %%{init: {}}%% `b` &amp; #35;',
@@ -97,7 +95,7 @@ def next_pass(scene: Scene, maker: str, reader: str) -> bool:
     return same and tops.get(maker, 0) < tops.get(reader, 0)
 
 
-@each_of(NAMED)
+@each_of(NAMED, REST_CASES)
 def test_mermaid_says_all_nodes_clusters_and_links(case: str) -> None:
     """Each once, and every subgraph ends."""
     for name, _, scene in scenes(case, "block"):
@@ -114,7 +112,7 @@ def read_back(text: str) -> dict[str, list[dict[str, str]]]:
 
 
 @needs_pure
-@each_of(NAMED)
+@each_of(NAMED, REST_CASES)
 def test_graphviz_reads_the_dot_file_as_it_is_meant(case: str) -> None:
     """Nodes at their places with their sizes, clusters with their borders, an edge for each way of a link."""
     for name, _, scene in scenes(case, "block"):
@@ -360,22 +358,9 @@ def test_a_circle_is_a_rectangle_that_is_all_corners() -> None:
 
 
 @pytest.mark.skipif(pure() is None and shutil.which("dot") is None, reason="Graphviz is not installed")
-@each_of([case for case in NAMED if case not in LOST])
+@each_of(NAMED, REST_CASES)
 def test_both_engines_draw_one_graph(case: str) -> None:
     """What Graphviz answers, read anew, has the nodes, the clusters and the edges of our drawing, and of the typed graph."""
-    assert_one_graph(case)
-
-
-@pytest.mark.skipif(pure() is None and shutil.which("dot") is None, reason="Graphviz is not installed")
-@pytest.mark.xfail(reason="edges of the further kinds of passes are lost", strict=True)
-@pytest.mark.parametrize("case", LOST)
-def test_edges_that_graphviz_loses(case: str) -> None:
-    """Once it keeps them, the case belongs among the others."""
-    assert_one_graph(case)
-
-
-def assert_one_graph(case: str) -> None:
-    """Assert that both engines draw the same nodes, clusters and edges."""
     for name, typed, scene in scenes(case, "block"):
         told = json.loads(graphviz(problem(LinkGraph(scene), Typography()), "json", "-Kdot"))
         names = [one["name"] for one in told["objects"]]

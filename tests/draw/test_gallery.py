@@ -1,17 +1,19 @@
-"""docs/gallery.md is current, and holds the whole zoo."""
+"""docs/gallery.md is current and holds the whole zoo, and nothing in its pictures lies on anything else."""
 
 from __future__ import annotations
 
-import pytest
-
 from composer.recipe import zoo_names
-from tests.draw.gallery import COMPARED, PAGE, PICTURES, compared, page, picture
+from tests.draw.checks import borders, ends, overlaps
+from tests.draw.gallery import COMPARED, PAGE, PICTURES, compared, drawing, page
+from tests.zoo import each_graph
 
 
-@pytest.mark.parametrize("name", zoo_names())
+@each_graph
 def test_drawings_of_the_zoo_stay_as_they_were_seen(name: str) -> None:
     """Byte by byte. After a change that is meant, look at the new pictures and keep them: `python -m tests.draw.gallery`."""
-    assert picture(name) == (PICTURES / f"{name}.svg").read_text(encoding="utf-8")
+    drawn = drawing(name)
+    assert drawn.svg() == (PICTURES / f"{name}.svg").read_text(encoding="utf-8")
+    assert [*overlaps(drawn.scene), *borders(drawn.scene), *ends(drawn.scene)] == []
 
 
 def test_the_drawn_comparison_stays_as_it_was_seen() -> None:

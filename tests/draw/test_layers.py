@@ -16,10 +16,10 @@ from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
 from composer.graph.passes.roll_layers.roll_layers import as_written, folded
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat
-from composer.recipe import zoo_names
 from tests.conformance.generator import generated
 from tests.diff.rewritings import Unfit, unrolled
 from tests.draw.browser import data_of
+from tests.zoo import REPRESENTATIVES
 
 SIZES = "{vocab: 61, d_model: 32}"
 HEAD = f"""recipe: decoder
@@ -99,7 +99,7 @@ def plain_repeats() -> tuple[tuple[str, composer.Recipe, composer.Recipe], ...]:
 
 
 def _plain_repeats() -> Iterator[tuple[str, composer.Recipe, composer.Recipe]]:
-    for name, source in [*((name, name) for name in zoo_names()), *((f"generated {n}", generated(n)) for n in range(SEEDS))]:
+    for name, source in [*((name, name) for name in REPRESENTATIVES), *((f"generated {n}", generated(n)) for n in range(SEEDS))]:
         recipe = composer.load(source)
         try:
             written = unrolled(recipe)
@@ -138,7 +138,7 @@ def blocks(graph: TypedGraph) -> int:
     return count
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("level", ["block", "full"])
 def test_repeats_written_out_are_drawn_as_before(level: Level) -> None:
     """By the rewriting that holds the comparison of models to account."""
@@ -265,6 +265,14 @@ def test_names_lead_to_parameters() -> None:
         names = [entry.name for entry in model.parameters]
         assert len(set(names)) == len(names)
         assert model.names.called(names[0]) == names[0]  # folding twice changes nothing
+
+
+def test_what_alternatives_read_from_elsewhere_goes_by_its_name() -> None:
+    """In frames inside of theirs too; a wire would lead to one of them alone."""
+    found = composer.load("tests/draw/finds/second_output_into_alternatives.yaml").draw("full").scene
+    read = [(one.text.text, one.target) for one in found.references]
+    assert read == [("parts.b", "k.inner.cache")] * 2
+    assert not any(wire.port == "b" for wire in found.wires if wire.source == "parts" and wire.style != "far")
 
 
 def test_a_thousand_layers_take_no_time() -> None:

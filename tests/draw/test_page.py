@@ -14,10 +14,10 @@ import composer
 from composer.draw.export.node_facts import facts
 from composer.graph.passes.roll_layers.roll_layers import as_written
 from composer.printable import printable
-from composer.recipe import zoo_names
 from tests.draw.browser import data_of, find, keys, needs_browser, paths, visit, wires
 from tests.draw.edges import Readers
 from tests.draw.test_formats import HOSTILE
+from tests.zoo import each_representative
 
 ATTENTION, FEED_FORWARD = "layers.attn.body", "layers.ffn.body"
 
@@ -46,7 +46,7 @@ def test_page_is_small_and_reaches_for_nothing(llama: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", zoo_names())
+@each_representative
 def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
     """Each view leads to others that exist, and every level is there; each picture is the one that is drawn by itself."""
     recipe = composer.load(name)

@@ -8,7 +8,7 @@ import pytest
 
 import composer
 from composer.draw.figure import Figure, NotDrawn, draw
-from tests.draw.cases import CASES, each_case, each_of, programs
+from tests.draw.cases import CASES, REST_CASES, each_case, each_of, programs
 from tests.draw.checks import borders, overlaps, texts
 from tests.draw.test_parameters import by_path, folded, holder, modules
 
@@ -27,7 +27,7 @@ def column(case: str) -> Figure:
     return draw(programs(case)[0][1], width="240pt")
 
 
-@each_of(NAMED)
+@each_of(NAMED, REST_CASES)
 def test_letters_have_seven_points_in_a_column(case: str) -> None:
     """And nothing is cut short for it."""
     figure = column(case)
@@ -43,7 +43,7 @@ def test_nothing_lies_on_anything_else_there_either(case: str) -> None:
         assert [*overlaps(scene), *borders(scene)] == [], name
 
 
-@each_of(NAMED)
+@each_of(NAMED, REST_CASES)
 def test_all_parameters_are_there(case: str) -> None:
     """What stood beside a block is in it."""
     scene = column(case).scene

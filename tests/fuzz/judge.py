@@ -18,12 +18,13 @@ from composer.diagnostics import Diagnostic, full, report
 from composer.draw.build.levels import LEVELS
 from composer.draw.figure import draw
 from composer.graph.row_mixing import mixing
+from composer.graph.visit import every_pass, walk
 from composer.verify.properties import PROPERTIES, Property
 from composer.verify.subject import NotTried, Subject, Violation
 from tests.draw.checks import borders, ends, overlaps
 
-PARAMETERS, FLOPS = 300_000, 100_000_000
-"""A model with more than this is judged by what is cheap."""
+PARAMETERS, FLOPS, NODES = 300_000, 100_000_000, 2_000
+"""A model with more than this, every pass counted, is judged by what is cheap."""
 SECONDS = 30.0
 """Time of the processor after which a mutant hangs."""
 
@@ -73,7 +74,8 @@ def _judge(text: str, found: Judgment, *, everything: bool, only: str) -> None:
     subject = Subject(recipe)
     with _caught(found, "cost"):
         spent = costs(subject.program, subject.draws[0].lengths)
-        small = spent.parameters <= PARAMETERS and spent.flops.dense <= FLOPS
+        nodes = sum(1 for _ in walk(subject.program.root, every_pass))
+        small = spent.parameters <= PARAMETERS and spent.flops.dense <= FLOPS and nodes <= NODES
     if found.failures:
         return
     mixes = any(mixing(subject.program, training=False))  # as its author wants it

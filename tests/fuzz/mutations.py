@@ -468,14 +468,16 @@ def use_a_recipe(whole: Document, random: Random, other: Document) -> None:
     put(whole, random.choice(nodes(whole)), {"type": name, **sizes, "in": random.choice(list(whole["inputs"]))})
 
 
+WIRED = (
+    "attention", "cross_attention", "latent_attention", "gru", "lstm", "rnn", "selective_scan", "linear_attention",
+    "gated_delta_rule",
+)  # fmt: skip
+
+
 @mutation(2)
 def wire_keys(whole: Document, random: Random, other: Document) -> None:
-    """Wire keys, values, a memory, positions or padding into an attention or a recurrent layer."""
-    found = [
-        v
-        for _, v in places(whole)
-        if isinstance(v, dict) and v.get("type") in ("attention", "cross_attention", "gru", "lstm", "rnn")
-    ]
+    """Wire keys, values, a memory, positions or padding into an attention or a recurrence."""
+    found = [v for _, v in places(whole) if isinstance(v, dict) and v.get("type") in WIRED]
     node = random.choice(found)
     wires = node.get("in") if isinstance(node.get("in"), dict) else {}
     port = random.choice(list(ports(LIBRARY[node["type"]])))

@@ -7,9 +7,10 @@ from functools import cache
 from random import Random
 
 import composer
+from composer.recipe import zoo_names
 from composer.verify.shrink import shrunk
 from tests.cases.case import FILES, FOLDER, cases
-from tests.conformance.cases import TINY, ZOO
+from tests.conformance.cases import TINY
 from tests.conformance.generator import COUNT, generated
 from tests.docs.pages import PAGES, examples
 from tests.draw.cases import FORMS
@@ -23,7 +24,7 @@ WEIGHTS = {"zoo": 6, "form": 4, "page": 3, "case": 2, "generated": 6}
 def names() -> dict[str, list[str]]:
     """Return the names of all seeds by their kinds."""
     return {
-        "zoo": [f"zoo {name}" for name in ZOO],
+        "zoo": [f"zoo {name}" for name in zoo_names()],
         "form": [f"form {path.stem}" for path in FORMS],
         "page": [f"page {number}" for number in range(len(_pages()))],
         "case": [f"case {number}" for number in range(len(_cases()))],

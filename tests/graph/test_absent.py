@@ -148,3 +148,45 @@ graph:
     model = recipe.compile()
     torch.testing.assert_close(model(x=x, start=start).steps, x.cumsum(1) + start[:, None])
     torch.testing.assert_close(model(torch.ones(2, 5, dtype=torch.bool), x, start).steps, x.cumsum(1) + start[:, None])
+
+
+OPTIONAL = """
+recipe: absent
+inputs: {{x: "float[batch, time, 8]", kept: "bool[batch, time]?"}}
+blocks:
+  inner:
+    inputs: {{x: "float[batch, time, dim]", real: "bool[batch, time]?"}}
+    graph: {{look: {{type: attention, heads: 2, mask: valid(real), in: x}}}}
+  outer:
+    inputs: {{x: "float[batch, time, dim]", real: "bool[batch, time]?"}}
+    graph:
+{graph}
+graph: {{a: {{type: linear, out: 8, in: x}}, b: {{type: outer, in: {{x: a{given}}}}}}}
+"""
+WAYS_ON = {
+    "a block": "a: {type: inner, in: {x: x, real: real}}",
+    "a condition": "a: {type: inner, in: {x: x, real: real if 1 > 2 else none}}",
+    "what is left out": "m: {compute: not real, when: false}\n      a: {type: inner, in: {x: x, real: m}}",
+    "a group": "a: {in: {x: x, real: real}, graph: {f: {type: inner, in: {x: x, real: real}}}}",
+    "a repeat": "a: {repeat: 2, in: {x: x, real: real}, graph: {f: {type: inner, in: {x: x, real: real}}}}",
+}
+
+
+@pytest.mark.parametrize("given", ["", ", real: none", ", real: kept if 1 > 2 else none"])
+@pytest.mark.parametrize("graph", WAYS_ON.values(), ids=WAYS_ON)
+def test_what_is_not_given_is_handed_on_as_nothing(graph: str, given: str) -> None:
+    """Whatever is between an optional input and the port that may be empty."""
+    recipe = composer.load(OPTIONAL.format(graph=f"      {graph}", given=given))
+    assert [each for each in recipe.check() if each.severity == "error"] == []
+    again = composer.load(recipe.expand())
+    assert [each for each in again.check() if each.severity == "error"] == [] and recipe.diff(again).equal
+    (value, *_) = recipe.compile(seed=1)(torch.zeros(2, 3, 8))
+    assert value.shape == (2, 3, 8)
+
+
+def test_what_is_found_to_be_nothing_too_late_is_refused() -> None:
+    """A node below that is left out: the graph between has been written with such an input."""
+    graph = "      a: {type: inner, in: {x: x, real: m}}\n      m: {compute: not real, when: false}\n      z: {type: relu, in: a}"
+    found = composer.load(OPTIONAL.format(graph=graph, given="")).check()
+    errors = [(each.code, each.message) for each in found if each.severity == "error"]
+    assert errors == [("missing-port", "port real of inner cannot be empty")]

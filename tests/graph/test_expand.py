@@ -150,12 +150,14 @@ def test_cycle_is_told_with_its_whole_path() -> None:
     assert wrong.message.startswith("a → b → c → a")
 
 
-def test_equal_graphs_are_one_object() -> None:
-    """Those of two groups in different places, whatever these are called."""
-    kinds = {"one": "tanh", "two": "tanh", "three": "silu"}
-    found = graph("".join(f"  {name}: {{graph: {{a: relu, b: {kind}}}}}\n" for name, kind in kinds.items()))
-    one, two, three = (found[name].graph for name in kinds)  # type: ignore[union-attr]  # groups
-    assert one is two is not three
+def test_equal_graphs_of_one_place_are_one_object() -> None:
+    """Those of two uses of a block, whatever these are called; equal groups that are written twice are two."""
+    head = HEAD.replace("graph:", 'blocks:\n  own: {inputs: {x: "float[...]"}, graph: {a: relu, b: tanh}}\ngraph:')
+    nodes = {"one": "own", "two": "own", "three": "{graph: {a: relu, b: tanh}}", "four": "{graph: {a: relu, b: tanh}}"}
+    found = graph("".join(f"  {name}: {node}\n" for name, node in nodes.items()), head)
+    one, two, three, four = (found[name].graph for name in nodes)  # type: ignore[union-attr]  # groups
+    assert one is two
+    assert len({one, three, four}) == 3
 
 
 def test_group_that_does_not_read_what_it_is_given_is_not_wired_to_it() -> None:

@@ -74,6 +74,17 @@ def types(state: Compilation) -> Iterator[str]:
     yield from (f"{visit.path}: {next(iter(visit.node.outputs.values()))}" for visit in walk(state.typed.root))
 
 
+def united(state: Compilation) -> Iterator[str]:
+    """Yield the passes of each repeat that are one object."""
+    assert state.typed is not None
+    for node in state.typed.root.nodes:
+        assert isinstance(node, TypedRepeat)
+        for graph in dict.fromkeys(node.passes):
+            same = [str(index) for index, one in enumerate(node.passes) if one is graph]
+            if len(same) > 1:
+                yield f"{node.name}: passes {' and '.join(same)} are one"
+
+
 def diagnostics(state: Compilation) -> Iterator[str]:
     """Yield what is told."""
     yield from (f"{each.severity}[{each.code}]: {each.message}" for each in state.diagnostics)
@@ -85,6 +96,7 @@ SHOWN: dict[str, Callable[[Compilation], Iterator[str]]] = {
     "resolve": wires,
     "freeze": order,
     "infer": types,
+    "unite_passes": united,
 }
 """How a state is shown after a pass; without one, by what the pass has found."""
 

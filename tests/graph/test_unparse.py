@@ -23,6 +23,24 @@ SIZES = {"n_layers": 7, "d_model": 32, "n_heads": 4, "vocab": 61}
 PARAMS = {"deep": "true", "wide": "3"}
 INPUTS = {"valid": '"bool[batch, time]?"'}
 GRAPHS = {
+    "numbers of axes by their places": """
+  r: {repeat: 3, graph: {m: {type: roll, by: {-2: 2 * layer, last: 1}}}}""",
+    "a node called like a block, other in each pass": """
+  r: {repeat: 2, graph: {sum: {repeat: layer + 2, graph: {a: {type: add, in: [input, x]}}}, b: relu}}""",
+    "a formula with numbers of its pass": """
+  r:
+    repeat: 4
+    each: {rate: (layer + 1) / 4}
+    graph:
+      a: {compute: input * rate + tanh(input / (2 + layer)) * 1e-05 + sigmoid(input) * 0.125 + cos(input) * 0.0625 + erf(input)}
+      b: {type: add, in: [a, x]}""",
+    "a formula with signs of its pass": """
+  r:
+    repeat: 4
+    each: {rate: (layer - 1) / 4}
+    graph:
+      a: {compute: input * rate + tanh(input) * 1e-05 + sigmoid(input) * 0.125 + cos(input) * 0.0625 + erf(input)}
+      b: {type: add, in: [a, x]}""",
     "each, by a list and by an expression": """
   a:
     repeat: 5

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import networkx as nx
-import pytest
 
 import composer
-from composer.recipe import zoo_names
+from tests.zoo import each_representative
 
 SMALL = """
 recipe: small
@@ -52,16 +51,19 @@ def test_nodes_and_edges_say_what_they_are() -> None:
     assert graph.graph == {"name": "small", "task": "", "outputs": {"y": ["head"]}}
 
 
-@pytest.mark.parametrize("name", zoo_names())
+@each_representative
 def test_the_zoo_as_graphs(name: str) -> None:
-    """All parameters are there, nothing runs in a circle, and every output can be reached from an input."""
+    """All parameters are there, nothing runs in a circle, and every output can be reached from an input, the scale of contrasts
+    from a parameter.
+    """
     recipe = composer.load(name)
     graph = recipe.to_networkx()
     assert sum(count for _, count in graph.nodes(data="parameters")) == recipe.summary().costs.parameters
     assert nx.is_directed_acyclic_graph(flowing(graph))
-    inputs = [node for node, kind in graph.nodes(data="type") if kind == "input"]
-    for nodes in graph.graph["outputs"].values():
-        assert any(nx.has_path(graph, source, node) for source in inputs for node in nodes)
+    inputs, learned = ([node for node, kind in graph.nodes(data="type") if kind == each] for each in ("input", "parameter"))
+    for output, nodes in graph.graph["outputs"].items():
+        sources = learned if (graph.graph["task"], output) == ("contrastive", "scale") else inputs
+        assert any(nx.has_path(graph, source, node) for source in sources for node in nodes)
 
 
 def test_passes_that_differ_are_nodes_of_their_own() -> None:

@@ -31,6 +31,7 @@ KNOWS_EACH_KIND = {
     "composer/graph/describe.py",
     "composer/graph/networkx_view.py",
     "composer/graph/passes/check_causality.py",
+    "composer/graph/passes/unite_passes.py",
     "composer/graph/passes/infer/infer.py",
     "composer/graph/passes/roll_layers/node_kinds.py",
     "composer/graph/row_mixing.py",

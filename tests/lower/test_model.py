@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -139,3 +140,43 @@ def test_a_session_leaves_the_model_as_it_was() -> None:
     with session(model), pytest.raises(DecodeError, match="already has an open session"), session(model):
         pass
     torch.testing.assert_close(model(IDS).logits, before, rtol=0, atol=0)
+
+
+def test_what_shared_passes_keep_is_one_tensor() -> None:
+    """Also what is no parameter, such as the number by which a formula knows the dtype of the model, in passes that differ."""
+    model = composer.load(
+        "recipe: shared\ninputs: {ids: 'int[batch, time, 4]'}\ngraph:\n  a: {compute: float(ids)}\n"
+        "  r: {repeat: 2, share: true, each: {by: [0.5, 1.5]}, graph: {m: {compute: float(abs(input))}, "
+        "f: {type: residual, body: {type: ffn, hidden: 6}, scale: by}}}\n"
+    ).compile(seed=0)
+    names = {name for name in model.state_dict() if name.startswith("_r")}
+    assert names == set() and "r.m.one" in model.state_dict()
+    held = {id(each) for name, each in model.named_buffers(remove_duplicate=False) if name.endswith("m.one")}
+    assert len(held) == 1
+    model.load_state_dict(model.state_dict(), strict=True)
+    assert model.double()(torch.zeros(1, 2, 4, dtype=torch.int64)).r.dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    ("dtype", "meant"),
+    [
+        ("float64", "torch.float64"),
+        ("bfloat16", "torch.bfloat16"),
+        ("nn", "torch.float64"),
+        (torch.int64, "torch.float64"),
+        (float, "torch.float64"),
+    ],
+)
+def test_a_dtype_that_no_parameter_has_is_refused(dtype: object, meant: str) -> None:
+    """Torch would take a name for that of a device."""
+    with pytest.raises(TypeError, match=rf"dtype is a floating-point torch.dtype such as {meant}, not {re.escape(repr(dtype))}"):
+        composer.load("gpt2", TINY).compile(dtype=dtype)  # type: ignore[arg-type]  # what is refused
+
+
+def test_a_ninth_model_is_compiled_too() -> None:
+    """Torch compiles the same code at most eight times, whosever it is."""
+    torch._dynamo.reset()
+    for width in range(1, 10):
+        text = f'recipe: narrow\ninputs: {{x: "float[batch, 4]"}}\ngraph: {{y: {{type: linear, out: {width}}}}}\n'
+        compiled = torch.compile(composer.load(text).compile(), backend="eager", fullgraph=True)
+        assert compiled(torch.ones(2, 4)).y.shape == (2, width)

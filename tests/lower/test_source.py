@@ -16,10 +16,10 @@ import pytest
 import torch
 
 import composer
-from composer.recipe import zoo_names
 from tests.cases.case import FILES, FOLDER, cases
 from tests.conformance.cases import TINY as TINY_SIZES
 from tests.draw.cases import FORMS
+from tests.zoo import REPRESENTATIVES, each_representative, rest
 
 TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16, "dropout": 0}
 
@@ -216,17 +216,17 @@ def _simulate(forward: str) -> tuple[list[int], int]:
 SOUND = [case for file in FILES for case in cases(file) if "error[" not in case.expected.text and not case.before]
 """Cases with warnings alone."""
 WRITTEN: dict[str, Callable[[], composer.Recipe]] = {
-    **{name: partial(composer.load, name) for name in zoo_names()},
+    **{name: partial(composer.load, name) for name in REPRESENTATIVES},
     **{path.stem: partial(composer.load, path) for path in FORMS},
     **{str(case): partial(composer.load, case.text, case.settings) for case in SOUND},
 }
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", [*WRITTEN, *rest])
 def test_every_source_can_be_parsed(name: str) -> None:
     """What is checked is written as Python, at the sizes of the paper too."""
     with chdir(FOLDER):
-        source = WRITTEN[name]().export()
+        source = WRITTEN.get(name, partial(composer.load, name))().export()
     compile(source, name, "exec", dont_inherit=True)
 
 
@@ -260,7 +260,7 @@ graph:
 
 
 @pytest.mark.parametrize("assign", [False, True])
-@pytest.mark.parametrize("name", zoo_names())
+@each_representative
 def test_an_exported_file_takes_the_state_of_the_model(name: str, assign: bool) -> None:
     """The keys are the same, and ties hold."""
     model = composer.load(name, TINY_SIZES.get(name, {})).compile(seed=0)
@@ -427,3 +427,36 @@ graph:
     assert sum(parameter.numel() for parameter in model.parameters()) == recipe.summary().costs.parameters
     y = model(torch.randn(1, 3, 8))[0]
     assert y.shape == (1, 3, 8)
+
+
+@pytest.mark.parametrize("name", ["own", "attention"])
+def test_the_class_of_a_model_is_called_like_the_recipe(name: str) -> None:
+    """A block of that name, of the recipe or of the standard library, has a number behind it."""
+    text = f"""
+recipe: {name}
+inputs: {{x: "float[batch, time, 8]"}}
+blocks:
+  own: {{inputs: {{x: "float[batch, time, dim]"}}, graph: {{a: {{type: attention, heads: 2}}, b: relu}}}}
+graph: {{one: own, two: own}}
+"""
+    model = composer.load(text).compile(seed=0)
+    assert type(model.get_submodule("one")).__name__ == ("Own2" if name == "own" else "Own")
+    assert type(model.get_submodule("one.a")).__name__ == ("Attention" if name == "own" else "Attention2")
+    names = [each.name for each in ast.parse(model.source).body if isinstance(each, ast.ClassDef)]
+    assert names[-1] == name.capitalize()
+    assert len(set(names)) == len(names)
+    assert model(torch.randn(1, 3, 8))[0].shape == (1, 3, 8)
+
+
+def test_an_output_has_the_name_that_the_recipe_gives_it() -> None:
+    """But for an underscore behind what is a keyword, a method of tuples, or beside the losses."""
+    names = ["count", "index", "losses", "losses_", "class", "sum", "self", "cls", "Tensor", "Output", "dict", "type", "a"]
+    outputs = ", ".join(f"{name}: a" for name in names)
+    text = f'recipe: outputs\ninputs: {{x: "float[batch, 8]"}}\ngraph: {{a: relu}}\noutputs: {{{outputs}}}\n'
+    model = composer.load(text).compile()
+    x = torch.randn(2, 8)
+    found = model(x)
+    first = ["count_", "index_", "losses_", "losses__", "class_"]
+    assert found._fields == (*first, *names[5:], "losses")
+    assert all(torch.equal(value, x.relu()) for value in found[:-1])
+    assert found.losses == {}

@@ -24,7 +24,7 @@ def loaded_after(statement: str) -> set[str]:
     """Return the top-level modules that a fresh interpreter holds after one statement."""
     code = f"{statement}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    return set(run.stdout.split())
+    return set(run.stdout.splitlines()[-1].split())  # a command may print before
 
 
 def test_modules_of_every_layer_are_looked_at() -> None:

@@ -91,12 +91,53 @@ def layer_norm(w: Weights, name: str, x: Tensor) -> Tensor:
     """
     centered = x - x.mean(-1, keepdim=True)
     variance = (centered**2).mean(-1, keepdim=True)
-    return w[f"{name}.weight"] * centered / (variance + 1e-5).sqrt() + w[f"{name}.bias"]
+    return w[f"{name}.weight"] * centered / (variance + 1e-5).sqrt() + w.get(f"{name}.bias", 0)
 
 
 def affine(w: Weights, name: str, x: Tensor) -> Tensor:
     """Return a linear map and its bias."""
     return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+
+
+def palm(w: Weights, tokens: Tensor, valid: Tensor) -> Tensor:
+    """Compute PaLM of Chowdhery et al. 2022, https://arxiv.org/abs/2204.02311, with two layers and three heads.
+
+    Section 2: no biases, also none in the norms; parallel layers; one key and one value for all heads; SwiGLU; RoPE; the matrix
+    of the embedding is also that of the output. Section 5: the logits are scaled by 1 / sqrt(n).
+    """
+    rows = []
+    for row, real in zip(tokens, valid, strict=True):
+        x = w["embed.weight"][row]  # [T, D]
+        for layer in range(2):
+            name = f"layers.{layer}"
+            normed = layer_norm(w, f"{name}.norm", x)  # y = x + MLP(LayerNorm(x)) + Attention(LayerNorm(x))
+            x = x + swiglu(w, f"{name}.ffn", normed) + multi_query(w, f"{name}.attn", normed, real, heads=3)
+        rows.append(layer_norm(w, "norm", x) @ w["embed.weight"].T / x.shape[1] ** 0.5)
+    return torch.stack(rows)
+
+
+def swiglu(w: Weights, name: str, x: Tensor) -> Tensor:
+    """Compute the feed-forward layer of Shazeer 2020, https://arxiv.org/abs/2002.05202: (Swish(x W) * x V) W_2."""
+    gate = x @ w[f"{name}.gate.weight"].T
+    return (gate / (1 + (-gate).exp()) * (x @ w[f"{name}.up.weight"].T)) @ w[f"{name}.down.weight"].T
+
+
+def multi_query(w: Weights, name: str, x: Tensor, real: Tensor, *, heads: int) -> Tensor:
+    """Compute causal attention with one key and one value for all heads."""
+    steps = torch.arange(len(x))
+    mask = (steps[None] <= steps[:, None]) & real
+    q, k, v = (x @ w[f"{name}.{part}.weight"].T for part in "qkv")
+    looked = [attention(rotated(head), rotated(k), v, mask) for head in q.chunk(heads, -1)]
+    return torch.cat(looked, -1) @ w[f"{name}.out.weight"].T
+
+
+def rotated(x: Tensor) -> Tensor:
+    """Rotate the pairs of neighboring channels, as complex numbers, as Su et al. 2021 do, https://arxiv.org/abs/2104.09864."""
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())  # [T, D / 2]
+    angles = torch.arange(len(x), dtype=x.dtype)[:, None] * 10000 ** (
+        -2 * torch.arange(pairs.shape[1], dtype=x.dtype) / x.shape[1]
+    )
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
 
 
 def lecture_block(w: Weights, tokens: Tensor) -> Tensor:

@@ -17,6 +17,10 @@ from transformers import (
     GPT2LMHeadModel,
     LlamaConfig,
     LlamaForCausalLM,
+    Mamba2Config,
+    Mamba2ForCausalLM,
+    MambaConfig,
+    MambaForCausalLM,
     MixtralConfig,
     MixtralForCausalLM,
     PreTrainedModel,
@@ -181,6 +185,48 @@ def of_t5(params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def mamba(params: Mapping[str, Any]) -> PreTrainedModel:
+    """Return Mamba with the recipe's params; those not given as in state-spaces/mamba-130m."""
+    width = params.get("d_model", 768)
+    inner = params.get("inner", 2 * width)
+    return MambaForCausalLM(
+        MambaConfig(
+            vocab_size=params.get("vocab", 50280),
+            hidden_size=width,
+            num_hidden_layers=params.get("n_layers", 24),
+            expand=inner // width,
+            state_size=params.get("state", 16),
+            time_step_rank=params.get("rank", "auto"),
+            conv_kernel=params.get("kernel", 4),
+            use_bias=params.get("bias", False),
+            use_conv_bias=params.get("conv_bias", True),
+            tie_word_embeddings=params.get("tied", True),
+        )
+    )
+
+
+def mamba2(params: Mapping[str, Any]) -> PreTrainedModel:
+    """Return Mamba-2 with the recipe's params; those not given as in state-spaces/mamba2-130m."""
+    width, heads, head_dim = (params.get(name, value) for name, value in (("d_model", 768), ("n_heads", 24), ("head_dim", 64)))
+    return Mamba2ForCausalLM(
+        Mamba2Config(
+            vocab_size=params.get("vocab", 50288),
+            hidden_size=width,
+            num_hidden_layers=params.get("n_layers", 24),
+            num_heads=heads,
+            head_dim=head_dim,
+            expand=heads * head_dim // width,
+            n_groups=params.get("n_groups", 1),
+            state_size=params.get("state", 128),
+            conv_kernel=params.get("kernel", 4),
+            use_bias=params.get("bias", False),
+            use_conv_bias=params.get("conv_bias", True),
+            tie_word_embeddings=params.get("tied", True),
+            chunk_size=params.get("chunk_size", 256),
+        )
+    )
+
+
 REFERENCE = {
     "gpt2": gpt2,
     "llama3": llama3,
@@ -191,6 +237,8 @@ REFERENCE = {
     "vit": vit,
     "t5": t5,
     "switch": switch,
+    "mamba": mamba,
+    "mamba2": mamba2,
 }
 
 
@@ -202,10 +250,14 @@ def published(model: PreTrainedModel) -> dict[str, torch.Tensor]:
 
 
 def perturbed(model: PreTrainedModel) -> PreTrainedModel:
-    """Return the model with every parameter moved at random, also gains and biases that start at 1 or 0, ready to be compared."""
+    """Return the model with every parameter moved at random, also gains and biases that start at 1 or 0, and every number that it
+    saves besides, ready to be compared.
+    """
     generator = torch.Generator().manual_seed(1)
+    saved = model.state_dict().keys()
+    kept = [buffer for name, buffer in model.named_buffers() if name in saved and buffer.is_floating_point()]
     with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.1)
+        for tensor in (*model.parameters(), *kept):
+            tensor.add_(torch.randn(tensor.shape, generator=generator), alpha=0.1)
     model.train(False)
     return model

@@ -36,7 +36,7 @@ CASES: dict[str, tuple[str, Any]] = {
     "t5": ("t5", T5Config(**T5)),
     "switch": ("switch", SwitchTransformersConfig(**T5, **SPARSE)),
 }
-TIED = {"gpt2", "llama 3.1", "gemma3", "t5", "switch"}
+TIED = {"gpt2", "llama 3.1", "gemma3", "t5", "switch", "mamba"}
 """Those whose head has no tensor of its own, so that a body has all of them."""
 
 

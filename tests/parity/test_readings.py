@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import composer
+from composer.decode import session
 from tests.parity import readings
 
 LECTURES: dict[str, dict[str, int]] = {
@@ -18,6 +19,7 @@ LECTURES: dict[str, dict[str, int]] = {
     "conv_lm": {"vocab": 11, "d_model": 6, "n_layers": 3, "kernel": 2},
 }
 TRANSFORMER = {"vocab": 13, "d_model": 16, "n_layers": 2, "n_heads": 4, "hidden": 24}
+PALM = {"vocab": 11, "d_model": 10, "n_layers": 2, "n_heads": 3, "head_dim": 4, "hidden": 7}
 RNNSEARCH = {"vocab": 11, "d_embed": 5, "hidden": 6, "align": 7, "maxout": 4}
 
 
@@ -35,9 +37,9 @@ def tokens(vocab: int, *shape: int) -> Tensor:
     return torch.randint(vocab, shape, generator=torch.Generator().manual_seed(2))
 
 
-def assert_same(ours: Tensor, read: Tensor) -> None:
-    """Assert equality within rounding in float64."""
-    torch.testing.assert_close(ours, read, rtol=0, atol=1e-10)
+def assert_same(ours: Tensor, read: Tensor, within: float = 1e-10) -> None:
+    """Assert equality within rounding, by default in float64."""
+    torch.testing.assert_close(ours, read, rtol=0, atol=within)
 
 
 @torch.no_grad()
@@ -63,6 +65,30 @@ def test_the_transformer_computes_the_equations_of_its_paper(padding: str) -> No
         given["source_valid"], given["valid"] = given["source_valid"].flip(1), valid.flip(1)
         valid = given["valid"]
     assert_same(model(**given).logits[valid], readings.transformer(model.state_dict(), **given)[valid])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("padding", [[0, 0, 0], [0, 3, 6], [0, -3, -6]], ids=["none", "right", "left"])
+def test_palm_computes_what_its_paper_says(padding: list[int]) -> None:
+    """At once, and with a cache; to the rounding of float32, in which rotations are computed."""
+    model, given = moved("palm", PALM), tokens(11, 3, 9)
+    valid = torch.stack([torch.arange(9) < 9 - n if n >= 0 else torch.arange(9) >= -n for n in padding])
+    read = readings.palm(model.state_dict(), given, valid)[valid]
+    assert_same(model(given, valid=valid).logits[valid], read, within=1e-6)
+    with session(model):
+        parts = zip(given.split([7, 1, 1], dim=1), valid.split([7, 1, 1], dim=1), strict=True)
+        assert_same(torch.cat([model(some, valid=real).logits for some, real in parts], dim=1)[valid], read, within=1e-6)
+
+
+def test_palm_has_the_parameters_of_its_paper() -> None:
+    """540.35 billion; its weights start with the spread of table and text: by the width that is read, and 1 in the embedding."""
+    assert composer.load("palm").summary().costs.parameters == 540_356_474_880
+    model = composer.load("palm", {**PALM, "vocab": 64, "d_model": 64, "head_dim": 32, "hidden": 256}).compile(seed=0)
+    spread = {"embed": 1, "attn.q": 1 / 8, "attn.v": 1 / 8, "attn.out": 96**-0.5, "ffn.up": 1 / 8, "ffn.down": 1 / 16}
+    for name, parameter in model.named_parameters():
+        for kind, deviation in spread.items():
+            if kind in name:
+                assert parameter.std().item() == pytest.approx(deviation, rel=0.06), name
 
 
 @torch.no_grad()

@@ -11,9 +11,10 @@ import pytest
 import composer
 from blocks.core import Block, Init, LinearWeights, Tensor, torch
 from blocks.primitives.state import State
+from composer.cost.costs import costs
 from composer.graph.typed import TypedBlock
 from composer.verify.alone import alone, in_language_model
-from composer.verify.computing import rows_are_apart_in_a_model
+from composer.verify.computing import gradients_reach, rows_are_apart_in_a_model
 from composer.verify.declarations import TESTS
 from composer.verify.properties import PROPERTIES
 from composer.verify.shrink import shrunk
@@ -372,3 +373,91 @@ graph:
     assert single is not None and "formula: x * sigmoid(gate)" in single.text
     assert embedded is not None and not embedded.check()
     assert single.verify().ok
+
+
+def test_an_index_out_of_range_is_not_tried() -> None:
+    """A table of as many places as the model is meant for is no mistake of the recipe."""
+    found = composer.load(
+        """
+recipe: example
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  place: {type: arange, axis: time, in: {x: x}}
+  where: {type: embedding, vocab: 1, dim: 8}
+  noisy: {type: dropout, p: 0.5, in: x}
+  sum: {type: add, in: [noisy, where]}
+"""
+    ).verify()
+    assert found.ok and "out of range" in str(found)
+
+
+def test_a_kernel_that_no_machine_holds_is_not_tried() -> None:
+    """As far as what it adds at the start takes memory."""
+    graph = "graph:\n  n: {type: max_pool1d, kernel_size: 1e12, causal: true, stride: 1}\n"
+    found = composer.load(f"recipe: example\ninputs: {{x: 'float[batch, time, 8]'}}\n{graph}").verify()
+    assert found.ok and "more memory than there is" in str(found)
+
+
+def test_a_value_that_no_machine_holds_is_not_tried() -> None:
+    """It is no mistake either."""
+    graph = "graph:\n  n: {type: constant, over: {i: 1e9, j: 8}, value: j}\n  s: {type: sum, axis: first, in: n}\n"
+    found = composer.load(f"recipe: example\ninputs: {{x: 'float[batch, 8]'}}\n{graph}outputs: {{x: x, s: s}}\n").verify()
+    assert found.ok and "`n` has " in str(found)
+
+
+def test_parameters_without_influence_are_tried_together() -> None:
+    """As many as there are far from the output, of which one alone cannot be told from none."""
+    subject = Subject(
+        composer.load(
+            "recipe: deep\ninputs: {x: 'float[batch, time, 8]'}\n"
+            "graph:\n  r: {repeat: 100, graph: {a: {type: rnn, hidden: 2}}}\n  s: {compute: stop_gradient(r) + r * 0}\n"
+        )
+    )
+    calls = 0
+    outputs = Subject.outputs
+
+    def counted(self: Subject, given: Any, model: Any = None) -> Any:
+        nonlocal calls
+        calls += 1
+        return outputs(self, given, model)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Subject, "outputs", counted)
+        found = [*gradients_reach(subject)]
+    last = {f"`r.99.a.{name}_l0`" for name in ("weight_hh", "weight_ih", "bias_hh", "bias_ih")}
+    assert {each.message.split()[0] for each in found} >= last and calls < 400
+
+
+def test_only_what_has_positions_is_as_short_as_their_table() -> None:
+    """An image is at least as high as a patch, however few patches have a vector."""
+    found = composer.load(
+        """
+recipe: example
+inputs: {image: "float[batch, 3, height, 4]"}
+graph:
+  patches: {type: patch_embedding, patch_size: 4, dim: 8}
+  positions: {type: learned_positions, max_length: 2}
+"""
+    ).verify()
+    assert found.ok, str(found)
+
+
+def test_values_that_are_not_finite_are_no_mistake() -> None:
+    """There is nothing to compare them with."""
+    large = 'recipe: large\ninputs: {x: "float[batch, 4]"}\ngraph: {y: {compute: exp(exp(1000 + x)) - exp(exp(1000 + x))}}\n'
+    assert composer.load(large).verify().diagnostics == ()
+
+
+def test_a_model_that_takes_no_text_is_not_tried() -> None:
+    """Two positions have a vector, and a pool takes three."""
+    text = """
+recipe: short
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  places: {type: learned_positions, max_length: 2}
+  pooled: {type: mean_pool1d, kernel_size: 3}
+  attn: {type: attention, heads: 2, mask: causal or local(2)}
+"""
+    recipe = composer.load(text)
+    assert recipe.verify().diagnostics == ()
+    assert costs(recipe.program, {"batch": 1, "time": 2}).flops.masked >= 0

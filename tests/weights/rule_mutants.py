@@ -12,7 +12,7 @@ from typing import Any
 import composer
 from composer.language.recipe.writer import data_of, write
 from tests.docs.pages import examples
-from tests.parity.test_layouts import FALCON, GEMMA, GPTJ, NEOX
+from tests.parity.test_layouts import GEMMA
 
 Data = dict[str, Any]
 """A recipe as data: mappings, lists and texts."""
@@ -22,6 +22,9 @@ SMALL: dict[str, dict[str, object]] = {
     "llama3": {"vocab": 11, "d_model": 8, "n_layers": 3, "n_heads": 2, "n_kv_heads": 1, "hidden": 12},
     "gemma3": {"vocab": 11, "d_model": 8, "n_layers": 7, "n_heads": 2, "head_dim": 4, "hidden": 12, "sliding_window": 4},
     "mixtral": {"vocab": 11, "d_model": 8, "n_layers": 3, "n_heads": 2, "n_kv_heads": 1, "hidden": 12, "n_experts": 3},
+    "gpt_neox": {"vocab": 11, "d_model": 24, "n_layers": 3, "n_heads": 3, "hidden": 12},
+    "falcon": {"vocab": 11, "d_model": 24, "n_layers": 3, "n_heads": 6, "n_kv_heads": 2, "hidden": 12},
+    "gptj": {"vocab": 11, "d_model": 24, "n_layers": 3, "n_heads": 3, "rotary_dim": 4, "hidden": 12},
     "bert": {"vocab": 11, "context": 4, "d_model": 8, "n_layers": 3, "n_heads": 2, "hidden": 12},
     "albert": {"vocab": 11, "context": 4, "d_embed": 4, "d_model": 8, "n_layers": 3, "n_heads": 2, "hidden": 12},
     "vit": {"size": 8, "patch": 4, "n_classes": 5, "d_model": 8, "n_layers": 3, "n_heads": 2, "hidden": 12},
@@ -35,9 +38,9 @@ SMALL: dict[str, dict[str, object]] = {
 
 
 def seeds() -> dict[str, Data]:
-    """Return each recipe with a checkpoint: of the zoo, of the page of the language, of layouts that the zoo has not."""
+    """Return each recipe with a checkpoint: of the zoo, of the page of the language, of a layout that the zoo has not."""
     texts = {name: composer.load(name, sizes).text for name, sizes in SMALL.items()}
-    texts |= {"neox": NEOX, "falcon": FALCON, "gptj": GPTJ, "gemma": GEMMA}
+    texts |= {"offset": GEMMA}
     page = (each.text for each in examples(LANGUAGE) if each.language == "yaml" and "\ncheckpoints:\n" in each.text)
     texts |= {f"page{number}": text for number, text in enumerate(page)}
     found = {}

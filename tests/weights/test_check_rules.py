@@ -10,9 +10,9 @@ import torch
 
 import composer
 from composer.graph.parameters import buffers, parameters
-from composer.recipe import zoo_names
 from composer.weights import load_published, mapping
 from composer.weights.model_names import names_of, typical_passes
+from tests.zoo import each_graph
 
 MODEL = """
 recipe: example
@@ -65,7 +65,7 @@ def lines(found: composer.Recipe) -> list[str]:
     return shown
 
 
-@pytest.mark.parametrize("name", zoo_names())
+@each_graph
 def test_a_model_has_the_names_that_rules_are_held_against(name: str) -> None:
     """Those of its `state_dict`, with their shapes."""
     loaded = composer.load(name)

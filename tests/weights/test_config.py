@@ -21,6 +21,11 @@ from transformers import (
     GPT2LMHeadModel,
     LlamaConfig,
     LlamaForCausalLM,
+    Mamba2Config,
+    Mamba2ForCausalLM,
+    MambaConfig,
+    MambaForCausalLM,
+    MistralConfig,
     MixtralConfig,
     MixtralForCausalLM,
     SwitchTransformersForConditionalGeneration,
@@ -75,6 +80,14 @@ TINY: dict[str, tuple[str, Any]] = {
             hidden_dropout_prob=0, attention_probs_dropout_prob=0, **WIDTHS,
         ),
     ),
+    "mamba": ("mamba", MambaConfig(vocab_size=53, hidden_size=24, num_hidden_layers=2, state_size=4, layer_norm_epsilon=0.1)),
+    "mamba2": (
+        "mamba2",
+        Mamba2Config(
+            vocab_size=53, hidden_size=24, num_hidden_layers=2, state_size=4, num_heads=6, head_dim=8, n_groups=2, chunk_size=4,
+            layer_norm_epsilon=0.1,
+        ),
+    ),
     "bert": ("bert", BertConfig(vocab_size=53, intermediate_size=40, max_position_embeddings=16, layer_norm_eps=0.1, **WIDTHS)),
 }  # fmt: skip
 MODELS: dict[str, type[Published]] = {
@@ -82,6 +95,8 @@ MODELS: dict[str, type[Published]] = {
     "llama3": LlamaForCausalLM,
     "mixtral": MixtralForCausalLM,
     "gemma3": Gemma3ForCausalLM,
+    "mamba": MambaForCausalLM,
+    "mamba2": Mamba2ForCausalLM,
     "bert": BertForMaskedLM,
     "albert": AlbertForMaskedLM,
     "vit": ViTForImageClassification,
@@ -140,6 +155,8 @@ def shapes(recipe: composer.Recipe) -> dict[str, tuple[int, ...]]:
         ("t5", T5Config(), 60_506_624),  # T5 small
         ("bert", BertConfig(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096), 335_174_458),
         ("vit", ViTConfig(patch_size=32, num_labels=10), 87_462_922),
+        ("mamba", MambaConfig(hidden_size=2560, num_hidden_layers=64), 2_768_345_600),
+        ("mamba2", Mamba2Config(num_heads=128, n_groups=8), 7_285_403_648),  # Mamba-Codestral 7B
     ],
 )
 def test_other_sizes_have_the_parameters_of_their_models(name: str, config: Any, count: int) -> None:
@@ -182,12 +199,57 @@ def test_files_of_older_versions_are_read_too() -> None:
     assert set_in("llama3", {**old, "rope_scaling": None})["scaling"] == "none"
 
 
+def test_mamba_is_read_with_the_keys_of_its_first_version() -> None:
+    """Those of the original are beside those of transformers, and must agree with them."""
+    first = {
+        "architectures": ["MambaForCausalLM"], "bos_token_id": 0, "conv_kernel": 4, "d_inner": 1536, "d_model": 768,
+        "eos_token_id": 0, "expand": 2, "fused_add_norm": True, "hidden_act": "silu", "hidden_size": 768,
+        "initializer_range": 0.1, "intermediate_size": 1536, "layer_norm_epsilon": 1e-05, "model_type": "mamba", "n_layer": 24,
+        "num_hidden_layers": 24, "pad_token_id": 0, "pad_vocab_size_multiple": 8, "rescale_prenorm_residual": False,
+        "residual_in_fp32": True, "rms_norm": True, "ssm_cfg": {}, "state_size": 16, "time_step_floor": 0.0001,
+        "time_step_init_scheme": "random", "time_step_max": 0.1, "time_step_min": 0.001, "time_step_rank": 48,
+        "time_step_scale": 1.0, "torch_dtype": "float32", "transformers_version": "4.39.0.dev0", "use_bias": False,
+        "use_cache": True, "use_conv_bias": True, "vocab_size": 50280,
+    }  # fmt: skip
+    assert with_config("mamba", first).program.untyped.params == composer.load("mamba").program.untyped.params
+    for key, value in (("d_inner", 3072), ("n_layer", 25), ("rms_norm", False), ("ssm_cfg", {"d_state": 8})):
+        with pytest.raises(RecipeError, match=key):
+            with_config("mamba", {**first, key: value})
+
+
+@pytest.mark.parametrize("word", ["Infinity", "-Infinity", "NaN", "three"])
+def test_numbers_that_json_lacks_are_read(word: str, tmp_path: Path) -> None:
+    """As transformers writes them, and as Python does; the steps of Mamba-2 must not be clamped."""
+    file = tmp_path / "config.json"
+    plain = TINY["mamba2"][1].to_json_string(use_diff=False)
+    assert plain.count('"__float__": "Infinity"') == 1
+    file.write_text(plain.replace("Infinity", word), encoding="utf-8")
+    if word == "Infinity":
+        assert with_config("mamba2", json.loads(json.dumps(TINY["mamba2"][1].to_dict()))).check() == []
+        assert composer.load("mamba2").with_config(file).check() == []
+        return
+    with pytest.raises(RecipeError, match="time_step_limit"):
+        composer.load("mamba2").with_config(file)
+
+
+def test_null_may_mean_something_else_than_a_missing_key() -> None:
+    """From version 0.2 on, Mistral 7B has no window, and says so by null; transformers' window without the key is 4096."""
+    first = MistralConfig(sliding_window=300).to_dict()
+    assert set_in("mistral", first)["sliding_window"] == "300"
+    assert set_in("mistral", {**first, "sliding_window": None})["sliding_window"] == "0"
+    del first["sliding_window"]
+    assert set_in("mistral", first)["sliding_window"] == "4096"
+    assert with_config("mistral", {**first, "sliding_window": None}).program.untyped.params["sliding_window"] == 0
+
+
 @pytest.mark.parametrize(
     ("change", "code", "line"),
     [
         ({"rope": 3}, "config-unknown", '"rope"'),
-        ({"rope_parameters": {"rope_type": "default", "rope_theta": 1.0, "mscale": 2}}, "config-unknown", '"mscale"'),
-        ({"rope_parameters": {"rope_type": "yarn", "rope_theta": 1.0}}, "config-value", '"rope_type"'),
+        ({"rope_parameters": {"rope_type": "default", "rope_theta": 1.0, "swing": 2}}, "config-unknown", '"swing"'),
+        ({"rope_parameters": {"rope_type": "default", "rope_theta": 1.0, "mscale": 2}}, "unknown-path", '"mscale"'),
+        ({"rope_parameters": {"rope_type": "proportional", "rope_theta": 1.0}}, "config-value", '"rope_type"'),
+        ({"rope_parameters": {"rope_type": "yarn", "rope_theta": 1.0}}, "rejected", '"rope_type"'),
         ({"rope_theta": 2.0}, "config-value", '"rope_theta"'),  # and another inside rope_parameters
         ({"hidden_act": "gelu"}, "config-value", '"hidden_act"'),
         ({"head_dim": 7}, "config-value", '"head_dim"'),
@@ -246,15 +308,17 @@ ODD: list[Any] = [None, True, -1, 0, 3.5, 10**40, float("nan"), "", "x", "{type:
 DEEP = json.loads("[" * 500 + "]" * 500)
 
 
-@pytest.mark.parametrize("part", [pytest.param(0, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "part", [pytest.param(0, marks=pytest.mark.slow), *(pytest.param(part, marks=pytest.mark.exhaustive) for part in (1, 2, 3))]
+)
 def test_a_spoilt_file_never_escapes(part: int) -> None:
-    """Whatever stands at any of its keys, it is read or refused; every second kind of value at each, and then the others."""
+    """Whatever stands at any of its keys, it is read or refused; every fourth kind of value at each, and then the others."""
     plain = {**TINY["llama 3.1"][1].to_dict(), "rope_scaling": {"rope_type": "llama3", "factor": 8.0}}
-    for key, odd in [*product([*plain, "", "a.b", "é"], [*ODD, DEEP])][part::2]:
+    for key, odd in [*product([*plain, "", "a.b", "é"], [*ODD, DEEP])][part::4]:
         spoiled = {**plain, key: odd}
         with suppress(RecipeError):
             assert with_config("llama3", spoiled).program
-    for key, odd in [*product(LLAMA31, ODD)][part::2]:
+    for key, odd in [*product(LLAMA31, ODD)][part::4]:
         with suppress(RecipeError):
             assert with_config("llama3", {**plain, "rope_parameters": {**LLAMA31, key: odd}}).program
 
@@ -502,3 +566,60 @@ def test_lists_of_a_config_are_checked_without_a_file(written: str, instead: str
     assert not [each for each in composer.load(STAGES).check() if each.severity == "error"]
     found = [each.code for each in composer.load(STAGES.replace(written, instead)).check() if each.severity == "error"]
     assert found == [code]
+
+
+WORDS = """
+recipe: example
+params: PARAMS
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  layers:
+    repeat: 2
+    graph:
+      a: {type: residual, norm: rmsnorm, body: relu, placement: WRITTEN}
+checkpoints:
+  words:
+    config: {params: {kinds: layer_types}}
+    rules: {layers.<layer>.*: l.<layer>.*}
+"""
+
+
+@pytest.mark.parametrize(
+    ("params", "written", "published", "set_to"),
+    [
+        ("{kinds: {type: [choice], of: [pre, post], default: [pre, pre]}}", "kinds(layer)", ["post", "pre"], ("post", "pre")),
+        ("{kinds: {type: [choice], of: [pre, post]}}", "kinds(layer)", ["post", "pre"], ("post", "pre")),
+        ("{kinds: {type: [str], default: [pre, pre]}}", "kinds(layer)", ["post", "pre"], ("post", "pre")),
+        ("{kinds: [pre, pre]}", "kinds(layer)", ["post", "pre"], ("post", "pre")),
+        ("{kinds: {type: choice, of: [pre, post], default: pre}}", "kinds", "post", "post"),
+        ("{kinds: pre}", "kinds", "post", "post"),
+    ],
+    ids=str,
+)
+def test_strings_of_a_config_set_params_that_are_words(params: str, written: str, published: Any, set_to: Any) -> None:
+    """As they are, where no `values` translate them."""
+    recipe = composer.load(WORDS.replace("PARAMS", params).replace("WRITTEN", written))
+    assert recipe.with_config({"model_type": "words", "layer_types": published}).program.untyped.params["kinds"] == set_to
+
+
+@pytest.mark.parametrize(
+    ("params", "written", "published", "code", "message"),
+    [
+        ("{kinds: {type: [choice], of: [pre, post], default: [pre, pre]}}", "kinds(layer)", ["post", "last"], "unknown-choice",
+         "`last` is not one of pre, post"),
+        ("{kinds: [pre, pre], other: post}", "kinds(layer) if other == post else pre", ["other", "pre"], "config-value",
+         'layer_types is ["other", "pre"], which is not a list of words'),
+        ("{kinds: pre}", "kinds", "post if true else pre", "config-value", "which is not a word"),
+        ("{kinds: pre}", "kinds", 1, "not-a-string", ""),
+        ("{kinds: {type: block, default: relu}}", "pre, scale: kinds", "gelu", "config-value", "which is not a number"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_other_strings_of_a_config_are_refused(params: str, written: str, published: Any, code: str, message: str) -> None:
+    """By the key; a string is never a block, the name of a param or an expression."""
+    recipe = composer.load(WORDS.replace("PARAMS", params).replace("WRITTEN", written))
+    with pytest.raises(RecipeError) as caught:
+        recipe.with_config({"model_type": "words", "layer_types": published})
+    first = caught.value.diagnostics[0]
+    assert (first.code, first.span.source.name, first.span.line) == (code, "config.json", 3)
+    assert message in first.message

@@ -9,8 +9,10 @@ import torch
 
 import composer
 from composer.diagnostics import RecipeError
+from composer.language.yaml.nodes import YamlMapping
 from composer.weights import load_published, mapping
 from composer.weights.mapping import shapes_of
+from composer.weights.written_config import config_in
 
 BASE = """
 recipe: base
@@ -124,6 +126,17 @@ def test_what_a_map_is_like_must_be_there(tmp_path: Path, was: str, now: str, co
     assert code in errors(written(tmp_path, CHANGED.replace(was, now)))
 
 
+def test_a_map_may_be_like_that_of_the_recipe_which_it_replaces() -> None:
+    """Where the type of the base is called like the base, and the extending recipe has no map for it."""
+    text = "recipe: mine\nextends: gpt2\ncheckpoints:\n  gpt2: null\n  other: {like: gpt2, copies: null}\n"
+    recipe = composer.load(text)
+    assert recipe.check() == []
+    assert recipe.checkpoints is not None
+    assert [each.key.text for each in recipe.checkpoints] == ["other"]
+    base = composer.load("gpt2")
+    assert published(recipe, "other").keys() == published(base, "gpt2").keys()
+
+
 ALONE = (
     BASE
     + """  second:
@@ -173,3 +186,15 @@ checkpoints:
     )
     assert errors(recipe) == []
     assert "model.layers.0.self_attn.q_proj.weight" in published(recipe, "mistral")
+
+
+def test_another_model_type_has_another_class(tmp_path: Path) -> None:
+    """The same type keeps it under `extends`; one that is only like it names its own, or none."""
+    (tmp_path / "base.yaml").write_text(BASE.replace("config:\n", "config:\n      architecture: FirstModel\n"), encoding="utf-8")
+    third = "  third: {like: first, config: {architecture: ThirdModel}}\n"
+    (tmp_path / "changed.yaml").write_text(f"{CHANGED}{third}", encoding="utf-8")
+    maps = composer.load(tmp_path / "changed.yaml").checkpoints
+    assert maps is not None
+    found = {each.key.text: each.value.get("config") for each in maps if isinstance(each.value, YamlMapping)}
+    classes = {name: config_in(config).architecture for name, config in found.items()}
+    assert classes == {"first": "FirstModel", "second": None, "third": "ThirdModel"}

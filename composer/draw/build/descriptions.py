@@ -34,14 +34,14 @@ Texts: TypeAlias = tuple[str, ...]
 
 
 def dropouts(graph: TypedGraph) -> Texts:
-    """Return where and how much there is, also where no wire has room to say it; of a repeat, in which passes."""
+    """Return where and how much there is, also where no wire has room to say it or it is 0; of a repeat, in which passes."""
     return Fold(TYPED, _dropouts, lambda _, found: tuple(chain.from_iterable(found))).graph(graph)
 
 
 def _dropouts(node: TypedNode, inside: Inside[TypedGraph, Texts, Texts]) -> Texts:
     if isinstance(node, TypedBlock):
         rate = node.part.drop_rate()
-        return (f"{node.name} {number(rate)}",) if rate else ()
+        return () if rate is None else (f"{node.name} {number(rate)}",)
     where: dict[str, list[int]] = {}
     for several, texts in inside.regions:
         for text in texts:

@@ -9,12 +9,12 @@ from composer.cost.units import in_bytes, short
 from composer.draw.build.descriptions import described
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.repeats import unvisited
-from composer.draw.build.walks import first_pass, outside_repeats
+from composer.draw.build.walks import outside_repeats
 from composer.draw.diagram import Flow, Titles
 from composer.draw.wording import printable
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
-from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedGraph, TypedProgram, TypedRepeat
 from composer.graph.visit import walk
 
 MAX_NAME_WORDS = 3
@@ -57,9 +57,7 @@ def facts(model: RolledProgram, flow: Flow) -> tuple[str, ...]:
         if isinstance(value := params.get(name), int) and not isinstance(value, bool):
             said.append(f"{name} {grouped(value)}")
     if (kept := cached(typed)) > 0:
-        blocks = (visit.node for visit in walk(typed.root, first_pass) if isinstance(visit.node, TypedBlock))
-        attends = any({"k", "v"} <= block.part.cache_slots.keys() for block in blocks)
-        said.append(f"{'KV cache' if attends else 'state'} {in_bytes(BF16_BYTES * kept)} per token (bf16)")
+        said.append(f"KV cache {in_bytes(BF16_BYTES * kept)} per token (bf16)")
     return tuple(said)
 
 

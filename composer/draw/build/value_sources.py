@@ -95,10 +95,7 @@ def merge_by_origin(given: Sources) -> Sources:
     found: dict[Origin, list[DiagramSource]] = {}
     for source in given:
         found.setdefault(source.origin, []).append(source)
-    return tuple(
-        same[0] if len(same) == 1 else same[0].by_name(f"{origin.path}.{origin.port}" if origin.port else origin.path)
-        for origin, same in found.items()
-    )
+    return tuple(same[0] if len(same) == 1 else same[0].by_name(same[0].own_name) for same in found.values())
 
 
 def first_input(graph: TypedGraph) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 
 from blocks.core import Look, SideLook
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, output_of
-from composer.draw.edges import DiagramEdge, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.experts import open_mixture
 from composer.draw.layout.fragment import Fragment, shift
@@ -96,9 +96,9 @@ class Incoming:
     """Small boxes."""
     references: list[NamedInput]
     far: list[SideInput]
-    """Wires from other columns, and from above."""
+    """Wires from other columns, from around this one, and from above."""
     lanes: list[SideInput]
-    """Wires from this column."""
+    """Wires from this column, and those that leave a block around it at its side."""
 
 
 class Stations:
@@ -159,11 +159,15 @@ class Stations:
         """Return what does not come in from below; first what is a second output."""
         rest = sorted(rest, key=lambda e: not e.source.port)
         wires = [e for e in rest if not e.source.reference]
-        far = [e for e in wires if self.spine.number(e.source) is None]
-        near = [e for e in wires if self.spine.number(e.source) is not None]
+        far = [e for e in wires if not self.beside_lanes(e.source)]
+        near = [e for e in wires if self.beside_lanes(e.source)]
         far += [e for e in near if e.back]
         references = [NamedInput(e) for e in rest if e.source.reference]
         return Incoming([*side_inputs], references, [WiredInput(e) for e in far], [WiredInput(e) for e in near if not e.back])
+
+    def beside_lanes(self, source: DiagramSource) -> bool:
+        """Return whether a value comes from this column, or leaves a block around it where lanes are: at the side of that."""
+        return self.spine.number(source) is not None or (bool(source.port) and source.origin not in self.options.given)
 
     # -- items
 

@@ -158,7 +158,7 @@ def shown(experts: int, most: int) -> list[int]:
 
 def visited_among(numbers: Sequence[int], count: int) -> set[int]:
     """Return which of the drawn ones are visited, for example; the middle ones first."""
-    order = [numbers[1 % len(numbers)], numbers[-2], *numbers]
+    order = [numbers[1 % len(numbers)], numbers[-2:][0], *numbers]
     return set(list(dict.fromkeys(order))[:count])
 
 

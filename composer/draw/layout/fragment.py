@@ -109,7 +109,8 @@ def upright(found: Fragment) -> None:
     """Move a fragment so that nothing of it lies below its lower end, and its height covers all."""
     areas = [box.area for box in found.pieces.boxes] + [merge.area for merge in found.pieces.merges]
     areas += [reference.text.area for reference in found.pieces.references]
-    low, high = max(area.bottom for area in areas), min(area.top for area in areas)
+    ends = [y for points in found.ends.values() for _, y in points]
+    low, high = max([*(area.bottom for area in areas), *ends]), min([*(area.top for area in areas), *ends])
     found.height = max(found.height, -high)
     if low > 0:
         found.height += low
@@ -137,8 +138,13 @@ def areas(found: Fragment) -> list[Area]:
     covered = [thing.area for thing in solid]
     covered += [Area(one.x, one.y, one.x + one.width, one.y + one.height) for one in strips]
     for wire in pieces.wires:
-        covered += [Area(min(a, c), min(b, d), max(a, c), max(b, d)) for (a, b), (c, d) in pairwise(wire.points)]
+        covered += lines(wire)
     return covered
+
+
+def lines(wire: WirePath) -> list[Area]:
+    """Return what a wire covers, one area for each straight piece."""
+    return [Area(min(a, c), min(b, d), max(a, c), max(b, d)) for (a, b), (c, d) in pairwise(wire.points)]
 
 
 def extent(found: Fragment, side: int, high: float, low: float) -> float:

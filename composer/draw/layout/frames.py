@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Leaf
-from composer.draw.edges import DiagramEdge, Origin
+from composer.draw.edges import Origin
 from composer.draw.geometry import Point, Text
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, straightened, widen
@@ -27,6 +26,8 @@ PADDING = 16.0
 """Between a border and what is inside: an arrow that starts at the border fits in."""
 LINE = 13.0
 """From one line of a header, of 11 pixels, to the next."""
+PILL_ROOM = 28.0
+"""From the upper border of a frame to what stands below its pill, which ends 25 pixels below the border."""
 FIRST_LAYER = "layer 1"
 STRIP_WIDTH, STRIP_GAP = 12.0, 12.0
 """Of the map of layers, and between it and the frame: wide enough to see a color, and narrower than a lane needs."""
@@ -57,7 +58,8 @@ def frame(
     lines = header_lines(group.header, left - 14 - 10, typography)
     line_height = LINE * typography.scale
     head = 30.0 + line_height * (len(lines) - 1)
-    height = inner.height + head
+    under = [text.area for text in inner.pieces.texts if pill and text.area.right > right - pill_room]
+    height = max([inner.height + head, *(PILL_ROOM - area.top for area in under)])
     texts = tuple(
         Text(14 - left, 19 - height + line_height * number, line, "header", "start", typography.scale)
         for number, line in enumerate(lines)
@@ -143,13 +145,12 @@ def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragme
     found = Fragment()
     columns = []
     for number, (flow, header) in enumerate(zip(group.flows, group.headers, strict=True)):
-        far = flow.map_edges(partial(by_name, flow=flow))
         width = max([MIN_COLUMN_WIDTH, *(needed(leaf, typography) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
         if len(flow.items) > 1:
-            one = frame(Group(group.about.with_parameters(0), header, (far,)), width, False, (), lay, LANE_SIDE, typography)
+            one = frame(Group(group.about.with_parameters(0), header, (flow,)), width, False, (), lay, LANE_SIDE, typography)
             one.pieces.frames[0] = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
         else:
-            one = lay(far, width, False, LANE_SIDE)
+            one = lay(flow, width, False, LANE_SIDE)
             said = Text(8, -6, header[0], "shape", "start", typography.scale)
             said = said.moved(0, max(0.0, 1 - MERGE_GAP - said.area.top))  # large letters stay below what the wire leads to
             one.pieces.texts.append(said)
@@ -170,9 +171,3 @@ def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragme
     found.top = -found.height
     found.out = ((0.0, found.top), (0.0, found.top))
     return found
-
-
-def by_name(edge: DiagramEdge, flow: Flow) -> DiagramEdge:
-    """Return an edge from outside of a flow, as the name of its value."""
-    inside = edge.source.path in {*flow.by_path, flow.owner}
-    return edge if inside or edge.source.reference else replace(edge.by_name(), back=False)

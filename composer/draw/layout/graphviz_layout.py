@@ -90,7 +90,7 @@ class _Answer:
 
     def __init__(self, graph: LinkGraph, answer: Any, typography: Typography) -> None:
         self.graph, self.given, self.typography = graph, graph.scene, typography
-        self.paths = {node.key: node.about.path for node in graph.nodes}
+        self.nodes = {node.key: node for node in graph.nodes}
         self.objects = {one["name"]: one for one in answer["objects"]}
         self.ways = {int(edge["id"]): edge["pos"] for edge in answer.get("edges", [])}
         _, _, self.wide, self.high = map(float, answer["bb"].split(","))
@@ -172,6 +172,8 @@ class _Answer:
 
     def wire(self, link: Link, way: str) -> WirePath:
         points = tuple(map(self.place, way.split()))
-        source, target = self.paths[link.source], self.paths[link.target]
+        source, target = self.nodes[link.source], self.nodes[link.target]
         style = "main" if link.style == "far" else link.style
-        return WirePath(source, target, points, link.port, style, curved=True, partial=link.partial)
+        kind = target.kind or source.kind
+        ends = source.about.path, target.about.path
+        return WirePath(*ends, points, link.port, style, curved=True, partial=link.partial, kind=kind)

@@ -62,10 +62,10 @@ def outgoing_at_side(flow: Flow, item: Item, sent: Collection[Origin]) -> list[O
         else sorted((o for o in sent if o.path.startswith(f"{path}.")), key=lambda one: (one.path, one.port))
     )
     return [
-        *names,
-        *(Tap(NodeOutput(path, port)) for port in sorted(ports)),
+        *(Tap(NodeOutput(path, port)) for port in sorted(ports)),  # above the names of outputs, since their own stand above them
         *(Tap(NodeOutput(path, port), labeled=not flow.owner) for port in sorted(further)),
         *(Tap(origin, labeled=False) for origin in inner),
+        *names,
         *(sink for sink in sinks(flow, item) if not is_first(sink.edges[0].source, path)),
     ]
 

@@ -16,6 +16,7 @@ from composer.draw.layout.fragment import Fragment, Pieces, flip, shift
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import align_height, place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
+from composer.draw.passes.alternatives import name_in_alternatives
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
@@ -49,12 +50,12 @@ def page(flow: Flow, titles: Titles, typography: Typography, *, shapes: bool = T
     for number, one in enumerate(columns):
         leaves = [leaf for leaf in one.leaves() if isinstance(leaf, Leaf)]
         width = min(max([usual, *(needed(leaf, typography) for leaf in leaves)]), MAX_BOX_WIDTH)
-        ports = any(e.source.port and not e.source.reference for e in one.edges)  # these leave at the right
+        ports = any(e.source.port and not e.source.reference for e in one.all_edges())  # these leave at the right
         given = frozenset().union(*sent[:number])
         fed = not halves and any(e.source.origin in given for e in one.edges)  # these come in at the left, where no lanes are
         side = LANE_SIDE if number == len(columns) - 1 else 1 if ports or fed else -1
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
-        laid.append(column(one, width, LayoutOptions(typography, side, shapes, out=out), sent[number]))
+        laid.append(column(one, width, LayoutOptions(typography, side, shapes, out=out, given=given), sent[number]))
     if halves:
         flip(laid[0])
         align_height(*laid)
@@ -117,7 +118,7 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
         outs = (Leaf(About(path, f"the model's output {name} — {returned.shape}"), Look(titles.outputs[name], hue="io")),)
         edges.append(DiagramEdge(returned, path, "", True))
     whole = flow.with_items((*ins, *flow.items, *outs)).with_edges(edges).with_exits(flow.exits[1:])
-    return replace(whole, outlet=None)
+    return name_in_alternatives(replace(whole, outlet=None))
 
 
 def with_head(

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from blocks.core import spoken
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 from composer.draw.geometry import Point, Text
-from composer.draw.layout.fragment import Fragment, areas, extent, shift, straightened, stretch
+from composer.draw.layout.fragment import Fragment, areas, extent, lines, shift, straightened, stretch
 from composer.draw.scene import Dot, Style, WirePath
 from composer.draw.style.typography import Typography
 
@@ -76,14 +76,14 @@ class _PageColumns:
             style: Style = "loss" if edge.trains else "main" if edge.target == self.turn else "cross"
             self.whole.pieces.wires.append(WirePath(edge.source.path, edge.target, straightened(way), edge.port, style))
             if not order and edge.source.shape and not edge.trains:
-                self.label(edge.source, corner[0])
+                self.label(edge.source, way[len(self.taps[edge.source.origin][1])][0])
 
     def label(self, source: DiagramSource, gutter: float) -> None:
-        """Write above a wire from a column to a gutter what it carries, in as many words as there is room for."""
+        """Write above a wire from a column to the first gutter what it carries, in as many words as there is room for."""
         start = self.taps[source.origin][1][-1]
         name = spoken(source.path.partition(".")[0]).lower()
         for said in (f"{name} output · {source.shape}", source.shape):
-            if label_above(self.whole, said, start, gutter, self.typography):
+            if label_above(self.whole, said, source.path, start, gutter, self.typography):
                 return
 
     def way(self, number: int, end: End, order: int, track: float) -> tuple[list[Point], Point]:
@@ -123,12 +123,13 @@ def pack(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[Poi
     return apart - after.left, near + (apart - near - far) / 2
 
 
-def label_above(whole: Fragment, said: str, start: Point, gutter: float, typography: Typography) -> bool:
-    """Write above a wire to a gutter; return whether there is room."""
+def label_above(whole: Fragment, said: str, path: str, start: Point, gutter: float, typography: Typography) -> bool:
+    """Write above a wire to a gutter, of the value of what stands at a path; return whether there is room."""
     if gutter - start[0] < typography.width(said, "shape") + 24:
         return False
     text = Text((start[0] + gutter) / 2, start[1] - 6, said, "shape", scale=typography.scale)
     solid = [box.area for box in whole.pieces.boxes] + [frame.area for frame in whole.pieces.frames]
+    solid += [line for wire in whole.pieces.wires if wire.source != path for line in lines(wire)]
     if any(text.area.grown(4).meets(area) for area in (*solid, *(other.area for other in whole.pieces.texts))):
         return False
     whole.pieces.texts.append(text)

@@ -32,6 +32,8 @@ class LayoutOptions:
     """Whether no block stands beside another."""
     out: int = 1
     """Where what routers tell goes."""
+    given: frozenset[Origin] = frozenset()
+    """Values of other columns."""
 
 
 @dataclass(slots=True)

@@ -124,9 +124,23 @@ def _stack(
         targets[1:] = [-7 - SLOT * (len(sizes) - 1 - index) for index in range(1, len(sizes))]
     level = [index for index in boxes if abs(middles[index] + height / 2) < height / 2 - 7]
     targets = going_straight(targets, {index: middles[index] for index in level}, step, height)
-    for index, (side_input, middle, target) in enumerate(zip(inputs, middles, targets, strict=True)):
-        rank = len(sizes) - 1 - index if boxes == [0] else min(index, len(sizes) - 1 - index)
-        _put(found, leaf, side_input, side, turning(side, middle, target, border, border + 12 + 6 * rank), typography)
+    turns = turning_off(middles, targets)
+    for side_input, middle, target, turn in zip(inputs, middles, targets, turns, strict=True):
+        way = turning(side, middle, target, border, border + turn)
+        if isinstance(side_input, SideBox):  # no wire of another goes over it
+            way = ((side * max(abs(way[0][0]), border + max(turns) + 2), middle), *way[1:])
+        _put(found, leaf, side_input, side, way, typography)
+
+
+def turning_off(middles: Sequence[float], targets: Sequence[float]) -> list[float]:
+    """Return how far from a border wires turn up or down, from one height to another: each nearer to it than those that it goes
+    toward.
+    """
+    ways = [
+        0 if abs(target - middle) < 0.5 else 1 if target > middle else -1 for middle, target in zip(middles, targets, strict=True)
+    ]
+    ranks = [ways[:index].count(1) if way > 0 else ways[index + 1 :].count(-1) for index, way in enumerate(ways)]
+    return [12.0 + 6 * rank if way else 0.0 for way, rank in zip(ways, ranks, strict=True)]
 
 
 def going_straight(targets: Sequence[float], level: Mapping[int, float], step: float, height: float) -> list[float]:

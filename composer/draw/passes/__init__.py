@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from composer.draw.passes.alternatives import by_name_from_outside
 from composer.draw.passes.branches import group_branches
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.merge_kinds import merge_passes
@@ -20,6 +21,7 @@ from composer.draw.passes.split_columns import by_name_where_needed, split_into_
 PASSES: tuple[Callable[..., object], ...] = (
     merge_passes,
     fold_norms,
+    by_name_from_outside,
     split_into_columns,
     by_name_where_needed,
     split_u,
@@ -28,7 +30,7 @@ PASSES: tuple[Callable[..., object], ...] = (
     group_irregular_subgraphs,
     group_branches,
 )
-"""In the order in which they run: the first two while a diagram is built, the next three for a page, and the rest for each of its
+"""In the order in which they run: the first two while a diagram is built, the next four for a page, and the rest for each of its
 columns, frames and branches. After the last two, a column is sorted once more. No loop runs them, since they differ in what they
 are given: some make one flow of several, others several of one.
 """

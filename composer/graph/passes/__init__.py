@@ -13,9 +13,21 @@ from composer.graph.passes.infer.infer import infer
 from composer.graph.passes.lint import lint
 from composer.graph.passes.parse import parse
 from composer.graph.passes.resolve.resolve import resolve
+from composer.graph.passes.unite_passes import unite_passes
 from composer.language.yaml.nodes import Document
 
-PASSES: tuple[GraphPass, ...] = (parse, expand, resolve, check_unused, freeze, infer, check_sharing, check_ties, lint)
+PASSES: tuple[GraphPass, ...] = (
+    parse,
+    expand,
+    resolve,
+    check_unused,
+    freeze,
+    infer,
+    check_sharing,
+    check_ties,
+    lint,
+    unite_passes,
+)
 
 
 def compile_graph(document: Document, library: Library, last: GraphPass | None = None) -> Compilation:

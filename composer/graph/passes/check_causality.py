@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from blocks.core import Part
+from blocks.core.fields import AxisName, MapOf, fields
 from blocks.masks.mask import Mask
 from blocks.masks.order import first_ahead, is_causal_in_part, needs_end
 from composer.diagnostics import Diagnostic, Span
@@ -38,6 +40,14 @@ def check_causality(root: TypedGraph, program: Program, text: GeneratedText, her
     first = [report for report in search.reports if report.is_first]
     for report in first or search.reports[-1:]:
         report.here.report(report.diagnostic)
+
+
+def without_text(root: TypedGraph, text: GeneratedText) -> bool:
+    """Return whether an output of the task has no value for each token, because a node looks ahead and gives other ones."""
+    outputs = dict(root.graph.outputs)
+    asked = [root.type_of(outputs[name]) for name in TASKS[text.task].outputs if name in outputs]
+    return any(_is_ahead(type_) and not any(text.grows(size) for size in type_.sizes)
+               for type_ in asked if isinstance(type_, TensorType))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +215,9 @@ class _Search:
                 hint = f"also where a mask makes their weights 0; return it beside the outputs of {task}"
                 return Diagnostic("not-causal", message, at, hint=hint)
             case "mixed":
-                message = f"{kind} mixes the positions of `{axis}`, {while_generating}"
-                return Diagnostic("not-causal", message, at, hint="use another axis, or a causal form where there is one")
+                what = "mixes the positions" if read_by(block.part, block.inputs) else "depends on the length"
+                message = f"{kind} {what} of `{axis}`, {while_generating}"
+                return Diagnostic("not-causal", message, at, hint=_in_place_of(block.part))
             case "disordered":
                 message = f"{kind} reads positions in the order of the text, and an expert gets those that are routed to it"
                 return Diagnostic("not-causal", message, at, hint=f"move `{block.name}` out of the expert")
@@ -258,6 +269,17 @@ class _Search:
             hint = " and ".join(f"`{name}: {place.root.graph.inputs[name]}`" for name in inputs)
             hint = f"where `{' or '.join(inputs)}` is not given, the mask hides nothing; make the input required: {hint}"
         return Diagnostic("not-causal", message, span, hint=hint)
+
+
+def _in_place_of(part: Part) -> str:
+    """Return what to use in place of a part that mixes the positions of the text."""
+    forms = [field.form for field in fields(type(part)).values()]
+    chosen = any(isinstance(form, AxisName) or (isinstance(form, MapOf) and form.of_axes) for form in forms)
+    ways = [*part.causal_forms, *["another axis"] * chosen]
+    if not ways:
+        return "compute each position from those up to it alone"
+    *others, last = ways
+    return f"use {', '.join(others)}{',' * (len(others) > 1)} or {last}" if others else f"use {last}"
 
 
 def _input_of(place: _Place, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import NoReturn, TypeAlias, TypeVar
 
 from composer.diagnostics import MAX_ERRORS, Declaration, Diagnostic, Label, Span
 from composer.graph.ir import Origins
@@ -16,7 +16,8 @@ T = TypeVar("T")
 TextPlace: TypeAlias = tuple[object, ...]
 UNUSED_PARAM = "unused-param"
 """The code of a mistake that is not reported beside a name that may mean the param."""
-FIXED = ("unknown-", "ambiguous", "not-a-number", "not-a-boolean", "too-many-nodes")
+TOO_MANY = "too-many-nodes"
+FIXED = ("unknown-", "ambiguous", "not-a-number", "not-a-boolean", TOO_MANY)
 """How the codes of mistakes begin that a node has whether or not it is left out: of names, of a boolean for a number, and of what
 cannot be expanded.
 """
@@ -87,6 +88,17 @@ class ErrorReport:
     ) -> None:
         """Record a mistake."""
         self.add(Diagnostic(code, message, _own(graph, span), hint=hint, labels=labels))
+
+    def too_much(
+        self, graph: GraphBuilder, span: Span, message: str, *, hint: str = "", labels: tuple[Label, ...] = ()
+    ) -> NoReturn:
+        """Record that there is more than is supported.
+
+        Raises:
+            TooMuch: always.
+        """
+        self.error(TOO_MANY, graph, span, message, hint=hint, labels=labels)
+        raise TooMuch
 
 
 def _own(graph: GraphBuilder, span: Span) -> Span:

@@ -1,8 +1,8 @@
-"""Builders to the graph: nodes in order, cycles refused, equal graphs made one object."""
+"""Builders to the graph: nodes in order, cycles refused, equal graphs of equal places made one object."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from heapq import heapify, heappop, heappush
@@ -32,12 +32,14 @@ from composer.graph.passes.error_report import ErrorReport, TooMuch
 from composer.graph.passes.expand.builders import Extent, GraphBuilder, NodeBuilder, plain_values
 from composer.graph.passes.expand.expansion import MAX_EDGES
 from composer.graph.passes.expand.init_rules import block_rules, evaluated_rules
+from composer.graph.passes.written_places import WrittenPlaces
 from composer.graph.state_update import SUFFIX
 from composer.memo import Interned, Memo
 
 
 def freeze(state: Compilation) -> Compilation:
-    """Put nodes in an order in which each comes after what it reads, and make equal graphs one.
+    """Put nodes in an order in which each comes after what it reads, and make graphs one that are equal and written in the
+    same places.
 
     Before:
         graph:
@@ -51,7 +53,7 @@ def freeze(state: Compilation) -> Compilation:
     assert expansion is not None
     try:
         rules = tuple(evaluated_rules(recipe.init, expansion.scope, expansion.values))
-        graph = _Freezer(expansion.report).graph(expansion.root)
+        graph = _Freezer(expansion.report, expansion.root, {ref.node for _, ref in expansion.positions}).graph(expansion.root)
     except (CycleError, TooMuch):
         return state.reported(stopped=True)
     if recipe.definitions:
@@ -64,12 +66,17 @@ def freeze(state: Compilation) -> Compilation:
 
 
 class _Freezer:
-    def __init__(self, report: ErrorReport) -> None:
-        self.report = report
+    def __init__(self, report: ErrorReport, root: GraphBuilder, positions: Set[str]) -> None:
+        self.report, self.root, self.positions = report, root, positions
+        """Of the whole model; the nodes of it that give axes their positions, which others read without a wire."""
         self.edges = 0
         """What the passes so far are given."""
         self.done: Memo[GraphBuilder, Graph] = Memo()
         self.equal: Interned[Any, Graph] = Interned()
+        """The first of equal graphs."""
+        self.elsewhere: Interned[tuple[Graph, Any], Graph] = Interned()
+        """Those that are equal to the first and written in other places."""
+        self.places = WrittenPlaces()
 
     def graph(self, builder: GraphBuilder) -> Graph:
         return self.done.get(builder, lambda: self._graph(builder))
@@ -79,7 +86,10 @@ class _Freezer:
             builder.nodes = _read(builder)
         nodes = tuple(self.node(builder.nodes[name]) for name in self._order(builder))
         graph = Graph(tuple(builder.inputs.values()), nodes, tuple(builder.outputs.items()))
-        return self.equal.get((graph.inputs, graph.nodes, graph.outputs), lambda: graph)
+        first = self.equal.get((graph.inputs, graph.nodes, graph.outputs), lambda: graph)
+        if first is graph or self.places.of(first) == (places := self.places.of(graph)):
+            return first
+        return self.elsewhere.get((first, places), lambda: graph)
 
     def _order(self, builder: GraphBuilder) -> list[str]:
         sorter: TopologicalSorter[str] = TopologicalSorter()
@@ -115,8 +125,13 @@ class _Freezer:
                 )
             )
             raise
-        written = {name: position for position, name in enumerate(builder.nodes)}
-        return _stable(order, {n: {r.node for w in _wires(builder.nodes[n]) for r in w.refs} - {n} for n in order}, written)
+        reads = {n: {r.node for w in _wires(builder.nodes[n]) for r in w.refs} - {n} for n in order}
+        early: set[str] = set()
+        for name in reversed(order) if builder is self.root else ():
+            if name in self.positions or name in early:
+                early |= {name, *reads[name]}
+        written = {name: (name not in early, position) for position, name in enumerate(builder.nodes)}
+        return _stable(order, reads, written)
 
     def node(self, node: NodeBuilder) -> Node:
         span, name_span = node.span, node.name_span
@@ -183,8 +198,7 @@ class _Freezer:
             self.edges += len(wires)
             if self.edges > MAX_EDGES:
                 message = f"the passes of the model have more than {MAX_EDGES:,} edges"
-                self.report.error("too-many-nodes", node.home, node.name_span, message)
-                raise TooMuch
+                self.report.too_much(node.home, node.name_span, message)
             passes.append(Pass(self.graph(one.graph), wires, one.values))
             given = _carried(node.name, given, one.graph, index)
         return tuple(passes)
@@ -238,8 +252,8 @@ def _read(graph: GraphBuilder) -> dict[str, NodeBuilder]:
     return {name: node for name, node in graph.nodes.items() if name in found}
 
 
-def _stable(order: list[str], reads: dict[str, set[str]], written: dict[str, int]) -> list[str]:
-    """Return the names in a topological order that is as near to the order of the file as can be."""
+def _stable(order: list[str], reads: dict[str, set[str]], written: dict[str, tuple[bool, int]]) -> list[str]:
+    """Return the names in a topological order that is as near to an order of places as can be."""
     waiting = {name: len(reads[name] & reads.keys()) for name in order}
     readers: dict[str, list[str]] = {name: [] for name in order}
     for name in order:

@@ -49,7 +49,7 @@ def _block(visit: Visit, block: TypedBlock, kept: Mapping[Dim, str]) -> Iterator
     for slot, mask, axis in masked:
         if not any(_within(mask, _keeps_documents)) and not any(_within(mask, _reads_pairs)):  # pairs may keep anything apart
             yield _sees(visit, block, slot, mask, kept[axis])
-    if part.carry or any(type(one).carry for one in inner):
+    if (part.carry and _of_past(block, kept)) or any(type(one).carry for one in inner):
         yield _carries(visit, part.kind, kept[along])
     elif not list(masks(part, block.inputs, block.sizes)) and (_looks_back(block, kept) or _mixes(block, given, kept)):
         message = f"{part.kind} mixes positions of different documents, which `{kept[along]}` keeps apart in attention"
@@ -90,10 +90,15 @@ def _reads_pairs(mask: Mask) -> bool:
 
 
 def _looks_back(block: TypedBlock, kept: Mapping[Dim, str]) -> bool:
-    """Return whether a block keeps vectors of earlier positions; a convolution of one position has no use for them."""
+    """Return whether a block keeps vectors of earlier positions."""
     slots = (declared for declared in type(block.part).cache_slots.values() if declared.startswith("float"))
     axes = {_of_call(block.sizes[axis]) for declared in slots for axis in slot_axes(declared) if axis in block.sizes}
-    return not axes.isdisjoint(kept) and getattr(block.part, "kernel_size", None) != 1
+    return not axes.isdisjoint(kept)
+
+
+def _of_past(block: TypedBlock, kept: Mapping[Dim, str]) -> bool:
+    """Return whether a block gives each position something of earlier ones."""
+    return not {*map(_of_call, block.part.past_axes(block.sizes))}.isdisjoint(kept)
 
 
 def _mixes(block: TypedBlock, given: list[TensorType], kept: Mapping[Dim, str]) -> bool:

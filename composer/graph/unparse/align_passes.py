@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import cycle, islice, pairwise
 
-from composer.graph.unparse.node_text import INPUT, MISSING, bare, fresh, is_left_out, left_out, ports, stands_for
+from composer.graph.unparse.node_text import INPUT, MISSING, bare, is_left_out, left_out, ports, stands_for
+from composer.language.recipe.free_names import fresh
 from composer.language.recipe.writer import Remark, YamlData
 
 

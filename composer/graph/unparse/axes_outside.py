@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from blocks.core import axis_places, ports
+from blocks.core import axis_places
 from blocks.core.axis_places import FIRST, LAST, LENGTH_OF
-from blocks.core.fields import AxisFormula, AxisLength, AxisName, Field, FieldForm, ListOf, MapOf, fields
+from blocks.core.fields import AxisFormula, AxisLength, AxisName, Field, FieldForm, ListOf, MapOf, length_maps
 from composer.graph.typed import TypedBlock
-from composer.graph.types import UNKNOWN, Axis, TensorType, first_of
-from composer.language.recipe.free_names import IDENTIFIER
+from composer.graph.types import Axis, TensorType
+from composer.language.recipe.free_names import IDENTIFIER, fresh
 
 
 def axes_outside(node: TypedBlock, field: Field, value: Any, names: Mapping[str, str]) -> Any:
@@ -23,13 +23,13 @@ def axes_outside(node: TypedBlock, field: Field, value: Any, names: Mapping[str,
         value: Its value.
         names: The names in the block around it, each with the one outside.
     """
-    given = first_of(node.inputs.get(next(iter(ports(type(node.part))), ""), UNKNOWN))
+    given = node.first_input
     if not isinstance(given, TensorType):
         return value
     if field.name == LENGTH_OF and value is not None:
         return str(node.sizes["of"])
     if field.name == node.part.new_axis_field:
-        return _new_name(names.get(value) or value, {names.get(axis.name, axis.name) for axis in given.axes})
+        return fresh(names.get(value) or value, {names.get(axis.name, axis.name) for axis in given.axes})
     return _outside(node, given.axes, field.form, value, names)
 
 
@@ -50,11 +50,6 @@ def _outside(node: TypedBlock, axes: Sequence[Axis], form: FieldForm, value: Any
     return value
 
 
-def _new_name(name: str, taken: Collection[str]) -> str:
-    """Return a name for a new axis: its own, or another one where the input has an axis of that name outside."""
-    return next(other for count in range(1, len(taken) + 2) if (other := f"{name}_{count}" * (count > 1) or name) not in taken)
-
-
 def _length(axes: Sequence[Axis], value: Any, names: Mapping[str, str]) -> Any:
     """Return a length: a number, where it is known, or the name outside of the axis that it is taken from."""
     if not isinstance(value, str):
@@ -65,17 +60,9 @@ def _length(axes: Sequence[Axis], value: Any, names: Mapping[str, str]) -> Any:
 
 def _lengths(node: TypedBlock) -> set[str]:
     """Return the names of axes of the input whose lengths a block has, without those that are names of its own."""
-    return {length for each in _maps(node) for length in each.values() if isinstance(length, str)} - _own(node)
+    return {length for each in length_maps(node.part) for length in each.values() if isinstance(length, str)} - _own(node)
 
 
 def _own(node: TypedBlock) -> set[str]:
     """Return the names that a block gives the axes of its result."""
-    return {key for each in _maps(node) for key in each}
-
-
-def _maps(node: TypedBlock) -> list[dict[str, Any]]:
-    return [
-        getattr(node.part, name)
-        for name, field in fields(type(node.part)).items()
-        if isinstance(field.form, MapOf) and isinstance(field.form.item, AxisLength)
-    ]
+    return {key for each in length_maps(node.part) for key in each}

@@ -25,11 +25,12 @@ from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, 
 from composer.graph.unparse.fold_passes import PassesDiffer, fold
 from composer.graph.unparse.formula_names import local_names, with_paths
 from composer.graph.unparse.inner_names import INDEX, GraphForm, given, output_name
-from composer.graph.unparse.node_text import INPUT, fresh, stand_in
+from composer.graph.unparse.node_text import INPUT, FormulaText, stand_in
 from composer.graph.unparse.visible_ties import with_visible_ties
 from composer.graph.visit import every_node, every_pass, walk
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.defined_block import is_defined
+from composer.language.recipe.free_names import fresh
 from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
 from composer.language.recipe.writer import YamlData, write
 from composer.language.wording import boolean
@@ -206,7 +207,10 @@ def _formula(node: TypedBlock, formula: Formula, around: TypedGraph, names: Edge
     (wire,) = node.node.wires
     called = local_names(formula.names)
     read = {name: reference(ref, around, names) for name, ref in zip(called, wire.refs, strict=True)}
-    text: dict[str, YamlData] = {"type": node.part.kind, formula_field(type(node.part)): formula_text(formula, called)}
+    text: dict[str, YamlData] = {
+        "type": node.part.kind,
+        formula_field(type(node.part)): FormulaText(formula_text(formula, called)),
+    }
     if axes := _letters(node, {*called, *read.values()}):
         text["axes"] = dict(written_axes(axes, called))
     return {**text, "in": read}

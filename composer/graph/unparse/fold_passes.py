@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from blocks.core import standard
 from composer.graph.unparse.align_passes import first_input, node_order, read_above, with_all_nodes, with_long_lists, with_outputs
 from composer.graph.unparse.node_text import (
     INPUT,
     MISSING,
     REFERENCES,
+    FormulaText,
     bare,
     left_out,
     ports,
@@ -26,6 +29,9 @@ ABSENT = {"when": "true", "trainable": "true", "tie": "none", "share": "false"}
 MAX_CHOICE_CHARACTERS = 190
 """Characters of a value that chooses among several."""
 MAX_NAME_CHARACTERS = 60
+
+NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
+"""A number in a formula."""
 
 TextPath: TypeAlias = tuple[str, ...]
 """Keys, and after a mark the names of nodes and of `each` values, which may be called like keys."""
@@ -77,6 +83,9 @@ class _Folder:
         plain = [bare(text) for text in texts]
         if REFERENCES & {*path[-2:]} or path[-1:] == ("next",):
             return self._chosen(plain, path, bound)
+        formulas = [text for text in plain if isinstance(text, FormulaText)]
+        if len(formulas) == len(plain):
+            return self._formula(formulas, path)
         if all(map(_is_expression, plain)) and (choice := self._choice(plain, path)):
             return choice  # such as a mask, whose names are those of the place where it stands
         lists = [text for text in plain if isinstance(text, list)]
@@ -222,6 +231,16 @@ class _Folder:
             choice = f"{shown[index]} if {name} == {index} else {choice}"
         return choice
 
+    def _formula(self, texts: Sequence[FormulaText], path: TextPath) -> YamlData:
+        """Return one formula, in which values of `each` stand for the numbers that differ; a choice where more differs."""
+        pieces = [NUMBER.split(text) for text in texts]
+        if any(one[::2] != pieces[0][::2] for one in pieces):
+            if (choice := self._choice(texts, path)) is None:
+                raise PassesDiffer
+            return FormulaText(choice)
+        same = (alike[0] if len(set(alike)) == 1 else self._name([*alike], path) for alike in zip(*pieces, strict=True))
+        return FormulaText("".join(same))
+
     def _name(self, values: list[YamlData], path: TextPath) -> str:
         """Return the name of an `each` value that has these values, pass by pass."""
         shown: YamlData = values[: _period(values)]
@@ -241,9 +260,9 @@ def _is_expression(text: YamlValue) -> bool:
 
 def _each_name(path: TextPath) -> str:
     """Return the name of an `each` value: where it is used."""
-    said = "_".join(step.removeprefix(NAMED).replace(".", "_") for step in path if step not in ("graph", "each"))
+    said = "_".join(re.sub(r"\W", "_", step.removeprefix(NAMED)) for step in path if step not in ("graph", "each"))
     name = said[-MAX_NAME_CHARACTERS:].lstrip("_0123456789")
-    return name + "_value" * (name in FUNCTIONS)
+    return name + "_value" * (name in FUNCTIONS or name in standard())
 
 
 def _as_value(text: YamlValue, path: TextPath) -> YamlValue:

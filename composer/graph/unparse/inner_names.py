@@ -9,7 +9,8 @@ from typing import Any
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedGraph
 from composer.graph.unparse.edge_text import EdgeNames, reference, references
-from composer.graph.unparse.node_text import INPUT, fresh, words
+from composer.graph.unparse.node_text import INPUT, words
+from composer.language.recipe.free_names import fresh
 from composer.language.recipe.writer import YamlData
 from composer.memo import Memo
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from composer.language.recipe.writer import Remark, YamlData, YamlValue
+
+
+class FormulaText(str):
+    """The text of a formula: it is no value, so that no name can stand for it."""
+
+    __slots__ = ()
+
 
 MISSING = ""
 """Where a pass has nothing under a key that others have; no text of a recipe is empty."""
@@ -117,9 +123,3 @@ def stands_for(graph: Mapping[str, YamlData]) -> str | None:
     node = bare(graph.get(STAND_IN, MISSING))
     value = node.get("in", MISSING) if isinstance(node, Mapping) else MISSING
     return value if isinstance(value, str) and graph == stand_in(value) else None
-
-
-def fresh(wanted: str, taken: Collection[str]) -> str:
-    """Return a name that is not taken."""
-    more = (f"{wanted}_{count}" for count in itertools.count(2))
-    return next(name for name in itertools.chain([wanted], more) if name not in taken)

@@ -7,22 +7,25 @@ from dataclasses import replace
 
 from blocks.core import Library
 from composer.diagnostics import Diagnostic, Label
-from composer.language.composition.merge import merge_maps
+from composer.language.composition.merge import is_deleted, merge_maps
 from composer.language.recipe.base_parser import names_under
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import Document, YamlEntry, YamlMapping, YamlNode, YamlScalar
 
 LIKE = "like"
 MAPS = "checkpoints"
+ARCHITECTURE = "architecture"
 
 
-def derived(root: YamlMapping) -> Iterator[tuple[YamlEntry, YamlScalar]]:
-    """Yield the maps of a recipe that change another one, each with the name of that."""
+def like_other_files(root: YamlMapping) -> Iterator[YamlScalar]:
+    """Yield what maps are like, but for model types that the file itself has a map for; one that it deletes is none of these."""
     maps = root.get(MAPS)
-    for entry in maps if isinstance(maps, YamlMapping) else ():
+    entries = maps.entries if isinstance(maps, YamlMapping) else ()
+    own = {each.key.text for each in entries if not is_deleted(each.value)}
+    for entry in entries:
         like = entry.value.get(LIKE) if isinstance(entry.value, YamlMapping) else None
-        if isinstance(like, YamlScalar):
-            yield entry, like
+        if isinstance(like, YamlScalar) and like.text not in own:
+            yield like
 
 
 def with_derived_maps(document: Document, library: Library, named: Callable[[YamlScalar], Document | Diagnostic]) -> Document:
@@ -76,7 +79,7 @@ class _Maps:
             return None
         if (there := self.maps.entry(like.text)) is not None:
             found = self.whole(there, seen)
-            return None if found is None else found.value
+            return None if found is None else _without_architecture(found.value)
         other = self.named(like)
         if isinstance(other, Diagnostic):
             types = [each.key.text for each in self.maps if each.key.text != kind]
@@ -93,4 +96,13 @@ class _Maps:
             message = f"{like.text} {which}"
             self.wrong.append(Diagnostic("checkpoints-unknown-type", message, like.span, labels=labels, hint=hint))
             return None
-        return chosen[0].value
+        return chosen[0].value if chosen[0].key.text == kind else _without_architecture(chosen[0].value)
+
+
+def _without_architecture(base: YamlNode) -> YamlNode:
+    """Return a map without the class that it names, which is that of its own model type."""
+    config = base.entry("config") if isinstance(base, YamlMapping) else None
+    if config is None or not isinstance(base, YamlMapping) or not isinstance(config.value, YamlMapping):
+        return base
+    kept = YamlMapping(tuple(each for each in config.value if each.key.text != ARCHITECTURE), config.value.span)
+    return YamlMapping(tuple(YamlEntry(each.key, kept) if each is config else each for each in base), base.span)

@@ -48,6 +48,28 @@ class Locator:
         assert isinstance(value, YamlMapping)
         return value
 
+    def held(self, path: tuple[YamlScalar, ...]) -> YamlNode | object | None:
+        """Return what stands at a path: what is written there, for a param its default, or else the default of the field; None
+        without any.
+
+        Raises:
+            OverrideError: where the path leads nowhere.
+        """
+        node: YamlNode | object | None = self.root
+        steps = list(self._top(path))
+        for step in steps:
+            if isinstance(node, Part):
+                node = getattr(node, step.text)
+                continue
+            inside = mapping(_with_type(node)) if isinstance(node, YamlScalar | YamlMapping) else mapping(None)
+            below, part = inside.get(step.text), self.merger.part(inside)
+            field = fields(part).get(step.text) if part is not None else None
+            known = field is not None and not field.required and not field.derived
+            node = field.default if below is None and field is not None and known else below
+        if [step.text for step in steps[:-1]] == ["params"] and isinstance(node, YamlMapping):
+            return node.get("default")
+        return node
+
     # -- the path, step by step, with what a short one leaves out
 
     def _top(self, path: tuple[YamlScalar, ...]) -> Iterator[YamlScalar]:
@@ -174,8 +196,7 @@ class Locator:
         """Return the part that a node or a slot holds, if it holds one, and what is written in it."""
         if node is None and default is not None:
             return type(default), mapping(None)
-        if isinstance(node, YamlScalar):
-            node = YamlMapping((YamlEntry(YamlScalar("type", node.span), node),), node.span)
+        node = _with_type(node)
         return self.merger.part(node) if isinstance(node, YamlMapping) else None, mapping(node)
 
     def _unknown_in_node(self, key: YamlScalar, node: YamlMapping, part: type[Part] | None) -> Diagnostic:
@@ -263,6 +284,11 @@ class Locator:
             )
         if kind == "str" and (number or flag):
             raise OverrideError(Diagnostic("not-a-string", f"{name.text} must be a string, not {quoted(value.text)}", value.span))
+
+
+def _with_type(node: YamlNode | None) -> YamlNode | None:
+    """Return a node or a slot in which the type alone may be written with that as its key."""
+    return YamlMapping((YamlEntry(YamlScalar("type", node.span), node),), node.span) if isinstance(node, YamlScalar) else node
 
 
 def _typed_loss(loss: YamlMapping) -> YamlMapping:

@@ -10,8 +10,7 @@ from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import Literal, TypeAlias
 
 from composer.diagnostics import Diagnostic, Label, RecipeError, Source
-from composer.language.composition.derived_maps import derived
-from composer.language.recipe.base_parser import names_under
+from composer.language.composition.derived_maps import like_other_files
 from composer.language.source_file import MAX_FILE_BYTES, form_of
 from composer.language.yaml.nodes import Document, YamlList, YamlScalar
 from composer.language.yaml.reader import read
@@ -113,9 +112,8 @@ def _names(document: Document) -> Iterator[tuple[YamlScalar, Literal["extend", "
     for item in used.items if isinstance(used, YamlList) else (used,):
         if isinstance(item, YamlScalar):
             yield item, "use"
-    for _, like in derived(document.root):
-        if like.text not in names_under(document.root.get("checkpoints")):
-            yield like, "read"
+    for like in like_other_files(document.root):
+        yield like, "read"
 
 
 def _target(value: YamlScalar, folder: PurePosixPath) -> RecipeFile:

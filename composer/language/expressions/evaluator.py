@@ -157,7 +157,7 @@ def _real(expression: Expression, scope: Mapping[str, Value]) -> RealNumber:
     if _is_real(value):
         return value
     refuse("not-a-number", f"{describe_operand(expression, value)}, not a number", expression.span,
-           hint=_one_item(expression, value))  # fmt: skip
+           hint=one_item(expression, value))  # fmt: skip
 
 
 def item_index(step: PathStep, count: int, span: Span, scope: Mapping[str, Value]) -> int:
@@ -185,7 +185,7 @@ def _item(step: PathStep, items: tuple[PlainValue | NoValue, ...], span: Span, s
     return item
 
 
-def _one_item(expression: Expression, value: object) -> str:
+def one_item(expression: Expression, value: object) -> str:
     """Return what to write where a list stands in place of one of its items."""
     return f"write `{expression.text}(0)` for its first item" if isinstance(expression, RefPath) and _is_list(value) else ""
 
@@ -205,8 +205,13 @@ def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
     left, right = comparison.left, comparison.right
     left_word, right_word = _bare(left, scope), _bare(right, scope)
     if NONE in (left_word, right_word):  # whether an optional setting is empty
-        beside, word = (right, right_word) if left_word == NONE else (left, left_word)
-        return (word or evaluate(beside, scope)) == NONE
+        beside = right if left_word == NONE else left
+        value = NONE if left_word == right_word else evaluate(beside, scope)
+        if not isinstance(value, bool | int | float | Fraction | str | tuple):
+            named = describe_operand(beside, value)
+            hint = "let a boolean param decide both: `BLOCK if PARAM else none`, and this"
+            refuse("not-a-value", f"{named}, and is not compared", comparison.span, hint=hint)
+        return value == NONE
     if left_word and not right_word:
         other = evaluate(right, scope)
         return left_word == other if isinstance(other, str) else evaluate(left, scope) == other
@@ -215,7 +220,7 @@ def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
     for expression, value in ((left, a), (right, b)):
         if not (_is_real(value) or isinstance(value, bool | str)):
             refuse("not-a-number", f"{describe_operand(expression, value)}, not a number or a string", expression.span,
-                   hint=_one_item(expression, value))  # fmt: skip
+                   hint=one_item(expression, value))  # fmt: skip
     if _is_real(a) and _is_real(b):
         return a == b
     if type(a) is not type(b):

@@ -92,6 +92,20 @@ def _long_param(reader: BaseParser, name: YamlScalar, node: YamlMapping) -> Para
     choices = [reader.scalar(item, "a choice is among single values") for item in of.items] if isinstance(of, YamlList) else []
     if type_ == "choice" and not choices:
         reader.error("param-form", node.span, "a choice needs the values to choose from", hint="of: [first, second]")
+    if type_ not in ("block", "mask") and not listed and isinstance(default, YamlList | YamlMapping):
+        hint = (
+            f"a list is declared by its type: {{type: [{type_ or 'int'}], default: …}}"
+            if isinstance(default, YamlList)
+            else "a block is written in the long form: {type: block, default: …}"
+        )
+        reader.error("value-form", default.span, f"`{name.text}` takes a single value", hint=hint)
+    if listed and isinstance(default, YamlMapping):
+        hint = f"{name.text}: [first, second]"
+        reader.error("not-a-list", default.span, f"`{name.text}` takes a list", hint=hint)
+    if type_ not in ("block", "mask", None) and listed and isinstance(default, YamlList):
+        for item in default.items:
+            if not isinstance(item, YamlScalar):
+                reader.error("value-form", item.span, f"an item of `{name.text}` is a single value")
     return Param(
         name.text,
         name.span,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from composer.diagnostics import Span
 from composer.language.expressions.ast import Number, RefPath
@@ -13,6 +14,12 @@ from composer.language.yaml.nodes import YamlMapping, YamlScalar
 CONTEXT = "context"
 """A param that may stand without use: the length that the model is meant for, at which costs are given."""
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def fresh(wanted: str, taken: Collection[str]) -> str:
+    """Return a name that is not taken: the wanted one, or that one with a number from 2 on."""
+    more = (f"{wanted}_{count}" for count in itertools.count(2))
+    return next(name for name in itertools.chain([wanted], more) if name not in taken)
 
 
 def identifiers(pieces: Iterable[object]) -> frozenset[str]:

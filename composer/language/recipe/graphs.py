@@ -235,9 +235,9 @@ class GraphParser:
         self.reader.keys(node, keys_of("compute"), "a formula")
         part, key = self.library[COMPUTE], node.entry(COMPUTE)
         assert key is not None
-        written = [FieldEntry(formula_field(part), key.key.span, self._written(key.value, part, formula_field(part)))]
+        written = [FieldEntry(formula_field(part), key.key.span, self._written(key.value, part, formula_field(part), node))]
         if (axes := node.entry("axes")) is not None:
-            written.append(FieldEntry("axes", axes.key.span, self._written(axes.value, part, "axes")))
+            written.append(FieldEntry("axes", axes.key.span, self._written(axes.value, part, "axes", node)))
         return UseDecl(part, key.key.span, tuple(written), node_options(self.reader, node, part), node.span)
 
     def _named(self, node: YamlMapping, kind: RefPath, family: type[Part] | None) -> BlockChoice | None:
@@ -258,7 +258,7 @@ class GraphParser:
         known = fields(part)
         for key, value in ((entry.key, entry.value) for entry in node if entry.key.text not in KEYS["node"]):
             if key.text in known:
-                yield FieldEntry(key.text, key.span, self._written(value, part, key.text))
+                yield FieldEntry(key.text, key.span, self._written(value, part, key.text, node))
             else:
                 offered = [*known, *(OPTIONS if is_node(part) else ())]
                 self.reader.unknown("unknown-field", key.span, "field", key.text, offered, of=part.kind)
@@ -270,17 +270,18 @@ class GraphParser:
         meant = {offered for name in strange for offered in meanings(name, [*known, *OPTIONS])}
         missing = [name for name, field in known.items() if field.required and name not in node and name not in meant]
         if missing and not self.reader.holds_unreadable(node):
-            self.reader.diagnostics.append(missing_field(kind.span, kind.text, missing))
+            forms = {name: _example(known[name].form, node) for name in missing}
+            self.reader.diagnostics.append(missing_field(kind.span, kind.text, forms))
 
     # -- fields
 
-    def _written(self, node: YamlNode, part: type[Part], name: str) -> WrittenValue | None:
+    def _written(self, node: YamlNode, part: type[Part], name: str, use: YamlMapping) -> WrittenValue | None:
         if is_defined(part):
             return GivenValue(node, node.span)
-        return self._read_as(fields(part)[name].form, node, name)
+        return self._read_as(fields(part)[name].form, node, name, use)
 
-    def _read_as(self, form: Any, node: YamlNode, name: str) -> WrittenValue | None:
-        """Return what is written for the field `name`, by its form."""
+    def _read_as(self, form: Any, node: YamlNode, name: str, use: YamlMapping) -> WrittenValue | None:
+        """Return what is written for the field `name` of a use, by its form."""
         match form:
             case String() | AxisName():
                 scalar = self.reader.scalar(node, f"`{name}` takes a string")
@@ -299,16 +300,17 @@ class GraphParser:
                     self.reader.error("value-form", node.span, f"`{name}` must be a list", hint=f"{name}: [first, second]")
                     return None
                 inner = String() if isinstance(form, AxesForm) else form.item
-                items = [self._read_as(inner, item, name) for item in node.items]
+                items = [self._read_as(inner, item, name, use) for item in node.items]
                 return ListValue(tuple(item for item in items if item is not None), node.span)
             case EachAxis(item=each) if isinstance(node, YamlList):
-                items = [self._read_as(each, item, name) for item in node.items]
+                items = [self._read_as(each, item, name, use) for item in node.items]
                 return ListValue(tuple(item for item in items if item is not None), node.span)
             case MapOf():
                 if not isinstance(node, YamlMapping):
-                    self.reader.error("value-form", node.span, f"`{name}` must be a mapping", hint=f"{name}: {{first: 1}}")
+                    example = _example(form, use, node.text if isinstance(node, YamlScalar) else "1")
+                    self.reader.error("value-form", node.span, f"`{name}` must be a mapping", hint=f"{name}: {example}")
                     return None
-                entries = [(entry.key.text, self._read_as(form.item, entry.value, name)) for entry in node]
+                entries = [(entry.key.text, self._read_as(form.item, entry.value, name, use)) for entry in node]
                 return MapValue(tuple((key, value) for key, value in entries if value is not None), node.span)
             case BooleanMap() if isinstance(node, YamlMapping):
                 self.reader.keys(node, form.names, f"`{name}`")
@@ -324,6 +326,17 @@ class GraphParser:
                 what = self.content(node, family)
                 return SlotValue(what, node.span) if what else None
         return self.reader.expression(node, name)
+
+
+def _example(form: Any, use: YamlMapping, value: str = "…") -> str:
+    """Return what a field of a form may be given in a use: of a map of axes, the one that another field names, or another than
+    that of the batch.
+    """
+    if not isinstance(form, MapOf):
+        return value
+    axis = use.get("axis")
+    name = axis.text if isinstance(axis, YamlScalar) else "time"
+    return f"{{{name if form.of_axes else 'name'}: {value}}}"
 
 
 def _word(scalar: YamlScalar) -> RefPath:

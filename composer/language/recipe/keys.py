@@ -202,6 +202,8 @@ TABLE: tuple[KeyRow, ...] = (
     KeyRow("ignore", ("checkpoint",), "published tensors that are not needed", "additions",
         list_of(either(TEXT, ref("ignored"))), _RULES, "computed"),
     KeyRow("copies", ("checkpoint",), "published tensors that repeat another", "value", mapping(TEXT), _RULES, "computed"),
+    KeyRow("architecture", ("config",), "the class of transformers that is this model with its head", "value", TEXT, _CONFIG,
+        "resolved"),
     KeyRow("params", ("config",), "paths of the recipe, each with the key that sets it", "value",
         mapping(either(TEXT_OR_LIST, ref("config_param"))), _CONFIG, "resolved"),
     KeyRow("constants", ("config",), "keys, each with the value that it must have", "value",

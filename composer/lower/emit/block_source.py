@@ -53,7 +53,7 @@ class Plain:
 TIED = '''
 
 class Tied(nn.Module):
-    """A model in which parameters are one tensor; its `state_dict` names each once, under its owner."""
+    """A model in which parameters or buffers are one tensor; its `state_dict` names each once, under its owner."""
 
     _ties = {}
 
@@ -65,14 +65,14 @@ class Tied(nn.Module):
 
     def _tie(self, *_):
         for alias, owner in self._ties.items():
-            (parameters, name), (others, other) = self._place(alias), self._place(owner)
-            parameters[name] = others[other]
+            (tensors, name), (others, other) = self._place(alias), self._place(owner)
+            tensors[name] = others[other]
 
     def _place(self, path):
         module, (*above, name) = self, path.split(".")
         for each in above:
             module = module._modules[each]
-        return module._parameters, name
+        return module._parameters if name in module._parameters else module._buffers, name
 
     def _drop_aliases(self, state, prefix, *_):
         for alias in self._ties:

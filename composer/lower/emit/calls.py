@@ -10,7 +10,7 @@ from blocks.core import ports
 from blocks.core.folded import unfolded
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedRepeat
-from composer.graph.types import TensorType
+from composer.graph.types import TensorType, each_given
 from composer.lower.emit.constructor_trees import Hole
 from composer.lower.emit.identifiers import attribute
 from composer.lower.emit.scope import ForwardScope
@@ -115,6 +115,8 @@ def _module(
     types = [type_ for name, type_ in block.outputs.items() if name in returned_names(block)]
     unfolds = count and isinstance(types[0], TensorType) and types[0].axes[:count] == block.leading
     several = scope.classes.copied.function(unfolded) if unfolds and len(types) > 1 else ""
+    added = [one for one in each_given(block.inputs) if isinstance(one, TensorType)] if block.expansions else []
+    stretched = any(one.sizes != whole.sizes for whole in types[:1] for one in added if isinstance(whole, TensorType))
 
     def write(name: Naming) -> str:
         texts = []
@@ -124,7 +126,7 @@ def _module(
             text += f".flatten(0, {count - 1})" if one.port in folds else ""
             leading = leading and one.mark in ("", "*") and not (one.mark == "" and "*" in marks)
             texts.append(f"*{text}" if one.is_list else text if leading else f"{one.port}={text}")
-        if any(None in places for places in block.expansions):
+        if stretched:
             texts = [f"*torch.broadcast_tensors({', '.join(texts)})"]
         texts = _spread(scope, texts, [one.key for one in given])
         texts += [f"{word}={name(scope.key(ref))}" for word, ref in extra.items()]

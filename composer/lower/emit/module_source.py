@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from keyword import iskeyword
 from pathlib import PurePath
 from types import MappingProxyType
 
@@ -12,7 +13,6 @@ from composer.graph.dims import Dim
 from composer.graph.parameters import parameters
 from composer.graph.typed import TypedProgram
 from composer.graph.types import TensorType
-from composer.language.python_names import TAKEN
 from composer.lower.emit.block_source import HEADER, TIED, docstring
 from composer.lower.emit.constructor_trees import Hole, New, literal, pretty, together, trim
 from composer.lower.emit.forward import forward, signatures
@@ -56,7 +56,7 @@ class _ModuleWriter:
         table = parameters(self.program)
         owners = {entry.name: entry.owner for entry in table}
         ties = tuple((entry.name, entry.tied_to) for entry in table if entry.tied_to)
-        ties += tuple((copy, owners[name]) for copy, name in copies(self.program.root))
+        ties += tuple((copy, owners.get(name, name)) for copy, name in copies(self.program.root))
         frozen = tuple(entry.name for entry in table if not entry.trainable and not entry.tied_to)
         fields = self._fields()
         sources = [self._class(class_, self._forward(class_), (), ()) for class_ in self.inner]
@@ -69,7 +69,7 @@ class _ModuleWriter:
         taken: list[str] = []
         for name, _ in self.program.root.graph.outputs:
             given = name.replace(".", "_") or "output"
-            while given in TAKEN or given in taken or hasattr(tuple, given) or given == "losses":
+            while iskeyword(given) or hasattr(tuple, given) or given in ("losses", *taken):
                 given += "_"
             taken.append(given)
         return tuple(zip(taken, (name for name, _ in self.program.root.graph.outputs), strict=True))

@@ -66,7 +66,8 @@ class Classes:
 
     def all(self) -> list[Class]:
         """Return every class after those that it calls; the model's own is the last."""
-        self._instance(self.program.root, self.hoisting.root(), camel(self.program.name))
+        path = camel(self.program.name)
+        self._instance(self.program.root, self.hoisting.root(), path, self._class_name(path))  # before all others, which yield
         ordered: dict[Class, None] = {}
         for class_ in self._by_skeleton.values():
             self._after_called(class_, ordered)
@@ -83,14 +84,14 @@ class Classes:
                 self._after_called(inner.class_, ordered)
             ordered[class_] = None
 
-    def _instance(self, graph: TypedGraph, hoisted: Hoisted, path: str) -> Instance:
+    def _instance(self, graph: TypedGraph, hoisted: Hoisted, path: str, name: str = "") -> Instance:
         if (graph, hoisted) in self.instances:
             return self.instances[graph, hoisted]
         for node in graph.nodes:
             self._inner(node, hoisted, path)
         skeleton = self._skeleton(graph, hoisted)
         if skeleton not in self._by_skeleton:
-            self._by_skeleton[skeleton] = Class(self._class_name(path))
+            self._by_skeleton[skeleton] = Class(name or self._class_name(path))
         class_ = self._by_skeleton[skeleton]
         instance = self.instances[graph, hoisted] = Instance(graph, hoisted, class_)
         class_.instances.append(instance)

@@ -9,6 +9,7 @@ from typing import assert_never
 from blocks.core import Part, is_node
 from blocks.masks.order import first_ahead
 from blocks.masks.plans import Plan, kept
+from blocks.positions.positions import Positions
 from composer.graph.cache_slots import grown_slots, slot_axes
 from composer.graph.dims import Dim, Symbolic, so_far
 from composer.graph.ir import Ref
@@ -56,6 +57,16 @@ class GrowingInput:
 
 
 @dataclass(frozen=True, slots=True)
+class ByLength:
+    """Positions of the text that are encoded by its length, so that a longer one may have to be encoded anew."""
+
+    positions: Positions
+    """The part that says which lengths are encoded alike."""
+    counted: bool
+    """Whether the positions are counted, so that the length is the number of tokens."""
+
+
+@dataclass(frozen=True, slots=True)
 class CacheLayout:
     """What a model caches while it generates a text."""
 
@@ -69,6 +80,8 @@ class CacheLayout:
     """The lengths of prefixes whose tokens see each other: numbers, inputs that give one for each row, and None for one that the
     model computes.
     """
+    by_length: tuple[ByLength, ...]
+    """What is encoded by the length of the text."""
     random: tuple[str, ...]
     """The modules that draw random numbers unless a session is open."""
 
@@ -91,7 +104,9 @@ def cache_layout(typed: TypedProgram) -> CacheLayout | None:
     nodes = [*found.graph(typed.root, hoisting.root(), "")]
     if typed.untyped.losses or outputs_left_out(typed.root):
         nodes.insert(0, CachedNode("", (), {}))  # by its cache a model knows that a session is open
-    return CacheLayout(tuple(nodes), fixed, inputs, tuple(dict.fromkeys(found.prefixes)), tuple(found.random))
+    return CacheLayout(
+        tuple(nodes), fixed, inputs, tuple(dict.fromkeys(found.prefixes)), tuple(found.by_length), tuple(found.random)
+    )
 
 
 def _growing_input(type_: TensorType, axis: Symbolic) -> GrowingInput:
@@ -105,6 +120,7 @@ class _CachedNodes:
         self.rows: Dim = hoisting.program.inputs[text].sizes[0]
         """The number of rows of the batch."""
         self.prefixes: list[int | str | None] = []
+        self.by_length: list[ByLength] = []
         self.random: list[str] = []
 
     def graph(self, graph: TypedGraph, hoisted: Hoisted, path: str) -> Iterator[CachedNode]:
@@ -170,6 +186,7 @@ class _CachedNodes:
             held |= {name: CacheSlot(None, None) for name, declared in part.cache_slots.items() if declared.endswith("[]")}
         along = any(self.axis in one.sizes for one in each_given(block.inputs) if isinstance(one, TensorType))
         along = along and block.sizes.get("batch") != self.axis  # otherwise each token is a text of its own
+        self.by_length += (one for one in self._by_length(block) if one not in self.by_length)
         if block.part.is_random:
             self.random.append(path)
         if held or block.part.renewed_by or block.part.is_random:
@@ -189,6 +206,19 @@ class _CachedNodes:
                     pass
                 case _:
                     assert_never(slot)
+
+    def _by_length(self, block: TypedBlock) -> Iterator[ByLength]:
+        """Yield the positions of the text that a block encodes by its length."""
+        wired = {wire.port for wire in block.node.wires}
+        for prepared in block.part.per_call(frozenset(wired)).values():
+            held = getattr(block.part, prepared.slot)
+            if not isinstance(held, Positions) or held.length_class(1) is None:
+                continue
+            for port in prepared.ports:
+                axis = block.sizes[type(block.part).position_inputs[port]]
+                if axis in (self.axis, so_far(self.axis)):
+                    named = str(self.hoisting.as_of_call(axis)) in self.hoisting.declared_positions
+                    yield ByLength(held, port not in wired and not named)
 
     def _cached_part(self, part: Part, path: str, attribute: tuple[str, ...], preparation: Preparation) -> Iterator[CachedNode]:
         if isinstance(part, Plan) and dict(preparation.attributes).get("grows"):

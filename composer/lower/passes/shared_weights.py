@@ -36,10 +36,11 @@ def by_module(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
 
 
 def copies(root: TypedGraph) -> Iterator[tuple[str, str]]:
-    """Yield the parameters of further modules of a repeat, each with the name under which the `state_dict` has it."""
+    """Yield the parameters and buffers of further modules of a repeat, each with its name in the `state_dict`."""
     for visit in walk(root, by_module):
         if isinstance(visit.node, TypedBlock) and visit.path != (known := _in_state_dict(visit)):
-            yield from ((f"{visit.path}.{each.name}", f"{known}.{each.name}") for each in visit.node.parameters)
+            held = (*visit.node.parameters, *visit.node.buffers)
+            yield from ((f"{visit.path}.{each.name}", f"{known}.{each.name}") for each in held)
 
 
 def _in_state_dict(visit: Visit) -> str:

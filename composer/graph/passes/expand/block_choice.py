@@ -87,7 +87,7 @@ class Choices:
         part = library[name]
         missing = [field.name for field in fields(part).values() if field.required]
         if missing:
-            self.report.add(missing_field(expression.span, name, missing))
+            self.report.add(missing_field(expression.span, name, dict.fromkeys(missing, "…")))
             raise StopExpansion
         return ChosenBlock(UseDecl(part, expression.span, (), NodeOptions(), what.span), scope, options)
 

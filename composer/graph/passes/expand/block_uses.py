@@ -64,7 +64,7 @@ class Uses:
         known, written = fields(what.part), {entry.name: entry for entry in what.fields}
         node.broken = node.broken or any(field.required and name not in written for name, field in known.items())
         if formula_field(what.part):
-            FormulaReader(self.expansion.values, node, what, scope, site).read(written)
+            FormulaReader(self.expansion, node, what, scope, site).read(written)
             return
         for name, entry in written.items():
             value = entry.value

@@ -208,6 +208,8 @@ class NodeBuilder:
     edges: dict[str, PendingEdge] = field(default_factory=dict)
     ties_pending: list[PendingTie] = field(default_factory=list)
     trainable: bool = True
+    unfed: set[str] = field(default_factory=set)
+    """Of a node with a graph of its own: ports at which something is written that comes to nothing here."""
     dropped: bool = False
     """Whether its `when` is false: it is not in the graph, and what reads it reads its one input instead."""
     when: str = ""
@@ -226,6 +228,11 @@ class NodeBuilder:
     """Of a scan: along what it goes, and where that is written."""
     share: Span | None = None
     """Of a repeat: where it is said that all passes have one set of weights."""
+
+    @property
+    def fed(self) -> tuple[str, ...]:
+        """The ports that read something."""
+        return tuple(port for port in self.edges if port not in self.unfed)
 
     @property
     def elided(self) -> bool:

@@ -97,7 +97,7 @@ class Composites:
             if isinstance(value, Bound | Deferred)
         }
         try:
-            what.part.model_construct(**plain).check({}, frozenset(node.edges))
+            what.part.model_construct(**plain).check({}, frozenset(node.fed))
         except BlockError as error:
             at = next((entry.value for entry in what.fields if entry.name == error.field), None)
             self.report.error(

@@ -35,8 +35,9 @@ class Instances:
         self.expansion.used.add(what.part)
         inner = self.expansion.graph(node)
         node.graph = inner
+        fed = node.fed
         for declared in definition.inputs:
-            if declared.name in node.edges:
+            if declared.name in fed:
                 inner.inputs[declared.name] = GraphInput(declared.name)
             else:
                 inner.absent.add(declared.name)
@@ -46,7 +47,7 @@ class Instances:
         node.ports = tuple(
             PortType(declared.name, declared.type, declared.optional, fixed)
             for declared in definition.inputs
-            if declared.name in node.edges
+            if declared.name in fed
         )
         node.init = tuple(evaluated_rules(definition.init, place, self.expansion.values))
         self.values[inner] = values

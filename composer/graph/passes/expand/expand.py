@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import NoReturn
 
 from blocks.core import Part
 from blocks.core.fields import formula_field
@@ -120,7 +119,7 @@ class Expander:
         """
         self.edges += len(graph.inputs) + len(body.outputs)
         if self.edges > MAX_EDGES:
-            self._too_much(graph, body.span, f"the model has more than {MAX_EDGES:,} edges")
+            self.report.too_much(graph, body.span, f"the model has more than {MAX_EDGES:,} edges")
         above, size = "input", 0
         graph.declared |= {declared.name: declared.what for declared in body.nodes}
         if not body.nodes:
@@ -138,7 +137,7 @@ class Expander:
                 graph.nodes[declared.name] = node
                 size += self.repeats.size(node)
                 if size > MAX_TOTAL_NODES:
-                    self._too_much(graph, declared.span, f"the model has more than {MAX_TOTAL_NODES:,} nodes")
+                    self.report.too_much(graph, declared.span, f"the model has more than {MAX_TOTAL_NODES:,} nodes")
             else:
                 graph.failed.add(declared.name)
             above = declared.name
@@ -184,11 +183,7 @@ class Expander:
     def _within_limit(self, graph: GraphBuilder, span: Span) -> None:
         if max(self.tried, len(self.expansion.all_nodes)) > MAX_NODES:
             message = f"the model has more than {MAX_NODES:,} different nodes"
-            self._too_much(graph, span, message, hint="passes with equal values count once")
-
-    def _too_much(self, graph: GraphBuilder, span: Span, message: str, hint: str = "") -> NoReturn:
-        self.report.error("too-many-nodes", graph, span, message, hint=hint)
-        raise TooMuch
+            self.report.too_much(graph, span, message, hint="passes with equal values count once")
 
     def _choice(self, what: BlockChoice | Conditional, scope: Scope, site: Site) -> NodeBuilder:
         chosen = self.expansion.choices.choose(what, scope)

@@ -8,7 +8,7 @@ from typing import Protocol
 from blocks.core import Library, Part, ports
 from composer.diagnostics import Span
 from composer.graph.ir import GraphInput, Known, Ref
-from composer.graph.passes.error_report import ErrorReport, TooMuch
+from composer.graph.passes.error_report import ErrorReport
 from composer.graph.passes.expand.block_choice import Choices
 from composer.graph.passes.expand.builders import Binding, GraphBuilder, NodeBuilder, Scope, Site
 from composer.graph.passes.expand.evaluation import Evaluator
@@ -66,7 +66,8 @@ class Expansion:
     def inside(self, holder: NodeBuilder, ports: Iterable[str]) -> GraphBuilder:
         """Return the graph of a node, with an input for each of the ports that something is wired to."""
         holder.graph = self.graph(holder)
-        holder.graph.inputs |= {port: GraphInput(port) for port in ports if port in holder.edges}
+        holder.graph.inputs |= {port: GraphInput(port) for port in ports if port in holder.fed}
+        holder.graph.absent |= holder.unfed
         return holder.graph
 
     def new(self, site: Site, span: Span) -> NodeBuilder:
@@ -93,8 +94,7 @@ class Expansion:
         self.values_so_far += more
         if self.values_so_far > MAX_VALUES:
             message = f"lists and the params of blocks have more than {MAX_VALUES:,} values"
-            self.report.error("too-many-nodes", graph, span, message)
-            raise TooMuch
+            self.report.too_much(graph, span, message)
 
 
 class GraphWriter(Protocol):

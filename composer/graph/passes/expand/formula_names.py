@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import replace
+from typing import NoReturn
 
+from blocks.core import is_node
 from blocks.formulas.functions import CALLABLE
-from composer.diagnostics import Label
-from composer.graph.passes.error_report import ErrorReport, StopExpansion, text_of
+from composer.diagnostics import Diagnostic, Label
+from composer.graph.passes.error_report import StopExpansion, text_of
 from composer.graph.passes.expand.builders import Extent, Scope
+from composer.graph.passes.expand.expansion import Expansion
 from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.functions import FUNCTIONS
+from composer.language.expressions.parser import names, paths
 from composer.language.recipe.ast import RepeatDecl
-from composer.language.unknown_names import unknown
+from composer.language.unknown_names import OTHER_NAMES, unknown
 from composer.language.wording import BOOLEANS
 
 
 class FormulaNames:
     """The names in sight of one formula."""
 
-    def __init__(self, scope: Scope, report: ErrorReport, rebound: Container[str]) -> None:
-        self.scope, self.report = scope, report
+    def __init__(self, expansion: Expansion, scope: Scope, rebound: Container[str]) -> None:
+        self.scope, self.report = scope, expansion.report
+        self.library = scope.library or expansion.library
+        every = {name for item in expansion.recipe.inputs for axis in item.type.axes for name in names(axis)}
+        self.axes = every - expansion.params.keys()
+        """The axes of the model's inputs that have no number."""
         self.rebound = rebound
         """The names of which `in` says what they read."""
 
@@ -84,35 +93,44 @@ class FormulaNames:
 
     def check(self, expression: Expression) -> None:
         """Report names that nothing has, which may be meant to be those of nodes."""
-        for path in paths_alone(expression):
-            name = path.steps[0].name
-            if name not in self.scope.values and name in CALLABLE:
-                hint = f"call it: `{CALLABLE[name].usage}`"
-                self.report.error("not-a-value", self.scope.graph, path.span, f"`{name}` is a function", hint=hint)
+        for path in paths(expression):
+            step = path.steps[0]
+            if step.name in self.scope.values:
+                continue
+            if step.arguments is not None:
+                if step.name not in CALLABLE and step.name not in FUNCTIONS:
+                    self.no_function(step)
+            elif step.name in CALLABLE:
+                hint = f"call it: `{CALLABLE[step.name].usage}`"
+                self.report.error("not-a-value", self.scope.graph, path.span, f"`{step.name}` is a function", hint=hint)
                 raise StopExpansion
-            if name not in self.scope.values and name not in BOOLEANS:
-                nodes = [name for place in self.scope.around() for name in [*place.graph.declared, *place.graph.inputs]]
-                known = [node for node in [*nodes, *self.scope.values] if node != self.scope.inside]
-                raise ExpressionError(unknown("unknown-name", path.span, "node, input or number", name, known))
+            elif step.name not in BOOLEANS:
+                self._no_value(path)
+
+    def no_function(self, step: PathStep) -> NoReturn:
+        """Refuse a call of what is no function, and tell the block that is called so."""
+        found = unknown("unknown-name", step.name_span, "function", step.name, CALLABLE)
+        raise ExpressionError(replace(found, hint=self._block_hint(step.name) or found.hint))
+
+    def _no_value(self, path: RefPath) -> NoReturn:
+        name = path.steps[0].name
+        if name in self.axes:
+            message = f"`{name}` is an axis, which is no number here"
+            hint = "its length is known only when the model runs: `mean` divides by it, and `arange` counts along it"
+            raise ExpressionError(Diagnostic("not-a-number", message, path.span, hint=hint))
+        nodes = [name for place in self.scope.around() for name in [*place.graph.declared, *place.graph.inputs]]
+        known = [node for node in [*nodes, *self.scope.values] if node != self.scope.inside]
+        found = unknown("unknown-name", path.span, "node, input or number", name, known)
+        raise ExpressionError(replace(found, hint=self._block_hint(name) or found.hint))
+
+    def _block_hint(self, name: str) -> str:
+        """Return what to do with the block that has a name, here or elsewhere."""
+        kind = OTHER_NAMES.get(name, name)
+        if kind not in self.library or not is_node(self.library[kind]):
+            return ""
+        return f"`{kind}` is a block: compute it in a node, `{{type: {kind}, …}}`, and read that"
 
 
 def name_in(path: RefPath) -> str:
     """Return a path as it is written, without spaces: what a formula calls a value."""
     return "".join(text_of(path.span).split())
-
-
-def paths_alone(expression: Expression) -> list[RefPath]:
-    """Return the paths of an expression without brackets."""
-    match expression:
-        case RefPath(steps=(PathStep(arguments=None),)):
-            return [expression]
-        case RefPath(steps=steps):
-            given = [one for step in steps for one in step.arguments or () if not isinstance(one, Slice)]
-            return [path for one in given for path in paths_alone(one)]
-        case Unary(operand=operand):
-            return paths_alone(operand)
-        case Binary(left=left, right=right):
-            return [*paths_alone(left), *paths_alone(right)]
-        case If(condition=condition, then=then, otherwise=otherwise):
-            return [*paths_alone(condition), *paths_alone(then), *paths_alone(otherwise)]
-    return []

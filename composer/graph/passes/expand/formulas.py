@@ -14,13 +14,14 @@ from blocks.core.matched_axes import ARROW
 from blocks.formulas.functions import CALLABLE
 from composer.diagnostics import Span
 from composer.graph.ir import FormulaValue, Known, Pending
-from composer.graph.passes.error_report import StopExpansion, text_of
+from composer.graph.passes.error_report import StopExpansion, labeled, text_of
 from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, Scope, Site
-from composer.graph.passes.expand.evaluation import Evaluator
+from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.formula_names import FormulaNames, name_in
 from composer.language.expressions.arithmetic import bounded, refuse_large
 from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary
-from composer.language.expressions.errors import ExpressionError, refuse
+from composer.language.expressions.errors import refuse
+from composer.language.expressions.evaluator import one_item
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.recipe.ast import (
     EdgeDecl,
@@ -32,7 +33,7 @@ from composer.language.recipe.ast import (
     WrittenValue,
 )
 from composer.language.unknown_names import unknown
-from composer.language.wording import BOOLEANS, describe_value, format_value
+from composer.language.wording import BOOLEANS, describe_operand, format_value
 
 CHOICE = "where"
 """The function that chooses while the model runs."""
@@ -42,10 +43,10 @@ NO_VALUE = "a formula reads at least one node or input"
 class FormulaReader:
     """Reads the formula of one node; its names become edges of the node, its numbers values of its own."""
 
-    def __init__(self, values: Evaluator, node: NodeBuilder, use: UseDecl, scope: Scope, site: Site) -> None:
-        self.values, self.report, self.node, self.scope = values, values.report, node, scope
+    def __init__(self, expansion: Expansion, node: NodeBuilder, use: UseDecl, scope: Scope, site: Site) -> None:
+        self.values, self.report, self.node, self.scope = expansion.values, expansion.report, node, scope
         self.rebound: dict[str, EdgeDecl] = {edge.port: edge for edge in use.options.edges}
-        self.known = FormulaNames(scope, values.report, self.rebound)
+        self.known = FormulaNames(expansion, scope, self.rebound)
         self.elsewhere = [edge for options, _, _ in site.given for edge in options.edges]
         """Edges at a name that stands for the node, where nothing says what the formula calls them."""
         self.names: dict[str, Expression] = {}
@@ -154,8 +155,7 @@ class FormulaReader:
             if step.name in FUNCTIONS:
                 message = f"`{step.name}` is a function of numbers, and this is a value that is known only when the model runs"
                 self._refuse("not-a-value", span, message, "")
-            known = unknown("unknown-name", step.name_span, "function", step.name, CALLABLE)
-            raise ExpressionError(known)
+            self.known.no_function(step)
         given = self._arguments(step, span)
         arguments = [self._tree(argument) for argument in given]
         if step.name == "clamp" and any(self.known.reads(bound) for bound in given[1:]):
@@ -186,9 +186,11 @@ class FormulaReader:
             self.numbers.append(Pending(expression, bindings, expression.span, origins))
         else:
             value = self.values.evaluate(self._folded(expression), scope)
-            if isinstance(value, str) or not isinstance(value, bool | int | float | Fraction):
-                refuse("not-a-number", f"{describe_value(value)}, not a number", expression.span)
             origins = self.values.plain(expression, scope)[1]
+            if isinstance(value, str) or not isinstance(value, bool | int | float | Fraction):
+                message = f"{describe_operand(expression, value)}, not a number"
+                with labeled(origins):
+                    refuse("not-a-number", message, expression.span, hint=one_item(expression, value))
             self.numbers.append(Known(value, expression.span, origins))
         return KnownNumber(len(self.numbers) - 1, expression.span)
 

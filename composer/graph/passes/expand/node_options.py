@@ -7,11 +7,13 @@ from typing import TypeAlias
 
 from blocks.core import ports
 from blocks.core.fields import formula_field
-from composer.graph.passes.error_report import text_of
+from composer.graph.passes.error_report import StopExpansion, text_of
 from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, PendingTie, Scope, Site
-from composer.graph.passes.expand.evaluation import Evaluator
-from composer.language.expressions.ast import If, RefPath
+from composer.graph.passes.expand.evaluation import MAX_DEPTH, Evaluator
+from composer.language.expressions.ast import Expression, If, RefPath
+from composer.language.expressions.parser import ExpressionError
 from composer.language.recipe.ast import EdgeDecl, NodeOptions
+from composer.language.recipe.defined_block import is_defined
 from composer.language.unknown_names import unknown
 
 Written: TypeAlias = Sequence[tuple[NodeOptions, Scope, bool]]
@@ -60,6 +62,7 @@ def _edges_of_graph(node: NodeBuilder, written: Written, site: Site, values: Eva
             _edge(node, port, edge, place, values, several=False)
     if GRAPH_INPUT not in node.edges and (site.fed or not node.edges):
         node.edges = {GRAPH_INPUT: site.implied(GRAPH_INPUT), **node.edges}
+    node.unfed = {port for port, edge in node.edges.items() if _reads_nothing(edge, values)}
 
 
 def _edges_of_block(node: NodeBuilder, written: Written, site: Site, values: Evaluator) -> None:
@@ -76,6 +79,9 @@ def _edges_of_block(node: NodeBuilder, written: Written, site: Site, values: Eva
             values.report.add(unknown("unknown-port", edge.key, "port", port, known, of=node.part.kind))
         elif port in known:
             _edge(node, port, edge, place, values, several=known[port] == "*")
+    if is_defined(node.part) or node.part.graph:
+        optional = (port for port in node.edges if known[port] == "?")
+        node.unfed = {port for port in optional if _reads_nothing(node.edges[port], values)}
     for port, mark in known.items():
         if port in node.edges or mark == "?":
             continue
@@ -101,6 +107,36 @@ def _empty(edge: EdgeDecl, scope: Scope, values: Evaluator) -> bool:
         return False
     chosen = [values.branch(each, scope) for each in written]
     return all(isinstance(each, RefPath) and each.text == "none" for each in chosen)
+
+
+def _reads_nothing(edge: PendingEdge, values: Evaluator) -> bool:
+    """Return whether an edge is known to come to nothing here, so that a graph has no such input: `none`, an optional input that
+    the block around it is not given, or what is left out and would pass that on.
+    """
+    for _ in range(MAX_DEPTH):
+        name = edge.source
+        if not name:
+            chosen = _chosen(edge, values)
+            if not isinstance(chosen, RefPath):
+                return False
+            if chosen.text == "none" or edge.scope.lacks(chosen.steps[0].name):
+                return True
+            name = chosen.text
+        above = next((place.graph.nodes.get(name) for place in edge.scope.around() if place.graph.names(name)), None)
+        if above is None or not above.elided or len(above.edges) != 1:
+            return False
+        (edge,) = above.edges.values()
+    return False
+
+
+def _chosen(edge: PendingEdge, values: Evaluator) -> Expression | None:
+    """Return the one reference of an edge with its conditions decided; None where there are several, or a mistake, which is
+    reported when the edge is wired.
+    """
+    try:
+        return values.branch(edge.references[0], edge.scope) if len(edge.references) == 1 else None
+    except (ExpressionError, StopExpansion):
+        return None
 
 
 def _edge(node: NodeBuilder, port: str, edge: EdgeDecl, scope: Scope, values: Evaluator, *, several: bool) -> None:

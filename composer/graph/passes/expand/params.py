@@ -153,15 +153,9 @@ class Params:
             )
             raise StopExpansion
         if not isinstance(param.default, YamlScalar):
-            self.report.error(
-                "value-form",
-                scope.graph,
-                param.default.span,
-                f"`{param.name}` takes a single value",
-                hint=f"a list is declared by its type: {{type: [{param.type or 'int'}], default: …}}"
-                if isinstance(param.default, YamlList)
-                else "a block is written in the long form: {type: block, default: …}",
-            )
+            if not itself:  # which is reported where it is declared
+                message = f"`{param.name}` takes a single value"
+                self.report.error("param-form", scope.graph, param.default.span, message)
             raise StopExpansion
         if expression is None:
             raise StopExpansion

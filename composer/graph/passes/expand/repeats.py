@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import GraphInput
-from composer.graph.passes.error_report import StopExpansion, TooMuch
+from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import (
     Binding,
     Bound,
@@ -108,8 +108,7 @@ class Repeats:
 
     def _too_much(self, what: RepeatDecl, scope: Scope, message: str) -> NoReturn:
         set_here = self.values.set_here(what.count.expression, scope)
-        self.report.error("too-many-nodes", scope.graph, what.count.span, message, labels=set_here)
-        raise TooMuch
+        self.report.too_much(scope.graph, what.count.span, message, labels=set_here)
 
     def _passes(self, node: NodeBuilder, passes: list[PassBuilder], what: RepeatDecl, scope: Scope, count: int) -> None:
         """Write the passes out, those that see the same as one graph: what is later read of one is then an output of all."""
@@ -132,7 +131,8 @@ class Repeats:
             if known is None:
                 shared[key] = graph
                 graph.pass_index = index
-                graph.inputs |= {port: GraphInput(port) for port in node.edges}
+                graph.inputs |= {port: GraphInput(port) for port in node.fed}
+                graph.absent |= node.unfed
                 self.writer.body(what.body, graph, scope.with_values(counted).within(graph, values))
             if index == 0 and not what.each and not body & ordinal:
                 passes += [PassBuilder(graph, ()) for _ in range(count - 1)]  # which all are the same

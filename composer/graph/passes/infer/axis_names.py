@@ -14,6 +14,7 @@ from composer.graph.types import InputTypes, PortTypes, TensorType, Type, each_g
 from composer.graph.visit import every_pass, walk
 from composer.language.expressions.ast import Expression, Number, RefPath
 from composer.language.expressions.parser import names
+from composer.language.recipe.free_names import fresh
 
 
 def named_as_given(part: type[Part], given: InputTypes, outputs: Mapping[str, TypePattern], types: PortTypes) -> dict[str, Type]:
@@ -101,7 +102,7 @@ def made_inside(graph: TypedGraph, given: InputTypes, outside: Mapping[str, str]
     taken = {*made, *own, *outside.values()}
     found: dict[str, str] = {}
     for name in sorted(made & {*outside.values()} - {""}):
-        found[name] = next(other for count in range(2, len(taken) + 3) if (other := f"{name}_{count}") not in taken)
+        found[name] = fresh(name, taken)
         taken.add(found[name])
     return found
 

@@ -12,7 +12,7 @@ from blocks.core.fields import formula_of
 from blocks.core.matched_axes import AxesMismatch, MatchedAxes, match_axes
 from composer.diagnostics import Declaration, Diagnostic
 from composer.graph.formula_text import written_axes
-from composer.graph.ir import BlockNode, Program
+from composer.graph.ir import BlockNode, Program, Ref
 from composer.graph.leading_axes import declared_edges
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.axis_lengths import axis_lengths, check_field_axes, check_optional_inputs, declared_type
@@ -85,6 +85,7 @@ class BlockTyper:
         sizes |= part.constants(given, sizes)
         check_field_axes(node, given, sizes, here, self.text)
         check_masks(node, part, given, sizes, here, self.text)
+        self._check_positions_stand_before(node, part, given, sizes, here)
         self._check_given_positions(node, part, given, sizes, here)
         for warning in part.warn(sizes, wired):
             here.rejected(node, warning, "warning")
@@ -131,10 +132,24 @@ class BlockTyper:
     def positions(self, axis: str, root: TypedGraph | None) -> Types | None:
         """Return the type of what the recipe names as the positions of an axis, where that stands before what is being typed."""
         ref = self.named_positions.get(axis)
-        if ref is None or root is None or ref.node not in {*root.inputs, *root.by_name}:
+        if ref is None or root is None or not _stands_before(ref, root):
             return None
         given = root.type_of(ref)
         return given if isinstance(given, TensorType) and are_positions(given, axis) else UNKNOWN  # which is reported once
+
+    def _check_positions_stand_before(
+        self, node: BlockNode, part: Part, given: InputTypes, sizes: Mapping[str, Any], here: Surroundings
+    ) -> None:
+        """Report a block that reads positions of which the recipe names a node that is computed from it."""
+        if here.root is None:
+            return
+        for port, axis in part.position_inputs.items():
+            ref = self.named_positions.get(str(sizes.get(axis)))
+            if ref is not None and port not in given and not _stands_before(ref, here.root):
+                message = f"{here.kind(node)} reads the positions of {sizes[axis]}, which `{ref}` computes from what it gives"
+                hint = "compute the positions from what stands before, or wire others here"
+                here.report(Diagnostic("positions", message, node.name_span, hint=hint))
+                raise StopExpansion
 
     def _check_given_positions(
         self, node: BlockNode, part: Part, given: InputTypes, sizes: Mapping[str, Any], here: Surroundings
@@ -308,6 +323,11 @@ def _texts(value: object) -> Iterator[str]:
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if isinstance(value, int | float) and not isinstance(value, bool)}
+
+
+def _stands_before(ref: Ref, root: TypedGraph) -> bool:
+    """Return whether a reference is to an input of the model, or to a node that is typed already."""
+    return ref.node in root.inputs or ref.node in root.by_name
 
 
 def are_positions(given: TensorType, axis: str) -> bool:

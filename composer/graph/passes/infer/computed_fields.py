@@ -9,6 +9,7 @@ from typing import Any
 
 from blocks.core import Block, BlockError, Formula, NodeRef, Part, fields
 from blocks.core.fields import AxesForm, AxisFormula, AxisLength, BooleanMap, EachAxis, Field, ListOf, MapOf, Real, String
+from blocks.positions.positions import Positions
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
 from composer.graph.ir import (
@@ -123,7 +124,7 @@ class FieldComputer:
             span = at.span if at is not None else value.span
             self.here.report(Diagnostic(error.code or "rejected", error.message, span, hint=error.hint))
             raise StopExpansion from None
-        return part
+        return part.settled() if isinstance(part, Positions) else part
 
     # -- numbers
 

@@ -94,6 +94,10 @@ def _number(value: Value, span: Span, least: int) -> str:
             text, power = repr(value), SIGN if value < 0 else ATOM
         case str():
             _refuse(f"`{value}` is a string, not a number", span, "")
+        case tuple():
+            _refuse("this is a list, not a number", span, "an item of a list is read by its index, such as `sizes(0)`")
+        case _:
+            assert_never(value)
     return f"({text})" if power < least else text
 
 

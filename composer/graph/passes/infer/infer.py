@@ -12,7 +12,7 @@ from composer.diagnostics import Diagnostic
 from composer.graph.anatomy import regions
 from composer.graph.dims import symbol
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, Program, RepeatNode, ScanNode, Wire
-from composer.graph.passes.check_causality import check_causality
+from composer.graph.passes.check_causality import check_causality, without_text
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import labels
 from composer.graph.passes.infer.axis_lengths import defined_axis_lengths, unknown_lengths
@@ -29,7 +29,7 @@ from composer.graph.passes.infer.scan_types import (
 )
 from composer.graph.passes.infer.text_dependence import at_least, each_at_least, input_type, most_of, text_of
 from composer.graph.passes.infer.type_errors import Surroundings
-from composer.graph.task_signature import task_mistakes
+from composer.graph.task_signature import input_mistakes, output_mistakes
 from composer.graph.type_patterns import Mismatch, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import (
@@ -150,13 +150,23 @@ class Inference:
                 message = f"the output `{name}` is an optional input, which may be absent"
                 self.top.report(Diagnostic("optional-edge", message, span, hint="give the input a default"))
         if recipe.task and self.program.sound:
-            inputs = {item.name: item.type.span for item in self.program.inputs}
-            outputs = {name: span for name, span, _ in recipe.body.outputs}
-            wrong = list(task_mistakes(root, recipe.task, recipe.task_span or recipe.name_scalar.span, inputs, outputs))
-            for found in wrong:
-                self.top.report(found)
-            if self.text is not None and not wrong:
-                check_causality(root, self.program, self.text, self.top)
+            self._task(root, recipe.task)
+
+    def _task(self, root: TypedGraph, task: str) -> None:
+        """Report what the task requires and the model has not; where a node loses the axis of the text, that node."""
+        recipe = self.program.recipe
+        span = recipe.task_span or recipe.name_scalar.span
+        inputs = {item.name: item.type.span for item in self.program.inputs}
+        outputs = {name: span for name, span, _ in recipe.body.outputs}
+        wrong = list(input_mistakes(root, task, span, inputs))
+        known = all(root.inputs.get(name) is not UNKNOWN for name in TASKS[task].inputs)
+        lost = self.text is not None and without_text(root, self.text)
+        if known and not wrong and not lost:
+            wrong = list(output_mistakes(root, task, span, outputs))
+        for found in wrong:
+            self.top.report(found)
+        if self.text is not None and not wrong:
+            check_causality(root, self.program, self.text, self.top)
 
     def graph(self, graph: Graph, given: InputTypes, here: Surroundings) -> TypedGraph:
         """Return a graph with the types that flow from its inputs."""

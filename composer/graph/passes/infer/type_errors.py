@@ -160,14 +160,15 @@ class Surroundings:
 
 
 def written(node: BlockNode, field: str) -> FieldValue | None:
-    """Return what is written for a field, `positions.partial_rotary_factor` too; for one that is derived,
-    what it is derived from.
+    """Return what is written for a field, `positions.scaling.factor` too, or else for the part that has it; for one that is
+    derived, what it is derived from.
     """
-    first, _, rest = field.partition(".")
+    first, *inner = field.split(".")
     values = dict(node.fields)
     value = values.get(first)
-    if isinstance(value, PartValue) and rest:
-        return dict(value.fields).get(rest, value)
+    for name in inner:
+        if isinstance(value, PartValue):
+            value = dict(value.fields).get(name, value)
     if value is None and first in (known := fields(node.part)) and known[first].derived:
         return next((values[name] for name in sorted(names(declared(known[first].derived))) if name in values), None)
     return value

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from composer.diagnostics import Declaration, Label, Span
 from composer.graph.ir import Ref
-from composer.graph.passes.error_report import StopExpansion, TooMuch
+from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge, Scope
 from composer.graph.passes.expand.evaluation import MAX_DEPTH
 from composer.graph.passes.expand.expansion import MAX_EDGES, Expansion
@@ -77,8 +77,7 @@ class References:
                 self._outside(refs, owner, target, scope, home, expression.span)
         self.count += len(refs)
         if self.count > MAX_EDGES:
-            self.report.error("too-many-nodes", scope.graph, expression.span, f"the model has more than {MAX_EDGES:,} edges")
-            raise TooMuch
+            self.report.too_much(scope.graph, expression.span, f"the model has more than {MAX_EDGES:,} edges")
         if not self.wiring:
             return refs
         many = len(refs) != 1 or is_range(first)

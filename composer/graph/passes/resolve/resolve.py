@@ -135,7 +135,8 @@ class Wiring:
         if edge.each_one:
             self._check_each(edge, found, node)
         mark = "" if node.part is None else ports(node.part).get(edge.port, "?")
-        if not refs and mark != "?":
+        # A graph has an input for each port of which it could not be told that it reads nothing.
+        if not refs and edge.port not in node.unfed and (mark != "?" or node.graph is not None):
             whose = node.part.kind if node.part else node.name
             span = edge.references[0].span if edge.references else edge.span
             self.report.error("missing-port", node.home, span, f"port {edge.port} of {whose} cannot be empty")

@@ -32,7 +32,7 @@ class Kinds:
         """Return a number that is equal for nodes that compute the same and give the same shapes; whose parameters they
         have does not count.
         """
-        return self.numbered.node(node, node.name)
+        return self.numbers.of(node) if _alone(node) else self.numbered.node(node, node.name)
 
     def similar(self, node: TypedNode) -> int:
         """Return a number that is equal for blocks of one type, with one name but for the numbers in it, that
@@ -44,7 +44,7 @@ class Kinds:
         return self.numbers.of((type(node), type(part), re.sub(r"\d+", "#", node.name), tuple(node.outputs.items())))
 
     def _node(self, node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
-        return self.numbers.of(node if _alone(node) else self._key(node, inside))
+        return self.numbers.of(self._key(node, inside))
 
     def _key(self, node: TypedNode, inside: Inside[TypedGraph, int, int]) -> Hashable:
         held = node.node.trainable
@@ -82,7 +82,9 @@ def from_(ref: Ref, inputs: dict[str, int]) -> Hashable:
 
 
 def _alone(node: TypedNode) -> bool:
-    """Return whether a node is equal to no other: a state belongs with its update, and a loss is the model's."""
+    """Return whether a node is equal to no other beside it: a state belongs with its update, and a loss is the model's. In graphs
+    that are equal, each has its own.
+    """
     if not isinstance(node, TypedBlock):
         return False
     return is_renewal(node) or isinstance(node.part, Loss) or bool(node.part.renewed_by)

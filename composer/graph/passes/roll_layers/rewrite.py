@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -15,6 +15,7 @@ from composer.graph.passes.roll_layers.series import LayerRun, SeriesValue
 from composer.graph.passes.roll_layers.stacks import LayerStack
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedRepeat
 from composer.graph.types import Type
+from composer.language.recipe.free_names import fresh
 
 LAYERS = "layers"
 """The name of a repeat whose passes have no common name."""
@@ -72,7 +73,7 @@ class StackRewriter:
 
     def free(self, name: str) -> str:
         """Return a name that nothing else has."""
-        found = first_free(name, self.taken)
+        found = fresh(name, self.taken)
         self.taken.add(found)
         return found
 
@@ -94,7 +95,7 @@ class _Layers:
         self.opened = self._opened()
         self.names: list[str] = []
         for place in range(self.run.period):
-            self.names.append(first_free(stem([node.name for node in self.nodes[place :: self.run.period]]), self.names))
+            self.names.append(fresh(stem([node.name for node in self.nodes[place :: self.run.period]]), self.names))
         self.name = fold.free(self.names[0] if self.opened else LAYERS)
         self.steps: dict[str, tuple[str, ...]] = {}
         """Where every node is now."""
@@ -176,7 +177,7 @@ class _Layers:
         for at, ref in outer:
             what = carried.get(at, ref)
             if what not in names:
-                names[what] = first_free("input" if at in carried else ref.node, [*self.names, *given])
+                names[what] = fresh("input" if at in carried else ref.node, [*self.names, *given])
                 given[names[what]] = (ref,)
         return given, {at: names[carried.get(at, ref)] for at, ref in outer}
 
@@ -208,11 +209,6 @@ class _Layers:
         )
         gives = {name: cast(Type, graph.type_of(ref)) for name, ref in ordered}
         return self.fold.fold_pass(replace(graph, outputs=gives))
-
-
-def first_free(name: str, taken: Collection[str]) -> str:
-    """Return the name, with a number where it is taken."""
-    return next(one for one in (name, *(f"{name}_{n}" for n in range(2, len(taken) + 3))) if one not in taken)
 
 
 def stem(names: Sequence[str]) -> str:

@@ -1,0 +1,99 @@
+"""How fast linear recurrences are beside transformers without fused kernels: `python -m tests.bench.bench_recurrences [--train]`.
+
+Both are run in turn, call by call, in one process with one thread, at the sizes of small published models; the ratio of the
+medians is printed beside that of transformers' function to itself, which says how far the machine can be believed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from transformers.models.mamba.modeling_mamba import mamba_selective_scan
+from transformers.models.mamba2.modeling_mamba2 import mamba2_chunk_scan
+from transformers.models.qwen3_next.modeling_qwen3_next import torch_chunk_gated_delta_rule
+
+import composer
+from tests.bench.bench_forward import ratio
+
+Function = Callable[[], torch.Tensor]
+
+
+def generated(kind: str, **ports: torch.Tensor) -> Function:
+    """Return a function for the block, as a model of its own."""
+    inputs, wires = "", ", ".join(f"{name}: {name}" for name in ports)
+    for name, value in ports.items():
+        axes = ["batch", "time", *value.shape[2:]] if value.dim() > 2 else value.shape
+        inputs += f'  {name}: "float[{", ".join(map(str, axes))}]"\n'
+    model = composer.load(f"recipe: one\ninputs:\n{inputs}graph: {{y: {{type: {kind}, in: {{{wires}}}}}}}\n").compile(seed=0)
+    return lambda: model(**ports).y
+
+
+def selective_scan(length: int) -> tuple[Function, Function]:
+    """Return the recurrence of Mamba at the sizes of mamba-130m: the block, and what transformers has."""
+    x, dt = torch.randn(1, length, 1536), 0.1 * torch.rand(1, length, 1536)
+    a = -torch.arange(1.0, 17.0).expand(1536, 16).contiguous()
+    b, c = torch.randn(2, 1, length, 16)
+    for leaf in (x, dt, b, c):
+        leaf.requires_grad_()
+    turned = [value.transpose(1, 2) for value in (x, dt, b, c)]
+    theirs = lambda: mamba_selective_scan(*turned[:2], a, *turned[2:]).transpose(1, 2)  # noqa: E731
+    return generated("selective_scan", x=x, dt=dt, a=a, b=b, c=c), theirs
+
+
+def linear_attention(length: int) -> tuple[Function, Function]:
+    """Return the recurrence of Mamba-2 at the sizes of mamba2-130m; transformers' chunks are as long as its config says."""
+    x, dt, a = torch.randn(1, length, 24, 64), 0.1 * torch.rand(1, length, 24), -torch.linspace(1, 16, 24)
+    b, c = torch.randn(2, 1, length, 1, 128)
+    values, decays = (dt[..., None] * x).requires_grad_(), (dt * a).requires_grad_()
+    for leaf in (x, b, c):
+        leaf.requires_grad_()
+    theirs = lambda: mamba2_chunk_scan(x, dt, a, b, c, chunk_size=256)  # noqa: E731
+    return generated("linear_attention", q=c, k=b, v=values, log_decay=decays), theirs
+
+
+def gated_delta_rule(length: int) -> tuple[Function, Function]:
+    """Return the gated delta rule with 16 heads of 64 channels."""
+    q, k, v = torch.randn(3, 1, length, 16, 64)
+    k, (beta, decays) = torch.nn.functional.normalize(k, dim=-1), torch.rand(2, 1, length, 16)
+    q, k, v, beta, decays = (value.clone().requires_grad_() for value in (q, k, v, beta, -decays))
+    theirs = lambda: torch_chunk_gated_delta_rule(q, k, v, g=decays, beta=beta)[0]  # noqa: E731
+    return generated("gated_delta_rule", q=q, k=k, v=v, beta=beta, log_decay=decays), theirs
+
+
+def work(function: Function, *, train: bool) -> Callable[[], Any]:
+    """Return a function for one forward, or a forward and a backward."""
+
+    def forward() -> torch.Tensor:
+        with torch.inference_mode():
+            return function()
+
+    return (lambda: function().sum().backward()) if train else forward
+
+
+def main() -> None:
+    """Print the ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--train", action="store_true", help="forward and backward")
+    parser.add_argument("--calls", type=int, default=10)
+    parser.add_argument("--lengths", type=int, nargs="+", default=[512, 2048])
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    kind = "forward and backward" if options.train else "forward"
+    print(f"torch {torch.__version__}, one thread, {kind}, {options.calls} calls each, in turn")
+    for make in (selective_scan, linear_attention, gated_delta_rule):
+        for length in options.lengths:
+            ours, theirs = (work(function, train=options.train) for function in make(length))
+            ours(), theirs()
+            found = ratio(ours, theirs, calls=options.calls)
+            control = ratio(theirs, theirs, calls=options.calls)
+            name = f"{make.__name__} at {length}"
+            print("{:26} block / transformers {:.3f} (pairwise {:.3f})".format(name, *found), end="; ")
+            print("transformers / itself {:.3f} (pairwise {:.3f})".format(*control), flush=True)
+
+
+if __name__ == "__main__":
+    main()

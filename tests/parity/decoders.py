@@ -1,0 +1,384 @@
+"""The families of decoders whose published models the zoo describes: transformers' model of each, as published and tiny."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from transformers import (
+    BloomConfig,
+    BloomForCausalLM,
+    DeepseekV2Config,
+    DeepseekV2ForCausalLM,
+    DeepseekV3Config,
+    DeepseekV3ForCausalLM,
+    FalconConfig,
+    FalconForCausalLM,
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    GemmaConfig,
+    GemmaForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    GPTJConfig,
+    GPTJForCausalLM,
+    GPTNeoConfig,
+    GPTNeoForCausalLM,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    GptOssConfig,
+    GptOssForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    MptConfig,
+    MptForCausalLM,
+    Olmo2Config,
+    Olmo2ForCausalLM,
+    OpenAIGPTConfig,
+    OpenAIGPTLMHeadModel,
+    OPTConfig,
+    OPTForCausalLM,
+    Phi3Config,
+    Phi3ForCausalLM,
+    PhiConfig,
+    PhiForCausalLM,
+    PreTrainedConfig,
+    PreTrainedModel,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
+)
+
+VOCAB = 53
+
+
+@dataclass(frozen=True)
+class Family:
+    """A recipe's model in transformers."""
+
+    model: type[PreTrainedModel]
+    config: type[PreTrainedConfig]
+    published: dict[str, Any]
+    """What the published configuration of the recipe's default size has, in place of what transformers has by default."""
+    parameters: int | None
+    """Of that size, each tensor counted once; None for a recipe's own size, which is told with those of the zoo."""
+    tiny: dict[str, Any]
+    """What makes it tiny, with every number another than that of any other."""
+    wide: dict[str, Any] = field(default_factory=lambda: {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160})
+    """What makes it wide enough to tell how its initial weights spread."""
+
+    def small(self, **changes: Any) -> PreTrainedModel:
+        """Return a tiny model."""
+        return self.model(self.config(**{**NOTHING, "vocab_size": VOCAB, **self.tiny, **changes}))
+
+    def whole(self) -> PreTrainedModel:
+        """Return the published model, for the meta device."""
+        return self.model(self.config(**self.published))
+
+
+NOTHING = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
+"""Tokens that a vocabulary of 53 would not have."""
+
+
+def rope(theta: float, **more: Any) -> dict[str, Any]:
+    """Return rotary positions as transformers configures them."""
+    return {"rope_parameters": {"rope_type": "default", "rope_theta": float(theta), **more}}
+
+
+def yarn(theta: float, **more: Any) -> dict[str, Any]:
+    """Return rotary positions that are scaled by YaRN, beyond a text of 8 tokens."""
+    return {"rope_parameters": {"rope_type": "yarn", "rope_theta": theta, "original_max_position_embeddings": 8, **more}}
+
+
+def latent_yarn(weight: float) -> dict[str, Any]:
+    """Return rotary positions as transformers reads those of DeepSeek-V2 and DeepSeek-V3, from 4096 tokens to 163840."""
+    published = {"type": "yarn", "factor": 40, "beta_fast": 32, "beta_slow": 1, "mscale": weight, "mscale_all_dim": weight}
+    return yarn(10000.0, **{**published, "original_max_position_embeddings": 4096})
+
+
+LLAMA = {"hidden_size": 48, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 6}
+GROUPED = {**LLAMA, "num_key_value_heads": 2}
+LATENT = {
+    "hidden_size": 48, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 6, "num_key_value_heads": 6,
+    "kv_lora_rank": 14, "qk_nope_head_dim": 10, "qk_rope_head_dim": 4, "v_head_dim": 7, "moe_intermediate_size": 20,
+    "num_experts_per_tok": 3, **rope(300),
+}  # fmt: skip
+FAMILIES: dict[str, Family] = {
+    "llama1": Family(
+        LlamaForCausalLM,
+        LlamaConfig,
+        {"rms_norm_eps": 1e-6},
+        None,
+        {**LLAMA, **rope(300)},
+    ),
+    "llama2": Family(
+        LlamaForCausalLM,
+        LlamaConfig,
+        {"max_position_embeddings": 4096, "rms_norm_eps": 1e-5},
+        None,
+        {**GROUPED, **rope(200)},
+    ),
+    "mistral": Family(
+        MistralForCausalLM,
+        MistralConfig,
+        {"max_position_embeddings": 32768, "rms_norm_eps": 1e-5, "sliding_window": 4096},
+        None,
+        {**GROUPED, "head_dim": 10, "sliding_window": 4, **rope(300)},
+    ),
+    "qwen2": Family(
+        Qwen2ForCausalLM,
+        Qwen2Config,
+        {
+            "vocab_size": 152064, "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28,
+            "num_attention_heads": 28, "num_key_value_heads": 4, "max_position_embeddings": 131072, **rope(1e6),
+        },
+        None,
+        {**GROUPED, **rope(300)},
+    ),
+    "qwen3": Family(
+        Qwen3ForCausalLM,
+        Qwen3Config,
+        {
+            "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36, "num_key_value_heads": 8,
+            "max_position_embeddings": 40960, **rope(1e6),
+        },
+        None,
+        {**GROUPED, "head_dim": 10, **rope(300)},
+    ),
+    "olmo2": Family(
+        Olmo2ForCausalLM,
+        Olmo2Config,
+        {"vocab_size": 100352, "max_position_embeddings": 4096, "rms_norm_eps": 1e-6, **rope(500000)},
+        None,
+        {**GROUPED, **rope(300)},
+    ),
+    "phi3": Family(
+        Phi3ForCausalLM,
+        Phi3Config,
+        {"sliding_window": 2047},
+        None,
+        {**GROUPED, "sliding_window": 4, **rope(300, partial_rotary_factor=0.5)},
+    ),
+    "gpt_neox": Family(
+        GPTNeoXForCausalLM,
+        GPTNeoXConfig,
+        {"hidden_act": "gelu_fast"},
+        None,
+        {**LLAMA, "hidden_act": "gelu_fast", **rope(300, partial_rotary_factor=0.5)},
+    ),
+    "pythia": Family(
+        GPTNeoXForCausalLM,
+        GPTNeoXConfig,
+        {"hidden_size": 4096, "intermediate_size": 16384, "num_hidden_layers": 32, "num_attention_heads": 32},
+        None,
+        {**LLAMA, "num_attention_heads": 3, **rope(300, partial_rotary_factor=0.25)},
+    ),
+    "gpt_neox RedPajama": Family(
+        GPTNeoXForCausalLM,
+        GPTNeoXConfig,
+        {
+            "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 32, "num_attention_heads": 32,
+            "use_parallel_residual": False, **rope(10000, partial_rotary_factor=1.0),
+        },
+        2_775_864_320,
+        {**LLAMA, "use_parallel_residual": False, **rope(300, partial_rotary_factor=1.0)},
+    ),
+    "gptj": Family(
+        GPTJForCausalLM,
+        GPTJConfig,
+        {},
+        None,
+        {"n_embd": 48, "n_layer": 2, "n_head": 3, "n_inner": 56, "rotary_dim": 12, "n_positions": 16},
+        {"n_embd": 96, "n_inner": 160},
+    ),
+    "phi2": Family(
+        PhiForCausalLM,
+        PhiConfig,
+        {
+            "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 32, "resid_pdrop": 0.1,
+            **rope(10000, partial_rotary_factor=0.4),
+        },
+        None,
+        {**GROUPED, **rope(300, partial_rotary_factor=0.5)},
+    ),
+    "opt": Family(
+        OPTForCausalLM,
+        OPTConfig,
+        {"hidden_size": 4096, "ffn_dim": 16384, "num_hidden_layers": 32, "num_attention_heads": 32},
+        None,
+        {"hidden_size": 48, "ffn_dim": 40, "num_hidden_layers": 2, "num_attention_heads": 6, "max_position_embeddings": 16},
+        {"ffn_dim": 160, "hidden_size": 96, "max_position_embeddings": 64},
+    ),
+    "opt 350M": Family(
+        OPTForCausalLM,
+        OPTConfig,
+        {
+            "hidden_size": 1024, "ffn_dim": 4096, "num_hidden_layers": 24, "num_attention_heads": 16, "word_embed_proj_dim": 512,
+            "do_layer_norm_before": False,
+        },
+        331_196_416,
+        {
+            "hidden_size": 48, "ffn_dim": 40, "num_hidden_layers": 2, "num_attention_heads": 6, "max_position_embeddings": 16,
+            "word_embed_proj_dim": 20, "do_layer_norm_before": False,
+        },
+        {"ffn_dim": 160, "hidden_size": 96, "max_position_embeddings": 64},
+    ),
+    "bloom": Family(
+        BloomForCausalLM,
+        BloomConfig,
+        {"hidden_size": 14336, "n_layer": 70, "n_head": 112},
+        None,
+        {"hidden_size": 48, "n_layer": 2, "n_head": 6},
+        {"hidden_size": 96},
+    ),
+    "falcon": Family(
+        FalconForCausalLM,
+        FalconConfig,
+        {},
+        None,
+        {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 6, "ffn_hidden_size": 56, **rope(300)},
+        {"hidden_size": 96},
+    ),
+    "falcon 40B": Family(
+        FalconForCausalLM,
+        FalconConfig,
+        {
+            "hidden_size": 8192, "num_hidden_layers": 60, "num_attention_heads": 128, "num_kv_heads": 8,
+            "new_decoder_architecture": True,
+        },
+        41_303_293_952,
+        {
+            "hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 6, "num_kv_heads": 2,
+            "new_decoder_architecture": True, **rope(300),
+        },
+        {"hidden_size": 96},
+    ),
+    "gpt_neo": Family(
+        GPTNeoForCausalLM,
+        GPTNeoConfig,
+        {"hidden_size": 2560, "num_layers": 32, "num_heads": 20, "attention_types": [[["global", "local"], 16]]},
+        None,
+        {
+            "hidden_size": 48, "num_layers": 3, "num_heads": 6, "attention_types": [[["global", "local"], 1], [["global"], 1]],
+            "window_size": 4, "intermediate_size": 56, "max_position_embeddings": 16,
+        },
+        {"hidden_size": 96, "intermediate_size": 160, "max_position_embeddings": 64},
+    ),
+    "mpt": Family(
+        MptForCausalLM,
+        MptConfig,
+        {"d_model": 4096, "n_heads": 32, "n_layers": 32, "vocab_size": 50432},
+        None,
+        {"d_model": 48, "n_heads": 8, "n_layers": 2, "max_seq_len": 16},
+        {"d_model": 96},
+    ),
+    "gemma": Family(
+        GemmaForCausalLM,
+        GemmaConfig,
+        {},
+        None,
+        {**GROUPED, "head_dim": 10, "num_key_value_heads": 3, **rope(300)},
+    ),
+    "gemma2": Family(
+        Gemma2ForCausalLM,
+        Gemma2Config,
+        {},
+        None,
+        {
+            **GROUPED, "num_hidden_layers": 3, "head_dim": 10, "sliding_window": 4, "query_pre_attn_scalar": 7,
+            "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0, **rope(300),
+        },
+    ),
+    "qwen3_moe": Family(
+        Qwen3MoeForCausalLM,
+        Qwen3MoeConfig,
+        {
+            "num_hidden_layers": 48, "head_dim": 128, "norm_topk_prob": True, "max_position_embeddings": 40960, **rope(1e6),
+        },
+        None,
+        {
+            **GROUPED, "head_dim": 10, "moe_intermediate_size": 20, "num_experts": 5, "num_experts_per_tok": 3,
+            "router_aux_loss_coef": 0.01, **rope(300),
+        },
+        {"hidden_size": 96, "moe_intermediate_size": 160},
+    ),
+    "gpt_oss": Family(
+        GptOssForCausalLM,
+        GptOssConfig,
+        {"num_hidden_layers": 24, "num_local_experts": 32, "router_aux_loss_coef": 0.9},
+        None,
+        {
+            **GROUPED, "num_hidden_layers": 3, "head_dim": 10, "sliding_window": 4, "num_local_experts": 5,
+            "num_experts_per_tok": 3, "swiglu_limit": 0.5, "router_aux_loss_coef": 0.01, **yarn(300, factor=4.0, truncate=False),
+        },
+        {"hidden_size": 96, "intermediate_size": 160, "num_attention_heads": 24, "num_local_experts": 64},
+    ),
+    "deepseek_v2": Family(
+        DeepseekV2ForCausalLM,
+        DeepseekV2Config,
+        {
+            "hidden_size": 5120, "intermediate_size": 12288, "moe_intermediate_size": 1536, "num_hidden_layers": 60,
+            "num_attention_heads": 128, "first_k_dense_replace": 1, "n_routed_experts": 160, "num_experts_per_tok": 6,
+            "n_group": 8, "topk_group": 3, "topk_method": "group_limited_greedy", "routed_scaling_factor": 16.0,
+            "max_position_embeddings": 163840, **latent_yarn(0.707),
+        },
+        None,
+        {
+            **LATENT, "q_lora_rank": 18, "first_k_dense_replace": 1, "n_routed_experts": 8, "n_group": 4, "topk_group": 2,
+            "topk_method": "group_limited_greedy", "routed_scaling_factor": 2.0,
+            **yarn(300.0, factor=4.0, mscale=0.7, mscale_all_dim=1.5),
+        },
+        {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160, "moe_intermediate_size": 64},
+    ),
+    "deepseek_v2 Lite": Family(
+        DeepseekV2ForCausalLM,
+        DeepseekV2Config,
+        {
+            "hidden_size": 2048, "intermediate_size": 10944, "moe_intermediate_size": 1408, "num_hidden_layers": 27,
+            "num_attention_heads": 16, "first_k_dense_replace": 1, "n_routed_experts": 64, "num_experts_per_tok": 6,
+            "q_lora_rank": None, "n_group": 1, "topk_group": 1, "max_position_embeddings": 163840,
+            **latent_yarn(0.707),
+        },
+        15_706_484_224,
+        {**LATENT, "q_lora_rank": None, "first_k_dense_replace": 2, "n_routed_experts": 5, "n_shared_experts": 1},
+        {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160, "moe_intermediate_size": 64},
+    ),
+    "deepseek_v3": Family(
+        DeepseekV3ForCausalLM,
+        DeepseekV3Config,
+        {"max_position_embeddings": 163840, **latent_yarn(1.0)},
+        None,
+        {
+            **LATENT, "q_lora_rank": 18, "first_k_dense_replace": 1, "n_routed_experts": 12, "n_group": 4, "topk_group": 2,
+            "n_shared_experts": 2, **yarn(300.0, factor=5.0, mscale_all_dim=1.2),
+        },
+        {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160, "moe_intermediate_size": 64},
+    ),
+    "gpt3": Family(
+        GPT2LMHeadModel,
+        GPT2Config,
+        {"n_embd": 12288, "n_layer": 96, "n_head": 96, "n_positions": 2048},
+        None,
+        {"n_embd": 48, "n_layer": 3, "n_head": 6, "n_positions": 16},
+        {"n_embd": 96, "n_positions": 64},
+    ),
+    "gpt1": Family(
+        OpenAIGPTLMHeadModel,
+        OpenAIGPTConfig,
+        {},
+        None,
+        {"n_embd": 48, "n_layer": 2, "n_head": 6, "n_positions": 16},
+        {"n_embd": 96, "n_positions": 64},
+    ),
+}  # fmt: skip
+"""By the recipe's name, behind which another kind of model that it describes may be named: `falcon 40B`."""
+
+
+def recipe_of(name: str) -> str:
+    """Return the recipe of a family."""
+    return name.partition(" ")[0]

@@ -1,0 +1,364 @@
+"""Families besides decoders whose published models the zoo describes: transformers' model of each, as published and tiny, and
+what both are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    CLIPConfig,
+    CLIPModel,
+    ConvNextConfig,
+    ConvNextForImageClassification,
+    DeiTConfig,
+    DeiTForImageClassificationWithTeacher,
+    DistilBertConfig,
+    DistilBertForMaskedLM,
+    FNetConfig,
+    FNetForMaskedLM,
+    MarianConfig,
+    MarianMTModel,
+    MBartConfig,
+    MBartForConditionalGeneration,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
+    PreTrainedConfig,
+    PreTrainedModel,
+    ResNetConfig,
+    ResNetForImageClassification,
+    RobertaConfig,
+    RobertaForMaskedLM,
+    SwinConfig,
+    SwinForImageClassification,
+    WhisperConfig,
+    WhisperForConditionalGeneration,
+)
+from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
+
+VOCAB, T = 53, 11
+RIGHT = torch.arange(T) < torch.tensor([[T], [T - 3], [T - 6]])
+"""What is no padding, where this is on the right of each row; then on the left."""
+LEFT = RIGHT.flip(1)
+
+
+@dataclass(frozen=True)
+class Given:
+    """One call of both models."""
+
+    ours: Mapping[str, Tensor]
+    theirs: Mapping[str, Tensor]
+    compared: Tensor | None = None
+    """True at the positions whose outputs have a meaning; None where all have."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A recipe's model in transformers."""
+
+    model: Callable[[Any], PreTrainedModel]
+    config: type[PreTrainedConfig]
+    published: Mapping[str, Any]
+    """What the published configuration of the recipe's default size has, in place of what transformers has by default."""
+    tiny: Mapping[str, Any]
+    """What makes it tiny, with every number another than that of any other."""
+    wide: Mapping[str, Any]
+    """What makes the tiny one wide enough to tell how its initial weights spread."""
+    given: Callable[[], Mapping[str, Given]]
+    """Calls that together show all that it does."""
+    refused: Mapping[str, Any] = field(default_factory=dict)
+    """Values of `config.json` by which transformers does what the recipe does not."""
+    outputs: Mapping[str, str] = field(default_factory=lambda: {"logits": "logits"})
+    """The recipe's outputs, with what transformers calls them."""
+    parameters: int | None = None
+    """Of the published size, where that is not the recipe's own, which is told with those of the zoo."""
+
+    def small(self, **changes: Any) -> PreTrainedModel:
+        """Return a tiny model."""
+        return self.model(self.config(**{**self.tiny, **changes}))
+
+    def whole(self) -> PreTrainedModel:
+        """Return the published model, for the meta device."""
+        return self.model(self.config(**self.published))
+
+
+def images(size: int, channels: int = 2) -> Callable[[], Mapping[str, Given]]:
+    """Return what gives both the same images."""
+
+    def given() -> Mapping[str, Given]:
+        image = torch.randn(2, channels, size, size, generator=torch.Generator().manual_seed(2))
+        return {"images": Given({"image": image}, {"pixel_values": image})}
+
+    return given
+
+
+def texts(*, padded: bool = True, kinds: int = 1, token: int = 1) -> Callable[[], Mapping[str, Given]]:
+    """Return what gives both the same texts, where they say what is padding on either side of them too.
+
+    Args:
+        padded: Whether the model knows of padding.
+        kinds: How many kinds of tokens there are.
+        token: What stands in padding.
+    """
+
+    def given() -> Mapping[str, Given]:
+        generator = torch.Generator().manual_seed(2)
+        tokens = torch.randint(4, VOCAB, (3, T), generator=generator)
+        sorts = torch.randint(kinds, (3, T), generator=generator)
+        ours, theirs = ({"token_types": sorts}, {"token_type_ids": sorts}) if kinds > 1 else ({}, {})
+        calls = {"whole": Given({"tokens": tokens, **ours}, {"input_ids": tokens, **theirs})}
+        for side, valid in {"right": RIGHT, "left": LEFT}.items() if padded else ():
+            filled = tokens.where(valid, token)
+            mask = {"input_ids": filled, "attention_mask": valid.long()}
+            calls[side] = Given({"tokens": filled, **ours, "valid": valid}, {**mask, **theirs}, valid)
+        return calls
+
+    return given
+
+
+def translations() -> Mapping[str, Given]:
+    """Return what gives both the same sources and targets, without padding and with padding on the right of either."""
+    generator = torch.Generator().manual_seed(2)
+    source, target = torch.randint(4, VOCAB, (2, 3, T), generator=generator)
+    seen = RIGHT.roll(1, 0)
+    ours, theirs = {"source": source, "target": target}, {"input_ids": source, "decoder_input_ids": target}
+    return {
+        "whole": Given(ours, theirs),
+        "padded": Given(
+            {**ours, "source_valid": seen, "valid": RIGHT},
+            {**theirs, "attention_mask": seen.long(), "decoder_attention_mask": RIGHT.long()},
+            RIGHT,
+        ),
+    }
+
+
+def speech(mels: int, frames: int) -> Callable[[], Mapping[str, Given]]:
+    """Return what gives both the same sounds, and texts without padding and with padding on the right."""
+
+    def given() -> Mapping[str, Given]:
+        generator = torch.Generator().manual_seed(2)
+        features = torch.randn(3, mels, frames, generator=generator)
+        tokens = torch.randint(VOCAB, (3, T), generator=generator)
+        ours, theirs = {"features": features, "tokens": tokens}, {"input_features": features, "decoder_input_ids": tokens}
+        return {
+            "whole": Given(ours, theirs),
+            "padded": Given({**ours, "valid": RIGHT}, {**theirs, "decoder_attention_mask": RIGHT.long()}, RIGHT),
+        }
+
+    return given
+
+
+def fnet(config: FNetConfig) -> PreTrainedModel:
+    """Return FNet without what the first token goes through for other tasks, and its head never reads."""
+    model = FNetForMaskedLM(config)
+    model.fnet.pooler = None
+    return model
+
+
+def captions() -> Mapping[str, Given]:
+    """Return what gives both the same images and captions, each of which ends with the last token of the vocabulary."""
+    generator = torch.Generator().manual_seed(2)
+    image = torch.randn(3, 2, 12, 12, generator=generator)
+    tokens = torch.randint(4, VOCAB - 1, (3, T), generator=generator)
+    ends = RIGHT.sum(1, keepdim=True) - 1
+    tokens = tokens.where(torch.arange(T) < ends, VOCAB - 1)
+    ours, theirs = {"image": image, "tokens": tokens}, {"pixel_values": image, "input_ids": tokens}
+    return {
+        "whole": Given(ours, theirs),
+        "padded": Given({**ours, "valid": RIGHT}, {**theirs, "attention_mask": RIGHT.long()}),
+    }
+
+
+def with_bias(model: type[PreTrainedModel]) -> Callable[[Any], PreTrainedModel]:
+    """Return what makes a model whose bias of the logits is a parameter, as it is here, and no buffer, and whose sinusoids, which
+    are not published, are no parameters.
+    """
+
+    def made(config: PreTrainedConfig) -> PreTrainedModel:
+        reference = model(config)
+        bias = reference._buffers.pop("final_logits_bias")
+        reference.register_parameter("final_logits_bias", torch.nn.Parameter(bias, requires_grad=False))
+        for module in reference.modules():
+            if isinstance(module, MarianSinusoidalPositionalEmbedding):
+                module.register_buffer("weight", module._parameters.pop("weight"), persistent=False)
+        return reference
+
+    return made
+
+
+BERT = {
+    "vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40,
+    "max_position_embeddings": 16,
+}  # fmt: skip
+WIDE = {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160, "max_position_embeddings": 64}
+SPECIAL = dict.fromkeys(("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 0)
+BART = {
+    "vocab_size": VOCAB, "d_model": 24, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4, "encoder_ffn_dim": 20, "decoder_ffn_dim": 20, "max_position_embeddings": 16, "pad_token_id": 1,
+    "decoder_start_token_id": 2,
+}  # fmt: skip
+WIDE_BART = {"vocab_size": 128, "d_model": 96, "encoder_ffn_dim": 160, "decoder_ffn_dim": 160, "max_position_embeddings": 64}
+CAPTIONS = {**BERT, "eos_token_id": VOCAB - 1, "projection_dim": 10}
+PICTURES = {
+    "image_size": 12, "patch_size": 4, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4,
+    "intermediate_size": 20, "num_channels": 2, "projection_dim": 10,
+}  # fmt: skip
+CLASSES = {"num_labels": 1000}
+FAMILIES: dict[str, Family] = {
+    "swin": Family(
+        SwinForImageClassification,
+        SwinConfig,
+        CLASSES,
+        {
+            "image_size": 36, "patch_size": 3, "embed_dim": 12, "depths": [2, 3], "num_heads": [2, 4], "window_size": 3,
+            "num_channels": 2, "mlp_ratio": 1.5, "num_labels": 5,
+        },
+        {"image_size": 48, "patch_size": 8, "embed_dim": 64, "depths": [1, 1], "num_labels": 32},
+        images(36),
+        {"qkv_bias": False, "hidden_act": "relu", "use_absolute_embeddings": True},
+    ),
+    "deit": Family(
+        DeiTForImageClassificationWithTeacher,
+        DeiTConfig,
+        CLASSES,
+        {
+            "image_size": 12, "patch_size": 4, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
+            "intermediate_size": 20, "num_channels": 2, "num_labels": 5,
+        },
+        {"hidden_size": 96, "intermediate_size": 160, "image_size": 64, "num_labels": 32},
+        images(12),
+        {"hidden_act": "relu", "qkv_bias": False},
+    ),
+    "convnext": Family(
+        ConvNextForImageClassification,
+        ConvNextConfig,
+        CLASSES,
+        {
+            "image_size": 24, "patch_size": 3, "hidden_sizes": [8, 20], "depths": [2, 1], "num_stages": 2, "num_channels": 2,
+            "num_labels": 5,
+        },
+        {"hidden_sizes": [96, 64], "num_labels": 32},
+        images(24),
+        {"hidden_act": "relu", "num_stages": 1},
+    ),
+    "resnet": Family(
+        ResNetForImageClassification,
+        ResNetConfig,
+        CLASSES,
+        {"embedding_size": 6, "hidden_sizes": [8, 20], "depths": [2, 2], "num_channels": 2, "num_labels": 5},
+        {"embedding_size": 64, "hidden_sizes": [64, 128], "num_labels": 32},
+        images(24),
+        {"hidden_act": "gelu", "layer_type": "basic", "downsample_in_first_stage": True, "downsample_in_bottleneck": True},
+    ),
+    "bart": Family(
+        with_bias(BartForConditionalGeneration),
+        BartConfig,
+        {"attention_dropout": 0.1, "activation_dropout": 0.1},
+        BART,
+        WIDE_BART,
+        translations,
+        {"activation_function": "tanh", "encoder_layerdrop": 0.1, "encoder_ffn_dim": 24},
+    ),
+    "mbart": Family(
+        with_bias(MBartForConditionalGeneration),
+        MBartConfig,
+        {"vocab_size": 250027, "scale_embedding": True},
+        {**BART, "scale_embedding": True},
+        WIDE_BART,
+        translations,
+        {"activation_function": "tanh", "decoder_layerdrop": 0.1},
+    ),
+    "marian": Family(
+        with_bias(MarianMTModel),
+        MarianConfig,
+        {
+            "vocab_size": 58101, "d_model": 512, "encoder_layers": 6, "decoder_layers": 6, "encoder_attention_heads": 8,
+            "decoder_attention_heads": 8, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048, "max_position_embeddings": 512,
+            "activation_function": "swish", "scale_embedding": True,
+        },
+        {**BART, "activation_function": "swish", "scale_embedding": True},
+        WIDE_BART,
+        translations,
+        {"share_encoder_decoder_embeddings": False},
+    ),
+    "clip": Family(
+        CLIPModel,
+        CLIPConfig,
+        {},
+        {"projection_dim": 10, "text_config": CAPTIONS, "vision_config": PICTURES},
+        {
+            "text_config": {**CAPTIONS, "hidden_size": 96, "intermediate_size": 160},
+            "vision_config": {**PICTURES, "hidden_size": 128, "intermediate_size": 192},
+        },
+        captions,
+        {"projection_dim": 12},
+        {"a": "image_embeds", "b": "text_embeds"},
+    ),
+    "whisper": Family(
+        WhisperForConditionalGeneration,
+        WhisperConfig,
+        {},
+        {
+            "vocab_size": VOCAB, "num_mel_bins": 5, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 4,
+            "decoder_attention_heads": 4, "encoder_ffn_dim": 20, "decoder_ffn_dim": 20, "d_model": 24, "max_source_positions": 7,
+            "max_target_positions": 16, "pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 0, "decoder_start_token_id": 1,
+        },
+        {"d_model": 96, "encoder_ffn_dim": 160, "decoder_ffn_dim": 160, "max_target_positions": 64, "vocab_size": 128},
+        speech(5, 14),
+        {"scale_embedding": True, "activation_function": "relu", "encoder_layerdrop": 0.1, "encoder_ffn_dim": 24},
+    ),
+    "roberta": Family(
+        RobertaForMaskedLM,
+        RobertaConfig,
+        {"max_position_embeddings": 514, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
+        {**BERT, "type_vocab_size": 2, "pad_token_id": 2},
+        {**WIDE, "type_vocab_size": 32},
+        texts(token=2),
+        {"hidden_act": "relu", "is_decoder": True},
+    ),
+    "distilbert": Family(
+        DistilBertForMaskedLM,
+        DistilBertConfig,
+        {},
+        {"vocab_size": VOCAB, "dim": 24, "n_layers": 2, "n_heads": 3, "hidden_dim": 40, "max_position_embeddings": 16},
+        {"vocab_size": 128, "dim": 96, "hidden_dim": 160, "max_position_embeddings": 64},
+        texts(),
+        {"activation": "relu", "tie_word_embeddings": False},
+    ),
+    "fnet": Family(
+        fnet,
+        FNetConfig,
+        {},
+        {key: value for key, value in {**BERT, "type_vocab_size": 4}.items() if key != "num_attention_heads"},
+        {**WIDE, "type_vocab_size": 32},
+        texts(padded=False, kinds=4),
+        {"hidden_act": "gelu", "use_tpu_fourier_optimizations": True},
+    ),
+    "modernbert": Family(
+        ModernBertForMaskedLM,
+        ModernBertConfig,
+        {},
+        {
+            **BERT, "num_hidden_layers": 4, "local_attention": 6, "global_attn_every_n_layers": 2, "pad_token_id": 1, **SPECIAL,
+            "rope_parameters": {
+                "full_attention": {"rope_type": "default", "rope_theta": 300.0},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
+            },
+        },
+        WIDE,
+        texts(),
+        {"hidden_activation": "relu", "norm_bias": True, "mlp_dropout": 0.1, "layer_types": ["full_attention"] * 4},
+    ),
+}  # fmt: skip
+"""By the recipe's name, behind which another kind of model that it describes may be named: `bert large`."""
+
+
+def recipe_of(name: str) -> str:
+    """Return the recipe of a family."""
+    return name.partition(" ")[0]
