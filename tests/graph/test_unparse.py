@@ -440,7 +440,7 @@ losses:
       b:
         repeat: 3
         as: j
-        graph: {g: {type: linear, out: 8, when: i != j}, s: {type: weighted_sum, in: [input, "a(:)"]}}""",
+        graph: {g: {type: linear, out: 8, when: i != j}, s: {type: weighted_sum, in: [g, "a(:)"]}}""",
     "repeats in repeats of as many passes as the outer one says": """
   a:
     repeat: 3

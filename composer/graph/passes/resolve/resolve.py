@@ -199,8 +199,9 @@ class Wiring:
         for node in self.expansion.all_nodes:
             if node.home.nodes.get(node.name) is node and not node.home.in_used_recipe:
                 by_place[node.name_span.source.name, node.name_span.line, node.name_span.column].append(node)
-        for nodes in by_place.values():
-            if not any(node.read or node.elided or node.absent for node in nodes):
+        for every in by_place.values():
+            nodes = [node for node in every if not node.elided and not node.absent]
+            if nodes and not any(node.read for node in nodes):
                 hint = "wire it to another node, list it under `outputs`, or remove it"
                 if past := self._past(nodes):
                     hint = f"`{past}` below it reads nothing of it: read `input` there, or remove `{nodes[0].name}`"
