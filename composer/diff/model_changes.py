@@ -10,7 +10,6 @@ from composer.diff.flat_graph import FlatModel, FlatParameter, FlatSource, FlatV
 from composer.diff.fold_passes import NamesOfBoth, NodeNames
 from composer.diff.pairing import Pairing
 from composer.graph.dims import Capped, Dim, Quotient, Symbolic, TextRows, symbol
-from composer.language.expressions.evaluator import evaluate
 from composer.language.wording import boolean
 
 Same = Callable[[FlatSource, FlatSource], bool]
@@ -74,7 +73,7 @@ def inputs(pairing: Pairing) -> Iterator[tuple[tuple[FieldChange, ...], str, str
 def _declared(model: FlatModel, index: int) -> Mapping[str, str]:
     name = model.nodes[index].path
     item = next(one for one in model.program.untyped.inputs if one.name == name)
-    default = "none" if item.default is None else str(evaluate(item.default.expression, model.program.untyped.params))
+    default = str(model.program.defaults.get(name, "none"))
     return {"name": name, "type": f"{model.program.written_inputs[name]}{'?' if item.optional else ''}", "default": default}
 
 

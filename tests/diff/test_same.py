@@ -169,3 +169,11 @@ def test_two_ways_to_write_a_model_are_one(pair: str) -> None:
     one, other = map(small, PAIRS[pair])
     assert [found for found in (*one.check(), *other.check()) if found.severity == "error"] == []
     assert_same(one, other)
+
+
+def test_a_default_is_its_value() -> None:
+    """However it is written."""
+    text = 'recipe: small\ninputs: {x: "float[batch, time, 8]", n: {type: "int[batch, time]", default: 1.0}}\n'
+    text += "graph: {e: {type: embedding, vocab: 2, dim: 8, in: n}, s: {type: add, in: [x, e]}}\n"
+    one, two = composer.load(text), composer.load(text.replace("1.0", "3 // 2"))
+    assert one.diff(two).equal and not one.diff(composer.load(text.replace("1.0", "0"))).equal

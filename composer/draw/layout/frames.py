@@ -73,7 +73,19 @@ def frame(
     found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
     few = group.kinds and max(group.kinds) < MAX_MAPPED_KINDS
     out = {origin: (*points, (right if points[-1][0] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()}
-    strip = layer_strip(group, left, right, height, found, [points[-1] for points in out.values()], typography) if few else None
+    begun = sorted(
+        (out_edge for out_edge in outgoing if out_edge.origin in out), key=lambda out_edge: out[out_edge.origin][-1][1]
+    )
+    levels: list[float] = []
+    taken = -height
+    for out_edge in begun:
+        levels.append(max(out[out_edge.origin][-1][1], taken + room(out_edge, typography) / 2))
+        taken = levels[-1] + room(out_edge, typography) / 2 + 8
+    rest = [out_edge for out_edge in outgoing if out_edge.origin not in out]
+    middle = max(-height / 2, taken + sum(room(out_edge, typography) for out_edge in rest) / 2) if begun else -height / 2
+    beside = stacked([room(out_edge, typography) for out_edge in rest], middle)
+    crossing = [*(points[-1] for points in out.values()), *((right, y) for y in beside)]
+    strip = layer_strip(group, left, right, height, found, crossing, typography) if few else None
     path = group.about.path
     border = Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds, key=path)
     found.pieces.take(inner.pieces)
@@ -83,20 +95,12 @@ def frame(
         source = outlet.path if len(group.flows) == 1 and outlet else ""
         found.pieces.wires.append(WirePath(source, path, (*inner.out[:-1], (0, -height)), arrow=False, to_inside=True))
     found.taps = {origin: straightened(out.get(origin, ((right, -height / 2),))) for origin in through}
-    begun = sorted(
-        (out_edge for out_edge in outgoing if out_edge.origin in out), key=lambda out_edge: out[out_edge.origin][-1][1]
-    )
-    taken = -height
-    for number, out_edge in enumerate(begun):
+    for number, (out_edge, level) in enumerate(zip(begun, levels, strict=True)):
         (x, y) = out[out_edge.origin][-1]
-        level = max(y, taken + room(out_edge, typography) / 2)
         turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
         bend = () if level == y else ((turn, y), (turn, level))
         draw_outgoing(found, out_edge, straightened((*out[out_edge.origin], *bend)), typography)
-        taken = level + room(out_edge, typography) / 2 + 8
-    rest = [out_edge for out_edge in outgoing if out_edge.origin not in out]
-    middle = max(-height / 2, taken + sum(room(out_edge, typography) for out_edge in rest) / 2) if begun else -height / 2
-    for out_edge, y in zip(rest, stacked([room(out_edge, typography) for out_edge in rest], middle), strict=True):
+    for out_edge, y in zip(rest, beside, strict=True):
         draw_outgoing(found, out_edge, ((right, y),), typography)
     return found
 

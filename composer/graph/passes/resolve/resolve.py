@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from blocks.core import ports
 from composer.diagnostics import Label, Span
 from composer.graph.ir import Ref, Wire
 from composer.graph.passes.compilation import Compilation
-from composer.graph.passes.error_report import StopExpansion, TooMuch, text_of
+from composer.graph.passes.error_report import StopExpansion, TextPlace, TooMuch, place, text_of
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge, Scope
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.node_options import GRAPH_INPUT
@@ -18,6 +18,7 @@ from composer.graph.passes.resolve.captures import is_list
 from composer.graph.passes.resolve.references import References
 from composer.graph.passes.resolve.ties import tie
 from composer.language.expressions.ast import Expression
+from composer.language.recipe.defined_block import DefinedBlock
 
 
 def resolve(state: Compilation) -> Compilation:
@@ -102,8 +103,8 @@ class Wiring:
 
     def _tied_once(self, node: NodeBuilder) -> None:
         """Report a parameter that is tied at a block's name and where the block is written, since it is but one other tensor."""
-        for place, each in enumerate(node.ties):
-            earlier = node.ties[:place]
+        for number, each in enumerate(node.ties):
+            earlier = node.ties[:number]
             before = next((one for one in earlier if not each.parameter or one.parameter in ("", each.parameter)), None)
             if before is not None:
                 labels = (Label(before.span, "tied here"),)
@@ -192,22 +193,27 @@ class Wiring:
     # -- what nothing reads
 
     def _dead(self) -> None:
-        """Report nodes that nothing reads in any pass; beside another mistake, which may hide a reader, it cannot be told."""
+        """Report nodes that nothing reads in any pass of one use; beside another mistake, which may hide a reader, it cannot be told."""
         if not self.expansion.sound:
             return
-        by_place: dict[tuple[str, int, int], list[NodeBuilder]] = defaultdict(list)
+        written = WrittenAt()
+        by_place: dict[int, list[NodeBuilder]] = defaultdict(list)
         for node in self.expansion.all_nodes:
-            if node.home.nodes.get(node.name) is node and not node.home.in_used_recipe:
-                by_place[node.name_span.source.name, node.name_span.line, node.name_span.column].append(node)
-        for every in by_place.values():
-            nodes = [node for node in every if not node.elided and not node.absent]
-            if nodes and not any(node.read for node in nodes):
+            there = node.home.nodes.get(node.name) is node and not node.elided and not node.absent
+            if there and not node.home.in_used_recipe:
+                by_place[written.of(node)].append(node)
+        elsewhere = {place(node.name_span) for nodes in by_place.values() for node in nodes if node.read}
+        for nodes in by_place.values():
+            if not any(node.read for node in nodes):
                 hint = "wire it to another node, list it under `outputs`, or remove it"
                 if past := self._past(nodes):
                     hint = f"`{past}` below it reads nothing of it: read `input` there, or remove `{nodes[0].name}`"
                 if self.names.read.intersection(nodes):
                     hint = "what reads it is left out here: give it the same `when`"
-                self.report.error("dead-node", nodes[0].home, nodes[0].name_span, f"nothing reads `{nodes[0].name}`", hint=hint)
+                uses = _uses(nodes[0]) if place(nodes[0].name_span) in elsewhere else ()
+                labels = tuple(Label(use.name_span, "in this use") for use in uses)
+                message = f"nothing reads `{nodes[0].name}`"
+                self.report.error("dead-node", nodes[0].home, nodes[0].name_span, message, hint=hint, labels=labels)
 
     def _past(self, nodes: Sequence[NodeBuilder]) -> str:
         """Return the graph that stands below a node and does not read its input; nothing where there is none."""
@@ -221,3 +227,30 @@ class Wiring:
             first = written[0]
             hint = "a model needs a node that is always there"
             self.report.error("empty-graph", root, first.name_span, "nothing is left of this graph", hint=hint)
+
+
+class WrittenAt:
+    """Where nodes are written, which is equal for the passes of a repeat and differs from use to use of a definition."""
+
+    def __init__(self) -> None:
+        self.homes: dict[GraphBuilder, int] = {}
+        self.numbers: dict[tuple[TextPlace, int], int] = {}
+
+    def of(self, node: NodeBuilder) -> int:
+        """Return a number for the place of a node in the text, with those of the nodes that hold it."""
+        at = (place(node.name_span), self._home(node.home))
+        return self.numbers.setdefault(at, len(self.numbers))
+
+    def _home(self, home: GraphBuilder) -> int:
+        if home not in self.homes:
+            self.homes[home] = self.of(home.holder) if home.holder is not None else -1
+        return self.homes[home]
+
+
+def _uses(node: NodeBuilder) -> Iterator[NodeBuilder]:
+    """Yield the nodes that use the definitions in which a node is written, the innermost first."""
+    holder = node.home.holder
+    while holder is not None:
+        if issubclass(holder.part or object, DefinedBlock):
+            yield holder
+        holder = holder.home.holder
