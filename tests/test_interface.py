@@ -53,6 +53,9 @@ FUNCTIONS = {
         "(model: Model[Recipe], path: StrPath, model_type: str | None = None, *, tokenizer: Tokenizer | None = None, "
         "max_shard_bytes: int = 5000000000) -> None"
     ),
+    "composer.published.export_program": (
+        "(model: Model[Recipe], path: StrPath, lengths: Mapping[str, int] | None = None) -> None"
+    ),
     "composer.Recipe.check": "(self) -> list[Diagnostic]",
     "composer.Recipe.summary": "(self, lengths: Mapping[str, int] | None = None) -> Summary",
     "composer.Recipe.draw": "(self, level: Level = block, **options: Unpack[Options]) -> Figure",

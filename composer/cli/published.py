@@ -20,6 +20,7 @@ from composer.cli.arguments import (
     sound_recipe,
     unusable,
 )
+from composer.cli.lengths import lengths
 from composer.cli.output import STANDARD, add_output, emit, say
 from composer.cli.running import add_device, open_folder, refusals
 from composer.diagnostics import RecipeError
@@ -31,11 +32,17 @@ if TYPE_CHECKING:
     from composer.recipe import Recipe
     from composer.train import Tokenizer
 
-FORMATS = ("python", "transformers")
+FORMATS = ("python", "transformers", "torch")
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 SHARD = "5GB"
-WEIGHTS = ("checkpoint", "model_type", "max_shard_size", "seed")
-"""Options of formats with weights."""
+OPTIONS = {
+    "checkpoint": ("transformers", "torch"),
+    "model_type": ("transformers",),
+    "max_shard_size": ("transformers",),
+    "seed": ("transformers", "torch"),
+    "at": ("torch",),
+}
+"""The formats that an option is for."""
 
 
 def declare(parser: Parser, name: str) -> None:
@@ -172,20 +179,27 @@ def base_of(published: Path) -> str:
 def declare_export(parser: Parser) -> None:
     """Declare what is exported, the format, and where it is written."""
     add_recipe(
-        parser, "Name from `arco list`, path to a .yaml file, or published folder; with --to transformers, also a run folder"
+        parser,
+        "Name from `arco list`, path to a .yaml file, or published folder; with --to transformers or torch, also a run folder",
     )
     parser.add_argument(
         "--to",
         choices=FORMATS,
         default="python",
-        help="Print one Python file, or write a folder that the `Auto…` classes of transformers load",
+        help="Print one Python file, or write a folder that the `Auto…` classes of transformers load, or a file for "
+        "`torch.export.load`",
     )
     add_output(parser, "Write to this file, replacing it, instead of standard output; with --to transformers, the new folder")
-    folder = parser.add_argument_group("Published folder")
-    folder.add_argument(
+    weights = parser.add_argument_group("Formats with weights")
+    weights.add_argument(
         "--checkpoint", metavar="NAME", action=StoreOnce,
         help="Checkpoint of the run, such as step-000500 (default: the latest)",
     )  # fmt: skip
+    weights.add_argument(
+        "--seed", metavar="N", type=integer, action=StoreOnce,
+        help="Random seed of the initial weights, for a recipe that comes without any (default: 0)",
+    )  # fmt: skip
+    folder = parser.add_argument_group("Published folder")
     folder.add_argument(
         "--model-type", metavar="NAME", action=StoreOnce,
         help="Model type of transformers, if the recipe has rules for several",
@@ -194,9 +208,10 @@ def declare_export(parser: Parser) -> None:
         "--max-shard-size", metavar="SIZE", type=size, action=StoreOnce,
         help=f"Most bytes of weights in a file, such as 500MB (default: {SHARD})",
     )  # fmt: skip
-    folder.add_argument(
-        "--seed", metavar="N", type=integer, action=StoreOnce,
-        help="Random seed of the initial weights, for a recipe that comes without any (default: 0)",
+    program = parser.add_argument_group("Program of torch")
+    program.add_argument(
+        "--at", metavar="AXIS=LENGTH", action="append",
+        help="Length of an axis, which the program then takes alone, such as time=128",
     )  # fmt: skip
     add_changes(parser)
     parser.examples = [
@@ -207,6 +222,7 @@ def declare_export(parser: Parser) -> None:
             "Write a changed model as a published folder again",
             "arco export Llama-3.2-1B --set theta=10000 --to transformers -o mine",
         ),
+        ("Run a trained model where only torch is installed", "arco export runs/gpt2 --to torch -o gpt2.pt2"),
     ]
     parser.notes = (
         "The Python file is the code that `arco train` runs, with comments that refer to the lines of the recipe. What the "
@@ -224,30 +240,44 @@ def size(text: str) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    """Print the source of the model, or write the folder."""
-    if arguments.to == "transformers":
-        return write_folder(arguments)
-    for option in WEIGHTS:
-        if getattr(arguments, option) is not None:
+    """Print the source of the model, or write it with its weights."""
+    for option, formats in OPTIONS.items():
+        if getattr(arguments, option) is not None and arguments.to not in formats:
             flag = f"--{option.replace('_', '-')}"
-            raise Problem(f"arco export: {flag} is for formats with weights", "add --to transformers")
-    emit(sound_recipe(arguments.recipe, arguments).export(), arguments.output)
-    return 0
-
-
-def write_folder(arguments: argparse.Namespace) -> int:
-    """Write a run, a published folder or a recipe as a published folder."""
-    from composer.published.exporting import SHARD_BYTES, export_folder
-
+            raise Problem(f"arco export: {flag} is for --to {' or '.join(formats)}", f"add --to {formats[0]}")
+    if arguments.to == "python":
+        emit(sound_recipe(arguments.recipe, arguments).export(), arguments.output)
+        return 0
     if arguments.output in (None, STANDARD):
-        raise Problem("arco export: --to transformers writes a folder", "name a new one with -o FOLDER")
+        what, name = (
+            ("a folder", "a new one with -o FOLDER") if arguments.to == "transformers" else ("a file", "it with -o FILE.pt2")
+        )
+        raise Problem(f"arco export: --to {arguments.to} writes {what}", f"name {name}")
     with refusals():
         model, tokenizer = opened(arguments)
-        most = SHARD_BYTES if arguments.max_shard_size is None else arguments.max_shard_size
-        export_folder(model, arguments.output, arguments.model_type, tokenizer=tokenizer, max_shard_bytes=most)
+        if arguments.to == "torch":
+            write_program(model, arguments)
+        else:
+            write_folder(model, tokenizer, arguments)
     initial = " (initial weights: none come with the recipe)" if tokenizer is None and model.recipe.published is None else ""
     say(f"wrote {arguments.output}{initial}")
     return 0
+
+
+def write_folder(model: Model[Recipe], tokenizer: Tokenizer | None, arguments: argparse.Namespace) -> None:
+    """Write a model as a published folder."""
+    from composer.published.exporting import SHARD_BYTES, export_folder
+
+    most = SHARD_BYTES if arguments.max_shard_size is None else arguments.max_shard_size
+    export_folder(model, arguments.output, arguments.model_type, tokenizer=tokenizer, max_shard_bytes=most)
+
+
+def write_program(model: Model[Recipe], arguments: argparse.Namespace) -> None:
+    """Write a model as a program of torch."""
+    from composer.cost.lengths import axes
+    from composer.published.exported_program import export_program
+
+    export_program(model, arguments.output, lengths(arguments.at or (), axes(model.program), "export"))
 
 
 def opened(arguments: argparse.Namespace) -> tuple[Model[Recipe], Tokenizer | None]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping
 
-from composer.cli.arguments import Parser, Problem, add_changes, add_recipe, sound_recipe
+from composer.cli.arguments import Parser, add_changes, add_recipe, sound_recipe
+from composer.cli.lengths import lengths
 from composer.cli.output import say
 from composer.printable import json_text
 
@@ -32,25 +32,9 @@ def summary(arguments: argparse.Namespace) -> int:
     from composer.cost.lengths import axes
 
     recipe = sound_recipe(arguments.recipe, arguments)
-    measured = recipe.summary(lengths(arguments.at, axes(recipe.program)))
+    measured = recipe.summary(lengths(arguments.at, axes(recipe.program), "summary"))
     if arguments.format == "json":
         say(json_text(measured.to_json(), indent=2))
     else:
         say(str(measured))
     return 0
-
-
-def lengths(written: Iterable[str], known: tuple[str, ...]) -> Mapping[str, int]:
-    """Return the lengths by axis of texts such as `time=512`."""
-    from composer.cost.lengths import unknown_axis
-
-    found = {}
-    for each in written:
-        axis, _, length = each.partition("=")
-        if axis not in known:
-            wrong = unknown_axis(axis, known)
-            raise Problem(f"arco summary: --at {each}: {wrong.message}", wrong.hint)
-        if not (length.isascii() and length.isdigit() and int(length[:18]) > 0 and len(length) < 16):
-            raise Problem(f"arco summary: --at {each}: a length is an integer of at least 1", f"for example, --at {axis}=512")
-        found[axis] = int(length)
-    return found

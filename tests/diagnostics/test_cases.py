@@ -43,6 +43,7 @@ ELSEWHERE = {
     "name-clash": "tests/diagnostics/test_cases.py",
     "too-large": "tests/language/test_hostile.py",
     "too-many-errors": "tests/diagnostics/test_cases.py",
+    "fixed-length": "tests/published/test_programs.py",
     "checkpoints-differ": "tests/weights/test_mapping.py",
     "checkpoints-missing": "tests/weights/test_mapping.py",
     "checkpoints-unexpected": "tests/weights/test_mapping.py",

@@ -193,7 +193,7 @@ class Wiring:
     # -- what nothing reads
 
     def _dead(self) -> None:
-        """Report nodes that nothing reads in any pass of one use; beside a mistake, which may hide a reader, it cannot be told."""
+        """Report nodes that nothing reads in any pass of one use; beside a mistake, which may hide a reader, nobody knows."""
         if not self.expansion.sound:
             return
         written = WrittenAt()

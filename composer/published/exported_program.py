@@ -1,0 +1,132 @@
+"""A model as an exported program of torch: one file that is loaded without Composer."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim, ExportedProgram
+from torch.fx.experimental.symbolic_shapes import is_concrete_int
+
+from composer.atomic_files import StrPath
+from composer.cost.lengths import axes, unknown_axis
+from composer.diagnostics import Diagnostic, RecipeError
+from composer.graph.dims import names
+from composer.graph.typed import TypedProgram
+from composer.verify.inputs import Draw, draw
+from composer.verify.inputs import lengths as short_lengths
+from composer.weights.other_formats import refuse
+
+if TYPE_CHECKING:
+    from composer.lower import Model
+    from composer.recipe import Recipe
+
+TOLERANCE = 1e-3
+"""By how much outputs of the file may differ from the model's, relative to the largest: torch may sum in another order."""
+
+
+def export_program(model: Model[Recipe], path: StrPath, lengths: Mapping[str, int] | None = None) -> None:
+    """Write a model with its weights as an exported program of torch, which `torch.export.load` reads.
+
+    The program takes the recipe's inputs by name, optional ones too, and returns a dict of its outputs, without the losses. It is
+    the model in evaluation, in its dtype, on its device. It takes any length of an axis that the recipe leaves open. Before
+    anything is written, it is loaded again, and computes what the model does for inputs of other lengths.
+
+    Args:
+        model: A compiled recipe.
+        path: The file to write, usually `.pt2`; an existing one is replaced.
+        lengths: Axes that get a fixed length in the program, such as `{"time": 128}`.
+
+    Raises:
+        RecipeError: An axis without a fixed length is fixed by how torch traces a block, as of a loop over the steps of a text,
+            there is no such axis, or the file cannot be written.
+
+    Examples:
+        >>> import composer, torch
+        >>> from composer.published import export_program
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> model = composer.load("gpt2", tiny).compile(seed=0)
+        >>> export_program(model, "gpt2.pt2")
+        >>> program = torch.export.load("gpt2.pt2").module()
+        >>> tokens = torch.arange(7)[None]
+        >>> program(tokens=tokens, valid=torch.ones_like(tokens, dtype=torch.bool))["logits"].shape
+        torch.Size([1, 7, 61])
+    """
+    program, fixed = model.program, dict(lengths or {})
+    known = axes(program)
+    for name in fixed:
+        if name not in known:
+            raise RecipeError([unknown_axis(name, known)])
+    called = _named(model)
+    shapes = {
+        name: {place: Dim.AUTO for place, size in enumerate(type_.sizes) if names(size) - fixed.keys()}
+        for name, type_ in program.inputs.items()
+    }
+    with torch.no_grad():  # with gradients, attention has other kernels, which may fix lengths
+        made = torch.export.export(called, (), kwargs=_inputs(model, 0, fixed), dynamic_shapes=shapes)
+    _refuse_fixed(program, made, fixed)
+    file = Path(path)
+    aside = file.with_name(f".{file.name[:100]}.{os.getpid()}.pt2")  # torch wants this ending
+    try:
+        aside.touch()
+        torch.export.save(made, aside)
+        _prove(called, torch.export.load(aside), _inputs(model, 1, fixed))
+        aside.replace(file)
+    except OSError as error:
+        refuse("unreadable-file", f"this file cannot be written: {(error.strerror or str(error)).lower()}", file)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _named(model: Model[Recipe]) -> nn.Module:
+    """Return a model in evaluation, with the same weights, that returns a dict of the outputs by their names in the recipe."""
+    kind, outputs = type(model), model.module.outputs
+
+    @functools.wraps(kind.forward)
+    def forward(self: Any, **given: Tensor) -> dict[str, Tensor]:
+        result = kind.forward(self, **given)
+        return {name: getattr(result, field) for field, name in outputs}
+
+    weights = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    found = copy.deepcopy(model, weights).eval()
+    found.__class__ = type(kind.__name__, (kind,), {"forward": forward})
+    return found
+
+
+def _inputs(model: Model[Recipe], number: int, fixed: Mapping[str, int]) -> dict[str, Tensor]:
+    """Return random inputs of short lengths, which differ from number to number, and of the lengths that are fixed."""
+    lengths = {**short_lengths(model.program, number), **fixed}
+    kinds = {parameter.dtype for parameter in model.parameters() if parameter.is_floating_point()}
+    devices = [parameter.device for parameter in model.parameters()]
+    given = draw(model.program, Draw(lengths, number), kinds.pop() if len(kinds) == 1 else torch.float32)
+    return {name: value.to(devices[0]) if devices else value for name, value in given.items()}
+
+
+def _refuse_fixed(program: TypedProgram, made: ExportedProgram, fixed: Mapping[str, int]) -> None:
+    """Raise `RecipeError` for an axis that the program takes at one length alone, though nobody has fixed it."""
+    values = {node.name: node.meta["val"] for node in made.graph.find_nodes(op="placeholder")}
+    for declared in program.untyped.recipe.inputs:
+        if (value := values.get(declared.name)) is None:
+            continue
+        for size, length in zip(program.inputs[declared.name].sizes, value.shape, strict=True):
+            if is_concrete_int(length) and (free := sorted(names(size) - fixed.keys())):
+                message = f"torch exports a program for one length of `{free[0]}` alone, and the recipe leaves it open"
+                hint = f"loops over steps, as of recurrent layers, are written out: fix the length, `--at {free[0]}=128`"
+                raise RecipeError([Diagnostic("fixed-length", message, declared.span, hint=hint)])
+
+
+def _prove(model: nn.Module, made: ExportedProgram, given: Mapping[str, Tensor]) -> None:
+    """Check that a program computes what its model does."""
+    with torch.no_grad(), torch.random.fork_rng():
+        torch.manual_seed(0)
+        wanted = model(**given)
+        torch.manual_seed(0)
+        found = made.module()(**given)
+    for name, value in wanted.items():
+        torch.testing.assert_close(found[name], value, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
