@@ -13,7 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 from torch.fx.experimental.symbolic_shapes import is_concrete_int
+from torch.overrides import TorchFunctionMode
 
+from blocks.experts.grouped_linear import each_forward_in_operators, register_grouped_linear
 from composer.atomic_files import StrPath
 from composer.cost.lengths import axes, unknown_axis
 from composer.diagnostics import Diagnostic, RecipeError
@@ -68,7 +70,8 @@ def export_program(model: Model[Recipe], path: StrPath, lengths: Mapping[str, in
         name: {place: Dim.AUTO for place, size in enumerate(type_.sizes) if names(size) - fixed.keys()}
         for name, type_ in program.inputs.items()
     }
-    with torch.no_grad():  # with gradients, attention has other kernels, which may fix lengths
+    register_grouped_linear()
+    with torch.no_grad(), _InOperatorsOfTorch():  # with gradients, attention has other kernels, which may fix lengths
         made = torch.export.export(called, (), kwargs=_inputs(model, 0, fixed), dynamic_shapes=shapes)
     _refuse_fixed(program, made, fixed)
     file = Path(path)
@@ -106,6 +109,16 @@ def _inputs(model: Model[Recipe], number: int, fixed: Mapping[str, int]) -> dict
     devices = [parameter.device for parameter in model.parameters()]
     given = draw(model.program, Draw(lengths, number), kinds.pop() if len(kinds) == 1 else torch.float32)
     return {name: value.to(devices[0]) if devices else value for name, value in given.items()}
+
+
+class _InOperatorsOfTorch(TorchFunctionMode):
+    """Takes operators of torch for the one that Composer registers for experts, which is not there where the program runs."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        own = torch.ops.composer.grouped_linear
+        if func in (own, own.default):
+            return each_forward_in_operators(*args)
+        return func(*args, **(kwargs or {}))
 
 
 def _refuse_fixed(program: TypedProgram, made: ExportedProgram, fixed: Mapping[str, int]) -> None:

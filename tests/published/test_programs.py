@@ -24,7 +24,7 @@ STEPS = {
     "seq2seq_rnn": {"batch": 2, "time": 5, "source_time": 6},
 }
 """Recipes with loops over steps, which are written out, with the lengths that are fixed."""
-FEW = ("clip", "gpt2", "llama3", "resnet", "t5")
+FEW = ("clip", "gpt2", "mixtral", "t5")
 LENGTHS = {"batch": 4, "time": 6, "source": 3, "source_time": 7}
 LOADED = """
 import sys
@@ -50,10 +50,11 @@ def small(name: str, **options: Any) -> Any:
 def test_a_program_computes_what_its_model_does(name: str, tmp_path: Path) -> None:
     """In a process that has never seen Composer, for lengths that it was not exported with; training goes on as it was."""
     model = small(name)
+    trained = [parameter.requires_grad for parameter in model.parameters()]
     file = tmp_path / "model.pt2"
     fixed = STEPS.get(name, {})
     export_program(model, file, fixed)
-    assert model.training and all(parameter.requires_grad for parameter in model.parameters())
+    assert model.training and trained == [parameter.requires_grad for parameter in model.parameters()]
     given = draw(model.program, Draw({**LENGTHS, **fixed}, 5), torch.float32)
     result = model.eval()(**given)
     torch.save((given, {name: getattr(result, field) for field, name in model.module.outputs}), tmp_path / "example.pt")

@@ -178,10 +178,14 @@ class _Search:
                 inner = _Place(alone, place.here, {}, place, {}, (*place.path, block.name, name))
                 self.waiting.append((inner, Ref(slot.name), None))
                 is_first = False
-        for cause in causes(block.part, block.inputs, block.outputs, block.sizes, self.text):
-            if cause.port in ("", port):
-                found = self._diagnostic(block, cause, place, span)
-                self.reports.append(_Report(found, place.here, is_first))
+        found = [
+            _Report(self._diagnostic(block, cause, place, span), place.here, is_first)
+            for cause in causes(block.part, block.inputs, block.outputs, block.sizes, self.text)
+            if cause.port in ("", port)
+        ]
+        self.reports += found
+        if is_first and not found:  # it has the number of rows of what it reads for its shape alone
+            self._follow(place, list(block.node.wires))
 
     def _follow_positions(self, place: _Place, block: TypedBlock, only: Collection[str] | None) -> bool:
         """Go on to the node that gives the positions of an axis, where the block reads no others; `only` are the ports that count
