@@ -92,8 +92,11 @@ def influence(subject: Subject, names: Sequence[str], step: float) -> bool:
         given = subject.draw(_again(how, 9))
         before, kept = subject.outputs(given), [parameter.clone() for parameter in moved]
         chance = torch.Generator().manual_seed(3)
-        for parameter in moved:
-            parameter.add_(step * torch.randn(parameter.shape, generator=chance, dtype=parameter.dtype))
+        for name, parameter in zip(names, moved, strict=True):
+            by = step * torch.randn(parameter.shape, generator=chance, dtype=parameter.dtype)
+            if name in subject.padding_rows:
+                by[subject.padding_rows[name]] = 0.0  # it is not trained
+            parameter.add_(by)
         try:
             after = subject.outputs(given)
         finally:

@@ -108,6 +108,17 @@ class Subject:
         return {name: model.get_buffer(name).clone() for name in names}
 
     @cached_property
+    def padding_rows(self) -> dict[str, int]:
+        """The row of each table that has no gradient, by the name of the parameter."""
+        return {
+            f"{visit.path}.{parameter.name}": parameter.zero_row
+            for visit in walk(self.program.root)
+            if isinstance(visit.node, TypedBlock)
+            for parameter in visit.node.parameters
+            if parameter.zero_row is not None
+        }
+
+    @cached_property
     def is_random(self) -> bool:
         """Whether something draws random numbers in evaluation too."""
         return any(block.part.is_random for block in blocks(self.program))

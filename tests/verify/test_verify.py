@@ -14,7 +14,7 @@ from blocks.primitives.state import State
 from composer.cost.costs import costs
 from composer.graph.typed import TypedBlock
 from composer.verify.alone import alone, in_language_model
-from composer.verify.computing import gradients_reach, rows_are_apart_in_a_model
+from composer.verify.computing import SMALL_STEP, gradients_reach, influence, rows_are_apart_in_a_model
 from composer.verify.declarations import TESTS
 from composer.verify.properties import PROPERTIES
 from composer.verify.shrink import shrunk
@@ -461,3 +461,19 @@ graph:
     recipe = composer.load(text)
     assert recipe.verify().diagnostics == ()
     assert costs(recipe.program, {"batch": 1, "time": 2}).flops.masked >= 0
+
+
+@pytest.mark.slow
+def test_a_row_of_padding_needs_no_gradient() -> None:
+    """Also where every position has it; another row that is moved and has none would be reported."""
+    text = """
+recipe: small
+inputs: {tokens: "int[batch, time]"}
+graph:
+  ones: {compute: tokens * 0 + 1}
+  table: {type: embedding, vocab: 4, dim: 8, padding_idx: 1}
+  head: {type: linear, out: 3}
+"""
+    subject = Subject(composer.load(text))
+    assert subject.padding_rows == {"table.weight": 1} and not list(gradients_reach(subject))
+    assert influence(Subject(composer.load(text.replace(", padding_idx: 1", ""))), ["table.weight"], SMALL_STEP)
