@@ -88,6 +88,7 @@ PARAMETERS: Mapping[str, int] = {
     "clip": 151_277_313,
     "fnet": 82_894_592,
     "modernbert": 149_655_232,
+    "dit": 674_834_720,
 }
 """The number of parameters of each recipe as it is written, for published models as published."""
 
