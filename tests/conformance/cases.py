@@ -146,6 +146,7 @@ TINY: Mapping[str, dict[str, Any]] = {
         "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "head_dim": 6, "hidden": 20, "buckets": 8, "max_distance": 5,
     },
     "transformer": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "universal_transformer": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2, "hidden": 20},
     "rnn_lm": {"vocab": 11, "d_model": 2, "hidden": 3},
     "seq2seq_rnn": {"vocab": 11, "d_embed": 5, "hidden": 6, "align": 7, "maxout": 4},
 }  # fmt: skip

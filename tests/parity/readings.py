@@ -25,6 +25,44 @@ def transformer(
     return torch.stack([translation(w, *sentence, heads=4) for sentence in sentences])  # [B, T, V]
 
 
+def universal_transformer(
+    w: Weights, source: Tensor, target: Tensor, source_valid: Tensor | None = None, valid: Tensor | None = None
+) -> Tensor:
+    """Compute the Universal Transformer of Dehghani et al. 2019, https://arxiv.org/abs/1807.03819, for a fixed number of steps.
+
+    Three steps and two heads. The rest is as in the Transformer above.
+    """
+    source_valid = torch.ones_like(source, dtype=torch.bool) if source_valid is None else source_valid
+    valid = torch.ones_like(target, dtype=torch.bool) if valid is None else valid
+    heads, logits = 2, []
+    for read, written, may_read, may_look in zip(source, target, source_valid, valid, strict=True):
+        E = w["embed.weight"]
+        memory = E[read] * E.shape[1] ** 0.5  # H^0
+        for t in range(1, 4):
+            memory = memory + coordinates(*memory.shape, t)  # equation 4: A^t = LayerNorm((H + P^t) + Attention(H + P^t))
+            looked = multi_head(w, "encoder.attn.body", memory, memory, may_read.expand(len(read), -1), heads)
+            memory = add_norm(w, "encoder.attn.post_norm", memory, looked)
+            memory = add_norm(w, "encoder.ffn.post_norm", memory, feed_forward(w, "encoder.ffn.body", memory))  # equation 5
+        steps = torch.arange(len(written))
+        past = (steps[None] <= steps[:, None]) & may_look
+        h = E[written] * E.shape[1] ** 0.5
+        for t in range(1, 4):
+            h = h + coordinates(*h.shape, t)
+            h = add_norm(w, "decoder.attn.post_norm", h, multi_head(w, "decoder.attn.body", h, h, past, heads))
+            crossed = multi_head(w, "decoder.cross.body", h, memory, may_read.expand(len(written), -1), heads)
+            h = add_norm(w, "decoder.cross.post_norm", h, crossed)
+            h = add_norm(w, "decoder.ffn.post_norm", h, feed_forward(w, "decoder.ffn.body", h))
+        logits.append(h @ E.T)
+    return torch.stack(logits)
+
+
+def coordinates(length: int, dim: int, t: int) -> Tensor:
+    """Compute the coordinate embeddings, equations 6 and 7: sin(i / 10000^(2j/d)) + sin(t / 10000^(2j/d)), and cosines."""
+    rates = [10000 ** (-2 * j / dim) for j in range(dim // 2)]
+    rows = [[wave(i * rate) + wave(t * rate) for rate in rates for wave in (math.sin, math.cos)] for i in range(length)]
+    return torch.tensor(rows, dtype=torch.float64)
+
+
 def translation(w: Weights, source: Tensor, target: Tensor, source_valid: Tensor, valid: Tensor, *, heads: int) -> Tensor:
     """Map one sentence and what is written of its translation, `[S]` and `[T]`, to logits `[T, V]`."""
     may_read = source_valid.expand(len(source), -1)  # [S, S]

@@ -19,6 +19,7 @@ LECTURES: dict[str, dict[str, int]] = {
     "conv_lm": {"vocab": 11, "d_model": 6, "n_layers": 3, "kernel": 2},
 }
 TRANSFORMER = {"vocab": 13, "d_model": 16, "n_layers": 2, "n_heads": 4, "hidden": 24}
+UNIVERSAL = {"vocab": 13, "d_model": 16, "n_layers": 3, "n_heads": 2, "hidden": 24}
 PALM = {"vocab": 11, "d_model": 10, "n_layers": 2, "n_heads": 3, "head_dim": 4, "hidden": 7}
 RNNSEARCH = {"vocab": 11, "d_embed": 5, "hidden": 6, "align": 7, "maxout": 4}
 
@@ -51,10 +52,11 @@ def test_models_of_the_lectures_compute_their_formulas(name: str) -> None:
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("name", ["transformer", "universal_transformer"])
 @pytest.mark.parametrize("padding", ["none", "of the source", "of both", "of both on the left"])
-def test_the_transformer_computes_the_equations_of_its_paper(padding: str) -> None:
+def test_transformers_compute_the_equations_of_their_papers(name: str, padding: str) -> None:
     """A padded position is seen by none, and keeps its place."""
-    model = moved("transformer", TRANSFORMER)
+    model = moved(name, TRANSFORMER if name == "transformer" else UNIVERSAL)
     given: dict[str, Any] = {"source": tokens(13, 3, 6), "target": tokens(13, 3, 7)}
     valid = torch.ones(3, 7, dtype=torch.bool)
     if padding != "none":
@@ -64,7 +66,17 @@ def test_the_transformer_computes_the_equations_of_its_paper(padding: str) -> No
     if padding == "of both on the left":
         given["source_valid"], given["valid"] = given["source_valid"].flip(1), valid.flip(1)
         valid = given["valid"]
-    assert_same(model(**given).logits[valid], readings.transformer(model.state_dict(), **given)[valid])
+    read = getattr(readings, name)(model.state_dict(), **given)
+    assert_same(model(**given).logits[valid], read[valid])
+    given.setdefault("valid", valid)
+    with session(model):
+        parts = [given | {"target": some, "valid": real} for some, real in split_in_steps(given["target"], given["valid"])]
+        assert_same(torch.cat([model(**part).logits for part in parts], dim=1)[valid], read[valid])
+
+
+def split_in_steps(*tensors: Tensor) -> list[tuple[Tensor, ...]]:
+    """Return the first four places of each, and then one at a time."""
+    return list(zip(*(tensor.split([4, 1, 1, 1], dim=1) for tensor in tensors), strict=True))
 
 
 @torch.no_grad()
