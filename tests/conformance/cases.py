@@ -147,6 +147,7 @@ TINY: Mapping[str, dict[str, Any]] = {
     },
     "transformer": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "universal_transformer": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2, "hidden": 20},
+    "denseformer": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2},
     "rnn_lm": {"vocab": 11, "d_model": 2, "hidden": 3},
     "seq2seq_rnn": {"vocab": 11, "d_embed": 5, "hidden": 6, "align": 7, "maxout": 4},
 }  # fmt: skip

@@ -154,6 +154,37 @@ def palm(w: Weights, tokens: Tensor, valid: Tensor) -> Tensor:
     return torch.stack(rows)
 
 
+def denseformer(w: Weights, tokens: Tensor, valid: Tensor) -> Tensor:
+    """Compute DenseFormer of Pagliardini et al. 2024, https://arxiv.org/abs/2402.02622, with three layers and two heads.
+
+    Equation 1: X_i = B_i(Y_{i-1}) and Y_i = Σ_j α_ij X_j, of the embeddings X_0 and all layers up to the i-th; α_ii is `own`. The
+    rest is as in the authors' code: pre-norm, no biases, RoPE, exact GELU, the matrix of the embedding again in the output.
+    """
+    rows = []
+    for row, real in zip(tokens, valid, strict=True):
+        y = w["embed.weight"][row]
+        given = [y]
+        for layer in range(3):
+            name = f"layers.{layer}"
+            x = y + causal_attention(w, f"{name}.attn.body", layer_norm(w, f"{name}.attn.norm", y), real, heads=2)
+            hidden = layer_norm(w, f"{name}.ffn.norm", x) @ w[f"{name}.ffn.body.up.weight"].T
+            hidden = hidden * (1 + torch.erf(hidden / 2**0.5)) / 2
+            given.append(x + hidden @ w[f"{name}.ffn.body.down.weight"].T)
+            alphas = [*w[f"{name}.past.weight"], w[f"{name}.own.weight"]]
+            y = torch.stack([alpha * one for alpha, one in zip(alphas, given, strict=True)]).sum(0)
+        rows.append(layer_norm(w, "norm", y) @ w["embed.weight"].T)
+    return torch.stack(rows)
+
+
+def causal_attention(w: Weights, name: str, x: Tensor, real: Tensor, *, heads: int) -> Tensor:
+    """Compute causal attention with rotated queries and keys of each head."""
+    steps = torch.arange(len(x))
+    mask = (steps[None] <= steps[:, None]) & real
+    parts = zip(*((x @ w[f"{name}.{part}.weight"].T).chunk(heads, -1) for part in "qkv"), strict=True)
+    looked = [attention(rotated(q), rotated(k), v, mask) for q, k, v in parts]
+    return torch.cat(looked, -1) @ w[f"{name}.out.weight"].T
+
+
 def swiglu(w: Weights, name: str, x: Tensor) -> Tensor:
     """Compute the feed-forward layer of Shazeer 2020, https://arxiv.org/abs/2002.05202: (Swish(x W) * x V) W_2."""
     gate = x @ w[f"{name}.gate.weight"].T
