@@ -88,6 +88,9 @@ PARAMETERS: Mapping[str, int] = {
     "clip": 151_277_313,
     "fnet": 82_894_592,
     "modernbert": 149_655_232,
+    "dit": 674_834_720,
+    "denseformer": 378_447_816,
+    "universal_transformer": 67_268_608,
 }
 """The number of parameters of each recipe as it is written, for published models as published."""
 

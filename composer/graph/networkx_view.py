@@ -107,7 +107,7 @@ class _View:
                 assert_never(node)
 
     def _block(self, node: TypedBlock, wired: ViewValues, name: str, places: Sequence[str]) -> ViewValues:
-        count = sum(self.owned.get(place, 0) for place in places)
+        count = sum(self.owned.pop(place, 0) for place in places)  # passes of one set of weights stand at one place
         line = node.node.name_span.line
         self.graph.add_node(name, type=node.part.kind, path=name, parameters=count, copies=len(places), line=line)
         for wire in node.node.wires:

@@ -113,6 +113,10 @@ TINY: Mapping[str, dict[str, Any]] = {
     },
     "deit": {"size": 11, "patch": 4, "n_classes": 5, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "convnext": {"size": 16, "patch": 4, "n_classes": 5, "depths": [1, 2], "widths": [4, 6]},
+    "dit": {
+        "size": 6, "n_channels": 3, "patch": 2, "n_classes": 5, "n_frequencies": 7, "d_model": 12, "n_layers": 2, "n_heads": 3,
+        "mlp_ratio": 1.5,
+    },
     "resnet": {"size": 16, "n_classes": 5, "start": 4, "depths": [2, 1], "widths": [8, 12]},
     "bart": {
         "vocab": 11, "context": 16, "d_model": 16, "n_encoder_layers": 2, "n_layers": 2, "n_heads": 2, "hidden": 20, "padding": 1,
@@ -142,6 +146,8 @@ TINY: Mapping[str, dict[str, Any]] = {
         "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "head_dim": 6, "hidden": 20, "buckets": 8, "max_distance": 5,
     },
     "transformer": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "universal_transformer": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2, "hidden": 20},
+    "denseformer": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2},
     "rnn_lm": {"vocab": 11, "d_model": 2, "hidden": 3},
     "seq2seq_rnn": {"vocab": 11, "d_embed": 5, "hidden": 6, "align": 7, "maxout": 4},
 }  # fmt: skip

@@ -79,3 +79,20 @@ def test_a_graph_is_the_users_own() -> None:
     recipe = composer.load(SMALL)
     recipe.to_networkx().remove_node("head")
     assert "head" in recipe.to_networkx()
+
+
+def test_shared_weights_of_passes_that_differ_count_once() -> None:
+    """At the first of them."""
+    text = """recipe: shared
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  layers:
+    repeat: 4
+    share: true
+    each: {sees: [causal and window(2), causal]}
+    graph: {attn: {type: attention, heads: 2, mask: sees}}
+"""
+    graph = composer.load(text).to_networkx()
+    assert {name: (node["parameters"], node["copies"]) for name, node in graph.nodes(data=True)} == {
+        "x": (0, 1), "layers.0.attn": (4 * 8 * 8, 1), "layers.1.attn": (0, 1),
+    }  # fmt: skip

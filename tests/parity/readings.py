@@ -25,6 +25,44 @@ def transformer(
     return torch.stack([translation(w, *sentence, heads=4) for sentence in sentences])  # [B, T, V]
 
 
+def universal_transformer(
+    w: Weights, source: Tensor, target: Tensor, source_valid: Tensor | None = None, valid: Tensor | None = None
+) -> Tensor:
+    """Compute the Universal Transformer of Dehghani et al. 2019, https://arxiv.org/abs/1807.03819, for a fixed number of steps.
+
+    Three steps and two heads. The rest is as in the Transformer above.
+    """
+    source_valid = torch.ones_like(source, dtype=torch.bool) if source_valid is None else source_valid
+    valid = torch.ones_like(target, dtype=torch.bool) if valid is None else valid
+    heads, logits = 2, []
+    for read, written, may_read, may_look in zip(source, target, source_valid, valid, strict=True):
+        E = w["embed.weight"]
+        memory = E[read] * E.shape[1] ** 0.5  # H^0
+        for t in range(1, 4):
+            memory = memory + coordinates(*memory.shape, t)  # equation 4: A^t = LayerNorm((H + P^t) + Attention(H + P^t))
+            looked = multi_head(w, "encoder.attn.body", memory, memory, may_read.expand(len(read), -1), heads)
+            memory = add_norm(w, "encoder.attn.post_norm", memory, looked)
+            memory = add_norm(w, "encoder.ffn.post_norm", memory, feed_forward(w, "encoder.ffn.body", memory))  # equation 5
+        steps = torch.arange(len(written))
+        past = (steps[None] <= steps[:, None]) & may_look
+        h = E[written] * E.shape[1] ** 0.5
+        for t in range(1, 4):
+            h = h + coordinates(*h.shape, t)
+            h = add_norm(w, "decoder.attn.post_norm", h, multi_head(w, "decoder.attn.body", h, h, past, heads))
+            crossed = multi_head(w, "decoder.cross.body", h, memory, may_read.expand(len(written), -1), heads)
+            h = add_norm(w, "decoder.cross.post_norm", h, crossed)
+            h = add_norm(w, "decoder.ffn.post_norm", h, feed_forward(w, "decoder.ffn.body", h))
+        logits.append(h @ E.T)
+    return torch.stack(logits)
+
+
+def coordinates(length: int, dim: int, t: int) -> Tensor:
+    """Compute the coordinate embeddings, equations 6 and 7: sin(i / 10000^(2j/d)) + sin(t / 10000^(2j/d)), and cosines."""
+    rates = [10000 ** (-2 * j / dim) for j in range(dim // 2)]
+    rows = [[wave(i * rate) + wave(t * rate) for rate in rates for wave in (math.sin, math.cos)] for i in range(length)]
+    return torch.tensor(rows, dtype=torch.float64)
+
+
 def translation(w: Weights, source: Tensor, target: Tensor, source_valid: Tensor, valid: Tensor, *, heads: int) -> Tensor:
     """Map one sentence and what is written of its translation, `[S]` and `[T]`, to logits `[T, V]`."""
     may_read = source_valid.expand(len(source), -1)  # [S, S]
@@ -114,6 +152,37 @@ def palm(w: Weights, tokens: Tensor, valid: Tensor) -> Tensor:
             x = x + swiglu(w, f"{name}.ffn", normed) + multi_query(w, f"{name}.attn", normed, real, heads=3)
         rows.append(layer_norm(w, "norm", x) @ w["embed.weight"].T / x.shape[1] ** 0.5)
     return torch.stack(rows)
+
+
+def denseformer(w: Weights, tokens: Tensor, valid: Tensor) -> Tensor:
+    """Compute DenseFormer of Pagliardini et al. 2024, https://arxiv.org/abs/2402.02622, with three layers and two heads.
+
+    Equation 1: X_i = B_i(Y_{i-1}) and Y_i = Σ_j α_ij X_j, of the embeddings X_0 and all layers up to the i-th; α_ii is `own`. The
+    rest is as in the authors' code: pre-norm, no biases, RoPE, exact GELU, the matrix of the embedding again in the output.
+    """
+    rows = []
+    for row, real in zip(tokens, valid, strict=True):
+        y = w["embed.weight"][row]
+        given = [y]
+        for layer in range(3):
+            name = f"layers.{layer}"
+            x = y + causal_attention(w, f"{name}.attn.body", layer_norm(w, f"{name}.attn.norm", y), real, heads=2)
+            hidden = layer_norm(w, f"{name}.ffn.norm", x) @ w[f"{name}.ffn.body.up.weight"].T
+            hidden = hidden * (1 + torch.erf(hidden / 2**0.5)) / 2
+            given.append(x + hidden @ w[f"{name}.ffn.body.down.weight"].T)
+            alphas = [*w[f"{name}.past.weight"], w[f"{name}.own.weight"]]
+            y = torch.stack([alpha * one for alpha, one in zip(alphas, given, strict=True)]).sum(0)
+        rows.append(layer_norm(w, "norm", y) @ w["embed.weight"].T)
+    return torch.stack(rows)
+
+
+def causal_attention(w: Weights, name: str, x: Tensor, real: Tensor, *, heads: int) -> Tensor:
+    """Compute causal attention with rotated queries and keys of each head."""
+    steps = torch.arange(len(x))
+    mask = (steps[None] <= steps[:, None]) & real
+    parts = zip(*((x @ w[f"{name}.{part}.weight"].T).chunk(heads, -1) for part in "qkv"), strict=True)
+    looked = [attention(rotated(q), rotated(k), v, mask) for q, k, v in parts]
+    return torch.cat(looked, -1) @ w[f"{name}.out.weight"].T
 
 
 def swiglu(w: Weights, name: str, x: Tensor) -> Tensor:

@@ -19,7 +19,9 @@ LECTURES: dict[str, dict[str, int]] = {
     "conv_lm": {"vocab": 11, "d_model": 6, "n_layers": 3, "kernel": 2},
 }
 TRANSFORMER = {"vocab": 13, "d_model": 16, "n_layers": 2, "n_heads": 4, "hidden": 24}
+UNIVERSAL = {"vocab": 13, "d_model": 16, "n_layers": 3, "n_heads": 2, "hidden": 24}
 PALM = {"vocab": 11, "d_model": 10, "n_layers": 2, "n_heads": 3, "head_dim": 4, "hidden": 7}
+DENSEFORMER = {"vocab": 11, "d_model": 8, "n_layers": 3, "n_heads": 2}
 RNNSEARCH = {"vocab": 11, "d_embed": 5, "hidden": 6, "align": 7, "maxout": 4}
 
 
@@ -51,10 +53,11 @@ def test_models_of_the_lectures_compute_their_formulas(name: str) -> None:
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("name", ["transformer", "universal_transformer"])
 @pytest.mark.parametrize("padding", ["none", "of the source", "of both", "of both on the left"])
-def test_the_transformer_computes_the_equations_of_its_paper(padding: str) -> None:
+def test_transformers_compute_the_equations_of_their_papers(name: str, padding: str) -> None:
     """A padded position is seen by none, and keeps its place."""
-    model = moved("transformer", TRANSFORMER)
+    model = moved(name, TRANSFORMER if name == "transformer" else UNIVERSAL)
     given: dict[str, Any] = {"source": tokens(13, 3, 6), "target": tokens(13, 3, 7)}
     valid = torch.ones(3, 7, dtype=torch.bool)
     if padding != "none":
@@ -64,20 +67,31 @@ def test_the_transformer_computes_the_equations_of_its_paper(padding: str) -> No
     if padding == "of both on the left":
         given["source_valid"], given["valid"] = given["source_valid"].flip(1), valid.flip(1)
         valid = given["valid"]
-    assert_same(model(**given).logits[valid], readings.transformer(model.state_dict(), **given)[valid])
+    read = getattr(readings, name)(model.state_dict(), **given)
+    assert_same(model(**given).logits[valid], read[valid])
+    given.setdefault("valid", valid)
+    with session(model):
+        parts = [given | {"target": some, "valid": real} for some, real in split_in_steps(given["target"], given["valid"])]
+        assert_same(torch.cat([model(**part).logits for part in parts], dim=1)[valid], read[valid])
+
+
+def split_in_steps(*tensors: Tensor) -> list[tuple[Tensor, ...]]:
+    """Return the first four places of each, and then one at a time."""
+    return list(zip(*(tensor.split([4, 1, 1, 1], dim=1) for tensor in tensors), strict=True))
 
 
 @torch.no_grad()
+@pytest.mark.parametrize(("name", "sizes", "within"), [("palm", PALM, 1e-6), ("denseformer", DENSEFORMER, 5e-6)])
 @pytest.mark.parametrize("padding", [[0, 0, 0], [0, 3, 6], [0, -3, -6]], ids=["none", "right", "left"])
-def test_palm_computes_what_its_paper_says(padding: list[int]) -> None:
+def test_decoders_compute_what_their_papers_say(name: str, sizes: dict[str, int], within: float, padding: list[int]) -> None:
     """At once, and with a cache; to the rounding of float32, in which rotations are computed."""
-    model, given = moved("palm", PALM), tokens(11, 3, 9)
+    model, given = moved(name, sizes), tokens(11, 3, 9)
     valid = torch.stack([torch.arange(9) < 9 - n if n >= 0 else torch.arange(9) >= -n for n in padding])
-    read = readings.palm(model.state_dict(), given, valid)[valid]
-    assert_same(model(given, valid=valid).logits[valid], read, within=1e-6)
+    read = getattr(readings, name)(model.state_dict(), given, valid)[valid]
+    assert_same(model(given, valid=valid).logits[valid], read, within=within)
     with session(model):
         parts = zip(given.split([7, 1, 1], dim=1), valid.split([7, 1, 1], dim=1), strict=True)
-        assert_same(torch.cat([model(some, valid=real).logits for some, real in parts], dim=1)[valid], read, within=1e-6)
+        assert_same(torch.cat([model(some, valid=real).logits for some, real in parts], dim=1)[valid], read, within=within)
 
 
 def test_palm_has_the_parameters_of_its_paper() -> None:
@@ -89,6 +103,30 @@ def test_palm_has_the_parameters_of_its_paper() -> None:
         for kind, deviation in spread.items():
             if kind in name:
                 assert parameter.std().item() == pytest.approx(deviation, rel=0.06), name
+
+
+@torch.no_grad()
+def test_denseformer_starts_as_the_transformer_without_averages() -> None:
+    """Section 3: α_ii is 1 and every other α_ij is 0; d (d + 3) / 2 numbers are new."""
+    model, given = composer.load("denseformer", DENSEFORMER).compile(seed=0).eval(), tokens(11, 3, 9)
+    weights = model.state_dict()
+    plain = (
+        composer.load(
+            "denseformer",
+            {
+                **DENSEFORMER,
+                "graph.layers.graph.average": "{compute: 1 * ffn}",
+                "graph.layers.graph.past": "null",
+                "graph.layers.graph.own": "null",
+            },
+        )
+        .compile(seed=1)
+        .eval()
+    )
+    new = weights.keys() - plain.state_dict().keys()
+    assert sum(weights[name].numel() for name in new) == 3 * (3 + 3) // 2
+    plain.load_state_dict({name: tensor for name, tensor in weights.items() if name not in new})
+    assert_same(model(given).logits, plain(given).logits, within=0)
 
 
 @torch.no_grad()
