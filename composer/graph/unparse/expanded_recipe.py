@@ -10,7 +10,7 @@ from typing import Any, assert_never
 
 from blocks.core import Builtin, Formula, Part, fields, number, ports
 from blocks.core.axis_places import LENGTH_OF
-from blocks.core.fields import AxesForm, formula_field, formula_of
+from blocks.core.fields import AxesForm, AxisFormula, formula_field, formula_of
 from blocks.masks.mask import Mask
 from composer.graph.anatomy import wires_of
 from composer.graph.describe import mask
@@ -188,7 +188,8 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: GraphFor
             text[name] = _filled(node, name, way)
         elif name in written and not (value is None and field.default is None):
             outside = value if way.axis_names is None else axes_outside(node, field, value, way.axis_names)
-            text[name] = _value(outside, read, written[name])
+            found = _value(outside, read, written[name])
+            text[name] = FormulaText(found) if isinstance(field.form, AxisFormula) else found
     if way.axis_names is not None:
         text |= _placed(node)
     declared = ports(type(node.part))
