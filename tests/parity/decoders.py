@@ -52,6 +52,8 @@ from transformers import (
     Qwen3ForCausalLM,
     Qwen3MoeConfig,
     Qwen3MoeForCausalLM,
+    Qwen3NextConfig,
+    Qwen3NextForCausalLM,
 )
 
 VOCAB = 53
@@ -306,6 +308,19 @@ FAMILIES: dict[str, Family] = {
             "router_aux_loss_coef": 0.01, **rope(300),
         },
         {"hidden_size": 96, "moe_intermediate_size": 160},
+    ),
+    "qwen3_next": Family(
+        Qwen3NextForCausalLM,
+        Qwen3NextConfig,
+        {"max_position_embeddings": 262144, **rope(1e7, partial_rotary_factor=0.25)},
+        None,
+        {
+            **GROUPED, "num_hidden_layers": 5, "head_dim": 10, "linear_num_key_heads": 3, "linear_num_value_heads": 9,
+            "linear_key_head_dim": 12, "linear_value_head_dim": 7, "linear_conv_kernel_dim": 3, "moe_intermediate_size": 20,
+            "shared_expert_intermediate_size": 14, "num_experts": 5, "num_experts_per_tok": 3, "router_aux_loss_coef": 0.01,
+            **rope(300, partial_rotary_factor=0.4),
+        },
+        {"vocab_size": 128, "hidden_size": 96, "moe_intermediate_size": 160, "shared_expert_intermediate_size": 64},
     ),
     "gpt_oss": Family(
         GptOssForCausalLM,

@@ -245,6 +245,18 @@ OLDER: dict[str, dict[str, Any]] = {
         "topk_group": 4, "topk_method": "noaux_tc", "torch_dtype": "bfloat16", "transformers_version": "4.33.1",
         "use_cache": True, "v_head_dim": 128, "vocab_size": 129280,
     },
+    "qwen3_next": {
+        "architectures": ["Qwen3NextForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 151643,
+        "decoder_sparse_step": 1, "eos_token_id": 151645, "full_attention_interval": 4, "head_dim": 256, "hidden_act": "silu",
+        "hidden_size": 2048, "initializer_range": 0.02, "intermediate_size": 5120, "linear_conv_kernel_dim": 4,
+        "linear_key_head_dim": 128, "linear_num_key_heads": 16, "linear_num_value_heads": 32, "linear_value_head_dim": 128,
+        "max_position_embeddings": 262144, "mlp_only_layers": [], "model_type": "qwen3_next", "moe_intermediate_size": 512,
+        "norm_topk_prob": True, "num_attention_heads": 16, "num_experts": 512, "num_experts_per_tok": 10,
+        "num_hidden_layers": 48, "num_key_value_heads": 2, "output_router_logits": False, "partial_rotary_factor": 0.25,
+        "rms_norm_eps": 1e-06, "rope_scaling": None, "rope_theta": 10000000, "router_aux_loss_coef": 0.001,
+        "shared_expert_intermediate_size": 512, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+        "transformers_version": "4.57.0.dev0", "use_cache": True, "use_sliding_window": False, "vocab_size": 151936,
+    },
     "phi3": {
         "architectures": ["Phi3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "auto_map": {
             "AutoConfig": "configuration_phi3.Phi3Config", "AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM",
@@ -304,6 +316,9 @@ def test_older_files_are_read_too(name: str) -> None:
         ("gemma2", {"layer_types": ["full_attention"] * 3}, "layer_types"),
         ("qwen3_moe", {"mlp_only_layers": [0]}, "mlp_only_layers"),
         ("qwen3_moe", {"decoder_sparse_step": 2}, "decoder_sparse_step"),
+        ("qwen3_next", {"layer_types": ["linear_attention"] * 5}, "layer_types"),
+        ("qwen3_next", {"mlp_only_layers": [0]}, "mlp_only_layers"),
+        ("qwen3_next", {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0}}, "rope_type"),
         ("gpt_oss", {"layer_types": ["full_attention"] * 3}, "layer_types"),
         ("gpt_oss", {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "factor": 1.0}}, "rope_type"),
         ("gpt_oss", {"attention_bias": False}, "attention_bias"),
