@@ -70,6 +70,7 @@ PARAMETERS: Mapping[str, int] = {
     "gemma2": 2_614_341_888,
     "qwen3_moe": 30_532_122_624,
     "qwen3_next": 79_674_391_296,
+    "jamba": 51_570_323_328,
     "gpt_oss": 20_914_757_184,
     "deepseek_v2": 235_741_434_880,
     "deepseek_v3": 671_026_404_352,

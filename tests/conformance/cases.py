@@ -55,6 +55,10 @@ TINY: Mapping[str, dict[str, Any]] = {
         "n_value_heads": 4, "key_dim": 3, "value_dim": 5, "kernel": 3, "hidden": 10, "shared_hidden": 6, "n_experts": 4,
         "top_k": 2,
     },
+    "jamba": {
+        "vocab": 11, "d_model": 8, "n_layers": 4, "attn_period": 3, "attn_offset": 1, "n_heads": 4, "n_kv_heads": 2, "hidden": 10,
+        "n_experts": 4, "top_k": 2, "inner": 6, "state": 3, "rank": 2, "kernel": 3,
+    },
     "deepseek_v2": {
         "vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 3, "q_rank": 10, "kv_rank": 9, "nope_dim": 6, "rope_dim": 4,
         "value_dim": 5, "hidden": 20, "expert_hidden": 10, "n_experts": 8, "top_k": 3, "n_groups": 4, "top_groups": 2,

@@ -28,6 +28,8 @@ from transformers import (
     GPTNeoXForCausalLM,
     GptOssConfig,
     GptOssForCausalLM,
+    JambaConfig,
+    JambaForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
@@ -321,6 +323,18 @@ FAMILIES: dict[str, Family] = {
             **rope(300, partial_rotary_factor=0.4),
         },
         {"vocab_size": 128, "hidden_size": 96, "moe_intermediate_size": 160, "shared_expert_intermediate_size": 64},
+    ),
+    "jamba": Family(
+        JambaForCausalLM,
+        JambaConfig,
+        {},
+        None,
+        {
+            **GROUPED, "num_hidden_layers": 5, "attn_layer_period": 3, "attn_layer_offset": 1, "expert_layer_period": 2,
+            "expert_layer_offset": 1, "mamba_expand": 2, "mamba_d_state": 7, "mamba_dt_rank": 5, "mamba_d_conv": 3,
+            "num_experts": 5, "num_experts_per_tok": 3, "router_aux_loss_coef": 0.01,
+        },
+        {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160, "mamba_dt_rank": 20},
     ),
     "gpt_oss": Family(
         GptOssForCausalLM,

@@ -257,6 +257,22 @@ OLDER: dict[str, dict[str, Any]] = {
         "shared_expert_intermediate_size": 512, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
         "transformers_version": "4.57.0.dev0", "use_cache": True, "use_sliding_window": False, "vocab_size": 151936,
     },
+    "jamba": {
+        "architectures": ["JambaForCausalLM"], "attention_dropout": 0.0, "attn_layer_offset": 4, "attn_layer_period": 8,
+        "auto_map": {
+            "AutoConfig": "configuration_jamba.JambaConfig", "AutoModel": "modeling_jamba.JambaModel",
+            "AutoModelForCausalLM": "modeling_jamba.JambaForCausalLM",
+            "AutoModelForSequenceClassification": "model.JambaForSequenceClassification",
+        },
+        "bos_token_id": 1, "calc_logits_for_entire_prompt": False, "eos_token_id": 2, "expert_layer_offset": 1,
+        "expert_layer_period": 2, "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02,
+        "intermediate_size": 14336, "mamba_conv_bias": True, "mamba_d_conv": 4, "mamba_d_state": 16, "mamba_dt_rank": 256,
+        "mamba_expand": 2, "mamba_inner_layernorms": True, "mamba_proj_bias": False, "max_position_embeddings": 262144,
+        "model_type": "jamba", "num_attention_heads": 32, "num_experts": 16, "num_experts_per_tok": 2, "num_hidden_layers": 32,
+        "num_key_value_heads": 8, "output_router_logits": False, "pad_token_id": 0, "rms_norm_eps": 1e-06,
+        "router_aux_loss_coef": 0.001, "sliding_window": None, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+        "transformers_version": "4.40.0.dev0", "use_cache": True, "use_mamba_kernels": True, "vocab_size": 65536,
+    },
     "phi3": {
         "architectures": ["Phi3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "auto_map": {
             "AutoConfig": "configuration_phi3.Phi3Config", "AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM",
@@ -319,6 +335,8 @@ def test_older_files_are_read_too(name: str) -> None:
         ("qwen3_next", {"layer_types": ["linear_attention"] * 5}, "layer_types"),
         ("qwen3_next", {"mlp_only_layers": [0]}, "mlp_only_layers"),
         ("qwen3_next", {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0}}, "rope_type"),
+        ("jamba", {"mamba_inner_layernorms": False}, "mamba_inner_layernorms"),
+        ("jamba", {"hidden_act": "gelu"}, "hidden_act"),
         ("gpt_oss", {"layer_types": ["full_attention"] * 3}, "layer_types"),
         ("gpt_oss", {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "factor": 1.0}}, "rope_type"),
         ("gpt_oss", {"attention_bias": False}, "attention_bias"),
