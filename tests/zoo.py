@@ -87,6 +87,7 @@ PARAMETERS: Mapping[str, int] = {
     "bart": 406_341_721,
     "mbart": 611_101_867,
     "marian": 73_944_309,
+    "mt5": 582_401_280,
     "clip": 151_277_313,
     "fnet": 82_894_592,
     "modernbert": 149_655_232,

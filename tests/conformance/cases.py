@@ -132,6 +132,9 @@ TINY: Mapping[str, dict[str, Any]] = {
     "marian": {
         "vocab": 11, "context": 16, "d_model": 16, "n_encoder_layers": 2, "n_layers": 2, "n_heads": 2, "hidden": 20, "padding": 1,
     },
+    "mt5": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "head_dim": 6, "hidden": 20, "buckets": 8, "max_distance": 16,
+    },
     "clip": {
         "dim": 6, "vocab": 11, "context": 16, "d_model": 8, "n_layers": 2, "n_heads": 2, "hidden": 12, "size": 11, "patch": 4,
         "d_image": 12, "n_image_layers": 2, "n_image_heads": 3, "image_hidden": 10,
