@@ -80,6 +80,7 @@ PARAMETERS: Mapping[str, int] = {
     "swin": 28_288_354,
     "whisper": 37_760_640,
     "roberta": 124_697_433,
+    "minilm": 22_565_376,
     "distilbert": 66_985_530,
     "deit": 87_338_192,
     "convnext": 28_589_128,

@@ -115,6 +115,7 @@ TINY: Mapping[str, dict[str, Any]] = {
         "size": 16, "patch": 2, "n_classes": 5, "d_model": 8, "depths": [1, 2], "n_heads": [1, 2], "window": 2, "mlp_ratio": 1.5,
     },
     "roberta": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "minilm": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "distilbert": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "fnet": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "hidden": 20},
     "modernbert": {
