@@ -81,6 +81,7 @@ PARAMETERS: Mapping[str, int] = {
     "whisper": 37_760_640,
     "roberta": 124_697_433,
     "minilm": 22_565_376,
+    "spanbert": 110_301_480,
     "distilbert": 66_985_530,
     "deit": 87_338_192,
     "convnext": 28_589_128,

@@ -116,6 +116,9 @@ TINY: Mapping[str, dict[str, Any]] = {
     },
     "roberta": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "minilm": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "spanbert": {
+        "vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "max_span": 3, "d_place": 6,
+    },
     "distilbert": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "fnet": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "hidden": 20},
     "modernbert": {
