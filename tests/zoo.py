@@ -51,6 +51,7 @@ PARAMETERS: Mapping[str, int] = {
     "mamba": 129_135_360,
     "mamba2": 128_989_632,
     "llama1": 6_738_415_616,
+    "transformer_pp": 123_551_232,
     "llama2": 6_738_415_616,
     "mistral": 7_241_732_096,
     "qwen2": 7_615_616_512,

@@ -120,6 +120,16 @@ FAMILIES: dict[str, Family] = {
         None,
         {**LLAMA, **rope(300)},
     ),
+    "transformer_pp": Family(
+        LlamaForCausalLM,
+        LlamaConfig,
+        {
+            "vocab_size": 50257, "hidden_size": 768, "intermediate_size": 2048, "num_hidden_layers": 12,
+            "num_attention_heads": 12, "rms_norm_eps": 1e-6, "tie_word_embeddings": True,
+        },
+        None,
+        {**LLAMA, "tie_word_embeddings": True, **rope(300)},
+    ),
     "llama2": Family(
         LlamaForCausalLM,
         LlamaConfig,
