@@ -50,6 +50,15 @@ TINY: Mapping[str, dict[str, Any]] = {
         "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "hidden": 10, "n_experts": 4,
         "top_k": 2, "sliding_window": 3,
     },
+    "qwen3_next": {
+        "vocab": 11, "d_model": 8, "n_layers": 3, "period": 3, "n_heads": 4, "n_kv_heads": 2, "head_dim": 8, "n_key_heads": 2,
+        "n_value_heads": 4, "key_dim": 3, "value_dim": 5, "kernel": 3, "hidden": 10, "shared_hidden": 6, "n_experts": 4,
+        "top_k": 2,
+    },
+    "jamba": {
+        "vocab": 11, "d_model": 8, "n_layers": 4, "attn_period": 3, "attn_offset": 1, "n_heads": 4, "n_kv_heads": 2, "hidden": 10,
+        "n_experts": 4, "top_k": 2, "inner": 6, "state": 3, "rank": 2, "kernel": 3,
+    },
     "deepseek_v2": {
         "vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 3, "q_rank": 10, "kv_rank": 9, "nope_dim": 6, "rope_dim": 4,
         "value_dim": 5, "hidden": 20, "expert_hidden": 10, "n_experts": 8, "top_k": 3, "n_groups": 4, "top_groups": 2,
@@ -106,6 +115,10 @@ TINY: Mapping[str, dict[str, Any]] = {
         "size": 16, "patch": 2, "n_classes": 5, "d_model": 8, "depths": [1, 2], "n_heads": [1, 2], "window": 2, "mlp_ratio": 1.5,
     },
     "roberta": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "minilm": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "spanbert": {
+        "vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "max_span": 3, "d_place": 6,
+    },
     "distilbert": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "fnet": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "hidden": 20},
     "modernbert": {
@@ -126,6 +139,9 @@ TINY: Mapping[str, dict[str, Any]] = {
     },
     "marian": {
         "vocab": 11, "context": 16, "d_model": 16, "n_encoder_layers": 2, "n_layers": 2, "n_heads": 2, "hidden": 20, "padding": 1,
+    },
+    "mt5": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "head_dim": 6, "hidden": 20, "buckets": 8, "max_distance": 16,
     },
     "clip": {
         "dim": 6, "vocab": 11, "context": 16, "d_model": 8, "n_layers": 2, "n_heads": 2, "hidden": 12, "size": 11, "patch": 4,

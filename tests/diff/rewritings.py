@@ -57,6 +57,9 @@ def _with_names(value: Any, new: Mapping[str, str], key: str = "", *, reference:
     match value:
         case dict() if key == "graph":
             return {new[name]: _with_names(node, new) for name, node in value.items()}
+        case dict() if key == "tie":  # of parameters, by the nodes that have them
+            paths = {name: name.rpartition(".") for name in value}
+            return {f"{_renamed(paths[name][0], new)}{''.join(paths[name][1:])}": _renamed(to, new) for name, to in value.items()}
         case dict() if key == "axes":  # of what a formula reads
             return {_renamed(name, new): inner for name, inner in value.items()}
         case dict():

@@ -28,6 +28,8 @@ from transformers import (
     GPTNeoXForCausalLM,
     GptOssConfig,
     GptOssForCausalLM,
+    JambaConfig,
+    JambaForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
@@ -52,6 +54,8 @@ from transformers import (
     Qwen3ForCausalLM,
     Qwen3MoeConfig,
     Qwen3MoeForCausalLM,
+    Qwen3NextConfig,
+    Qwen3NextForCausalLM,
 )
 
 VOCAB = 53
@@ -115,6 +119,16 @@ FAMILIES: dict[str, Family] = {
         {"rms_norm_eps": 1e-6},
         None,
         {**LLAMA, **rope(300)},
+    ),
+    "transformer_pp": Family(
+        LlamaForCausalLM,
+        LlamaConfig,
+        {
+            "vocab_size": 50257, "hidden_size": 768, "intermediate_size": 2048, "num_hidden_layers": 12,
+            "num_attention_heads": 12, "rms_norm_eps": 1e-6, "tie_word_embeddings": True,
+        },
+        None,
+        {**LLAMA, "tie_word_embeddings": True, **rope(300)},
     ),
     "llama2": Family(
         LlamaForCausalLM,
@@ -306,6 +320,31 @@ FAMILIES: dict[str, Family] = {
             "router_aux_loss_coef": 0.01, **rope(300),
         },
         {"hidden_size": 96, "moe_intermediate_size": 160},
+    ),
+    "qwen3_next": Family(
+        Qwen3NextForCausalLM,
+        Qwen3NextConfig,
+        {"max_position_embeddings": 262144, **rope(1e7, partial_rotary_factor=0.25)},
+        None,
+        {
+            **GROUPED, "num_hidden_layers": 5, "head_dim": 10, "linear_num_key_heads": 3, "linear_num_value_heads": 9,
+            "linear_key_head_dim": 12, "linear_value_head_dim": 7, "linear_conv_kernel_dim": 3, "moe_intermediate_size": 20,
+            "shared_expert_intermediate_size": 14, "num_experts": 5, "num_experts_per_tok": 3, "router_aux_loss_coef": 0.01,
+            **rope(300, partial_rotary_factor=0.4),
+        },
+        {"vocab_size": 128, "hidden_size": 96, "moe_intermediate_size": 160, "shared_expert_intermediate_size": 64},
+    ),
+    "jamba": Family(
+        JambaForCausalLM,
+        JambaConfig,
+        {},
+        None,
+        {
+            **GROUPED, "num_hidden_layers": 5, "attn_layer_period": 3, "attn_layer_offset": 1, "expert_layer_period": 2,
+            "expert_layer_offset": 1, "mamba_expand": 2, "mamba_d_state": 7, "mamba_dt_rank": 5, "mamba_d_conv": 3,
+            "num_experts": 5, "num_experts_per_tok": 3, "router_aux_loss_coef": 0.01,
+        },
+        {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160, "mamba_dt_rank": 20},
     ),
     "gpt_oss": Family(
         GptOssForCausalLM,

@@ -29,6 +29,8 @@ from transformers import (
     MBartForConditionalGeneration,
     ModernBertConfig,
     ModernBertForMaskedLM,
+    MT5Config,
+    MT5ForConditionalGeneration,
     PreTrainedConfig,
     PreTrainedModel,
     ResNetConfig,
@@ -192,6 +194,16 @@ def with_bias(model: type[PreTrainedModel]) -> Callable[[Any], PreTrainedModel]:
     return made
 
 
+def mt5(config: MT5Config) -> PreTrainedModel:
+    """Return mT5 with a head of its own, which the published weights have and its configuration in transformers says they have
+    not, and one embedding.
+    """
+    config.tie_word_embeddings = False
+    model = MT5ForConditionalGeneration(config)
+    model.set_input_embeddings(model.shared)
+    return model
+
+
 BERT = {
     "vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40,
     "max_position_embeddings": 16,
@@ -286,6 +298,21 @@ FAMILIES: dict[str, Family] = {
         WIDE_BART,
         translations,
         {"share_encoder_decoder_embeddings": False},
+    ),
+    "mt5": Family(
+        mt5,
+        MT5Config,
+        {"d_model": 768, "d_ff": 2048, "num_layers": 12, "num_heads": 12},
+        {
+            "vocab_size": VOCAB, "d_model": 24, "d_kv": 10, "d_ff": 20, "num_layers": 2, "num_heads": 3,
+            "relative_attention_num_buckets": 8, "relative_attention_max_distance": 16,
+        },
+        {
+            "vocab_size": 128, "d_model": 96, "d_kv": 32, "d_ff": 160, "num_heads": 4, "relative_attention_num_buckets": 1024,
+            "relative_attention_max_distance": 4096,
+        },
+        translations,
+        {"feed_forward_proj": "gated-silu", "num_decoder_layers": 3},
     ),
     "clip": Family(
         CLIPModel,
