@@ -77,8 +77,8 @@ def each_forward_in_operators(x: torch.Tensor, weight: torch.Tensor, counts: tor
     """Return y [N, O] as `each_forward` does, in operators of torch alone: for programs that run where ours is not registered."""
     parts, start = [], 0
     for matrix, count in zip(weight.unbind(), counts.tolist(), strict=True):
-        torch._check(count >= 0)
-        torch._check(start + count <= x.shape[0])
+        torch._check(count >= 0)  # type: ignore[no-untyped-call]  # torch has no annotation
+        torch._check(start + count <= x.shape[0])  # type: ignore[no-untyped-call]
         parts.append(x.narrow(0, start, count) @ matrix.mT)
         start = start + count
     return torch.cat([*parts, x.new_zeros(x.shape[0] - start, weight.shape[1])])
