@@ -39,6 +39,7 @@ class L2Norm(Block, kind="l2norm"):
     eps: PositiveFloat = 1e-12
     """Lower bound of the length that a vector is divided by."""
 
+    title = "L2 norm"
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 
