@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from composer.diagnostics import Diagnostic, RecipeError, concise, report
@@ -126,6 +126,26 @@ def _parsed(text: str, kind: Callable[[str], Number], name: str) -> Number:
         return kind(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text} is not {name}") from None
+
+
+def lengths(written: Iterable[str], known: tuple[str, ...], command: str) -> Mapping[str, int]:
+    """Return the lengths by axis of texts such as `time=512`.
+
+    Raises:
+        Problem: The model has no such axis, or the length is none.
+    """
+    from composer.cost.lengths import unknown_axis
+
+    found = {}
+    for each in written:
+        axis, _, length = each.partition("=")
+        if axis not in known:
+            wrong = unknown_axis(axis, known)
+            raise Problem(f"arco {command}: --at {each}: {wrong.message}", wrong.hint)
+        if not (length.isascii() and length.isdigit() and int(length[:18]) > 0 and len(length) < 16):
+            raise Problem(f"arco {command}: --at {each}: a length is an integer of at least 1", f"for example, --at {axis}=512")
+        found[axis] = int(length)
+    return found
 
 
 def add_recipe(parser: Parser, help: str = "Name from `arco list`, or path to a .yaml file", **settings: Any) -> None:

@@ -16,11 +16,11 @@ from composer.cli.arguments import (
     add_changes,
     add_recipe,
     integer,
+    lengths,
     sound,
     sound_recipe,
     unusable,
 )
-from composer.cli.lengths import lengths
 from composer.cli.output import STANDARD, add_output, emit, say
 from composer.cli.running import add_device, open_folder, refusals
 from composer.diagnostics import RecipeError

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from composer.cli.arguments import Parser, add_changes, add_recipe, sound_recipe
-from composer.cli.lengths import lengths
+from composer.cli.arguments import Parser, add_changes, add_recipe, lengths, sound_recipe
 from composer.cli.output import say
 from composer.printable import json_text
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from composer.published.exported_program import export_program as export_program
     from composer.published.exporting import export_folder as export_folder
 
-MODULES = {"export_folder": "exporting", "export_program": "exported_program"}
 __all__ = ["export_folder", "export_program"]
 
 
 def __getattr__(name: str) -> object:
     """A public name, imported from the module that defines it."""
-    if name not in MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
+    if name == "export_folder":
+        from composer.published.exporting import export_folder
+
+        return export_folder
+    if name == "export_program":
+        from composer.published.exported_program import export_program
+
+        return export_program
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

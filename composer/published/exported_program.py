@@ -9,23 +9,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor, nn
-from torch.export import Dim, ExportedProgram
-from torch.fx.experimental.symbolic_shapes import is_concrete_int
-from torch.overrides import TorchFunctionMode
-
-from blocks.experts.grouped_linear import each_forward_in_operators, register_grouped_linear
 from composer.atomic_files import StrPath
 from composer.cost.lengths import axes, unknown_axis
 from composer.diagnostics import Diagnostic, RecipeError
 from composer.graph.dims import names
 from composer.graph.typed import TypedProgram
-from composer.verify.inputs import Draw, draw
-from composer.verify.inputs import lengths as short_lengths
 from composer.weights.other_formats import refuse
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+    from torch.export import ExportedProgram
+
     from composer.lower import Model
     from composer.recipe import Recipe
 
@@ -60,6 +54,11 @@ def export_program(model: Model[Recipe], path: StrPath, lengths: Mapping[str, in
         >>> program(tokens=tokens, valid=torch.ones_like(tokens, dtype=torch.bool))["logits"].shape
         torch.Size([1, 7, 61])
     """
+    import torch
+    from torch.export import Dim
+
+    from composer.lower.operators_of_torch import InOperatorsOfTorch
+
     program, fixed = model.program, dict(lengths or {})
     known = axes(program)
     for name in fixed:
@@ -70,8 +69,7 @@ def export_program(model: Model[Recipe], path: StrPath, lengths: Mapping[str, in
         name: {place: Dim.AUTO for place, size in enumerate(type_.sizes) if names(size) - fixed.keys()}
         for name, type_ in program.inputs.items()
     }
-    register_grouped_linear()
-    with torch.no_grad(), _InOperatorsOfTorch():  # with gradients, attention has other kernels, which may fix lengths
+    with torch.no_grad(), InOperatorsOfTorch():  # with gradients, attention has other kernels, which may fix lengths
         made = torch.export.export(called, (), kwargs=_inputs(model, 0, fixed), dynamic_shapes=shapes)
     _refuse_fixed(program, made, fixed)
     file = Path(path)
@@ -79,7 +77,13 @@ def export_program(model: Model[Recipe], path: StrPath, lengths: Mapping[str, in
     try:
         aside.touch()
         torch.export.save(made, aside)
-        _prove(called, torch.export.load(aside), _inputs(model, 1, fixed))
+        try:
+            _prove(called, torch.export.load(aside), _inputs(model, 1, fixed))
+        except AssertionError as error:  # torch may have found a condition on lengths while it traced
+            first = program.untyped.recipe.inputs[0]
+            message = f"the program that torch exports does not hold for other lengths: {str(error).splitlines()[0]}"
+            hint = f"fix the lengths, such as `--at {known[-1]}=128`" if known else ""
+            raise RecipeError([Diagnostic("fixed-length", message, first.span, hint=hint)]) from None
         aside.replace(file)
     except OSError as error:
         refuse("unreadable-file", f"this file cannot be written: {(error.strerror or str(error)).lower()}", file)
@@ -104,6 +108,11 @@ def _named(model: Model[Recipe]) -> nn.Module:
 
 def _inputs(model: Model[Recipe], number: int, fixed: Mapping[str, int]) -> dict[str, Tensor]:
     """Return random inputs of short lengths, which differ from number to number, and of the lengths that are fixed."""
+    import torch
+
+    from composer.verify.inputs import Draw, draw
+    from composer.verify.inputs import lengths as short_lengths
+
     lengths = {**short_lengths(model.program, number), **fixed}
     kinds = {parameter.dtype for parameter in model.parameters() if parameter.is_floating_point()}
     devices = [parameter.device for parameter in model.parameters()]
@@ -111,18 +120,10 @@ def _inputs(model: Model[Recipe], number: int, fixed: Mapping[str, int]) -> dict
     return {name: value.to(devices[0]) if devices else value for name, value in given.items()}
 
 
-class _InOperatorsOfTorch(TorchFunctionMode):
-    """Takes operators of torch for the one that Composer registers for experts, which is not there where the program runs."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        own = torch.ops.composer.grouped_linear
-        if func in (own, own.default):
-            return each_forward_in_operators(*args)
-        return func(*args, **(kwargs or {}))
-
-
 def _refuse_fixed(program: TypedProgram, made: ExportedProgram, fixed: Mapping[str, int]) -> None:
     """Raise `RecipeError` for an axis that the program takes at one length alone, though nobody has fixed it."""
+    from torch.fx.experimental.symbolic_shapes import is_concrete_int
+
     values = {node.name: node.meta["val"] for node in made.graph.find_nodes(op="placeholder")}
     for declared in program.untyped.recipe.inputs:
         if (value := values.get(declared.name)) is None:
@@ -136,10 +137,12 @@ def _refuse_fixed(program: TypedProgram, made: ExportedProgram, fixed: Mapping[s
 
 def _prove(model: nn.Module, made: ExportedProgram, given: Mapping[str, Tensor]) -> None:
     """Check that a program computes what its model does."""
+    import torch
+
     with torch.no_grad(), torch.random.fork_rng():
         torch.manual_seed(0)
         wanted = model(**given)
         torch.manual_seed(0)
         found = made.module()(**given)
     for name, value in wanted.items():
-        torch.testing.assert_close(found[name], value, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
+        torch.testing.assert_close(found[name], value, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True, msg=name)

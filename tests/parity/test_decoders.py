@@ -26,6 +26,7 @@ each_family = pytest.mark.parametrize("name", FAMILIES)
 
 def pair(name: str) -> tuple[composer.Model, PreTrainedModel]:
     """Return the recipe's model, as transformers' configuration sets it, and transformers', with the same weights."""
+    torch.manual_seed(0)
     reference = perturbed(FAMILIES[name].small())
     model = composer.load(recipe_of(name)).with_config(reference.config.to_dict()).compile(seed=0).eval()
     load_published(model, published(reference), reference.config.model_type)
