@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import keyword
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,8 +32,9 @@ def export_program(model: Model[Recipe], path: StrPath, lengths: Mapping[str, in
     """Write a model with its weights as an exported program of torch, which `torch.export.load` reads.
 
     The program takes the recipe's inputs by name, optional ones too, and returns a dict of its outputs, without the losses. It is
-    the model in evaluation, in its dtype, on its device. It takes any length of an axis that the recipe leaves open. Before
-    anything is written, it is loaded again, and computes what the model does for inputs of other lengths.
+    the model in evaluation, in its dtype, on its device, with the names of its weights (`class` becomes `class_`). It takes any
+    length of an axis that the recipe leaves open. Before anything is written, it is loaded again, and computes what the model
+    does for inputs of other lengths.
 
     Args:
         model: A compiled recipe.
@@ -72,6 +74,7 @@ def export_program(model: Model[Recipe], path: StrPath, lengths: Mapping[str, in
     with torch.no_grad(), InOperatorsOfTorch():  # with gradients, attention has other kernels, which may fix lengths
         made = torch.export.export(called, (), kwargs=_inputs(model, 0, fixed), dynamic_shapes=shapes)
     _refuse_fixed(program, made, fixed)
+    _without_keywords(made)
     file = Path(path)
     aside = file.with_name(f".{file.name[:100]}.{os.getpid()}.pt2")  # torch wants this ending
     try:
@@ -118,6 +121,19 @@ def _inputs(model: Model[Recipe], number: int, fixed: Mapping[str, int]) -> dict
     devices = [parameter.device for parameter in model.parameters()]
     given = draw(model.program, Draw(lengths, number), kinds.pop() if len(kinds) == 1 else torch.float32)
     return {name: value.to(devices[0]) if devices else value for name, value in given.items()}
+
+
+def _without_keywords(made: ExportedProgram) -> None:
+    """Rename what is called like a keyword of Python, such as a node `class`: a program reads its weights as attributes."""
+
+    def renamed(name: str) -> str:
+        return ".".join(f"{part}_" if keyword.iskeyword(part) else part for part in name.split("."))
+
+    for spec in made.graph_signature.input_specs:
+        if spec.target is not None:
+            spec.target = renamed(spec.target)
+    for name in list(made.state_dict):
+        made.state_dict[renamed(name)] = made.state_dict.pop(name)
 
 
 def _refuse_fixed(program: TypedProgram, made: ExportedProgram, fixed: Mapping[str, int]) -> None:

@@ -18,6 +18,7 @@ from tests.conformance.cases import TINY
 from tests.zoo import REPRESENTATIVES
 
 STEPS = {
+    "jamba": {"time": 5},
     "lstm_lm": {"time": 5},
     "mamba": {"time": 5},
     "rnn_lm": {"time": 5},
