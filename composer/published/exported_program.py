@@ -5,12 +5,11 @@ from __future__ import annotations
 import copy
 import functools
 import keyword
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from composer.atomic_files import StrPath
+from composer.atomic_files import StrPath, aside
 from composer.cost.lengths import axes, unknown_axis
 from composer.diagnostics import Diagnostic, RecipeError
 from composer.graph.dims import names
@@ -76,22 +75,19 @@ def export_program(model: Model[Recipe], path: StrPath, lengths: Mapping[str, in
     _refuse_fixed(program, made, fixed)
     _without_keywords(made)
     file = Path(path)
-    aside = file.with_name(f".{file.name[:100]}.{os.getpid()}.pt2")  # torch wants this ending
     try:
-        aside.touch()
-        torch.export.save(made, aside)
-        try:
-            _prove(called, torch.export.load(aside), _inputs(model, 1, fixed))
-        except AssertionError as error:  # torch may have found a condition on lengths while it traced
-            first = program.untyped.recipe.inputs[0]
-            message = f"the program that torch exports does not hold for other lengths: {str(error).splitlines()[0]}"
-            hint = f"fix the lengths, such as `--at {known[-1]}=128`" if known else ""
-            raise RecipeError([Diagnostic("fixed-length", message, first.span, hint=hint)]) from None
-        aside.replace(file)
+        with aside(file, ".pt2") as temporary:  # torch wants this ending
+            temporary.touch()
+            torch.export.save(made, temporary)
+            try:
+                _prove(called, torch.export.load(temporary), _inputs(model, 1, fixed))
+            except AssertionError as error:  # torch may have found a condition on lengths while it traced
+                first = program.untyped.recipe.inputs[0]
+                message = f"the program that torch exports does not hold for other lengths: {str(error).splitlines()[0]}"
+                hint = f"fix the lengths, such as `--at {known[-1]}=128`" if known else ""
+                raise RecipeError([Diagnostic("fixed-length", message, first.span, hint=hint)]) from None
     except OSError as error:
         refuse("unreadable-file", f"this file cannot be written: {(error.strerror or str(error)).lower()}", file)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _named(model: Model[Recipe]) -> nn.Module:

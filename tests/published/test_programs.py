@@ -93,3 +93,13 @@ def test_an_axis_that_the_model_lacks_is_refused(tmp_path: Path) -> None:
         export_program(model, tmp_path / "model.pt2", {"tim": 3})
     with pytest.raises(RecipeError, match="cannot be written"):
         export_program(model, tmp_path / "none" / "model.pt2")
+
+
+@pytest.mark.slow
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    """The file that it leads to is replaced."""
+    (tmp_path / "real.pt2").write_bytes(b"old")
+    (tmp_path / "link.pt2").symlink_to("real.pt2")
+    export_program(small("mlp_lm"), tmp_path / "link.pt2")
+    assert (tmp_path / "link.pt2").is_symlink() and torch.export.load(tmp_path / "real.pt2").state_dict
+    assert len(list(tmp_path.iterdir())) == 2
