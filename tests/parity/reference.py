@@ -33,6 +33,10 @@ from transformers import (
 )
 from transformers.core_model_loading import revert_weight_conversion
 
+import composer
+from composer.weights import load_published, mapping
+from composer.weights.mapping import WeightMap, shapes_of
+
 
 def gpt2(params: Mapping[str, Any]) -> PreTrainedModel:
     """Return GPT-2 with the recipe's params; those not given as published."""
@@ -261,3 +265,17 @@ def perturbed(model: PreTrainedModel) -> PreTrainedModel:
             tensor.add_(torch.randn(tensor.shape, generator=generator), alpha=0.1)
     model.train(False)
     return model
+
+
+def loaded(recipe: str, reference: PreTrainedModel) -> composer.Model:
+    """Return a recipe's model, as transformers' configuration sets it, with the weights of transformers' model."""
+    model = composer.load(recipe).with_config(reference.config.to_dict()).compile(seed=0).eval()
+    load_published(model, published(reference), reference.config.model_type)
+    return model
+
+
+def weight_map(model: composer.Model, reference: PreTrainedModel, ours: Mapping[str, torch.Tensor]) -> WeightMap:
+    """Return how published tensors are read and written, for those of the model that are given."""
+    untyped = model.program.untyped
+    assert untyped.recipe.checkpoints is not None
+    return mapping(untyped.recipe.checkpoints, reference.config.model_type, shapes_of(ours), untyped.params)

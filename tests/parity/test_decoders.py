@@ -14,10 +14,9 @@ import composer
 from composer.decode import session
 from composer.diagnostics import RecipeError
 from composer.published import export_folder
-from composer.weights import load_published, mapping
-from composer.weights.mapping import WeightMap, shapes_of
+from composer.weights import load_published
 from tests.parity.decoders import FAMILIES, recipe_of
-from tests.parity.reference import perturbed, published
+from tests.parity.reference import loaded, perturbed, published, weight_map
 from tests.parity.test_initial import assert_same_spread
 from tests.parity.test_transformers import close, real, text
 
@@ -28,16 +27,7 @@ def pair(name: str) -> tuple[composer.Model, PreTrainedModel]:
     """Return the recipe's model, as transformers' configuration sets it, and transformers', with the same weights."""
     torch.manual_seed(0)
     reference = perturbed(FAMILIES[name].small())
-    model = composer.load(recipe_of(name)).with_config(reference.config.to_dict()).compile(seed=0).eval()
-    load_published(model, published(reference), reference.config.model_type)
-    return model, reference
-
-
-def weight_map(model: composer.Model, reference: PreTrainedModel, ours: dict[str, torch.Tensor]) -> WeightMap:
-    """Return how published tensors are read and written, for those of the model that are given."""
-    untyped = model.program.untyped
-    assert untyped.recipe.checkpoints is not None
-    return mapping(untyped.recipe.checkpoints, reference.config.model_type, shapes_of(ours), untyped.params)
+    return loaded(recipe_of(name), reference), reference
 
 
 @torch.no_grad()

@@ -17,10 +17,8 @@ import composer
 from composer.decode import session
 from composer.diagnostics import RecipeError
 from composer.language.tasks import TASKS
-from composer.weights import load_published, mapping
-from composer.weights.mapping import WeightMap, shapes_of
 from tests.parity.families import FAMILIES, Given, T, recipe_of
-from tests.parity.reference import perturbed, published
+from tests.parity.reference import loaded, perturbed, published, weight_map
 from tests.parity.test_initial import assert_same_spread
 from tests.parity.test_sizes import assert_same_parameters
 from tests.zoo import PARAMETERS
@@ -37,16 +35,7 @@ def pair(name: str) -> tuple[composer.Model, PreTrainedModel]:
     """Return the recipe's model, as transformers' configuration sets it, and transformers', with the same weights."""
     torch.manual_seed(0)
     reference = perturbed(FAMILIES[name].small())
-    model = composer.load(recipe_of(name)).with_config(reference.config.to_dict()).compile(seed=0).eval()
-    load_published(model, published(reference), reference.config.model_type)
-    return model, reference
-
-
-def weight_map(model: composer.Model, reference: PreTrainedModel) -> WeightMap:
-    """Return how the published weights are read and written."""
-    untyped = model.program.untyped
-    assert untyped.recipe.checkpoints is not None
-    return mapping(untyped.recipe.checkpoints, reference.config.model_type, shapes_of(model.state_dict()), untyped.params)
+    return loaded(recipe_of(name), reference), reference
 
 
 def outputs(name: str, model: composer.Model, reference: PreTrainedModel, given: Given) -> list[tuple[Tensor, Tensor]]:
@@ -94,9 +83,9 @@ def test_gradients_are_those_of_transformers(name: str) -> None:
         for one in both:
             (one * direction).sum().backward(retain_graph=True)
     kept = {key: torch.zeros_like(each) for key, each in model.named_buffers()}
-    ours = weight_map(model, reference).save({**kept, **gradients(model)})
+    ours = weight_map(model, reference, model.state_dict()).save({**kept, **gradients(model)})
     theirs = revert_weight_conversion(reference, gradients(reference))
-    found = weight_map(model, reference).found(published(reference))
+    found = weight_map(model, reference, model.state_dict()).found(published(reference))
     largest = max(each.abs().max().item() for each in theirs.values())
     assert {found[key] for key in ours} - theirs.keys() <= {key for key, _ in reference.named_buffers()}
     assert theirs.keys() <= {found[key] for key in ours}
@@ -117,7 +106,7 @@ def gradients(model: torch.nn.Module) -> dict[str, Tensor]:
 def test_weights_come_back_bit_for_bit(name: str) -> None:
     """Saved again, what was loaded is the `state_dict` of transformers, but for names that repeat another."""
     model, reference = pair(name)
-    made, theirs = weight_map(model, reference), published(reference)
+    made, theirs = weight_map(model, reference, model.state_dict()), published(reference)
     saved, found = made.save(model.state_dict()), made.found(theirs)
     found = {key: name for key, name in found.items() if not key.endswith("num_batches_tracked")}  # counts calls
     assert found.keys() - saved.keys() <= {copy.name for copy in made.rules.copies} and saved.keys() <= found.keys()
