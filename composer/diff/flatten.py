@@ -25,7 +25,7 @@ from composer.diff.flat_graph import (
     commutes,
     readers,
 )
-from composer.diff.normal_forms import NormalForm, forms
+from composer.diff.normal_forms import NormalForm, forms, ways
 from composer.graph.anatomy import TYPED
 from composer.graph.describe import kind_of
 from composer.graph.initial_values import start_of
@@ -207,8 +207,8 @@ class _Flattener:
             source = self.positions.get(str(block.sizes.get(axis)))
             if port not in read and source is not None:
                 reads.append(Read(port, source))
-        if any(way != tuple(range(len(way))) for way in block.expansions):
-            reads = [Read(one.port, one.source, way) for one, way in zip(reads, block.expansions, strict=True)]
+        if block.expansions and (expansions := ways(block)):
+            reads = [Read(one.port, one.source, way) for one, way in zip(reads, expansions, strict=True)]
         edges = {port: sources[0] for port, sources in read.items() if port in masked}
         node = FlatNode(
             spot.path,

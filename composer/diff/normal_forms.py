@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from blocks.along_axes import axis_formulas
 from blocks.core import Builtin, Formula, Part, axis_places, fields, number
 from blocks.core.axis_places import LENGTH_OF
 from blocks.core.fields import (
@@ -129,12 +130,23 @@ def _forms(name: str, field: Field, value: Any, derived: bool) -> dict[str, Norm
     return {name: NormalValue(value, value, derived)}
 
 
+def ways(block: TypedBlock) -> tuple[tuple[int | None, ...], ...]:
+    """Return, for each input of a block that broadcasts, which of its axes stands at each axis of the output, or none; nothing
+    where all stand in order. An axis of length 1 may stand anywhere, and counts as none.
+    """
+    (output,) = block.outputs.values()
+    assert isinstance(output, TensorType), "what broadcasts gives a tensor"
+    single = [axis.size == 1 for axis in output.axes]
+    if all(one or at == place for way in block.expansions for place, (at, one) in enumerate(zip(way, single, strict=True))):
+        return ()
+    return tuple(tuple(None if one else at for at, one in zip(way, single, strict=True)) for way in block.expansions)
+
+
 def _matched_axes(block: TypedBlock, name: str, value: tuple[str, ...]) -> dict[str, NormalForm]:
     """Return how the axes of the inputs match, whatever they are called; of a sum, whose inputs have no order, its edges do."""
     if block.part.inline(block.sizes) in ("{xs: + }", "{xs: * }"):
         return {}
-    in_order = all(way == tuple(range(len(way))) for way in block.expansions)
-    return {name: NormalValue(() if in_order else block.expansions, ", ".join(value) or "by name")}
+    return {name: NormalValue(ways(block), ", ".join(value) or "by name")}
 
 
 def _below(part: type[Part], values: Mapping[str, Any]) -> dict[str, NormalForm]:
@@ -174,11 +186,19 @@ def _axes_by_place(block: TypedBlock, name: str, field: Field) -> dict[str, Norm
             places = sorted((letters.index(axis), each) for axis, each in value.items())
             return {name: NormalValue(tuple(places), _pairs(value))}
         case AxisFormula(), str():
-            called = {axis.name or str(axis.size): str(_length(axis)) for axis in axes}
+            called = {axis.name or str(axis.size): _length(axis) for axis in axes}
             made = (axis for lengths in length_maps(block.part) for axis in lengths)
             called |= {axis: f"#{place}" for place, axis in enumerate(made)}
-            return {name: NormalValue(IDENTIFIER.sub(lambda word: called.get(word[0], word[0]), value), value)}
+            return {name: NormalValue(_computed(axis_formulas.parsed(value), called), value)}
     return {}
+
+
+def _computed(tree: Any, called: Mapping[str, int | str]) -> Any:
+    """Return a formula over axes with the lengths of axes in place of their names, and what reads no axis as a number."""
+    if not isinstance(tree, tuple):
+        return called.get(tree, tree) if isinstance(tree, str) else tree
+    found = (tree[0], *(_computed(operand, called) for operand in tree[1:]))
+    return found if any(isinstance(operand, str | tuple) for operand in found[1:]) else axis_formulas.evaluated(found, {})
 
 
 def _length(axis: Axis) -> int | str:

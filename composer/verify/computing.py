@@ -18,6 +18,8 @@ SMALL_STEP, LARGE_STEP = 1e-4, 1.0
 """Standard deviations of what is added to a parameter: along one a function is straight, the other shows any influence."""
 INFLUENCE = 1e-6
 """Relative change of the outputs for each unit of a step that counts as an influence."""
+TRIED = 9
+"""The seed of the inputs with which an influence is looked for."""
 
 
 def types_are_declared(subject: Subject) -> Iterator[Violation]:
@@ -45,13 +47,16 @@ def types_are_declared(subject: Subject) -> Iterator[Violation]:
 def gradients_reach(subject: Subject) -> Iterator[Violation]:
     """Check that every trainable parameter has a gradient, unless small changes of it change no output: the weights of a router
     that selects one expert have none, nor do those that add the same to all scores of a softmax.
+
+    The last inputs are those with which changes are tried: with others a layer may be cut off, all of its units below 0.
     """
     model = copy.deepcopy(subject.model)
     waiting = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
-    for seed in range(4):
+    first, second = subject.draws[:2]
+    for how, seed in ((first, 0), (second, 1), (first, 2), (second, 3), *((each, TRIED) for each in subject.draws)):
         if not waiting:
             return
-        given = subject.draw(_again(subject.draws[seed % 2], seed))
+        given = subject.draw(_again(how, seed))
         total = one_number(subject.outputs(given, model))
         if total is None:
             return
@@ -89,7 +94,7 @@ def influence(subject: Subject, names: Sequence[str], step: float) -> bool:
     """Return whether steps of a size, from where some parameters are, change any output."""
     moved = [subject.model.get_parameter(name) for name in names]
     for how in subject.draws:
-        given = subject.draw(_again(how, 9))
+        given = subject.draw(_again(how, TRIED))
         before, kept = subject.outputs(given), [parameter.clone() for parameter in moved]
         chance = torch.Generator().manual_seed(3)
         for name, parameter in zip(names, moved, strict=True):

@@ -70,6 +70,20 @@ PAIRS = {
         "  a: {type: roll, by: {last: 1, -2: 2}}\n  b: {type: normal, axes: [first, 8], in: a}\n"
         "  c: {compute: a + b, axes: {a: x y z, b: x z}}",
     ),
+    "axes of length 1 that stand in either place": (
+        "  p: {type: parameter, shape: [1]}\n  q: {type: parameter, shape: [1, 1]}\n"
+        "  r: {compute: p * q, axes: {p: h, q: h w}}\n  a: {compute: x + r, axes: {x: b t d, r: t d}}",
+        "  p: {type: parameter, shape: [1]}\n  q: {type: parameter, shape: [1, 1]}\n"
+        "  r: {compute: p * q, axes: {p: w, q: h w}}\n  a: {compute: x + r, axes: {x: b t d, r: t d}}",
+    ),
+    "the length of an axis by its name and as a number": (
+        "  r: {type: rearrange, pattern: b t d -> t b d}\n"
+        "  t: {type: constant, over: {i: d}, value: (i >= d - 2) * 1.5, in: {like: r}}\n"
+        "  a: {type: add, in: [r, t], axes: [t b d, d]}",
+        "  r: {type: rearrange, pattern: b t d -> t b d}\n"
+        "  t: {type: constant, over: {i: 8}, value: (i >= 6) * 1.5, in: {like: r}}\n"
+        "  a: {type: add, in: [r, t], axes: [t b d, d]}",
+    ),
     "a pattern with other names": (
         "  a: {type: rearrange, pattern: batch time (heads dim) -> batch heads time dim, sizes: [2]}",
         "  a: {type: rearrange, pattern: b  t (h d)->b h t d, sizes: [2]}",

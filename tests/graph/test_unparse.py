@@ -23,6 +23,25 @@ SIZES = {"n_layers": 7, "d_model": 32, "n_heads": 4, "vocab": 61}
 PARAMS = {"deep": "true", "wide": "3"}
 INPUTS = {"valid": '"bool[batch, time]?"'}
 GRAPHS = {
+    "lists of numbers that differ from pass to pass": """
+  r:
+    repeat: 3
+    graph:
+      p: {type: parameter, shape: [layer + 1, 8]}
+      s: {type: sum, axis: first, in: p}
+      q: {type: split, into: [l, r], sizes: [layer + 1, 7 - layer], in: input}
+      y: {type: concat, in: [q.r, q.l]}
+      m: {compute: y + s, axes: {y: b t d, s: d}}""",
+    "lists of numbers, longer in the second pass": """
+  r:
+    repeat: 2
+    graph:
+      p: {if: layer == 0, then: {type: parameter, shape: [8]}, else: {type: parameter, shape: [3, 8]}}
+      s: {type: sum, axis: first, in: p}
+      m:
+        if: layer == 0
+        then: {compute: input * s, axes: {input: b t d, s: ''}}
+        else: {compute: input + s, axes: {input: b t d, s: d}}""",
     "numbers of axes by their places": """
   r: {repeat: 3, graph: {m: {type: roll, by: {-2: 2 * layer, last: 1}}}}""",
     "a node called like a block, other in each pass": """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from blocks.primitives.state import State
 from composer.cost.costs import costs
 from composer.graph.typed import TypedBlock
 from composer.verify.alone import alone, in_language_model
-from composer.verify.computing import SMALL_STEP, gradients_reach, influence, rows_are_apart_in_a_model
+from composer.verify.computing import SMALL_STEP, TRIED, gradients_reach, influence, rows_are_apart_in_a_model
 from composer.verify.declarations import TESTS
 from composer.verify.properties import PROPERTIES
 from composer.verify.shrink import shrunk
@@ -477,3 +478,23 @@ graph:
     subject = Subject(composer.load(text))
     assert subject.padding_rows == {"table.weight": 1} and not list(gradients_reach(subject))
     assert influence(Subject(composer.load(text.replace(", padding_idx: 1", ""))), ["table.weight"], SMALL_STEP)
+
+
+@pytest.mark.slow
+def test_what_is_cut_off_for_some_inputs_is_no_missing_gradient() -> None:
+    """The one unit is below 0 with the inputs that come first, and above with those with which changes are tried."""
+    text = """
+recipe: small
+inputs: {x: "float[1, 4]"}
+graph:
+  wide: {type: linear, out: 1}
+  turned: {compute: -wide}
+  cut: relu
+  head: {type: linear, out: 2}
+outputs: {head: head, cut: cut}
+"""
+    subject = Subject(composer.load(text))
+    first, *_ = subject.draws
+    cut = [bool(subject.outputs(subject.draw(replace(first, seed=seed)))["cut"].any()) for seed in (*range(4), TRIED)]
+    assert cut == [False] * 4 + [True]
+    assert not list(gradients_reach(subject))

@@ -121,11 +121,15 @@ class Gap:
         return self.below.gives in self.led
 
     def tap(self) -> None:
-        """Make room for the fork to a lane."""
+        """Make room for the fork to a lane, above what stands beside the block where wires turn off to."""
         if self.tapped():
-            self.offset = max(self.offset + 4, LABEL_TOP if self.below.item is None else TAP)
+            sides = sorted(self.sides_of(self.below.gives))
+            beside = max(map(self.beside_below, sides), default=0.0)
+            self.offset = max(
+                self.offset + 4, LABEL_TOP if self.below.item is None else TAP, beside + APART if beside > 0 else 0.0
+            )
             self.below.tap_y = self.top - self.offset
-            self.turns += [(self.offset, side) for side in sorted(self.sides_of(self.below.gives))]
+            self.turns += [(self.offset, side) for side in sides]
 
     def place_outgoing(self) -> None:
         """Draw the arrows to outputs of the model, to losses and to states."""

@@ -26,6 +26,8 @@ from composer.language.recipe.writer import Remark, YamlData, YamlValue
 
 ABSENT = {"when": "true", "trainable": "true", "tie": "none", "share": "false"}
 """What a key means where it is not written."""
+BLOCK = frozenset({"type", "graph", "repeat", "scan"})
+"""Keys that only a block has."""
 MAX_CHOICE_CHARACTERS = 190
 """Characters of a value that chooses among several."""
 MAX_NAME_CHARACTERS = 60
@@ -89,8 +91,7 @@ class _Folder:
         if all(map(_is_expression, plain)) and (choice := self._choice(plain, path)):
             return choice  # such as a mask, whose names are those of the place where it stands
         lists = [text for text in plain if isinstance(text, list)]
-        if path[-2:-1] == ("each",) and len(lists) == len(plain) and len({*map(len, lists)}) == 1:
-            # the values of a repeat inside, one by one
+        if len(lists) == len(plain) and len({*map(len, lists)}) == 1:  # of a field, or the values of a repeat inside
             return [
                 self.together(list(items), (*path, str(place)), bound) for place, items in enumerate(zip(*lists, strict=True))
             ]
@@ -162,11 +163,14 @@ class _Folder:
         return _choice_of_nodes(kinds, 0, name)
 
     def _varied(self, texts: list[YamlValue], path: TextPath, bound: frozenset[str]) -> YamlData:
-        """Return a value of `each`, read by the field that uses it, so it cannot read names that are known only there."""
+        """Return a value of `each`, read by the field that uses it, so it cannot read names that are known only there. It may be
+        a block or a list of blocks, and no list or mapping of numbers or words.
+        """
         is_list = any(isinstance(text, list) for text in texts)
         if (
             REFERENCES & {*path}
             or (is_list and "each" in path)
+            or any(map(_is_collection, texts))
             or any(isinstance(text, dict) and not {"if", "tie"}.isdisjoint(text) for text in texts)
             or any(words(text) & bound or {*read_outside(text)} & self.inside for text in texts)
         ):
@@ -256,6 +260,12 @@ class _Folder:
 def _is_expression(text: YamlValue) -> bool:
     """Return whether a value is an expression, and not a number or a string alone."""
     return isinstance(text, str) and text != MISSING and any(sign in text for sign in "( ")
+
+
+def _is_collection(text: YamlValue) -> bool:
+    """Return whether a value is a list or a mapping of numbers or words, as the fields `shape`, `by` and `axes` take."""
+    items = text if isinstance(text, list) else list(text.values()) if isinstance(text, dict) and not BLOCK & text.keys() else []
+    return bool(items) and not any(isinstance(bare(item), dict) for item in items)
 
 
 def _each_name(path: TextPath) -> str:
