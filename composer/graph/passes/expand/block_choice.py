@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NoReturn, TypeGuard
 
 from blocks.core import Library, Part, fields
-from composer.diagnostics import Label, Span
+from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Listed, Scope
 from composer.graph.passes.expand.evaluation import MAX_DEPTH, Evaluator
@@ -36,7 +36,7 @@ class Choices:
 
     def __init__(self, recipe: ParsedRecipe, values: Evaluator) -> None:
         self.recipe, self.values, self.report = recipe, values, values.report
-        self.parsed: Memo[tuple[YamlNode, Library, frozenset[str]], NodeContent | None] = Memo()
+        self.parsed: Memo[tuple[YamlNode, Library, frozenset[str]], tuple[NodeContent | None, tuple[Diagnostic, ...]]] = Memo()
 
     def choose(
         self,
@@ -128,13 +128,15 @@ class Choices:
     def _parsed(self, node: YamlNode, scope: Scope) -> NodeContent | None:
         library, names = scope.library or self.recipe.library, frozenset(scope.values)
 
-        def parse() -> NodeContent | None:
+        def parse() -> tuple[NodeContent | None, tuple[Diagnostic, ...]]:
             reader = BaseParser([*self.report.diagnostics])
             content = GraphParser(reader, library, self.recipe.ambiguous_blocks, names).content(node)
-            self.report.add(*reader.diagnostics[len(self.report.diagnostics) :])
-            return content
+            return content, tuple(reader.diagnostics[len(self.report.diagnostics) :])
 
-        return self.parsed.get((node, library, names), parse)
+        content, mistakes = self.parsed.get((node, library, names), parse)
+        # a node that was left out may have been the first to read it, and keeps its mistakes to itself
+        self.report.add(*(each for each in mistakes if each not in self.report.diagnostics))
+        return content
 
     def _no_block(self, scope: Scope, span: Span, message: str = "", set_here: Span | None = None) -> NoReturn:
         """Report what is written where a block is expected, and raise."""
