@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
+from composer.cost.active import active_parameters
 from composer.cost.flops import FlopCounter, Flops
 from composer.cost.lengths import lengths_of
 from composer.graph.anatomy import TYPED
@@ -31,6 +32,8 @@ class Costs:
     """Number of parameters; a tied tensor counts once."""
     trainable: int
     """Number of parameters that training changes."""
+    active: int
+    """Number of parameters that one token meets: all but those of experts that it does not visit."""
     lengths: Mapping[str, int]
     """Length of each axis of the inputs."""
     flops: Flops
@@ -72,6 +75,7 @@ def costs(typed: TypedProgram, given: Mapping[str, int] | None = None) -> Costs:
     return Costs(
         parameters=sum(entry.numel for entry in table),
         trainable=sum(entry.numel for entry in table if entry.trainable),
+        active=active_parameters(typed),
         lengths=lengths,
         flops=flops,
         flops_per_token=None if positions is None else Flops(flops.dense // positions, flops.masked // positions),

@@ -75,6 +75,7 @@ class Summary:
             "paper": self.paper,
             "parameters": model.parameters,
             "trainable": model.trainable,
+            "active": model.active,
             "bytes": {"fp32": model.weights("fp32"), "bf16": model.weights("bf16"), "adamw": model.optimizer},
             "lengths": dict(model.lengths),
             "flops": asdict(model.flops),
@@ -104,9 +105,10 @@ def _head(summary: Summary) -> Iterator[str]:
         yield from textwrap.wrap(summary.paper, WIDTH, initial_indent="  ", subsequent_indent="  ")
     yield ""
     frozen = f", of which {model.trainable:,} are trained" if model.trainable != model.parameters else ""
+    active = f", {model.active:,} ({short(model.active)}) active per token" if model.active != model.parameters else ""
     at = ", ".join(f"{axis} {length:,}" for axis, length in model.lengths.items())
     figures = {
-        "parameters": f"{model.parameters:,} ({short(model.parameters)}){frozen}",
+        "parameters": f"{model.parameters:,} ({short(model.parameters)}){active}{frozen}",
         "weights": f"{in_bytes(model.weights('fp32'))} in fp32, {in_bytes(model.weights('bf16'))} in bf16",
         "AdamW": f"{in_bytes(model.optimizer)} of state",
         "forward": f"{_flops(model.flops)}{f', {at}' if at else ''}",

@@ -178,7 +178,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     flow = build_diagram(model, depth)
     if unroll:
         check_boxes(flow)
-    attempts = Attempts(model, titles(model, flow, options["title"]), typography, options["shapes"])
+    attempts = Attempts(model, titles(model, options["title"]), typography, options["shapes"])
     scene = fit_to_page(attempts, flow, depth)
     if options["engine"] == "dot":
         from composer.draw.layout.graphviz_layout import layout_by_graphviz

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from blocks.core import Look, Mixture, Piece
 from blocks.losses.loss import Loss
+from composer.cost.active import visited
 from composer.cost.units import short
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.flow_builder import FlowBuilder
@@ -17,13 +18,10 @@ from composer.draw.paths import lies_in
 from composer.draw.style.looks import look
 from composer.draw.wording import shape
 from composer.graph.state_update import SUFFIX
-from composer.graph.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedNode, is_renewal
 
 SPACIOUS_EXPERTS, DENSE_EXPERTS = 6, 4
 """Experts of which all are drawn; of more, all but the middle ones, and one less."""
-MANY_POSITIONS = 1 << 20
-"""Positions, so many that rounding does not show."""
 
 
 def add_block(
@@ -132,7 +130,7 @@ def mixture(captions: Captions, node: TypedBlock, experts: Mixture, place: NodeP
         seen,
         ("Sparse MoE", *header, f"{count} of {experts.experts} active{some}"),
         experts.experts,
-        min(count, experts.experts),
+        count,
         SPACIOUS_EXPERTS if captions.depth.spacious else DENSE_EXPERTS,
         _shared(captions, shared, place.inner(experts.shared)) if shared else None,
         tuple(node.node.requested_outputs),
@@ -154,10 +152,3 @@ def _shared(captions: Captions, shared: TypedNode, place: NodePlace) -> Leaf:
         return leaf(captions, shared, look(shared), place)
     about = replace(captions.about(shared, place, ("Shared expert",)), description=captions.description(shared, place))
     return Leaf(about, Look("Shared expert", hue="moe"), captions.counts.shown(place.first))
-
-
-def visited(mixture: Mixture) -> int:
-    """Return how many experts a token visits, on average where that depends."""
-    visits = size(declared(mixture.visits), {"time": MANY_POSITIONS, "experts": mixture.experts})
-    assert isinstance(visits, int)
-    return visits // MANY_POSITIONS

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from blocks.core import grouped, spoken
+from composer.cost.active import active_parameters
 from composer.cost.costs import CacheCounter
 from composer.cost.lengths import lengths_of
 from composer.cost.units import in_bytes, short
 from composer.draw.build.descriptions import described
 from composer.draw.build.parameter_counts import ParameterCounts
-from composer.draw.build.repeats import unvisited
 from composer.draw.build.walks import outside_repeats
-from composer.draw.diagram import Flow, Titles
+from composer.draw.diagram import Titles
 from composer.draw.wording import printable
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
@@ -23,7 +23,7 @@ BF16_BYTES = 2
 """Bytes of a number."""
 
 
-def titles(model: RolledProgram, flow: Flow, title: str = "") -> Titles:
+def titles(model: RolledProgram, title: str = "") -> Titles:
     """Return the head of a drawing."""
     typed = model.program
     recipe = typed.untyped.recipe
@@ -31,7 +31,7 @@ def titles(model: RolledProgram, flow: Flow, title: str = "") -> Titles:
     named = first if first[:1].isupper() and len(first.split()) <= MAX_NAME_WORDS else spoken(recipe.name)
     inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.untyped.inputs}
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
-    return Titles(printable(title or named), facts(model, flow), inputs, outputs, described(typed))
+    return Titles(printable(title or named), facts(model), inputs, outputs, described(typed))
 
 
 def input_title(name: str, dtype: str) -> str:
@@ -40,7 +40,7 @@ def input_title(name: str, dtype: str) -> str:
     return words[name] if dtype == "int" and name in words else spoken(name)
 
 
-def facts(model: RolledProgram, flow: Flow) -> tuple[str, ...]:
+def facts(model: RolledProgram) -> tuple[str, ...]:
     """Return the parameters, layers and widths, and what a token leaves behind."""
     typed = model.program
     params = typed.untyped.params
@@ -49,8 +49,8 @@ def facts(model: RolledProgram, flow: Flow) -> tuple[str, ...]:
     said = [f"{short(total)} parameters"] if total else []
     if frozen := counts.frozen.get("", 0):
         said.append(f"{short(total - frozen)} trained")
-    if idle := unvisited(flow):
-        said.append(f"{short(total - idle)} active")
+    if (active := active_parameters(typed)) < total:
+        said.append(f"{short(active)} active")
     if layers := passes(typed.root):
         said.append(f"{' + '.join(map(str, layers))} layer{'s' * (layers != [1])}")
     for name in ("d_model", "context", "vocab"):
