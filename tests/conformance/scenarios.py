@@ -1442,13 +1442,13 @@ def block_of_blocks(draft: Draft) -> None:
     draft.blocks["pair"] = {
         "params": {"wide": draft.pick("2", "3")},
         "blocks": {
-            "half": {
+            "side": {
                 "inputs": {"h": "float[..., dim]"},
                 "graph": {"up": {"type": "linear", "out": "wide * dim"}, "act": "relu", "down": {"type": "linear", "out": "dim"}},
             },
         },
         "inputs": {"x": "float[..., dim]"},
-        "graph": {"one": "half", "two": {"type": "residual", "body": "half"}},
+        "graph": {"one": "side", "two": {"type": "residual", "body": "side"}},
         "outputs": {"y": "two", "middle": "one"},
         "init": {"*.weight": {"normal": "0.2"}, "*.down.bias": {"constant": "1 / wide"}},
     }
