@@ -72,6 +72,8 @@ PARAMETERS: Mapping[str, int] = {
     "qwen3_moe": 30_532_122_624,
     "qwen3_next": 79_674_391_296,
     "jamba": 51_570_323_328,
+    "recurrent_gemma": 2_682_862_080,
+    "rwkv": 169_342_464,
     "gpt_oss": 20_914_757_184,
     "deepseek_v2": 235_741_434_880,
     "deepseek_v3": 671_026_404_352,

@@ -14,6 +14,8 @@ import torch
 from transformers.models.mamba.modeling_mamba import mamba_selective_scan
 from transformers.models.mamba2.modeling_mamba2 import mamba2_chunk_scan
 from transformers.models.qwen3_next.modeling_qwen3_next import torch_chunk_gated_delta_rule
+from transformers.models.recurrent_gemma.modeling_recurrent_gemma import RecurrentGemmaRglru
+from transformers.models.rwkv.modeling_rwkv import rwkv_linear_attention_cpu
 
 import composer
 from tests.bench.bench_forward import ratio
@@ -63,6 +65,25 @@ def gated_delta_rule(length: int) -> tuple[Function, Function]:
     return generated("gated_delta_rule", q=q, k=k, v=v, beta=beta, log_decay=decays), theirs
 
 
+def diagonal_recurrence(length: int) -> tuple[Function, Function]:
+    """Return the recurrence of RecurrentGemma at the size of the 2B model."""
+    x, decays = torch.randn(1, length, 2560), -0.1 * torch.rand(1, length, 2560)
+    x, decays = x.requires_grad_(), decays.requires_grad_()
+    reset = torch.zeros(1, length, 1, dtype=torch.bool)
+    theirs = lambda: RecurrentGemmaRglru._rnn_scan(None, x, torch.exp(decays), reset, None)[0]  # noqa: E731
+    return generated("diagonal_recurrence", x=x, log_decay=decays), theirs
+
+
+def decaying_average(length: int) -> tuple[Function, Function]:
+    """Return the recurrence of RWKV at the size of rwkv-4-169m."""
+    k, v = torch.randn(2, 1, length, 768)
+    rates, bonus = torch.linspace(-5, 3, 768), torch.ones(768)
+    k, v, rates, bonus = (value.clone().requires_grad_() for value in (k, v, rates, bonus))
+    decays = -torch.exp(rates.detach())
+    theirs = lambda: rwkv_linear_attention_cpu(rates, bonus, k, v)[0]  # noqa: E731
+    return generated("decaying_average", k=k, v=v, log_decay=decays.requires_grad_(), bonus=bonus), theirs
+
+
 def work(function: Function, *, train: bool) -> Callable[[], Any]:
     """Return a function for one forward, or a forward and a backward."""
 
@@ -84,7 +105,7 @@ def main() -> None:
     torch.manual_seed(0)
     kind = "forward and backward" if options.train else "forward"
     print(f"torch {torch.__version__}, one thread, {kind}, {options.calls} calls each, in turn")
-    for make in (selective_scan, linear_attention, gated_delta_rule):
+    for make in (selective_scan, linear_attention, gated_delta_rule, diagonal_recurrence, decaying_average):
         for length in options.lengths:
             ours, theirs = (work(function, train=options.train) for function in make(length))
             ours(), theirs()

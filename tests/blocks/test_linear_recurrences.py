@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -26,6 +27,9 @@ PORTS = {
     "k": f"float[batch, time, {G}, {K}]",
     "v": f"float[batch, time, {H}, {V}]",
     "beta": f"float[batch, time, {H}]",
+    "key": f"float[batch, time, {H}]",
+    "value": f"float[batch, time, {H}]",
+    "bonus": f"float[{H}]",
 }
 DECAYS = {
     "none": "",
@@ -37,27 +41,47 @@ READ = {
     "selective_scan": ["x", "dt", "a", "b", "c", "d"],
     "linear_attention": ["q", "k", "v"],
     "gated_delta_rule": ["q", "k", "v", "beta"],
+    "diagonal_recurrence": ["x"],
+    "decaying_average": ["key", "value", "bonus"],
 }
-CASES = [("selective_scan", "none")]
-CASES += [(kind, decay) for kind in list(READ)[1:] for decay in DECAYS if (kind, decay[-7:]) != ("gated_delta_rule", "channel")]
+DECAY = {
+    "selective_scan": ["none"],
+    "linear_attention": list(DECAYS),
+    "gated_delta_rule": list(DECAYS)[:3],
+    "diagonal_recurrence": list(DECAYS)[1:3],
+    "decaying_average": list(DECAYS)[:3],
+}
+"""A head of the recurrences of channels is a channel."""
+OF_MATRICES = ("linear_attention", "gated_delta_rule")
+STATE = {"selective_scan": f"{H}, {K}", **dict.fromkeys(OF_MATRICES, f"{H}, {K}, {V}")}
+CASES = [(kind, decay) for kind, decays in DECAY.items() for decay in decays]
 each_case = pytest.mark.parametrize(("kind", "decay"), CASES, ids=lambda value: value.replace(" ", "_"))
 
 
 def header(kind: str, decay: str, *, optional: str = "?") -> str:
     """Return the inputs of a recipe: those of the block, the state to start from, and what is valid."""
     ports = {name: PORTS[name] for name in READ[kind]} | ({"log_decay": DECAYS[decay]} if DECAYS[decay] else {})
-    state = f"{H}, {K}" if kind == "selective_scan" else f"{H}, {K}, {V}"
-    ports |= {"h": f"float[batch, {state}]{optional}"}
+    ports |= {name: f"float[batch, {STATE.get(kind, H)}]{optional}" for name in states(kind)}
     return "recipe: one\ninputs:\n" + "".join(f'  {name}: "{text}"\n' for name, text in ports.items())
+
+
+def states(kind: str) -> tuple[str, ...]:
+    """Return the names of what a recurrence carries."""
+    return ("h", "log_weight") if kind == "decaying_average" else ("h",)
+
+
+def wired(ports: Iterable[str]) -> str:
+    """Return the wires of a block from the inputs of a recipe, of which two are called otherwise."""
+    return ", ".join(f"{ {'key': 'k', 'value': 'v'}.get(name, name) }: {name}" for name in ports)
 
 
 def block(kind: str, decay: str, dtype: torch.dtype = torch.float64, **fields: Any) -> Any:
     """Return a recipe of one block, with all of its ports and both outputs, as a module."""
     head = header(kind, decay) + '  valid: "bool[batch, time]?"\n'
     ports = [line.split(":")[0].strip() for line in head.splitlines()[2:]]
-    wires = ", ".join(f"{name}: {name}" for name in ports)
     written = "".join(f", {name}: {value}" for name, value in fields.items())
-    text = f"{head}graph:\n  mix: {{type: {kind}{written}, in: {{{wires}}}}}\noutputs: {{y: mix, h: mix.h}}\n"
+    given = "".join(f", {name}: mix.{name}" for name in states(kind))
+    text = f"{head}graph:\n  mix: {{type: {kind}{written}, in: {{{wired(ports)}}}}}\noutputs: {{y: mix{given}}}\n"
     return composer.load(text).compile(seed=0).to(dtype)
 
 
@@ -107,6 +131,31 @@ outputs: {y: all, h: all.h}
     outputs: {y: y, h: new}
 outputs: {y: all, h: all.h}
 """,
+    "diagonal_recurrence": """
+  all:
+    scan: time
+    in: {h: h, x: x DECAY}
+    graph:
+      KEEP
+      new: {compute: kept + x, axes: {kept: r i, x: r i}}
+    outputs: {y: new, h: new}
+outputs: {y: all, h: all.h}
+""",
+    "decaying_average": """
+  all:
+    scan: time
+    in: {h: h, log_weight: log_weight, key: key, value: value DECAY}
+    graph:
+      past: {compute: exp(log_weight)}
+      high: {compute: exp(key + bonus), axes: {key: r i, bonus: i}}
+      y: {compute: (past * h + high * value) / (past + high), axes: {past: r i, h: r i, high: r i, value: r i}}
+      kept: KEEP
+      own: {compute: exp(key)}
+      total: {compute: log(kept + own), axes: {kept: r i, own: r i}}
+      new: {compute: (kept * h + own * value) / (kept + own), axes: {kept: r i, h: r i, own: r i, value: r i}}
+    outputs: {y: y, h: new, log_weight: total}
+outputs: {y: all, h: all.h, log_weight: all.log_weight}
+""",
 }
 KEEP = {
     "none": "kept: {compute: 1 * h}",
@@ -116,10 +165,22 @@ KEEP = {
 }
 
 
+KEEP_OF_CHANNELS = {
+    "one of each head": "kept: {compute: exp(log_decay) * h, axes: {log_decay: i, h: r i, ->: r i}}",
+    "one of each position and head": "kept: {compute: exp(log_decay) * h, axes: {log_decay: r i, h: r i}}",
+}
+KEEP_OF_WEIGHTS = {
+    "none": "{compute: 1 * past}",
+    "one of each head": "{compute: exp(log_decay) * past, axes: {log_decay: i, past: r i, ->: r i}}",
+    "one of each position and head": "{compute: exp(log_decay) * past, axes: {log_decay: r i, past: r i}}",
+}
+
+
 def scanned(kind: str, decay: str, dtype: torch.dtype = torch.float64) -> Any:
     """Return the same, written as a scan."""
-    body = STEPS[kind].replace("KEEP", KEEP[decay]).replace("DECAY", ", log_decay: log_decay" if "position" in decay else "")
-    ones = "" if kind == "selective_scan" else f"\n  ones: {{type: constant, over: {{g: {G}, e: {H // G}}}, value: 1.0}}"
+    keep = {"diagonal_recurrence": KEEP_OF_CHANNELS, "decaying_average": KEEP_OF_WEIGHTS}.get(kind, KEEP).get(decay, "")
+    body = STEPS[kind].replace("KEEP", keep).replace("DECAY", ", log_decay: log_decay" if "position" in decay else "")
+    ones = "" if kind not in OF_MATRICES else f"\n  ones: {{type: constant, over: {{g: {G}, e: {H // G}}}, value: 1.0}}"
     return composer.load(f"{header(kind, decay, optional='')}graph:{ones}{body}").compile(seed=0).to(dtype)
 
 
@@ -141,19 +202,20 @@ def given(kind: str, decay: str, length: int, dtype: torch.dtype = torch.float64
 
 
 def values_and_gradients(model: Any, inputs: dict[str, torch.Tensor], **others: Any) -> list[torch.Tensor]:
-    """Return the output, the last state, and the gradients of all inputs."""
+    """Return the output, the last state or states, and the gradients of all inputs."""
     leaves = {name: value.clone().requires_grad_() for name, value in inputs.items()}
-    out = model(**leaves, **others)
-    weights = torch.linspace(-1, 1, out.y.numel(), dtype=out.y.dtype).view_as(out.y)
-    ((out.y * weights).sum() + out.h.sin().sum()).backward()
-    return [out.y.detach(), out.h.detach(), *(leaf.grad for leaf in leaves.values())]
+    returned = model(**leaves, **others)
+    y, *after = [getattr(returned, name) for name in ("y", "h", "log_weight") if hasattr(returned, name)]
+    weights = torch.linspace(-1, 1, y.numel(), dtype=y.dtype).view_as(y)
+    (y * weights).sum().add(sum(state.sin().sum() for state in after)).backward()
+    return [*(each.detach() for each in (y, *after)), *(leaf.grad for leaf in leaves.values())]
 
 
 @pytest.mark.parametrize("length", [1, 7, 8, 13])
 @each_case
 def test_it_is_the_scan(kind: str, decay: str, length: int) -> None:
     """Outputs, last states and the gradients of all inputs, in chunks that fit, in chunks and a rest, and in one step."""
-    fields = {} if kind == "selective_scan" else {"chunk_size": 4}
+    fields = {"chunk_size": 4} if kind in OF_MATRICES else {}
     inputs = given(kind, decay, length)
     real, expected = (values_and_gradients(model, inputs) for model in (block(kind, decay, **fields), scanned(kind, decay)))
     torch.testing.assert_close(real, expected, rtol=1e-10, atol=1e-10)
@@ -180,7 +242,7 @@ MASKS = {
 @each_case
 def test_a_row_is_what_it_is_without_its_padding(kind: str, decay: str, mask: str) -> None:
     """Wherever the padding is, and whatever is in it; the state stays, y is zero, and no gradient goes there."""
-    fields = {} if kind == "selective_scan" else {"chunk_size": 4}
+    fields = {"chunk_size": 4} if kind in OF_MATRICES else {}
     model, inputs = block(kind, decay, **fields), given(kind, decay, 6)
     valid = torch.tensor(MASKS[mask], dtype=torch.bool)
     dirty = {
@@ -189,7 +251,8 @@ def test_a_row_is_what_it_is_without_its_padding(kind: str, decay: str, mask: st
         else value
         for name, value in inputs.items()
     }
-    y, h, *grads = values_and_gradients(model, dirty, valid=valid)
+    y, *found = values_and_gradients(model, dirty, valid=valid)
+    after, grads = dict(zip(states(kind), found, strict=False)), found[len(states(kind)) :]
     for row, real in enumerate(valid):
         own = {
             name: (value[row, real] if value.shape[:2] == (B, 6) else value[row])[None] if value.shape[0] == B else value
@@ -198,7 +261,9 @@ def test_a_row_is_what_it_is_without_its_padding(kind: str, decay: str, mask: st
         if real.any():
             alone = model(**own)
             torch.testing.assert_close(y[row, real], alone.y[0], rtol=0, atol=1e-12)
-        torch.testing.assert_close(h[row], alone.h[0] if real.any() else inputs["h"][row], rtol=0, atol=1e-12)
+        for name, state in after.items():
+            expected = getattr(alone, name)[0] if real.any() else inputs[name][row]
+            torch.testing.assert_close(state[row], expected, rtol=0, atol=1e-12)
     assert not y[~valid].any()
     for value, grad in zip(dirty.values(), grads, strict=True):
         assert grad.isfinite().all()
@@ -209,7 +274,7 @@ def test_a_row_is_what_it_is_without_its_padding(kind: str, decay: str, mask: st
 WRITER = """
 recipe: writer
 task: causal_lm
-inputs: {tokens: "int[batch, time]", start: "float[batch, STATE]?", valid: "bool[batch, time]?"}
+inputs: {tokens: "int[batch, time]", STARTS, valid: "bool[batch, time]?"}
 graph:
   embed: {type: embedding, vocab: 11, dim: 6}
 NODES
@@ -244,7 +309,32 @@ PROJECTED = {
   decay: {graph: {two: {type: linear, out: 2}, log: {compute: logsigmoid(two)}}, in: embed}
   mix: {type: gated_delta_rule, chunk_size: 3, in: {q: q, k: k, v: v, beta: beta, log_decay: decay, h: start, valid: valid}}
   flat: {type: rearrange, pattern: "b t h n -> b t (h n)"}""",
+    "diagonal_recurrence": """
+  x: {type: linear, out: 4, in: embed}
+  decay: {graph: {four: {type: linear, out: 4}, log: {compute: logsigmoid(four)}}, in: embed}
+  flat: {type: diagonal_recurrence, in: {x: x, log_decay: decay, h: start, valid: valid}}""",
+    "decaying_average": """
+  k: {type: linear, out: 4, in: embed}
+  v: {type: linear, out: 4, in: embed}
+  rate: {type: parameter, shape: [4]}
+  decay: {compute: -exp(rate)}
+  bonus: {type: parameter, shape: [4]}
+  flat:
+    type: decaying_average
+    in: {k: k, v: v, log_decay: decay, bonus: bonus, h: start, log_weight: weight, valid: valid}""",
 }
+FIRST = {"selective_scan": [4, 3], **{kind: [2, 4, 4] for kind in OF_MATRICES}}
+
+
+def writer(kind: str, nodes: str = "") -> str:
+    """Return a recipe with one of these, of four channels where it has no heads."""
+    starts = ", ".join(f'{name}: "float[{", ".join(map(str, ["batch", *FIRST.get(kind, [4])]))}]?"' for name in starting(kind))
+    return WRITER.replace("NODES", nodes or PROJECTED[kind].strip("\n")).replace("STARTS", starts)
+
+
+def starting(kind: str) -> tuple[str, ...]:
+    """Return the names of the inputs that the states start from."""
+    return ("start", "weight") if kind == "decaying_average" else ("start",)
 
 
 @pytest.mark.parametrize("padded", [False, True])
@@ -252,20 +342,22 @@ PROJECTED = {
 @torch.no_grad()
 def test_a_text_in_pieces_is_the_text(kind: str, padded: bool) -> None:
     """In steps of one position, and in pieces that fit no chunk; the wired state begins it and is not asked for again."""
-    state = "4, 3" if kind == "selective_scan" else "2, 4, 4"
-    recipe = composer.load(WRITER.replace("NODES", PROJECTED[kind].strip("\n")).replace("STATE", state))
+    recipe = composer.load(writer(kind))
     assert not recipe.check()
     model = recipe.compile(seed=0).double().eval()
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(11, (B, 10), generator=generator)
-    start = torch.randn(B, *map(int, state.split(", ")), generator=generator, dtype=torch.float64)
+    shape = (B, *FIRST.get(kind, [4]))
+    first = {name: torch.randn(shape, generator=generator, dtype=torch.float64) for name in starting(kind)}
     valid = torch.rand(B, 10, generator=generator) < 0.6 if padded else torch.ones(B, 10, dtype=torch.bool)
-    whole = model(tokens=tokens, start=start, valid=valid).logits
-    assert not torch.allclose(whole, model(tokens=tokens, start=-start, valid=valid).logits, atol=1e-4)
+    whole = model(tokens=tokens, **first, valid=valid).logits
+    for name in first:
+        other = {**first, name: -first[name]}
+        assert not torch.allclose(whole, model(tokens=tokens, **other, valid=valid).logits, atol=1e-4)
     for size in (1, 4, 5):
         with session(model):
             pieces = zip(tokens.split(size, 1), valid.split(size, 1), strict=True)
-            found = torch.cat([model(tokens=t, start=start, valid=real).logits for t, real in pieces], 1)
+            found = torch.cat([model(tokens=t, **first, valid=real).logits for t, real in pieces], 1)
         torch.testing.assert_close(found, whole, rtol=0, atol=1e-12)
 
 
@@ -274,26 +366,24 @@ def test_a_turned_text_is_refused(kind: str) -> None:
     """Along the heads, or the channels of a state, all positions are one."""
     node = PROJECTED[kind].strip("\n").replace("in: embed", "in: turned")
     turned = 'turned: {type: rearrange, pattern: "b t d -> b d t", in: embed}'
-    text = WRITER.replace("NODES", f"  {turned}\n{node}").replace("STATE", "4, 3" if kind == "selective_scan" else "2, 4, 4")
-    assert composer.load(text).check()
+    assert composer.load(writer(kind, f"  {turned}\n{node}")).check()
 
 
 @pytest.mark.parametrize("kind", READ)
 def test_the_last_state_depends_on_the_whole_text(kind: str) -> None:
     """So no token that is being written may read it."""
-    name = "flat" if kind == "selective_scan" else "mix"
-    pattern = "b d n -> b (d n)" if kind == "selective_scan" else "b h k v -> b (h k v)"
+    name = "mix" if kind in OF_MATRICES else "flat"
+    pattern = {"selective_scan": "b d n -> b (d n)", **dict.fromkeys(OF_MATRICES, "b h k v -> b (h k v)")}.get(kind, "b d -> b d")
     nodes = f"""{PROJECTED[kind]}
   row: {{type: rearrange, pattern: "{pattern}", in: {name}.h}}
   last: {{type: linear, out: DIM}}
   both: {{type: add, axes: [b d, b t d, "-> b t d"], in: [last, flat]}}"""
-    text = WRITER.replace("NODES", nodes.strip("\n")).replace("out: 11, in: flat", "out: 11, in: both")
-    text = text.replace("STATE", "4, 3" if kind == "selective_scan" else "2, 4, 4")
-    recipe = composer.load(text.replace("DIM", "4" if kind == "selective_scan" else "8"))
+    text = writer(kind, nodes.strip("\n")).replace("out: 11, in: flat", "out: 11, in: both")
+    recipe = composer.load(text.replace("DIM", "8" if kind in OF_MATRICES else "4"))
     assert [(found.code, f"`{name}.h`" in found.message) for found in recipe.check()] == [("not-causal", True)]
 
 
-@pytest.mark.parametrize("kind", ["linear_attention", "gated_delta_rule"])
+@pytest.mark.parametrize("kind", list(READ)[1:])
 def test_what_decays_at_once_leaves_no_nan(kind: str) -> None:
     """Where a state vanishes in a step, also to exactly zero, values and gradients are finite, and later digits are kept."""
     decay = "one of each position and head"
@@ -305,6 +395,33 @@ def test_what_decays_at_once_leaves_no_nan(kind: str) -> None:
     wide = {name: value.double() for name, value in inputs.items()}
     expected = values_and_gradients(scanned(kind, decay), wide)
     torch.testing.assert_close(real[0].double(), expected[0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e4])
+def test_an_average_is_a_softmax_of_the_past(size: float) -> None:
+    """Without a bonus, of scores that sink; their size is no matter. A first average by itself has the weight 1."""
+    generator = torch.Generator().manual_seed(0)
+    k, v = torch.randn(2, B, 9, H, generator=generator, dtype=torch.float64)
+    h, rates = (
+        torch.randn(B, H, generator=generator, dtype=torch.float64),
+        torch.rand(H, generator=generator, dtype=torch.float64),
+    )
+    ports = {
+        "k": f"float[batch, time, {H}]",
+        "v": f"float[batch, time, {H}]",
+        "log_decay": f"float[{H}]",
+        "h": f"float[batch, {H}]",
+    }
+    inputs = "".join(f'  {name}: "{text}"\n' for name, text in ports.items())
+    wires = wired(ports)
+    made = composer.load(f"recipe: one\ninputs:\n{inputs}graph: {{y: {{type: decaying_average, in: {{{wires}}}}}}}\n").compile()
+    found = made.double()(k=size * k, v=v, log_decay=-rates, h=h).y
+    scores = torch.cat([torch.zeros(B, 1, H, dtype=torch.float64), size * k], 1)
+    values = torch.cat([h[:, None], v], 1)
+    for t in range(9):
+        since = torch.arange(t + 1, -1, -1, dtype=torch.float64)[:, None]
+        shares = torch.softmax(scores[:, : t + 2] - since * rates, 1)
+        torch.testing.assert_close(found[:, t], (shares * values[:, : t + 2]).sum(1), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("kind", "decay"), CASES, ids=lambda value: value.replace(" ", "_"))
@@ -323,10 +440,10 @@ def test_flops_are_those_that_torch_counts(kind: str, decay: str, size: int) -> 
     """To the last one, whatever the chunks are."""
     head = header(kind, decay)
     ports = [line.split(":")[0].strip() for line in head.splitlines()[2:]]
-    wires = ", ".join(f"{name}: {name}" for name in ports)
-    chunk = "" if kind == "selective_scan" else f", chunk_size: {size}"
-    recipe = composer.load(f"{head}graph:\n  mix: {{type: {kind}{chunk}, in: {{{wires}}}}}\n")
-    assert costs(recipe.program, {"batch": 2, "time": 7}).flops.dense == counted(recipe) > 0
+    chunk = f", chunk_size: {size}" if kind in OF_MATRICES else ""
+    recipe = composer.load(f"{head}graph:\n  mix: {{type: {kind}{chunk}, in: {{{wired(ports)}}}}}\n")
+    assert costs(recipe.program, {"batch": 2, "time": 7}).flops.dense == counted(recipe)
+    assert (counted(recipe) > 0) == (kind in ("selective_scan", *OF_MATRICES))  # channels by themselves have no products
 
 
 RWKV = """recipe: rwkv
@@ -394,6 +511,11 @@ def test_what_is_read_before_it_is_written_is_the_past() -> None:
                 "log_decay": "[batch, time, 2, 4]",
             },
             "log_decay: gated_delta_rule takes a log_decay of [2] or [batch, time, 2], not float[batch, time, 2, 4]",
+        ),
+        (
+            "type: diagonal_recurrence",
+            {"x": "[batch, time, 4]", "log_decay": "[batch, time]"},
+            "log_decay: diagonal_recurrence takes a log_decay of [4] or [batch, time, 4], not float[batch, time]",
         ),
     ],
 )  # fmt: skip

@@ -59,6 +59,11 @@ TINY: Mapping[str, dict[str, Any]] = {
         "vocab": 11, "d_model": 8, "n_layers": 4, "attn_period": 3, "attn_offset": 1, "n_heads": 4, "n_kv_heads": 2, "hidden": 10,
         "n_experts": 4, "top_k": 2, "inner": 6, "state": 3, "rank": 2, "kernel": 3,
     },
+    "recurrent_gemma": {
+        "vocab": 11, "d_model": 8, "n_layers": 4, "kinds": ["recurrent", "attention"], "n_heads": 2, "n_kv_heads": 1, "width": 6,
+        "kernel": 3, "sliding_window": 3, "hidden": 10,
+    },
+    "rwkv": {"vocab": 11, "d_model": 6, "n_layers": 2, "width": 8, "hidden": 10},
     "deepseek_v2": {
         "vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 3, "q_rank": 10, "kv_rank": 9, "nope_dim": 6, "rope_dim": 4,
         "value_dim": 5, "hidden": 20, "expert_hidden": 10, "n_experts": 8, "top_k": 3, "n_groups": 4, "top_groups": 2,

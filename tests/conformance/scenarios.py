@@ -849,6 +849,42 @@ def selective_scan(draft: Draft) -> None:
     draft.add({"type": "selective_scan", "in": wires})
 
 
+@scenario
+def diagonal_recurrence(draft: Draft) -> None:
+    """Write a decaying sum of the stream with a gate of each position, or with a rate of each channel."""
+    before = draft.add("rmsnorm")
+    draft.inputs["valid"] = "bool[batch, time]?"
+    learned = {"type": "parameter", "shape": ["width"]}
+    gate = draft.add(draft.pick(learned, {"type": "linear", "out": "width", "in": before}))
+    decay = draft.add({"compute": f"logsigmoid({gate})"})
+    wires = {"x": before, "log_decay": decay, **draft.pick({}, {"valid": "valid"})}
+    if draft.pick(0, 1):
+        first = draft.add({"type": "diagonal_recurrence", "in": wires})
+        draft.outputs["after"] = f"{first}.h"
+        wires = {**wires, "x": first}
+    draft.add({"type": "diagonal_recurrence", "in": wires})
+
+
+@scenario
+def decaying_average(draft: Draft) -> None:
+    """Write a decaying average of the stream without a decay, with one of each channel and with one of each position."""
+    before = draft.add("rmsnorm")
+    draft.inputs["valid"] = "bool[batch, time]?"
+    k, v = (draft.add({"type": "linear", "out": "width", "in": before}) for _ in "kv")
+    wires = {"k": k, "v": v, **draft.pick({}, {"valid": "valid"})}
+    learned = {"type": "parameter", "shape": ["width"]}
+    decay = draft.pick("none", "channels", "positions")
+    if decay != "none":
+        gate = draft.add(learned if decay == "channels" else {"type": "linear", "out": "width", "in": before})
+        wires["log_decay"] = draft.add({"compute": f"logsigmoid({gate})"})
+    if draft.pick(0, 1):
+        wires["bonus"] = draft.add(learned)
+    mixed = draft.add({"type": "decaying_average", "in": wires})
+    draft.outputs["after"] = f"{mixed}.h"
+    draft.outputs["total"] = f"{mixed}.log_weight"
+    draft.add({"type": "linear", "out": "width", "in": mixed})
+
+
 def heads_of(draft: Draft, above: str, heads: str) -> str:
     """Write a linear map of the stream into heads of four channels."""
     draft.add({"type": "linear", "out": f"4 * {heads}", "in": above})
@@ -1406,13 +1442,13 @@ def block_of_blocks(draft: Draft) -> None:
     draft.blocks["pair"] = {
         "params": {"wide": draft.pick("2", "3")},
         "blocks": {
-            "half": {
+            "side": {
                 "inputs": {"h": "float[..., dim]"},
                 "graph": {"up": {"type": "linear", "out": "wide * dim"}, "act": "relu", "down": {"type": "linear", "out": "dim"}},
             },
         },
         "inputs": {"x": "float[..., dim]"},
-        "graph": {"one": "half", "two": {"type": "residual", "body": "half"}},
+        "graph": {"one": "side", "two": {"type": "residual", "body": "side"}},
         "outputs": {"y": "two", "middle": "one"},
         "init": {"*.weight": {"normal": "0.2"}, "*.down.bias": {"constant": "1 / wide"}},
     }

@@ -470,7 +470,7 @@ def use_a_recipe(whole: Document, random: Random, other: Document) -> None:
 
 WIRED = (
     "attention", "cross_attention", "latent_attention", "gru", "lstm", "rnn", "selective_scan", "linear_attention",
-    "gated_delta_rule",
+    "gated_delta_rule", "diagonal_recurrence", "decaying_average",
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from transformers import (
     BloomConfig,
     BloomForCausalLM,
@@ -56,6 +57,10 @@ from transformers import (
     Qwen3MoeForCausalLM,
     Qwen3NextConfig,
     Qwen3NextForCausalLM,
+    RecurrentGemmaConfig,
+    RecurrentGemmaForCausalLM,
+    RwkvConfig,
+    RwkvForCausalLM,
 )
 
 VOCAB = 53
@@ -75,6 +80,15 @@ class Family:
     """What makes it tiny, with every number another than that of any other."""
     wide: dict[str, Any] = field(default_factory=lambda: {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160})
     """What makes it wide enough to tell how its initial weights spread."""
+    reads_padding: bool = False
+    """Whether transformers takes padding for text, so that rows are compared with what each gives by itself."""
+
+    def real_logits(self, reference: PreTrainedModel, tokens: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
+        """Return transformers' logits of the tokens that are no padding, [N, V]."""
+        if not self.reads_padding:
+            logits: torch.Tensor = reference(tokens, attention_mask=valid.long()).logits
+            return logits[valid]
+        return torch.cat([reference(row[seen][None]).logits[0] for row, seen in zip(tokens, valid, strict=True)])
 
     def small(self, **changes: Any) -> PreTrainedModel:
         """Return a tiny model."""
@@ -345,6 +359,28 @@ FAMILIES: dict[str, Family] = {
             "num_experts": 5, "num_experts_per_tok": 3, "router_aux_loss_coef": 0.01,
         },
         {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160, "mamba_dt_rank": 20},
+    ),
+    "recurrent_gemma": Family(
+        RecurrentGemmaForCausalLM,
+        RecurrentGemmaConfig,
+        {"num_key_value_heads": 1, "intermediate_size": 15360},
+        None,
+        {
+            **GROUPED, "num_hidden_layers": 5, "num_key_value_heads": 2, "lru_width": 36, "intermediate_size": 80,
+            "attention_window_size": 4, "conv1d_width": 3, "logits_soft_cap": 3.0, "attention_bias": True,
+            **rope(300, partial_rotary_factor=0.5),
+        },
+        {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 320, "lru_width": 120},
+        reads_padding=True,
+    ),
+    "rwkv": Family(
+        RwkvForCausalLM,
+        RwkvConfig,
+        {"hidden_size": 768, "num_hidden_layers": 12},
+        None,
+        {"hidden_size": 48, "num_hidden_layers": 3, "intermediate_size": 56, "context_length": 16, "use_cache": False},
+        {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160},
+        reads_padding=True,
     ),
     "gpt_oss": Family(
         GptOssForCausalLM,

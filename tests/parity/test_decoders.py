@@ -37,8 +37,7 @@ def test_logits_are_those_of_transformers(name: str, padding: list[int]) -> None
     """At the real tokens of padded rows, and of rows without padding."""
     model, reference = pair(name)
     tokens, valid = text(), real(padding)
-    theirs = reference(tokens, attention_mask=valid.long()).logits
-    close(model(tokens, valid=valid).logits[valid], theirs[valid])
+    close(model(tokens, valid=valid).logits[valid], FAMILIES[name].real_logits(reference, tokens, valid))
     close(model(tokens).logits, reference(tokens).logits)
 
 
@@ -48,14 +47,21 @@ def test_steps_with_a_cache_are_those_of_transformers(name: str) -> None:
     """Padded on the left, as prompts of unequal length are, a few tokens and then one at a time."""
     model, reference = pair(name)
     tokens, valid = text(), real([0, -2, -4])
-    theirs = reference(tokens, attention_mask=valid.long()).logits
+    theirs = FAMILIES[name].real_logits(reference, tokens, valid)
     with session(model):
         parts = zip(tokens.split([5, 1, 1, 4], dim=1), valid.split([5, 1, 1, 4], dim=1), strict=True)
         ours = torch.cat([model(some, valid=seen).logits for some, seen in parts], dim=1)
-    close(ours[valid], theirs[valid])
+    close(ours[valid], theirs)
     with session(model):
         ours = torch.cat([model(some).logits for some in tokens.split([5, 1, 1, 4], dim=1)], dim=1)
     close(ours, reference(tokens).logits)
+
+
+@torch.no_grad()
+def test_an_average_of_fewer_channels_is_that_of_transformers() -> None:
+    """Of RWKV, which transformers computes without a cache only."""
+    reference = perturbed(FAMILIES["rwkv"].small(attention_hidden_size=40))
+    close(loaded("rwkv", reference)(text()).logits, reference(text()).logits)
 
 
 @each_family
@@ -264,6 +270,22 @@ OLDER: dict[str, dict[str, Any]] = {
         "router_aux_loss_coef": 0.001, "sliding_window": None, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
         "transformers_version": "4.40.0.dev0", "use_cache": True, "use_mamba_kernels": True, "vocab_size": 65536,
     },
+    "recurrent_gemma": {
+        "architectures": ["RecurrentGemmaForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+        "attention_window_size": 2048, "block_types": ["recurrent", "recurrent", "attention"], "bos_token_id": 2,
+        "conv1d_width": 4, "embeddings_scale_by_sqrt_dim": True, "eos_token_id": 1,
+        "final_w_init_variance_scale": 0.07692307692307693, "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh",
+        "hidden_size": 2560, "intermediate_size": 15360, "logits_soft_cap": 30.0, "lru_width": 2560,
+        "model_type": "recurrent_gemma", "num_attention_heads": 10, "num_hidden_layers": 26, "num_key_value_heads": 1,
+        "pad_token_id": 0, "partial_rotary_factor": 0.5, "rms_norm_eps": 1e-06, "rope_theta": 10000.0,
+        "tie_word_embeddings": True, "torch_dtype": "float32", "use_cache": True, "vocab_size": 256000,
+        "w_init_variance_scale": 0.01,
+    },
+    "rwkv": {
+        "architectures": ["RwkvForCausalLM"], "attention_hidden_size": 768, "bos_token_id": 0, "context_length": 1024,
+        "eos_token_id": 0, "hidden_size": 768, "intermediate_size": 3072, "layer_norm_epsilon": 1e-05, "model_type": "rwkv",
+        "num_hidden_layers": 12, "rescale_every": 6, "tie_word_embeddings": False, "use_cache": True, "vocab_size": 50277,
+    },
     "phi3": {
         "architectures": ["Phi3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "auto_map": {
             "AutoConfig": "configuration_phi3.Phi3Config", "AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM",
@@ -328,6 +350,9 @@ def test_older_files_are_read_too(name: str) -> None:
         ("qwen3_next", {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0}}, "rope_type"),
         ("jamba", {"mamba_inner_layernorms": False}, "mamba_inner_layernorms"),
         ("jamba", {"hidden_act": "gelu"}, "hidden_act"),
+        ("recurrent_gemma", {"hidden_activation": "silu"}, "hidden_activation"),
+        ("recurrent_gemma", {"embeddings_scale_by_sqrt_dim": False}, "embeddings_scale_by_sqrt_dim"),
+        ("recurrent_gemma", {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}}, "rope_type"),
         ("gpt_oss", {"layer_types": ["full_attention"] * 3}, "layer_types"),
         ("gpt_oss", {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "factor": 1.0}}, "rope_type"),
         ("gpt_oss", {"attention_bias": False}, "attention_bias"),

@@ -35,6 +35,8 @@ def test_initial_weights_spread_as_in_transformers(name: str) -> None:
     assert_same_spread(model, REFERENCE[name](SIZES[name]))
 
 
+BETWEEN = (".recurrent_param", ".time_decay", ".time_mix_key", ".time_mix_value", ".time_mix_receptance")
+"""Numbers of channels whose published start is a range or a curve, and here a number within."""
 RATES = ".A_log"
 """How fast the heads or channels of a recurrence forget, whose published start is no normal, uniform or constant one."""
 
@@ -53,6 +55,8 @@ def assert_same_spread(model: composer.Model, reference: PreTrainedModel) -> Non
         other = theirs[found[key]]
         if other.std() == 0:
             assert torch.equal(mine, other), key
+        elif key.endswith(BETWEEN):
+            assert other.min() < mine.min() and mine.max() < other.max(), key
         elif key.endswith(RATES):
             assert 0.5 * other.max() < mine.abs().max() < 1.05 * other.max(), key
         elif not torch.allclose(mine, other, atol=1e-5):

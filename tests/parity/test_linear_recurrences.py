@@ -1,4 +1,4 @@
-"""Mamba, Mamba-2 and the gated delta rule of Qwen3-Next, against transformers."""
+"""Mamba, Mamba-2 and the recurrences of Qwen3-Next, RecurrentGemma and RWKV, against transformers."""
 
 from __future__ import annotations
 
@@ -118,3 +118,59 @@ outputs: {y: mix, h: mix.h}
         y, h = theirs(q, k, v, g=-decay, beta=beta, initial_state=None, output_final_state=True)
         torch.testing.assert_close(found.y, y, rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(found.h, h, rtol=1e-5, atol=1e-5)
+
+
+CHANNELS = """recipe: one
+inputs: {INPUTS}
+graph: {mix: {type: KIND, in: {WIRES}}}
+outputs: {OUTPUTS}
+"""
+
+
+def of_channels(kind: str, *given: tuple[str, str, torch.Tensor], outputs: str) -> Any:
+    """Return what a recurrence of five channels gives for values of its ports, each with its axes."""
+    text = CHANNELS.replace("KIND", kind).replace("OUTPUTS", outputs)
+    text = text.replace("INPUTS", ", ".join(f'{name}: "float[{axes}]"' for name, axes, _ in given))
+    text = text.replace("WIRES", ", ".join(f"{name}: {name}" for name, _, _ in given))
+    return composer.load(text).compile()(**{name: value for name, _, value in given})
+
+
+@pytest.mark.parametrize("length", [1, 70])
+def test_the_diagonal_recurrence_is_that_of_recurrent_gemma(length: int) -> None:
+    """From a state on: values and last states."""
+    from transformers.models.recurrent_gemma.modeling_recurrent_gemma import RecurrentGemmaRglru
+
+    generator = torch.Generator().manual_seed(0)
+    x, gates = torch.randn(2, 2, length, 5, generator=generator)
+    decays, h = -0.3 * gates.sigmoid(), torch.randn(2, 5, generator=generator)
+    never = torch.zeros(2, length, 1, dtype=torch.bool)
+    expected, last = RecurrentGemmaRglru._rnn_scan(None, x, torch.exp(decays), never, h)  # type: ignore[arg-type]  # reads no module
+    along = "batch, time, 5"
+    found = of_channels(
+        "diagonal_recurrence", ("x", along, x), ("log_decay", along, decays), ("h", "batch, 5", h), outputs="y: mix, h: mix.h"
+    )
+    torch.testing.assert_close(found.y, expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(found.h, last, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [1, 70])
+def test_the_decaying_average_is_the_wkv_of_rwkv(length: int) -> None:
+    """From nothing on, and from its state on; keys are so large that their exponentials overflow."""
+    from transformers.models.rwkv.modeling_rwkv import rwkv_linear_attention_cpu
+
+    generator = torch.Generator().manual_seed(0)
+    k, v = torch.randn(2, 2, length, 5, generator=generator)
+    rates, bonus = torch.randn(2, 5, generator=generator)
+    k, along = 100 * k, "batch, time, 5"
+    ports = [("log_decay", "5", -torch.exp(rates)), ("bonus", "5", bonus)]
+    carried: list[tuple[str, str, torch.Tensor]] = []
+    state = None
+    for _ in range(2):
+        given = [("k", along, k), ("v", along, v), *ports, *carried]
+        found = of_channels("decaying_average", *given, outputs="y: mix, h: mix.h, log_weight: mix.log_weight")
+        expected, state = rwkv_linear_attention_cpu(rates, bonus, k, v, state=state, return_state=True)
+        torch.testing.assert_close(found.y, expected, rtol=1e-5, atol=1e-5)
+        numerator, denominator, largest = state
+        torch.testing.assert_close(found.h, numerator / denominator, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(found.log_weight, largest + torch.log(denominator), rtol=1e-5, atol=1e-5)
+        carried = [("h", "batch, 5", found.h), ("log_weight", "batch, 5", found.log_weight)]
