@@ -93,6 +93,8 @@ PARAMETERS: Mapping[str, int] = {
     "mt5": 582_401_280,
     "clip": 151_277_313,
     "fnet": 82_894_592,
+    "bigbird": 127_520_694,
+    "longformer": 148_711_257,
     "modernbert": 149_655_232,
     "dit": 674_834_720,
     "denseformer": 378_447_816,

@@ -121,6 +121,12 @@ TINY: Mapping[str, dict[str, Any]] = {
     },
     "distilbert": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "fnet": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "hidden": 20},
+    "bigbird": {
+        "vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "block": 2, "n_random": 1,
+    },
+    "longformer": {
+        "vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "windows": [2, 4],
+    },
     "modernbert": {
         "vocab": 11, "context": 16, "d_model": 16, "n_layers": 4, "n_heads": 2, "hidden": 20, "reach": 2, "padding": 1,
     },

@@ -13,6 +13,8 @@ from torch import Tensor
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
+    BigBirdConfig,
+    BigBirdForMaskedLM,
     CLIPConfig,
     CLIPModel,
     ConvNextConfig,
@@ -23,6 +25,8 @@ from transformers import (
     DistilBertForMaskedLM,
     FNetConfig,
     FNetForMaskedLM,
+    LongformerConfig,
+    LongformerForMaskedLM,
     MarianConfig,
     MarianMTModel,
     MBartConfig,
@@ -124,6 +128,24 @@ def texts(*, padded: bool = True, kinds: int = 1, token: int = 1) -> Callable[[]
     return given
 
 
+def with_globals(given: Callable[[], Mapping[str, Given]]) -> Callable[[], Mapping[str, Given]]:
+    """Return what also marks tokens that see all and that all see, in every row and in none, and then leaves them out."""
+
+    def marked() -> Mapping[str, Given]:
+        some = torch.tensor([[0, 5], [7, 8], [6, 6]])
+        seen = torch.zeros(3, T, dtype=torch.bool).scatter(1, some, value=True)
+        calls = given()
+        here = {
+            f"{name} with some": Given(
+                {**each.ours, "sees_all": seen}, {**each.theirs, "global_attention_mask": seen.long()}, each.compared
+            )
+            for name, each in calls.items()
+        }
+        return {**here, **calls}
+
+    return marked
+
+
 def translations() -> Mapping[str, Given]:
     """Return what gives both the same sources and targets, without padding and with padding on the right of either."""
     generator = torch.Generator().manual_seed(2)
@@ -201,6 +223,13 @@ def mt5(config: MT5Config) -> PreTrainedModel:
     config.tie_word_embeddings = False
     model = MT5ForConditionalGeneration(config)
     model.set_input_embeddings(model.shared)
+    return model
+
+
+def bigbird(config: BigBirdConfig) -> PreTrainedModel:
+    """Return Big Bird without what its first token goes through for other tasks."""
+    model = BigBirdForMaskedLM(config)
+    model.bert.pooler = model.bert.activation = None
     return model
 
 
@@ -366,6 +395,27 @@ FAMILIES: dict[str, Family] = {
         {**WIDE, "type_vocab_size": 32},
         texts(padded=False, kinds=4),
         {"hidden_act": "gelu", "use_tpu_fourier_optimizations": True},
+    ),
+    "bigbird": Family(
+        bigbird,
+        BigBirdConfig,
+        {},
+        {**BERT, "attention_type": "original_full", "pad_token_id": 1, "type_vocab_size": 4},
+        {**WIDE, "type_vocab_size": 32},
+        texts(kinds=4),
+        {"hidden_act": "gelu", "use_bias": False, "rescale_embeddings": True},
+    ),
+    "longformer": Family(
+        LongformerForMaskedLM,
+        LongformerConfig,
+        {
+            "vocab_size": 50265, "max_position_embeddings": 4098, "type_vocab_size": 1, "layer_norm_eps": 1e-5,
+            "attention_window": [512] * 12,
+        },
+        {**BERT, "type_vocab_size": 2, "pad_token_id": 2, "attention_window": [4, 6]},
+        {**WIDE, "type_vocab_size": 32},
+        with_globals(texts(token=2)),
+        {"hidden_act": "relu"},
     ),
     "modernbert": Family(
         ModernBertForMaskedLM,
