@@ -95,6 +95,7 @@ PARAMETERS: Mapping[str, int] = {
     "fnet": 82_894_592,
     "bigbird": 127_520_694,
     "longformer": 148_711_257,
+    "deberta_v2": 184_551_780,
     "modernbert": 149_655_232,
     "dit": 674_834_720,
     "denseformer": 378_447_816,

@@ -127,6 +127,9 @@ TINY: Mapping[str, dict[str, Any]] = {
     "longformer": {
         "vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "windows": [2, 4],
     },
+    "deberta_v2": {
+        "vocab": 11, "reach": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "buckets": 6,
+    },
     "modernbert": {
         "vocab": 11, "context": 16, "d_model": 16, "n_layers": 4, "n_heads": 2, "hidden": 20, "reach": 2, "padding": 1,
     },

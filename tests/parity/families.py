@@ -19,6 +19,8 @@ from transformers import (
     CLIPModel,
     ConvNextConfig,
     ConvNextForImageClassification,
+    DebertaV2Config,
+    DebertaV2ForMaskedLM,
     DeiTConfig,
     DeiTForImageClassificationWithTeacher,
     DistilBertConfig,
@@ -250,6 +252,10 @@ PICTURES = {
     "image_size": 12, "patch_size": 4, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4,
     "intermediate_size": 20, "num_channels": 2, "projection_dim": 10,
 }  # fmt: skip
+DEBERTA = {
+    "relative_attention": True, "position_biased_input": False, "pos_att_type": "p2c|c2p", "share_att_key": True,
+    "norm_rel_ebd": "layer_norm",
+}  # fmt: skip
 CLASSES = {"num_labels": 1000}
 FAMILIES: dict[str, Family] = {
     "swin": Family(
@@ -416,6 +422,22 @@ FAMILIES: dict[str, Family] = {
         {**WIDE, "type_vocab_size": 32},
         with_globals(texts(token=2)),
         {"hidden_act": "relu"},
+    ),
+    "deberta_v2": Family(
+        DebertaV2ForMaskedLM,
+        DebertaV2Config,
+        {
+            **DEBERTA, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
+            "position_buckets": 256,
+        },
+        {**DEBERTA, **BERT, "position_buckets": 6, "pad_token_id": 1},
+        {**WIDE, "position_buckets": 32},
+        texts(),
+        {
+            "hidden_act": "relu", "position_biased_input": True, "share_att_key": False, "pos_att_type": ["c2p"],
+            "norm_rel_ebd": "none", "relative_attention": False, "legacy": False, "type_vocab_size": 2, "conv_kernel_size": 3,
+            "max_relative_positions": 8,
+        },
     ),
     "modernbert": Family(
         ModernBertForMaskedLM,
