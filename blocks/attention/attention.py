@@ -36,7 +36,7 @@ from blocks.core import (
 )
 from blocks.masks.mask import Mask
 from blocks.masks.position_masks import Full
-from blocks.masks.views import dot_product_attention
+from blocks.masks.views import dot_product_attention, masked_bias
 from blocks.positions.positions import Positions, check_leading_axes
 
 Projection = Literal["q", "k", "v", "out"]
@@ -258,11 +258,6 @@ def head_width(block: MultiHead, sizes: Sizes) -> int | None:
     if block.head_dim is not None:
         return block.head_dim
     return sizes["dim"] // block.heads if isinstance(sizes["dim"], int) else None
-
-
-def masked_bias(bias: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tensor:
-    """Return the bias of the scores, [H, T, S] or [B, H, T, S], with -inf where a query does not see a key."""
-    return bias if allowed is None else torch.where(allowed, bias, -torch.inf)
 
 
 class Attention(MultiHead, kind="attention"):

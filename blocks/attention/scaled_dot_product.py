@@ -16,6 +16,7 @@ from blocks.core import (
     PerCall,
     PositiveFloat,
     PositiveInt,
+    Probability,
     Sizes,
     append_to_cache,
     derived,
@@ -23,6 +24,7 @@ from blocks.core import (
 )
 from blocks.masks.mask import Mask
 from blocks.masks.position_masks import Full
+from blocks.masks.views import dot_product_attention, masked_bias
 from blocks.positions.positions import check_leading_axes
 
 
@@ -30,7 +32,7 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
     """Scaled dot-product attention (SDPA) without projections: `y = softmax(scale · q kᵀ) v` for each head.
 
     It has no parameters. With fewer key/value heads than query heads (GQA), keys are narrower than the queries by a factor of
-    kv_heads / heads. As for `attention`, more axes may stand behind the batch.
+    kv_heads / heads. `bias` is added to the scores, and more axes may stand behind the batch, as for `attention`.
     """
 
     heads: PositiveInt
@@ -43,6 +45,8 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
     """Which keys each query may see."""
     scale: PositiveFloat = derived("1 / sqrt(query_dim / heads)")
     """Factor of the scores."""
+    dropout: Probability = 0.0
+    """Dropout probability of the attention weights, in training."""
 
     paper = Paper("Attention Is All You Need", "arXiv:1706.03762")
     inputs = {
@@ -51,13 +55,14 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
         "v": "float[batch, source, values_dim]",
         "position_ids?": "int[..., time]",
         "source_position_ids?": "int[..., source]",
+        "bias?": "float[..., heads, time, source]",
     }
     outputs = {"y": "float[batch, time, values_dim * heads // kv_heads]"}
     position_inputs = {"position_ids": "time", "source_position_ids": "source"}
     second_stream_inputs = ("k", "v")
     folds_leading = True
     kept_axes = ("source",)
-    so_far_inputs = ("k", "v")
+    so_far_inputs = ("k", "v", "bias")
     cache_slots = {
         "k": "float[batch, kv_heads, source, key_dim // kv_heads]",
         "v": "float[batch, kv_heads, source, values_dim // kv_heads]",
@@ -91,8 +96,14 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
         found = Look("Scaled dot-product attention", (f"{self.heads} head{'s' * (self.heads > 1)}",), "attn")
         return self.mask.added_to(found, view)
 
-    def forward(self: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, mask: Any) -> torch.Tensor:
+    def forward(
+        self: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor | None = None, *, mask: Any
+    ) -> torch.Tensor:
         q = split_heads(q, self.heads)  # [B, H, T, D]
         k = append_to_cache(self, "k", split_heads(k, self.kv_heads))  # [B, K, S, D]
         v = append_to_cache(self, "v", split_heads(v, self.kv_heads))  # [B, K, S, Dv]
-        return join_heads(mask.attend(q, k, v, self.scale, 0.0))
+        dropout = self.dropout if self.training else 0.0
+        if bias is None:
+            return join_heads(mask.attend(q, k, v, self.scale, dropout))
+        bias = masked_bias(bias.to(q.dtype), mask.dense())
+        return join_heads(dot_product_attention(q, k, v, scale=self.scale, mask=bias, dropout=dropout))

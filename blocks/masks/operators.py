@@ -69,6 +69,10 @@ class Or(Mask):
     def expression(self) -> str:
         return f"{_operand(self.left, self)} or {_operand(self.right, self)}"
 
+    def words(self) -> str:
+        first, *others = self.operands()
+        return self.expression() if len(others) < 3 else f"{_operand(first, self)} or {len(others)} others"
+
     def operands(self) -> tuple[Mask, ...]:
         return (*_sides(self.left, Or), *_sides(self.right, Or))
 

@@ -8,6 +8,11 @@ from blocks.core import F, torch
 from blocks.masks.mask import Ends, Pair
 
 
+def masked_bias(bias: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tensor:
+    """Return the bias of the scores, [H, T, S] or [B, H, T, S], with -inf where a query does not see a key."""
+    return bias if allowed is None else torch.where(allowed, bias, -torch.inf)
+
+
 def dot_product_attention(
     q: torch.Tensor,
     k: torch.Tensor,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -177,7 +177,7 @@ def _axes_by_place(block: TypedBlock, name: str, field: Field) -> dict[str, Norm
             return {name: NormalValue(tuple(places), _pairs(value))}
         case MapOf(item=AxisLength()), dict():
             lengths = tuple(
-                _length(axes[axis_places(axes, each)[0]]) if isinstance(each, str) else each for each in value.values()
+                _length(axes, axes[axis_places(axes, each)[0]]) if isinstance(each, str) else each for each in value.values()
             )
             return {name: NormalValue(lengths, _pairs(value))}
         case MapOf(), dict():  # lengths of axes that a pattern names
@@ -186,7 +186,7 @@ def _axes_by_place(block: TypedBlock, name: str, field: Field) -> dict[str, Norm
             places = sorted((letters.index(axis), each) for axis, each in value.items())
             return {name: NormalValue(tuple(places), _pairs(value))}
         case AxisFormula(), str():
-            called = {axis.name or str(axis.size): _length(axis) for axis in axes}
+            called = {axis.name or str(axis.size): _length(axes, axis) for axis in axes}
             made = (axis for lengths in length_maps(block.part) for axis in lengths)
             called |= {axis: f"#{place}" for place, axis in enumerate(made)}
             return {name: NormalValue(_computed(axis_formulas.parsed(value), called), value)}
@@ -201,9 +201,9 @@ def _computed(tree: Any, called: Mapping[str, int | str]) -> Any:
     return found if any(isinstance(operand, str | tuple) for operand in found[1:]) else axis_formulas.evaluated(found, {})
 
 
-def _length(axis: Axis) -> int | str:
-    """Return the length of an axis, whatever the axis is called."""
-    return axis.size if isinstance(axis.size, int) else str(axis.size)
+def _length(axes: Sequence[Axis], axis: Axis) -> int | str:
+    """Return the length of an axis, whatever the axis is called: one that is not known by the first place that has it."""
+    return axis.size if isinstance(axis.size, int) else f"@{[each.size for each in axes].index(axis.size)}"
 
 
 def _pairs(value: Mapping[str, Any]) -> str:

@@ -378,6 +378,26 @@ def test_the_primitive_is_attention_without_projections() -> None:
     torch.testing.assert_close(mine(q=q, k=k, v=v), expected, rtol=0, atol=1e-12)
 
 
+def test_the_primitive_adds_a_bias_to_its_scores() -> None:
+    """Of each head, or of each row and head; what the mask hides stays hidden."""
+    mine = attend(ScaledDotProduct(heads=4, kv_heads=2, mask=Causal(), scale=0.3), query_dim=12, key_dim=6, values_dim=10)
+    q, k, v = stream(B, T, 12), stream(B, T, 6) * 2, stream(B, T, 10) - 1
+    heads = q.unflatten(-1, (4, 3)), k.unflatten(-1, (2, 3)), v.unflatten(-1, (2, 5))
+    for shape in ((4, T, T), (B, 4, T, T)):
+        bias = stream(*shape)
+        expected = by_loops(*heads, scale=0.3, sees=lambda b, t, s: s <= t, bias=bias.expand(B, 4, T, T))
+        torch.testing.assert_close(mine(q=q, k=k, v=v, bias=bias), expected, rtol=0, atol=1e-12)
+
+
+def test_the_primitive_drops_weights_in_training_alone() -> None:
+    """What a query sees is then scaled up or left out."""
+    mine = attend(ScaledDotProduct(heads=1, dropout=0.5), query_dim=3, key_dim=3, values_dim=1)
+    q, k, v = stream(B, T, 3) * 0, stream(B, 1, 3), stream(B, 1, 1) * 0 + 1
+    assert torch.equal(mine(q=q, k=k, v=v), v.expand(B, T, 1))
+    torch.manual_seed(0)
+    assert {*mine.train()(q=q, k=k, v=v).flatten().tolist()} == {0, 2}
+
+
 @pytest.mark.parametrize("fields", [{}, {"softcap": 2.0, "sinks": True}, {"positions": Rotary(), "kv_heads": 2}])
 def test_bfloat16_stays_bfloat16(fields: dict[str, Any]) -> None:
     """Whatever is computed in float32 on the way; close to the result in float32."""

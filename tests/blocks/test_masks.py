@@ -443,3 +443,10 @@ def test_eight_layers_with_two_masks_compile_to_two_graphs(eager: bool) -> None:
         y = torch.compile(lambda x: model(x, layer), backend=counter, fullgraph=True)(x)
     torch.testing.assert_close(y, model(x, layer), rtol=1e-12, atol=1e-10)
     assert counter.frame_count == (2 if eager else 1)
+
+
+def test_a_caption_has_room_for_the_first_of_many_masks() -> None:
+    """The picture beside it shows all."""
+    three = Or(left=Or(left=Local(radius=2), right=GlobalFirst(count=1)), right=Causal())
+    assert three.words() == three.expression() == "local(2) or global_first(1) or causal"
+    assert Or(left=three, right=Strided(step=4)).words() == "local(2) or 3 others"

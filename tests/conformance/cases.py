@@ -126,6 +126,15 @@ TINY: Mapping[str, dict[str, Any]] = {
     },
     "distilbert": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "fnet": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "hidden": 20},
+    "bigbird": {
+        "vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "block": 2, "n_random": 1,
+    },
+    "longformer": {
+        "vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "windows": [2, 4],
+    },
+    "deberta_v2": {
+        "vocab": 11, "reach": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "buckets": 6,
+    },
     "modernbert": {
         "vocab": 11, "context": 16, "d_model": 16, "n_layers": 4, "n_heads": 2, "hidden": 20, "reach": 2, "padding": 1,
     },

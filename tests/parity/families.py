@@ -13,16 +13,22 @@ from torch import Tensor
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
+    BigBirdConfig,
+    BigBirdForMaskedLM,
     CLIPConfig,
     CLIPModel,
     ConvNextConfig,
     ConvNextForImageClassification,
+    DebertaV2Config,
+    DebertaV2ForMaskedLM,
     DeiTConfig,
     DeiTForImageClassificationWithTeacher,
     DistilBertConfig,
     DistilBertForMaskedLM,
     FNetConfig,
     FNetForMaskedLM,
+    LongformerConfig,
+    LongformerForMaskedLM,
     MarianConfig,
     MarianMTModel,
     MBartConfig,
@@ -124,6 +130,24 @@ def texts(*, padded: bool = True, kinds: int = 1, token: int = 1) -> Callable[[]
     return given
 
 
+def with_globals(given: Callable[[], Mapping[str, Given]]) -> Callable[[], Mapping[str, Given]]:
+    """Return what also marks tokens that see all and that all see, in every row and in none, and then leaves them out."""
+
+    def marked() -> Mapping[str, Given]:
+        some = torch.tensor([[0, 5], [7, 8], [6, 6]])
+        seen = torch.zeros(3, T, dtype=torch.bool).scatter(1, some, value=True)
+        calls = given()
+        here = {
+            f"{name} with some": Given(
+                {**each.ours, "sees_all": seen}, {**each.theirs, "global_attention_mask": seen.long()}, each.compared
+            )
+            for name, each in calls.items()
+        }
+        return {**here, **calls}
+
+    return marked
+
+
 def translations() -> Mapping[str, Given]:
     """Return what gives both the same sources and targets, without padding and with padding on the right of either."""
     generator = torch.Generator().manual_seed(2)
@@ -204,6 +228,13 @@ def mt5(config: MT5Config) -> PreTrainedModel:
     return model
 
 
+def bigbird(config: BigBirdConfig) -> PreTrainedModel:
+    """Return Big Bird without what its first token goes through for other tasks."""
+    model = BigBirdForMaskedLM(config)
+    model.bert.pooler = model.bert.activation = None
+    return model
+
+
 BERT = {
     "vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40,
     "max_position_embeddings": 16,
@@ -220,6 +251,10 @@ CAPTIONS = {**BERT, "eos_token_id": VOCAB - 1, "projection_dim": 10}
 PICTURES = {
     "image_size": 12, "patch_size": 4, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4,
     "intermediate_size": 20, "num_channels": 2, "projection_dim": 10,
+}  # fmt: skip
+DEBERTA = {
+    "relative_attention": True, "position_biased_input": False, "pos_att_type": "p2c|c2p", "share_att_key": True,
+    "norm_rel_ebd": "layer_norm",
 }  # fmt: skip
 CLASSES = {"num_labels": 1000}
 FAMILIES: dict[str, Family] = {
@@ -366,6 +401,43 @@ FAMILIES: dict[str, Family] = {
         {**WIDE, "type_vocab_size": 32},
         texts(padded=False, kinds=4),
         {"hidden_act": "gelu", "use_tpu_fourier_optimizations": True},
+    ),
+    "bigbird": Family(
+        bigbird,
+        BigBirdConfig,
+        {},
+        {**BERT, "attention_type": "original_full", "pad_token_id": 1, "type_vocab_size": 4},
+        {**WIDE, "type_vocab_size": 32},
+        texts(kinds=4),
+        {"hidden_act": "gelu", "use_bias": False, "rescale_embeddings": True},
+    ),
+    "longformer": Family(
+        LongformerForMaskedLM,
+        LongformerConfig,
+        {
+            "vocab_size": 50265, "max_position_embeddings": 4098, "type_vocab_size": 1, "layer_norm_eps": 1e-5,
+            "attention_window": [512] * 12,
+        },
+        {**BERT, "type_vocab_size": 2, "pad_token_id": 2, "attention_window": [4, 6]},
+        {**WIDE, "type_vocab_size": 32},
+        with_globals(texts(token=2)),
+        {"hidden_act": "relu"},
+    ),
+    "deberta_v2": Family(
+        DebertaV2ForMaskedLM,
+        DebertaV2Config,
+        {
+            **DEBERTA, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
+            "position_buckets": 256,
+        },
+        {**DEBERTA, **BERT, "position_buckets": 6, "pad_token_id": 1},
+        {**WIDE, "position_buckets": 32},
+        texts(),
+        {
+            "hidden_act": "relu", "position_biased_input": True, "share_att_key": False, "pos_att_type": ["c2p"],
+            "norm_rel_ebd": "none", "relative_attention": False, "legacy": False, "type_vocab_size": 2, "conv_kernel_size": 3,
+            "max_relative_positions": 8,
+        },
     ),
     "modernbert": Family(
         ModernBertForMaskedLM,
