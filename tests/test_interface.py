@@ -57,6 +57,7 @@ FUNCTIONS = {
         "(model: Model[Recipe], path: StrPath, model_type: str | None = None, *, dtype: torch.dtype | None = None, "
         "tokenizer: Tokenizer | None = None) -> None"
     ),
+    "composer.published.export_onnx": ("(model: Model[Recipe], path: StrPath, lengths: Mapping[str, int] | None = None) -> None"),
     "composer.published.export_program": (
         "(model: Model[Recipe], path: StrPath, lengths: Mapping[str, int] | None = None) -> None"
     ),

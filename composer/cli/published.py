@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from composer.recipe import Recipe
     from composer.train import Tokenizer
 
-FORMATS = ("python", "transformers", "gguf", "torch")
+FORMATS = ("python", "transformers", "gguf", "onnx", "torch")
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 SHARD = "5GB"
 OPTIONS = {
-    "checkpoint": ("transformers", "gguf", "torch"),
+    "checkpoint": ("transformers", "gguf", "onnx", "torch"),
     "model_type": ("transformers", "gguf"),
     "max_shard_size": ("transformers",),
     "dtype": ("gguf",),
-    "seed": ("transformers", "gguf", "torch"),
-    "at": ("torch",),
+    "seed": ("transformers", "gguf", "onnx", "torch"),
+    "at": ("torch", "onnx"),
 }
 """The formats that an option is for."""
-ENDINGS_OF_FORMATS = {"gguf": ".gguf", "torch": ".pt2"}
+ENDINGS_OF_FORMATS = {"gguf": ".gguf", "onnx": ".onnx", "torch": ".pt2"}
 """How the files of a format usually end."""
 
 
@@ -189,8 +189,8 @@ def declare_export(parser: Parser) -> None:
         "--to",
         choices=FORMATS,
         default="python",
-        help="Print one Python file, or write a folder that the `Auto…` classes of transformers load, a file for llama.cpp, "
-        "or one for `torch.export.load`",
+        help="Print one Python file, or write a folder that the `Auto…` classes of transformers load, a file for llama.cpp, for "
+        "runtimes of ONNX, or for `torch.export.load`",
     )
     add_output(parser, "Write to this file, replacing it, instead of standard output; with --to transformers, the new folder")
     weights = parser.add_argument_group("Formats with weights")
@@ -216,7 +216,7 @@ def declare_export(parser: Parser) -> None:
         "--dtype", choices=("float32", "float16", "bfloat16"), action=StoreOnce,
         help="Numbers of the matrices (default: those of the weights)",
     )  # fmt: skip
-    program = parser.add_argument_group("Program of torch")
+    program = parser.add_argument_group("Program of torch or ONNX")
     program.add_argument(
         "--at", metavar="AXIS=LENGTH", action="append",
         help="Length of an axis, which the program then takes alone, such as time=128",
@@ -231,6 +231,7 @@ def declare_export(parser: Parser) -> None:
             "arco export Llama-3.2-1B --set theta=10000 --to transformers -o mine",
         ),
         ("Run a published model in llama.cpp", "arco export Llama-3.2-1B --to gguf --dtype float16 -o llama.gguf"),
+        ("Run a trained model in ONNX Runtime", "arco export runs/gpt2 --to onnx -o gpt2.onnx"),
         ("Run a trained model where only torch is installed", "arco export runs/gpt2 --to torch -o gpt2.pt2"),
     ]
     parser.notes = (
@@ -268,6 +269,8 @@ def run_export(arguments: argparse.Namespace) -> int:
                 write_folder(model, tokenizer, arguments)
             case "gguf":
                 write_gguf(model, tokenizer, arguments)
+            case "onnx":
+                write_onnx(model, arguments)
             case _:
                 write_program(model, arguments)
     initial = " (initial weights: none come with the recipe)" if tokenizer is None and model.recipe.published is None else ""
@@ -299,6 +302,14 @@ def write_program(model: Model[Recipe], arguments: argparse.Namespace) -> None:
     from composer.published.exported_program import export_program
 
     export_program(model, arguments.output, lengths(arguments.at or (), axes(model.program), "export"))
+
+
+def write_onnx(model: Model[Recipe], arguments: argparse.Namespace) -> None:
+    """Write a model as an ONNX file."""
+    from composer.cost.lengths import axes
+    from composer.published.exported_onnx import export_onnx
+
+    export_onnx(model, arguments.output, lengths(arguments.at or (), axes(model.program), "export"))
 
 
 def opened(arguments: argparse.Namespace) -> tuple[Model[Recipe], Tokenizer | None]:

@@ -19,12 +19,16 @@ class InOperatorsOfOnnx(InOperatorsOfTorch):
             return _attention(*args, **(kwargs or {}))
         if func is torch.linalg.solve_triangular:
             return _solved(*args, **(kwargs or {}))
+        if func is torch.searchsorted:
+            return _places(*args, **(kwargs or {}))
         return super().__torch_function__(func, types, args, kwargs)
 
 
 def translations() -> dict[Any, Callable[..., Any]]:
     """Return what ONNX computes for operators of torch that its exporter does not know, by these."""
-    from onnxscript import opset18 as op
+    import onnxscript
+
+    op: Any = onnxscript.opset18  # its types know nothing of the values of another operator
 
     def sorted_stably(x: Any, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Any:
         """Of equal values, TopK has the one of the lower index first."""
@@ -35,12 +39,21 @@ def translations() -> dict[Any, Callable[..., Any]]:
 
 
 def _attention(query: Any, key: Any, value: Any, attn_mask: Any = None, **options: Any) -> Any:
-    """Let a query without keys see all of them, and make its result zero, which in ONNX a softmax of nothing is not."""
+    """Let a query without keys see all of them, and make its result zero, which in ONNX a softmax of nothing is not.
+
+    The result is contiguous, or what comes next is traced as a view of how a kernel of torch lays it out.
+    """
     if attn_mask is None or attn_mask.dtype != torch.bool:
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=attn_mask, **options)
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=attn_mask, **options).contiguous()
     seeing = attn_mask.any(-1, keepdim=True)
     y = F.scaled_dot_product_attention(query, key, value, attn_mask=attn_mask | ~seeing, **options)
-    return torch.where(seeing, y, 0.0)
+    return torch.where(seeing, y, 0.0).contiguous()
+
+
+def _places(ends: Any, values: Any, *, right: bool) -> Any:
+    """Count the ends that are no larger than each value."""
+    assert right
+    return (values[..., None] >= ends).sum(-1)
 
 
 def _solved(matrix: Any, right: Any, *, upper: bool, unitriangular: bool) -> Any:
