@@ -31,7 +31,7 @@ def translations() -> dict[Any, Callable[..., Any]]:
     op: Any = onnxscript.opset18  # its types know nothing of the values of another operator
 
     def sorted_stably(x: Any, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Any:
-        """Of equal values, TopK has the one of the lower index first."""
+        """Return all of the largest or smallest values: of equal ones, TopK has the one of the lower index first."""
         size = op.Reshape(op.Gather(op.Shape(x), op.Constant(value_ints=[dim])), op.Constant(value_ints=[1]))
         return op.TopK(x, size, axis=dim, largest=int(descending), sorted=1)
 
@@ -57,7 +57,7 @@ def _places(ends: Any, values: Any, *, right: bool) -> Any:
 
 
 def _solved(matrix: Any, right: Any, *, upper: bool, unitriangular: bool) -> Any:
-    """Solve the upper half of the rows, then the lower half with what is known of it."""
+    """Return the upper half of the rows, then the lower half, computed from what is known of the upper."""
     assert not upper and unitriangular
     size = matrix.shape[-1]
     if size == 1:

@@ -92,9 +92,7 @@ def _converted(found: Traced, typed: TypedProgram) -> ONNXProgram:
 
     with _quiet("torch.onnx", "onnxscript", "onnx_ir"):
         try:
-            program = torch.onnx.export(
-                found.program, output_names=found.outputs, custom_translation_table=translations(), dynamo=True, verbose=False
-            )
+            program = torch.onnx.export(found.program, custom_translation_table=translations(), dynamo=True, verbose=False)
         except OnnxExporterError as error:
             chain = list(_causes(error))
             message = next((str(each) for each in chain if "No ONNX function found for" in str(each)), str(chain[-1]))
@@ -128,8 +126,19 @@ def _home(operator: str, program: ExportedProgram, typed: TypedProgram) -> tuple
 
 
 def _name(made: onnx_ir.Model, found: Traced, typed: TypedProgram) -> None:
-    """Give axes the names of the recipe, and leave out how and where the program was traced."""
+    """Give outputs and axes the names of the recipe, and leave out how and where the program was traced."""
     import onnx_ir
+
+    graph = made.graph
+    for value, name in zip(graph.inputs, found.program.graph_signature.user_inputs, strict=True):
+        value.name = str(name)
+    for place, (value, name) in enumerate(zip(list(graph.outputs), found.outputs, strict=True)):
+        if value.is_graph_input() or value in graph.outputs[:place]:  # a name of its own takes a value of its own
+            again = onnx_ir.node("Identity", [value])
+            graph.append(again)
+            graph.outputs[place] = again.outputs[0]
+            again.outputs[0].shape, again.outputs[0].dtype = value.shape, value.dtype
+        graph.outputs[place].name = name
 
     axes: dict[str, str] = {}
     for node in found.program.graph.find_nodes(op="placeholder"):
@@ -192,7 +201,7 @@ def _prove(file: Path, found: Traced, model: Model[Recipe], fixed: Mapping[str, 
 
 @contextmanager
 def _folder_beside(file: Path) -> Iterator[Path]:
-    """Yield a folder beside a file, which is gone afterwards."""
+    """Yield a folder beside a file, which is removed in the end."""
     home = file.resolve().parent
     if file.is_dir():
         raise IsADirectoryError(21, os.strerror(21), str(file))
@@ -205,7 +214,7 @@ def _folder_beside(file: Path) -> Iterator[Path]:
 
 @contextmanager
 def _quiet(*loggers: str) -> Iterator[None]:
-    """Silence what torch says while it exports, such as that torchvision is not installed."""
+    """Keep quiet what torch says while it exports, such as that torchvision is not installed."""
     before = {name: logging.getLogger(name).level for name in loggers}
     try:
         for name in loggers:

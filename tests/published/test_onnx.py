@@ -74,6 +74,39 @@ def test_a_file_says_what_it_is_and_not_where_it_was_made(tmp_path: Path) -> Non
     assert b".py" not in content and str(Path.cwd()).encode() not in content
 
 
+TWICE = """
+recipe: twice
+inputs:
+  x: float[batch, time, 6]
+graph:
+  first: {type: linear, out: 6}
+  second: {type: linear, out: 5}
+outputs:
+  y: second
+  z: second
+  first: first
+  w: x
+"""
+
+
+@pytest.mark.slow
+def test_a_value_may_have_several_names(tmp_path: Path) -> None:
+    """As an input, as outputs and as a node."""
+    (tmp_path / "twice.yaml").write_text(TWICE, encoding="utf-8")
+    model = composer.load(tmp_path / "twice.yaml").compile(seed=0)
+    export_onnx(model, tmp_path / "model.onnx")
+    assert_same(tmp_path / "model.onnx", model, LENGTHS, 5)
+
+
+@pytest.mark.slow
+def test_a_file_has_the_dtype_of_its_model(tmp_path: Path) -> None:
+    """Of its weights and its outputs."""
+    export_onnx(small("gpt2", dtype=torch.bfloat16), tmp_path / "model.onnx")
+    made = onnx.load(tmp_path / "model.onnx")
+    kinds = {each.data_type for each in made.graph.initializer if len(each.dims) > 1}
+    assert kinds == {made.graph.output[0].type.tensor_type.elem_type} == {onnx.TensorProto.BFLOAT16}
+
+
 @pytest.mark.slow
 def test_many_weights_are_in_a_file_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which both are found from another folder."""
