@@ -137,7 +137,7 @@ def _name(made: onnx_ir.Model, found: Traced, typed: TypedProgram) -> None:
             again = onnx_ir.node("Identity", [value])
             graph.append(again)
             graph.outputs[place] = again.outputs[0]
-            again.outputs[0].shape, again.outputs[0].dtype = value.shape, value.dtype
+            again.outputs[0].shape, again.outputs[0].type = value.shape, value.type
         graph.outputs[place].name = name
 
     axes: dict[str, str] = {}
