@@ -53,6 +53,11 @@ FUNCTIONS = {
         "(model: Model[Recipe], path: StrPath, model_type: str | None = None, *, tokenizer: Tokenizer | None = None, "
         "max_shard_bytes: int = 5000000000) -> None"
     ),
+    "composer.published.export_gguf": (
+        "(model: Model[Recipe], path: StrPath, model_type: str | None = None, *, dtype: torch.dtype | None = None, "
+        "tokenizer: Tokenizer | None = None) -> None"
+    ),
+    "composer.published.export_onnx": ("(model: Model[Recipe], path: StrPath, lengths: Mapping[str, int] | None = None) -> None"),
     "composer.published.export_program": (
         "(model: Model[Recipe], path: StrPath, lengths: Mapping[str, int] | None = None) -> None"
     ),

@@ -32,17 +32,20 @@ if TYPE_CHECKING:
     from composer.recipe import Recipe
     from composer.train import Tokenizer
 
-FORMATS = ("python", "transformers", "torch")
+FORMATS = ("python", "transformers", "gguf", "onnx", "torch")
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 SHARD = "5GB"
 OPTIONS = {
-    "checkpoint": ("transformers", "torch"),
-    "model_type": ("transformers",),
+    "checkpoint": ("transformers", "gguf", "onnx", "torch"),
+    "model_type": ("transformers", "gguf"),
     "max_shard_size": ("transformers",),
-    "seed": ("transformers", "torch"),
-    "at": ("torch",),
+    "dtype": ("gguf",),
+    "seed": ("transformers", "gguf", "onnx", "torch"),
+    "at": ("torch", "onnx"),
 }
 """The formats that an option is for."""
+ENDINGS_OF_FORMATS = {"gguf": ".gguf", "onnx": ".onnx", "torch": ".pt2"}
+"""How the files of a format usually end."""
 
 
 def declare(parser: Parser, name: str) -> None:
@@ -180,14 +183,14 @@ def declare_export(parser: Parser) -> None:
     """Declare what is exported, the format, and where it is written."""
     add_recipe(
         parser,
-        "Name from `arco list`, path to a .yaml file, or published folder; with --to transformers or torch, also a run folder",
+        "Name from `arco list`, path to a .yaml file, or published folder; with another format than python, also a run folder",
     )
     parser.add_argument(
         "--to",
         choices=FORMATS,
         default="python",
-        help="Print one Python file, or write a folder that the `Auto…` classes of transformers load, or a file for "
-        "`torch.export.load`",
+        help="Print one Python file, or write a folder that the `Auto…` classes of transformers load, a file for llama.cpp, for "
+        "runtimes of ONNX, or for `torch.export.load`",
     )
     add_output(parser, "Write to this file, replacing it, instead of standard output; with --to transformers, the new folder")
     weights = parser.add_argument_group("Formats with weights")
@@ -208,7 +211,12 @@ def declare_export(parser: Parser) -> None:
         "--max-shard-size", metavar="SIZE", type=size, action=StoreOnce,
         help=f"Most bytes of weights in a file, such as 500MB (default: {SHARD})",
     )  # fmt: skip
-    program = parser.add_argument_group("Program of torch")
+    gguf = parser.add_argument_group("GGUF file")
+    gguf.add_argument(
+        "--dtype", choices=("float32", "float16", "bfloat16"), action=StoreOnce,
+        help="Numbers of the matrices (default: those of the weights)",
+    )  # fmt: skip
+    program = parser.add_argument_group("Program of torch or ONNX")
     program.add_argument(
         "--at", metavar="AXIS=LENGTH", action="append",
         help="Length of an axis, which the program then takes alone, such as time=128",
@@ -222,11 +230,13 @@ def declare_export(parser: Parser) -> None:
             "Write a changed model as a published folder again",
             "arco export Llama-3.2-1B --set theta=10000 --to transformers -o mine",
         ),
+        ("Run a published model in llama.cpp", "arco export Llama-3.2-1B --to gguf --dtype float16 -o llama.gguf"),
+        ("Run a trained model in ONNX Runtime", "arco export runs/gpt2 --to onnx -o gpt2.onnx"),
         ("Run a trained model where only torch is installed", "arco export runs/gpt2 --to torch -o gpt2.pt2"),
     ]
     parser.notes = (
         "The Python file is the code that `arco train` runs, with comments that refer to the lines of the recipe. What the "
-        "config.json of a published folder cannot hold is refused by the name of the node."
+        "config.json of a published folder or a GGUF file cannot hold is refused by the name of the node."
     )
     parser.set_defaults(run=run_export)
 
@@ -249,16 +259,20 @@ def run_export(arguments: argparse.Namespace) -> int:
         emit(sound_recipe(arguments.recipe, arguments).export(), arguments.output)
         return 0
     if arguments.output in (None, STANDARD):
-        what, name = (
-            ("a folder", "a new one with -o FOLDER") if arguments.to == "transformers" else ("a file", "it with -o FILE.pt2")
-        )
+        ending = ENDINGS_OF_FORMATS.get(arguments.to)
+        what, name = ("a folder", "a new one with -o FOLDER") if ending is None else ("a file", f"it with -o FILE{ending}")
         raise Problem(f"arco export: --to {arguments.to} writes {what}", f"name {name}")
     with refusals():
         model, tokenizer = opened(arguments)
-        if arguments.to == "torch":
-            write_program(model, arguments)
-        else:
-            write_folder(model, tokenizer, arguments)
+        match arguments.to:
+            case "transformers":
+                write_folder(model, tokenizer, arguments)
+            case "gguf":
+                write_gguf(model, tokenizer, arguments)
+            case "onnx":
+                write_onnx(model, arguments)
+            case _:
+                write_program(model, arguments)
     initial = " (initial weights: none come with the recipe)" if tokenizer is None and model.recipe.published is None else ""
     say(f"wrote {arguments.output}{initial}")
     return 0
@@ -272,12 +286,30 @@ def write_folder(model: Model[Recipe], tokenizer: Tokenizer | None, arguments: a
     export_folder(model, arguments.output, arguments.model_type, tokenizer=tokenizer, max_shard_bytes=most)
 
 
+def write_gguf(model: Model[Recipe], tokenizer: Tokenizer | None, arguments: argparse.Namespace) -> None:
+    """Write a model as a GGUF file."""
+    import torch
+
+    from composer.published.exporting_gguf import export_gguf
+
+    dtype = None if arguments.dtype is None else getattr(torch, arguments.dtype)
+    export_gguf(model, arguments.output, arguments.model_type, dtype=dtype, tokenizer=tokenizer)
+
+
 def write_program(model: Model[Recipe], arguments: argparse.Namespace) -> None:
     """Write a model as a program of torch."""
     from composer.cost.lengths import axes
     from composer.published.exported_program import export_program
 
     export_program(model, arguments.output, lengths(arguments.at or (), axes(model.program), "export"))
+
+
+def write_onnx(model: Model[Recipe], arguments: argparse.Namespace) -> None:
+    """Write a model as an ONNX file."""
+    from composer.cost.lengths import axes
+    from composer.published.exported_onnx import export_onnx
+
+    export_onnx(model, arguments.output, lengths(arguments.at or (), axes(model.program), "export"))
 
 
 def opened(arguments: argparse.Namespace) -> tuple[Model[Recipe], Tokenizer | None]:

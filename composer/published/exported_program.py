@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import functools
 import keyword
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from composer.atomic_files import StrPath, aside
 from composer.cost.lengths import axes, unknown_axis
@@ -19,6 +19,7 @@ from composer.weights.other_formats import refuse
 if TYPE_CHECKING:
     from torch import Tensor, nn
     from torch.export import ExportedProgram
+    from torch.overrides import TorchFunctionMode
 
     from composer.lower import Model
     from composer.recipe import Recipe
@@ -56,12 +57,46 @@ def export_program(model: Model[Recipe], path: StrPath, lengths: Mapping[str, in
         torch.Size([1, 7, 61])
     """
     import torch
-    from torch.export import Dim
 
     from composer.lower.operators_of_torch import InOperatorsOfTorch
 
-    program, fixed = model.program, dict(lengths or {})
-    known = axes(program)
+    fixed = dict(lengths or {})
+    found = traced(model, fixed, InOperatorsOfTorch())
+    file = Path(path)
+    try:
+        with aside(file, ".pt2") as temporary:  # torch wants this ending
+            temporary.touch()
+            torch.export.save(found.program, temporary)
+            again = torch.export.load(temporary).module()
+            refuse_lengths(model, fixed, lambda: prove(found.model, again, sample_inputs(model, 1, fixed)))
+    except OSError as error:
+        refuse("unreadable-file", f"this file cannot be written: {(error.strerror or str(error)).lower()}", file)
+
+
+class Traced(NamedTuple):
+    """A model as torch has traced it."""
+
+    program: ExportedProgram
+    model: nn.Module
+    """What was traced: it returns a dict of the outputs."""
+    outputs: list[str]
+
+
+def traced(model: Model[Recipe], fixed: Mapping[str, int], operators: TorchFunctionMode) -> Traced:
+    """Return a model in evaluation as torch traces it.
+
+    Args:
+        model: The model.
+        fixed: Axes that get a fixed length.
+        operators: What replaces operators while the model is traced.
+
+    Raises:
+        RecipeError: There is no such axis, or one is fixed by how torch traces a block.
+    """
+    import torch
+    from torch.export import Dim
+
+    program, known = model.program, axes(model.program)
     for name in fixed:
         if name not in known:
             raise RecipeError([unknown_axis(name, known)])
@@ -70,24 +105,23 @@ def export_program(model: Model[Recipe], path: StrPath, lengths: Mapping[str, in
         name: {place: Dim.AUTO for place, size in enumerate(type_.sizes) if names(size) - fixed.keys()}
         for name, type_ in program.inputs.items()
     }
-    with torch.no_grad(), InOperatorsOfTorch():  # with gradients, attention has other kernels, which may fix lengths
-        made = torch.export.export(called, (), kwargs=_inputs(model, 0, fixed), dynamic_shapes=shapes)
+    with torch.no_grad(), operators:  # with gradients, attention has other kernels, which may fix lengths
+        made = torch.export.export(called, (), kwargs=sample_inputs(model, 0, fixed), dynamic_shapes=shapes)
     _refuse_fixed(program, made, fixed)
     _without_keywords(made)
-    file = Path(path)
+    return Traced(made, called, [name for _, name in model.module.outputs])
+
+
+def refuse_lengths(model: Model[Recipe], fixed: Mapping[str, int], check: Callable[[], None]) -> None:
+    """Raise `RecipeError` if a check of other lengths fails: torch may have found a condition on lengths while it traced."""
     try:
-        with aside(file, ".pt2") as temporary:  # torch wants this ending
-            temporary.touch()
-            torch.export.save(made, temporary)
-            try:
-                _prove(called, torch.export.load(temporary), _inputs(model, 1, fixed))
-            except AssertionError as error:  # torch may have found a condition on lengths while it traced
-                first = program.untyped.recipe.inputs[0]
-                message = f"the program that torch exports does not hold for other lengths: {str(error).splitlines()[0]}"
-                hint = f"fix the lengths, such as `--at {known[-1]}=128`" if known else ""
-                raise RecipeError([Diagnostic("fixed-length", message, first.span, hint=hint)]) from None
-    except OSError as error:
-        refuse("unreadable-file", f"this file cannot be written: {(error.strerror or str(error)).lower()}", file)
+        check()
+    except AssertionError as error:
+        known = axes(model.program)
+        first = model.program.untyped.recipe.inputs[0]
+        message = f"the program that torch exports does not hold for other lengths: {str(error).splitlines()[0]}"
+        hint = f"fix the lengths, such as `--at {known[-1]}=128`" if known else ""
+        raise RecipeError([Diagnostic("fixed-length", message, first.span, hint=hint)]) from None
 
 
 def _named(model: Model[Recipe]) -> nn.Module:
@@ -105,7 +139,7 @@ def _named(model: Model[Recipe]) -> nn.Module:
     return found
 
 
-def _inputs(model: Model[Recipe], number: int, fixed: Mapping[str, int]) -> dict[str, Tensor]:
+def sample_inputs(model: Model[Recipe], number: int, fixed: Mapping[str, int]) -> dict[str, Tensor]:
     """Return random inputs of short lengths, which differ from number to number, and of the lengths that are fixed."""
     import torch
 
@@ -147,7 +181,7 @@ def _refuse_fixed(program: TypedProgram, made: ExportedProgram, fixed: Mapping[s
                 raise RecipeError([Diagnostic("fixed-length", message, declared.span, hint=hint)])
 
 
-def _prove(model: nn.Module, made: ExportedProgram, given: Mapping[str, Tensor]) -> None:
+def prove(model: nn.Module, made: Callable[..., Any], given: Mapping[str, Tensor]) -> None:
     """Check that a program computes what its model does."""
     import torch
 
@@ -155,6 +189,6 @@ def _prove(model: nn.Module, made: ExportedProgram, given: Mapping[str, Tensor])
         torch.manual_seed(0)
         wanted = model(**given)
         torch.manual_seed(0)
-        found = made.module()(**given)
+        found = made(**given)
     for name, value in wanted.items():
         torch.testing.assert_close(found[name], value, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True, msg=name)

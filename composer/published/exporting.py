@@ -24,7 +24,7 @@ from composer.published.tokenizer_files import token_ids, tokenizer_files
 from composer.published.writing import copy_settings, new_folder
 from composer.recipe import Recipe
 from composer.weights.config import model_type_of, parsed
-from composer.weights.gguf_file import GGUF
+from composer.weights.gguf.file import GGUF
 from composer.weights.mapping import WeightMap, entry_of
 from composer.weights.published_files import PublishedCheckpoint
 from composer.weights.transfer import weight_map
@@ -76,12 +76,12 @@ def export_folder(
         True
     """
     recipe = model.recipe
-    home = _home(recipe)
+    home = home_of(recipe)
     kept = parsed(home.config) if home is not None else {}
     made = weight_map(model, model_type or model_type_of(kept))
     kept = kept if model_type_of(kept) == made.rules.model_type else {}
     tensors = made.save(model.state_dict())
-    config = _config(recipe, made, tensors, kept, tokenizer)
+    config = config_of(recipe, made, tensors, kept, tokenizer)
     folder = Path(path)
     source = Source(str(folder / CONFIG), f"{json.dumps(config, indent=2)}\n")
     _prove(model, made, tensors, PublishedFolder(folder, source, folder, None))
@@ -115,7 +115,7 @@ def published_model(recipe: Recipe) -> Model[Recipe]:
     return recipe.pretrained(device="cpu", dtype=kind if kind.is_floating_point else torch.float32)
 
 
-def _home(recipe: Recipe) -> PublishedFolder | None:
+def home_of(recipe: Recipe) -> PublishedFolder | None:
     """Return the published folder that a recipe was loaded from."""
     if recipe.published is None:
         return None
@@ -123,7 +123,7 @@ def _home(recipe: Recipe) -> PublishedFolder | None:
     return published_folder(home) if is_published(home) else None
 
 
-def _config(
+def config_of(
     recipe: Recipe,
     made: WeightMap,
     tensors: Mapping[str, Tensor],
@@ -131,7 +131,7 @@ def _config(
     tokenizer: Tokenizer | None,
 ) -> dict[str, Any]:
     """Return the `config.json` of a model: what its rules say, and what every file has."""
-    entry = _rules(recipe, made)
+    entry = rules_entry(recipe, made)
     config = config_in(entry.value.get("config") if isinstance(entry.value, YamlMapping) else None)
     if not config.settings:
         message = f"there is no `config` beside the rules of {entry.key.text}, by which a config.json is written"
@@ -157,7 +157,7 @@ def _set_beside_vocabulary(config: dict[str, Any], ids: Mapping[str, int | None]
     return False
 
 
-def _rules(recipe: Recipe, made: WeightMap) -> YamlEntry:
+def rules_entry(recipe: Recipe, made: WeightMap) -> YamlEntry:
     assert recipe.checkpoints is not None  # of which the map was made
     return entry_of(recipe.checkpoints, made.rules.model_type)
 
@@ -174,7 +174,7 @@ def _prove(model: Model[Recipe], made: WeightMap, tensors: Mapping[str, Tensor],
     changed recipe may still have the rules of the model that it once was.
     """
     recipe = model.recipe
-    entry = _rules(recipe, made)
+    entry = rules_entry(recipe, made)
     config = config_in(entry.value.get("config") if isinstance(entry.value, YamlMapping) else None)
     again = recipe.read_config(folder.config)
     reread = replace(recipe, overrides=(*recipe.overrides, *again.overrides))
@@ -188,27 +188,35 @@ def _prove(model: Model[Recipe], made: WeightMap, tensors: Mapping[str, Tensor],
     plain = replace(recipe, overrides=()) if name is None else load(name, blocks=recipe.blocks)
     by_config = plain.with_config(parsed(folder.config)).diff(recipe)
     if name is None:
-        _refuse_changes(by_config, entry)
+        refuse_changes(by_config, entry)
         return
     shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     try:
         found = imported_folder(folder, blocks=recipe.blocks, shapes=shapes)
     except RecipeError:  # which the change of a node explains better than a tensor
-        _refuse_changes(by_config, entry)
+        refuse_changes(by_config, entry)
         raise
     whole = found.recipe.diff(recipe)  # without a head where there is none
-    _refuse_changes(min(whole, by_config, key=lambda each: len(each.changes)), entry)
+    refuse_changes(min(whole, by_config, key=lambda each: len(each.changes)), entry)
     if found.made is not None and not whole.renamed:
         _same_weights(model, found.made, tensors, entry)
 
 
-def _refuse_changes(difference: Difference, entry: YamlEntry) -> None:
-    """Raise `RecipeError` for the first change of what the model computes."""
+def refuse_changes(difference: Difference, entry: YamlEntry, other: str = "", held_by: str = "a config.json") -> None:
+    """Raise `RecipeError` for the first change of what the model computes.
+
+    Args:
+        difference: How what is written differs from the recipe.
+        entry: The rules by which it is written.
+        other: What is written; by default, a model of transformers.
+        held_by: Where it is written.
+    """
     for change in difference.changes:
         if _computes(change):
             where, what = caption(change)
-            message = f"a {entry.key.text} of transformers is another model than this recipe: {where}: {what}"
-            hint = "a config.json cannot hold this change; `arco export --to python` can"
+            what_else = other or f"a {entry.key.text} of transformers"
+            message = f"{what_else} is another model than this recipe: {where}: {what}"
+            hint = f"{held_by} cannot hold this change; `arco export --to python` can"
             raise RecipeError([Diagnostic("checkpoints-differ", message, entry.key.span, hint=hint)])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from composer.diagnostics import Source
 from composer.language.source_file import content_of, open_source
 from composer.published.gguf_settings import gguf_config
-from composer.weights.gguf_file import GGUF
+from composer.weights.gguf.file import GGUF
 from composer.weights.other_formats import ARRAYS, refuse
 from composer.weights.published_files import IN_FOLDERS, MAX_JSON_BYTES
 

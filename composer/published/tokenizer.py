@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from composer.language.source_file import content_of
 from composer.printable import json_text
-from composer.published.gguf_settings import gguf_tokenizer
+from composer.published.gguf_tokenizer import gguf_tokenizer
 from composer.weights.other_formats import refuse
 from composer.weights.published_files import read_json
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from composer.language.source_file import content_of
 from composer.published.folder import CONFIG, RECIPE
-from composer.published.gguf_settings import gguf_tokenizer
+from composer.published.gguf_tokenizer import gguf_tokenizer
 from composer.published.importing import Imported
 from composer.published.shards import write_shards
 from composer.weights.other_formats import refuse

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from composer.atomic_files import StrPath
 from composer.diagnostics import Source, Span
 from composer.language.source_file import content_of
-from composer.weights.gguf_file import GGUF, gguf_tensors
+from composer.weights.gguf.file import GGUF, gguf_tensors
 from composer.weights.json_places import places
 from composer.weights.other_formats import ARRAYS, OTHERS, PICKLES, StoredTensor, arrays, pickled, refuse
 

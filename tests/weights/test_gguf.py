@@ -15,13 +15,13 @@ import torch
 
 import composer
 from composer.diagnostics import RecipeError
-from composer.published.gguf_settings import gguf_tokenizer
+from composer.published.gguf_tokenizer import gguf_tokenizer
 from composer.published.importing import imported
 from composer.published.tokenizer import published_tokenizer
 from composer.published.writing import write_folder
 from composer.weights import PublishedCheckpoint, save_published
-from composer.weights.gguf_file import NAMES
-from composer.weights.gguf_numbers import KINDS
+from composer.weights.gguf.architectures import DECODER
+from composer.weights.gguf.numbers import KINDS
 from tests.cli.conftest import Arco, arco
 
 __all__ = ["arco"]
@@ -161,7 +161,7 @@ def as_llama_cpp(published: Mapping[str, torch.Tensor]) -> dict[str, tuple[int, 
     for name, tensor in published.items():
         home, last = name.rsplit(".", 1)
         layer, _, part = home.removeprefix("model.layers.").partition(".") if "layers" in home else ("", "", home)
-        ours = next(ours for ours, theirs in NAMES["llama"].items() if theirs == part)
+        ours = next(ours for ours, theirs in DECODER.items() if theirs == part)
         if ours in ("attn_q", "attn_k"):
             heads = 4 if ours == "attn_q" else 2
             tensor = tensor.reshape(heads, 2, len(tensor) // heads // 2, -1).swapaxes(1, 2).reshape(tensor.shape)
@@ -234,7 +234,7 @@ def test_the_tokenizer_comes_along(tiny: tuple[Path, composer.Model], tmp_path: 
         ({"general.architecture": "mamba"}, "GGUF files of the architecture mamba are not read"),
         ({"llama.expert_count": 4}, "the recipe does not map 1 key of this file: llama.expert_count"),
         ({"llama.rope.scaling.type": "yarn"}, "llama.rope.scaling.type"),
-        ({"llama.rope.dimension_count": 8}, "head_dim is 8; this recipe needs d_model / n_heads"),
+        ({"llama.rope.dimension_count": 8}, "self_attn.q_proj.weight is 64 × 64 in the checkpoint, but 32 × 64 for this recipe"),
         ({"llama.vocab_size": 99}, "llama.vocab_size"),
         ({"llama.block_count": 3}, "the checkpoint lacks 9 tensors"),
         ({"llama.embedding_length": 32, "llama.rope.dimension_count": 8}, "but 262 × 32 for this recipe"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import mmap
-import re
 import struct
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -13,13 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from composer.weights.gguf_numbers import KINDS, Kind
+from composer.weights.gguf.architectures import ARCHITECTURES, Architecture, Layout
+from composer.weights.gguf.numbers import KINDS, Kind
 from composer.weights.other_formats import StoredTensor, as_tensor, refuse
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 GGUF = ".gguf"
+MAGIC = b"GGUF"
+"""How a file begins."""
 SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 """The formats of values by their number in a file."""
 STRING, ARRAY = 8, 9
@@ -27,15 +29,6 @@ MOST = 1 << 24
 """Entries of a list, and tensors, that are read."""
 LONGEST = 1 << 26
 """Bytes of a text that are read."""
-NAMES = {
-    "llama": {
-        "token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head", "attn_norm": "input_layernorm",
-        "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
-        "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm", "ffn_gate": "mlp.gate_proj",
-        "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
-    },
-}  # fmt: skip
-"""The published names by those of llama.cpp, for each architecture that is read."""
 
 
 @dataclass(frozen=True)
@@ -131,48 +124,39 @@ def gguf_tensors(file: Path, stack: ExitStack) -> Mapping[str, StoredTensor]:
     """
     content = _mapped(file, stack)
     header = _header(content, file)
-    if header.architecture not in NAMES:
-        message = f"GGUF files of the architecture {header.architecture or 'none'} are not read"
-        refuse("unreadable-file", message, file, hint=f"known are {', '.join(NAMES)}")
+    architecture = read_as(header, file)
     found = {}
     for name, tensor in header.tensors.items():
-        turned = _turned(header, name)
-        read = partial(_read, content, tensor, turned)
-        found[published_name(header.architecture, name)] = StoredTensor(tensor.shape, read)
+        layout = _layout(header, architecture, name)
+        published = StoredTensor(layout.shape(tensor.shape), partial(_read, content, tensor, layout))
+        found[architecture.published(name)] = published
     return found
 
 
-def published_name(architecture: str, name: str) -> str:
-    """Return the published name of a tensor; one without any is named as a part of the body, where nothing is passed over.
+def read_as(header: GgufHeader, file: Path) -> Architecture:
+    """Return the architecture of a file.
 
-    >>> published_name("llama", "blk.3.attn_q.weight")
-    'model.layers.3.self_attn.q_proj.weight'
+    Raises:
+        RecipeError: It is one that is not read.
     """
-    found = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(\w+)", name, re.ASCII)
-    known = NAMES[architecture].get(found[2]) if found else None
-    if found is None or known is None:
-        return f"model.{name}"
-    layer = f"model.layers.{found[1]}." if found[1] is not None else ""
-    return f"{layer}{known}.{found[3]}"
+    if header.architecture not in ARCHITECTURES:
+        message = f"GGUF files of the architecture {header.architecture or 'none'} are not read"
+        refuse("unreadable-file", message, file, hint=f"known are {', '.join(ARCHITECTURES)}")
+    return ARCHITECTURES[header.architecture]
 
 
-def _turned(header: GgufHeader, name: str) -> int:
-    """Return the number of heads whose rows a file has in pairs, and published tensors have in halves; 0 for other tensors."""
-    heads = header.settings.get("llama.attention.head_count")
-    counts = {"attn_q": heads, "attn_k": header.settings.get("llama.attention.head_count_kv", heads)}
-    count = next((count for part, count in counts.items() if f".{part}." in name), 0)
-    return count if isinstance(count, int) else 0
+def _layout(header: GgufHeader, architecture: Architecture, name: str) -> Layout:
+    heads = header.settings.get(f"{header.architecture}.attention.head_count")
+    return architecture.layout(name, heads, header.settings.get(f"{header.architecture}.attention.head_count_kv", heads))
 
 
-def _read(content: mmap.mmap, tensor: GgufTensor, heads: int) -> Tensor:
+def _read(content: mmap.mmap, tensor: GgufTensor, layout: Layout) -> Tensor:
     import numpy
 
     raw = numpy.frombuffer(content, "u1", tensor.size, tensor.start).reshape(-1, tensor.kind.size)
     with numpy.errstate(all="ignore"):  # a scale may be infinite
         numbers = tensor.kind.read(raw).reshape(tensor.shape)
-    if heads and tensor.shape[0] % (2 * heads) == 0:
-        numbers = numbers.reshape(heads, tensor.shape[0] // heads // 2, 2, *tensor.shape[1:]).swapaxes(1, 2).reshape(tensor.shape)
-    return as_tensor(numbers, "numbers")
+        return as_tensor(layout.published(numbers), "numbers")
 
 
 def _mapped(file: Path, stack: ExitStack) -> mmap.mmap:
@@ -193,7 +177,7 @@ def _header(content: mmap.mmap, file: Path) -> GgufHeader:
 
 
 def _parsed(reader: _Reader, size: int) -> GgufHeader:
-    if reader.take(4) != b"GGUF":
+    if reader.take(len(MAGIC)) != MAGIC:
         raise _Damaged("it does not begin as one")
     version, tensors, values = reader.number("<I"), reader.number("<Q"), reader.number("<Q")
     if version not in (2, 3):
