@@ -52,7 +52,8 @@ def page(flow: Flow, titles: Titles, typography: Typography, *, shapes: bool = T
         width = min(max([usual, *(needed(leaf, typography) for leaf in leaves)]), MAX_BOX_WIDTH)
         ports = any(e.source.port and not e.source.reference for e in one.all_edges())  # these leave at the right
         given = frozenset().union(*sent[:number])
-        fed = not halves and any(e.source.origin in given for e in one.edges)  # these come in at the left, where no lanes are
+        # these come in at the left, where no lanes are
+        fed = not halves and any(e.source.origin in given for e in one.all_edges())
         side = LANE_SIDE if number == len(columns) - 1 else 1 if ports or fed else -1
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
         laid.append(column(one, width, LayoutOptions(typography, side, shapes, out=out, given=given), sent[number]))
