@@ -235,3 +235,22 @@ def test_lists_computed_from_one_another_take_no_longer_for_being_many() -> None
         'inputs: {x: "float[batch, time, 8]"}\ngraph: {y: {type: own}}'
     )
     assert codes(text) == ["expression-too-long"]
+
+
+def test_a_word_that_is_compared_may_be_called_like_a_block() -> None:
+    """Under `each`, where the same word alone is the block."""
+    recipe = composer.load("""
+recipe: small
+params: {kinds: {default: [recurrent, attention]}}
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  layers:
+    repeat: 4
+    each: {attends: not kinds(layer % 2) == recurrent and kinds(layer % 2) == attention}
+    graph:
+      a: {type: attention, heads: 1, when: attends}
+      b: {type: ffn, hidden: 4}
+""")
+    assert [each for each in recipe.check() if each.severity == "error"] == []
+    (layers,) = recipe.program.root.nodes
+    assert [[node.name for node in one.nodes] for one in layers.passes] == [["b"], ["a", "b"]] * 2

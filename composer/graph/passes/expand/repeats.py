@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -25,10 +25,9 @@ from composer.graph.passes.expand.builders import (
 )
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.node_options import apply_options
-from composer.language.expressions.ast import RefPath
+from composer.language.expressions.ast import Binary, Expression, RefPath, Unary
 from composer.language.expressions.evaluator import as_int
 from composer.language.expressions.functions import FUNCTIONS
-from composer.language.expressions.parser import names
 from composer.language.recipe.ast import (
     RepeatDecl,
 )
@@ -193,7 +192,7 @@ class Repeats:
                 return Deferred(node, scope, node.span)
         if taken is None:
             return None
-        if any(name in self.library and name not in scope.values for name in names(taken)):
+        if any(name in self.library and name not in scope.values for name in _combined(taken)):
             return Deferred(node, scope, node.span)  # a mask, such as `causal and window(8)`
         value = self.report.attempt(scope.graph, lambda: self.values.evaluate(taken, scope))
         return None if value is None else Bound(value, node.span)
@@ -215,6 +214,18 @@ class Repeats:
     def _free(self, what: Any) -> frozenset[str]:
         """Return the names that a piece of a recipe may read."""
         return self.free.get(IdentityKey(what), lambda: identifiers([what]))
+
+
+def _combined(expression: Expression) -> Iterator[str]:
+    """Yield the names that `and`, `or` and `not` combine, which may be masks: what is compared is none."""
+    match expression:
+        case RefPath(steps=(step, *_)):
+            yield step.name
+        case Unary(operator="not", operand=operand):
+            yield from _combined(operand)
+        case Binary(operator="and" | "or", left=left, right=right):
+            yield from _combined(left)
+            yield from _combined(right)
 
 
 def _key(binding: Binding) -> Any:
