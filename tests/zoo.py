@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 import composer
-from blocks.core import standard
+from blocks.core import Part, standard
+from composer.language.tasks import TASKS
 from composer.package_data import zoo
 from composer.recipe import zoo_names
 from tests.conformance.features import features, wanted
@@ -108,11 +109,17 @@ PARAMETERS: Mapping[str, int] = {
 
 def has(recipe: composer.Recipe) -> frozenset[str]:
     """Return what a recipe has that may go wrong by itself: the parts of the library with their options, ports and outputs, masks
-    among them, and each part with the task. The task decides what a part keeps of a text while it is generated.
+    among them, and each part that keeps something of a text while it is generated, with the task of the recipe.
     """
-    task = recipe.program.untyped.recipe.task
+    task, library = recipe.program.untyped.recipe.task, standard()
     found = {each for each in features(recipe) & _known() if each.partition(":")[0] in COMPUTED}
-    return frozenset({*found, *(f"{each} in {task}" for each in found if each.startswith("part:"))})
+    keeping = (each for each in found if each.startswith("part:") and _keeps(library[each.removeprefix("part:")]))
+    return frozenset({*found, *(f"{each} in {task}" for each in keeping if task and TASKS[task].text)})
+
+
+def _keeps(part: type[Part]) -> bool:
+    """Return whether a part keeps something from call to call, or asks for the positions of what it is given."""
+    return bool(part.cache_slots or part.carry or part.position_inputs)
 
 
 def _known() -> frozenset[str]:

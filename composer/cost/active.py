@@ -9,7 +9,7 @@ from blocks.core import Mixture
 from composer.graph.parameters import holders, parameters
 from composer.graph.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedProgram
-from composer.graph.visit import every_pass, walk
+from composer.graph.visit import walk
 
 MANY_POSITIONS = 1 << 20
 """Positions over which visits are averaged, where experts choose theirs."""
@@ -25,7 +25,7 @@ def visited(mixture: Mixture) -> int:
 def active_parameters(typed: TypedProgram) -> int:
     """Return the number of parameters that one token meets; a tied tensor counts once."""
     shares: dict[str, Fraction] = {}
-    for visit in walk(typed.root, every_pass):
+    for visit in walk(typed.root):
         if isinstance(visit.node, TypedBlock) and (mixture := visit.node.part.mixture()) is not None:
             shares[f"{visit.path}.{mixture.expert}"] = Fraction(visited(mixture), mixture.experts)
     met = (

@@ -8,7 +8,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -109,7 +109,7 @@ def renamed(text: str, seen: set[str] | None) -> str:
     None, in its own.
     """
     recipe = yaml.load(text, Loader=yaml.BaseLoader)
-    defined = recipe.get("blocks", {})
+    defined = dict(_defined(recipe))
     for one in (recipe, *defined.values()):
         one["graph"] = {name: _node(node, defined, seen) for name, node in one["graph"].items()}
         for name, param in one.get("params", {}).items():
@@ -117,6 +117,13 @@ def renamed(text: str, seen: set[str] | None) -> str:
     for name, loss in recipe.get("losses", {}).items():
         recipe["losses"][name] = _node(loss, defined, seen)
     return write(recipe)
+
+
+def _defined(one: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the blocks that a recipe defines, also those that blocks define for themselves, which have names of their own."""
+    for name, block in one.get("blocks", {}).items():
+        yield name, block
+        yield from _defined(block)
 
 
 def _param(param: Any, defined: Mapping[str, Any], seen: set[str] | None) -> Any:

@@ -178,22 +178,22 @@ for text, settings in texts:
 """
 
 
-STAGES = ("convnext", "resnet", "swin")
-"""Recipes of several stages, each with wider layers of the same code."""
+ALIKE = ("bigbird", "convnext", "resnet", "swin")
+"""Recipes whose layers of several kinds are of the same code: wider in each stage, or with masks that are made outside."""
 
 
 def test_repeats_compile_once_for_passes_that_agree(device: str) -> None:
-    """For each representative of the zoo one program for each kind of layer, or fewer, where stages of layers differ in width
-    alone. Elsewhere torch may make one more of a repeat, whose first pass can be given memory that is laid out in another way
-    than what passes hand on, and fewer, where passes differ in what no code depends on.
+    """For each representative of the zoo one program for each kind of layer, or fewer, where layers differ in width or in a
+    mask alone. Elsewhere torch may make one more of a repeat, whose first pass can be given memory that is laid out in another
+    way than what passes hand on, and fewer, where passes differ in what no code depends on.
     """
     expected = {name: sum(kinds(composer.load(name, overrides=TINY.get(name, {})))) for name in REPRESENTATIVES}
     said = alone_there(COUNTED, said=json.dumps([device, [(name, dict(TINY.get(name, {}))) for name in REPRESENTATIVES]]))
     counts = dict(zip(REPRESENTATIVES, map(int, said.split()), strict=True))
-    assert {name: count for name, count in counts.items() if name not in STAGES} == {
-        name: count for name, count in expected.items() if name not in STAGES
+    assert {name: count for name, count in counts.items() if name not in ALIKE} == {
+        name: count for name, count in expected.items() if name not in ALIKE
     }
-    assert all(1 <= counts[name] < expected[name] for name in STAGES)
+    assert all(1 <= counts[name] < expected[name] for name in ALIKE)
     texts = [text for text in map(generated, range(0, COUNT, 3)) if kinds(composer.load(text))]
     said = alone_there(COUNTED, said=json.dumps([device, [(text, {}) for text in texts]]))
     for text, count in zip(texts, map(int, said.split()), strict=True):

@@ -85,7 +85,7 @@ ELSEWHERE = {
     "unknown-param-type": "tests/cases/params.md",
     "unknown-recipe": "tests/diagnostics/test_cases.py",
 }
-NO_NAMES = {"unknown-escape", "unknown-size", "unknown-end"}
+NO_NAMES = {"unknown-escape", "unknown-size", "unknown-end", "unknown-operator"}
 """Codes of what is not known for another reason than its spelling."""
 
 
