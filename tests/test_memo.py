@@ -14,7 +14,7 @@ from composer import memo
 from composer.memo import Ambient, Interned, Memo, alike
 from tests.cases.case import FILES, Case, cases, diagnose, shown
 from tests.draw.cases import FORMS
-from tests.zoo import REPRESENTATIVES
+from tests.zoo import NAMED, REPRESENTATIVES
 
 LARGE = {"too-many-modules", "too-many-nodes"}
 """Codes of cases with thousands of passes, each of which is worked out anew where memos are off."""
@@ -26,13 +26,11 @@ CASES = [
 ]
 FEW = {"gpt2", "gemma3", "seq2seq_rnn", "clip", "unet"}
 """Models that are no slow tests: equal layers, unequal ones, a scan, two towers, skips."""
-MANY = {"resnet"}
-"""Models that take long without memos, since their passes are many and their nodes too."""
 MODELS = [
     *(
         source
         if Path(source).stem in FEW
-        else pytest.param(source, marks=pytest.mark.exhaustive if Path(source).stem in MANY else pytest.mark.slow)
+        else pytest.param(source, marks=pytest.mark.slow if source in NAMED or source in FORMS else pytest.mark.exhaustive)
         for source in (*REPRESENTATIVES, *FORMS)
     ),
 ]

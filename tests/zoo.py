@@ -147,7 +147,8 @@ def is_variant(text: str) -> bool:
 
 HAVE = {name: has(composer.load(name)) for name in zoo_names()}
 REPRESENTATIVES = representatives(HAVE, NAMED)
-"""Run through every test."""
+"""Run through every test: those that are named in `make test`, the others partly in `make test-all`."""
+UNNAMED = tuple(name for name in REPRESENTATIVES if name not in NAMED)
 VARIANTS = tuple(
     name for name in HAVE if name not in REPRESENTATIVES and is_variant((zoo() / f"{name}.yaml").read_text(encoding="utf-8"))
 )
@@ -157,8 +158,10 @@ OTHERS = tuple(name for name in HAVE if name not in REPRESENTATIVES + VARIANTS)
 REST = (*OTHERS, *VARIANTS)
 
 rest = [pytest.param(name, marks=pytest.mark.exhaustive) for name in REST]
-each_representative = pytest.mark.parametrize("name", [*REPRESENTATIVES, *rest])
-"""A test of the representatives, and of all other recipes where tests are exhaustive."""
+each_representative = pytest.mark.parametrize(
+    "name", [*NAMED, *(pytest.param(name, marks=pytest.mark.exhaustive) for name in (*UNNAMED, *REST))]
+)
+"""A test of the recipes that are named, and of all others where tests are exhaustive."""
 each_named = pytest.mark.parametrize("name", NAMED)
 """A test of many changes of each recipe, of which a few recipes show what there is."""
 each_graph = pytest.mark.parametrize(

@@ -525,8 +525,10 @@ def test_what_does_not_fit_is_refused(node: str, inputs: dict[str, str], message
     assert refusal(node, f"{{{wires}}}", **{name: f"float{axes}" for name, axes in inputs.items()}) == message
 
 
-@pytest.mark.slow
-@each_case
+@pytest.mark.parametrize(
+    ("kind", "decay"),
+    [pytest.param(*case, marks=pytest.mark.slow if case[1] == DECAY[case[0]][-1] else pytest.mark.exhaustive) for case in CASES],
+)
 def test_a_compiled_recurrence_computes_the_same(kind: str, decay: str) -> None:
     """Without a break, with padding: values and gradients."""
     model, inputs = block(kind, decay, torch.float32), given(kind, decay, 9, torch.float32)

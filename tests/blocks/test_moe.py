@@ -283,8 +283,10 @@ def test_a_session_goes_on_counting_what_experts_have_taken() -> None:
     torch.testing.assert_close(torch.cat(pieces, dim=1), model(tokens).logits)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("router", ROUTERS)
+@pytest.mark.parametrize(
+    "router",
+    [pytest.param(router, marks=pytest.mark.exhaustive if place else pytest.mark.slow) for place, router in enumerate(ROUTERS)],
+)
 def test_training_compiles_without_a_break(router: str) -> None:
     """Output and gradients of the compiled mixture are those of the mixture itself, at another length too."""
     model = mixture(router).eval()

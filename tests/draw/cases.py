@@ -16,7 +16,7 @@ from composer.draw.scene import Scene
 from composer.graph.typed import TypedProgram
 from tests.conformance.generator import COUNT, FIRST, generated
 from tests.draw.wired import mixed, ring
-from tests.zoo import REPRESENTATIVES, REST
+from tests.zoo import NAMED, REST, UNNAMED
 
 FORMS = sorted((Path(__file__).parent / "forms").glob("*.yaml"))
 """An encoder beside a decoder, blocks side by side, two towers, a U, a mixture whose passes differ."""
@@ -26,7 +26,7 @@ CHUNKS = 5
 WIRED = 12
 """Recipes of each way to wire at random."""
 CASES = [
-    *(f"zoo {name}" for name in REPRESENTATIVES),
+    *(f"zoo {name}" for name in NAMED),
     *(f"form {path.stem}" for path in FORMS),
     *(f"find {path.stem}" for path in FINDS),
     *(f"chunk {n}" for n in range(CHUNKS)),
@@ -35,7 +35,7 @@ CASES = [
 ]
 FEW = {"zoo gpt2", "zoo gemma3", "zoo t5", "form unet", "form clip"}
 """Cases that are no slow tests: a chain of layers, layers that differ, an encoder with its decoder, skips, two towers."""
-REST_CASES = [f"zoo {name}" for name in REST]
+REST_CASES = [f"zoo {name}" for name in (*UNNAMED, *REST)]
 MORE = COUNT // 2
 """Recipes that are generated beyond the first ones, and twice the recipes that are wired, for the exhaustive tests."""
 MORE_CASES = [*(f"more {n}" for n in range(3 * CHUNKS)), "wired more rings", "wired more mixed", *REST_CASES]

@@ -12,13 +12,16 @@ from composer.draw.build.levels import Level
 from tests.conformance.generator import generated
 from tests.diff.mutations import mutations
 from tests.draw.cases import FORMS
-from tests.zoo import NAMED, REPRESENTATIVES
+from tests.zoo import NAMED, REPRESENTATIVES, UNNAMED
 
 SAMPLE, MANY = 10, 200
 """Changes of a recipe that are drawn, and where tests are exhaustive; `python -m tests.draw.test_distinct` draws all of them."""
 RECIPES = [*REPRESENTATIVES, *map(str, FORMS), *(generated(seed) for seed in range(0, 200, 8))]
 CASES = [
-    *(pytest.param(number, SAMPLE, marks=pytest.mark.slow) for number in range(len(RECIPES))),
+    *(
+        pytest.param(number, SAMPLE, marks=pytest.mark.exhaustive if recipe in UNNAMED or number % 2 else pytest.mark.slow)
+        for number, recipe in enumerate(RECIPES)
+    ),
     *(
         pytest.param(number, MANY, marks=pytest.mark.exhaustive)
         for number, recipe in enumerate(RECIPES)

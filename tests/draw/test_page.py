@@ -14,10 +14,10 @@ import composer
 from composer.draw.export.node_facts import facts
 from composer.graph.passes.roll_layers.roll_layers import as_written
 from composer.printable import printable
+from composer.recipe import zoo_names
 from tests.draw.browser import data_of, find, keys, needs_browser, paths, visit, wires
 from tests.draw.edges import Readers
 from tests.draw.test_formats import HOSTILE
-from tests.zoo import each_representative
 
 ATTENTION, FEED_FORWARD = "layers.attn.body", "layers.ffn.body"
 
@@ -45,8 +45,14 @@ def test_page_is_small_and_reaches_for_nothing(llama: Path) -> None:
     assert not re.search(r"<link|src=|@import|url\(|fetch\(|XMLHttpRequest", text)
 
 
+FEW = ("bert", "gemma3", "lecture_block", "lstm_lm", "switch")
+"""Recipes whose pages are looked through by `make test`."""
+
+
 @pytest.mark.slow
-@each_representative
+@pytest.mark.parametrize(
+    "name", [*FEW, *(pytest.param(name, marks=pytest.mark.exhaustive) for name in zoo_names() if name not in FEW)]
+)
 def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
     """Each view leads to others that exist, and every level is there; each picture is the one that is drawn by itself."""
     recipe = composer.load(name)

@@ -25,7 +25,7 @@ STEPS = {
     "seq2seq_rnn": {"batch": 2, "time": 5, "source_time": 6},
 }
 """Recipes with loops over steps, which are written out, with the lengths that are fixed."""
-FEW = ("clip", "gpt2", "mixtral", "t5")
+FEW = ("gpt2", "mixtral")
 LENGTHS = {"batch": 4, "time": 6, "source": 3, "source_time": 7}
 LOADED = """
 import sys
