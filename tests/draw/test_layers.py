@@ -225,6 +225,13 @@ def test_a_tie_in_one_layer_is_seen() -> None:
     assert len({repr(picture(drawn(text))) for text in texts}) == 2
 
 
+def test_ties_inside_of_each_layer_leave_the_layers_equal() -> None:
+    """As in the passes of a repeat in which one map has the weights of another."""
+    maps = "graph: {up: {type: linear, out: 8}, bend: gelu, down: {type: linear, out: 8, tie: up}, last: silu}"
+    written = HEAD + "".join(f"  layer{number}: {{{maps}}}\n" for number in range(1, 5)) + FOOT
+    assert picture(drawn(written)) == picture(drawn(HEAD + f"  layer: {{repeat: 4, {maps}}}\n" + FOOT))
+
+
 def test_a_written_layer_is_found_by_its_name() -> None:
     """It opens, stays bright, and is called what it is where every layer is drawn."""
     recipe = composer.load(of_nodes(5))

@@ -119,15 +119,19 @@ class StackFinder:
                 yield one
 
     def _owned(self, graph: TypedGraph, run: LayerRun, index: int, place: str) -> Iterator[tuple[object, ...]]:
-        """Yield the parameters of a node of a run, and whose they are: its own, the first pass's, or another's."""
-        at = run.place(index)[1]
+        """Yield the parameters of a node of a run, and whose they are: its own, of its pass, of the first pass, or another's."""
+        number, at = run.place(index)
         node = f"{place}{graph.nodes[index].name}"
-        firsts = {f"{place}{graph.nodes[one].name}": one - run.start for one in run.window(0)}
+        ours, firsts = (
+            {f"{place}{graph.nodes[one].name}": step for step, one in enumerate(run.window(which))} for which in (number, 0)
+        )
         for name, owner in self.owners.get(node, ()):
-            other = next((one for one in firsts if owner.startswith(f"{one}.")), "")
+            other = next((one for one in (*ours, *firsts) if owner.startswith(f"{one}.")), "")
             own = name.removeprefix(f"{node}.")
             if name == owner:
                 yield at, own, "own"
+            elif other in ours:
+                yield at, own, "same", ours[other], owner.removeprefix(f"{other}.")
             elif other:
                 yield at, own, "first", firsts[other], owner.removeprefix(f"{other}.")
             else:
