@@ -18,6 +18,8 @@ from tests.conformance.cases import TINY
 from tests.zoo import REPRESENTATIVES
 
 STEPS = {
+    "recurrent_gemma": {"time": 5},
+    "rwkv": {"time": 5},
     "jamba": {"time": 5},
     "lstm_lm": {"time": 5},
     "mamba": {"time": 5},
