@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from blocks.core import BlockError, Paper, Sizes, cached, store_carry, torch
-from blocks.linear_recurrences.recurrence import LinearRecurrence, wide
+from blocks.core import Paper, Sizes, cached, store_carry, torch
+from blocks.linear_recurrences.recurrence import LinearRecurrence, check_decay, wide
 
 
 class ChannelRecurrence(LinearRecurrence):
     """The base of recurrences in which each channel has a state of its own, one number, and a decay of its own."""
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
-        decay, channels = inputs.get("log_decay"), sizes["channels"]
-        every = [[channels], [sizes["batch"], sizes["time"], channels]]
-        if decay is not None and list(decay.sizes) not in every:
-            wanted = " or ".join(f"[{', '.join(map(str, axes))}]" for axes in every)
-            raise BlockError(f"takes a log_decay of {wanted}, not {decay}", port="log_decay", code="type-mismatch")
+        channels = sizes["channels"]
+        check_decay(inputs.get("log_decay"), [[channels], [sizes["batch"], sizes["time"], channels]])
         return {}
 
 

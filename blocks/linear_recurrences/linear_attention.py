@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from blocks.core import BlockError, Cost, Paper, PositiveInt, Sizes, declaration, torch
-from blocks.linear_recurrences.recurrence import LinearRecurrence, sums_between, wide
+from blocks.linear_recurrences.recurrence import LinearRecurrence, check_decay, sums_between, wide
 
 
 class MatrixRecurrence(LinearRecurrence):
@@ -22,9 +22,7 @@ class MatrixRecurrence(LinearRecurrence):
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         """Return of how many heads there are scores: where all channels of a key decay alike, heads with one key share them."""
         decay, heads = inputs.get("log_decay"), sizes["heads"]
-        if decay is not None and list(decay.sizes) not in self.decay_axes(sizes):
-            wanted = " or ".join(f"[{', '.join(map(str, axes))}]" for axes in self.decay_axes(sizes))
-            raise BlockError(f"takes a log_decay of {wanted}, not {decay}", port="log_decay", code="type-mismatch")
+        check_decay(decay, self.decay_axes(sizes))
         return {"scored": heads if decay is not None and len(decay.axes) == 4 else sizes["groups"]}
 
     @declaration

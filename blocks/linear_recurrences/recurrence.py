@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from blocks.core import Block, BlockView, Look, LoopIcon, Sizes, cached, size, store_carry, torch
+from blocks.core import Block, BlockError, BlockView, Look, LoopIcon, Sizes, cached, size, store_carry, torch
 
 
 class LinearRecurrence(Block):
@@ -36,6 +36,13 @@ class LinearRecurrence(Block):
         store_carry(self, like.shape[1], h=h)
         y = y.to(like.dtype)
         return (y, h.to(like.dtype)) if "h" in self.requested_outputs else y
+
+
+def check_decay(decay: Any, every: Sequence[Sequence[Any]]) -> None:
+    """Raise `BlockError` for decays that have none of the lists of axes that they may have."""
+    if decay is not None and list(decay.sizes) not in every:
+        wanted = " or ".join(f"[{', '.join(map(str, axes))}]" for axes in every)
+        raise BlockError(f"takes a log_decay of {wanted}, not {decay}", port="log_decay", code="type-mismatch")
 
 
 MIXED_AXES = ("channels", "state", "groups", "heads", "key", "value")

@@ -21,7 +21,7 @@ from composer.graph.typed import TypedProgram
 from composer.graph.visit import every_node, every_pass, walk
 from composer.published.exported_program import TOLERANCE, Traced, prove, refuse_lengths, sample_inputs, traced
 from composer.version import __version__
-from composer.weights.other_formats import refuse
+from composer.weights.other_formats import refuse, refused_if_unwritten
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -69,14 +69,11 @@ def export_onnx(model: Model[Recipe], path: StrPath, lengths: Mapping[str, int] 
     refuse_lengths(model, fixed, lambda: prove(found.model, found.program.module(), sample_inputs(model, 1, fixed)))
     program = _converted(found, model.program)
     _name(program.model, found, model.program)
-    try:
-        with _folder_beside(file) as folder:
-            _save(program, folder / file.name)
-            refuse_lengths(model, fixed, lambda: _prove(folder / file.name, found, model, fixed))
-            for part in sorted(folder.iterdir(), key=lambda each: each.name == file.name):  # the weights before what reads them
-                part.replace(file.resolve().with_name(part.name if part.name != file.name else file.resolve().name))
-    except OSError as error:
-        refuse("unreadable-file", f"this file cannot be written: {(error.strerror or str(error)).lower()}", file)
+    with refused_if_unwritten(file), _folder_beside(file) as folder:
+        _save(program, folder / file.name)
+        refuse_lengths(model, fixed, lambda: _prove(folder / file.name, found, model, fixed))
+        for part in sorted(folder.iterdir(), key=lambda each: each.name == file.name):  # the weights before what reads them
+            part.replace(file.resolve().with_name(part.name if part.name != file.name else file.resolve().name))
 
 
 def _converted(found: Traced, typed: TypedProgram) -> ONNXProgram:

@@ -14,7 +14,7 @@ from composer.cost.lengths import axes, unknown_axis
 from composer.diagnostics import Diagnostic, RecipeError
 from composer.graph.dims import names
 from composer.graph.typed import TypedProgram
-from composer.weights.other_formats import refuse
+from composer.weights.other_formats import refused_if_unwritten
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -63,14 +63,11 @@ def export_program(model: Model[Recipe], path: StrPath, lengths: Mapping[str, in
     fixed = dict(lengths or {})
     found = traced(model, fixed, InOperatorsOfTorch())
     file = Path(path)
-    try:
-        with aside(file, ".pt2") as temporary:  # torch wants this ending
-            temporary.touch()
-            torch.export.save(found.program, temporary)
-            again = torch.export.load(temporary).module()
-            refuse_lengths(model, fixed, lambda: prove(found.model, again, sample_inputs(model, 1, fixed)))
-    except OSError as error:
-        refuse("unreadable-file", f"this file cannot be written: {(error.strerror or str(error)).lower()}", file)
+    with refused_if_unwritten(file), aside(file, ".pt2") as temporary:  # torch wants this ending
+        temporary.touch()
+        torch.export.save(found.program, temporary)
+        again = torch.export.load(temporary).module()
+        refuse_lengths(model, fixed, lambda: prove(found.model, again, sample_inputs(model, 1, fixed)))
 
 
 class Traced(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ from composer.weights.transfer import weight_map
 from composer.weights.written_config import HeldValues, changed_values, config_in, written_config
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
     from composer.lower import Model
@@ -106,13 +107,19 @@ def published_model(recipe: Recipe) -> Model[Recipe]:
     Raises:
         RecipeError: The recipe has errors, or the weights do not fit.
     """
-    import torch
-
     assert recipe.published is not None
     with PublishedCheckpoint(recipe.published) as checkpoint:
-        kinds = {checkpoint[name].dtype for name in checkpoint}
+        kind = dtype_of_weights(checkpoint[name].dtype for name in checkpoint)
+    return recipe.pretrained(device="cpu", dtype=kind)
+
+
+def dtype_of_weights(dtypes: Iterable[torch.dtype]) -> torch.dtype:
+    """Return the dtype of floats that all weights have, or float32 if there is none."""
+    import torch
+
+    kinds = {*dtypes}
     kind = kinds.pop() if len(kinds) == 1 else torch.float32
-    return recipe.pretrained(device="cpu", dtype=kind if kind.is_floating_point else torch.float32)
+    return kind if kind.is_floating_point else torch.float32
 
 
 def home_of(recipe: Recipe) -> PublishedFolder | None:

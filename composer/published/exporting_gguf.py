@@ -11,7 +11,7 @@ from composer.atomic_files import StrPath, aside
 from composer.diagnostics import Diagnostic, RecipeError, Source
 from composer.language.yaml.nodes import YamlEntry
 from composer.loading import load
-from composer.published.exporting import config_of, home_of, refuse_changes, rules_entry
+from composer.published.exporting import config_of, dtype_of_weights, home_of, refuse_changes, rules_entry
 from composer.published.folder import PublishedFolder
 from composer.published.gguf_settings import gguf_config, settings_of
 from composer.published.gguf_tokenizer import tokenizer_settings
@@ -22,7 +22,7 @@ from composer.weights.config import model_type_of, parsed
 from composer.weights.gguf.architectures import ARCHITECTURES, Architecture, Layout, architecture_of
 from composer.weights.gguf.file import GGUF, read_header
 from composer.weights.gguf.writing import DTYPES, dtype_of, write_gguf
-from composer.weights.other_formats import refuse
+from composer.weights.other_formats import refuse, refused_if_unwritten
 from composer.weights.published_files import PublishedCheckpoint
 from composer.weights.transfer import weight_map
 
@@ -93,12 +93,9 @@ def export_gguf(
     }
     stored = _stored(ARCHITECTURES[name], tensors, config, entry)
     _refuse_overflow(tensors, kind, Path(path))
-    try:
-        with aside(Path(path), GGUF) as temporary:
-            write_gguf(temporary, settings, stored, kind)
-            _prove(model, temporary, config, kind, entry)
-    except OSError as error:
-        refuse("unreadable-file", f"this file cannot be written: {(error.strerror or str(error)).lower()}", Path(path))
+    with refused_if_unwritten(Path(path)), aside(Path(path), GGUF) as temporary:
+        write_gguf(temporary, settings, stored, kind)
+        _prove(model, temporary, config, kind, entry)
 
 
 def _title(recipe: Recipe, home: PublishedFolder | None) -> str:
@@ -108,11 +105,10 @@ def _title(recipe: Recipe, home: PublishedFolder | None) -> str:
 
 
 def _dtype(tensors: Mapping[str, Tensor]) -> torch.dtype:
-    """Return the dtype of the weights, or float32 if they have several or another one."""
+    """Return the dtype of the weights, or float32 if they have several or one that a file cannot have."""
     import torch
 
-    kinds = {tensor.dtype for tensor in tensors.values()}
-    kind = kinds.pop() if len(kinds) == 1 else torch.float32
+    kind = dtype_of_weights(tensor.dtype for tensor in tensors.values())
     return kind if str(kind).removeprefix("torch.") in DTYPES else torch.float32
 
 

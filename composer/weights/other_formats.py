@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -157,6 +157,15 @@ def _inner(found: object, shown: str) -> str:
     if not inner:
         return "pass the tensors alone, by name: load_published(model, {NAME: TENSOR, …})"
     return f'pass what holds the tensors: {shown}["{inner[0]}"]'
+
+
+@contextmanager
+def refused_if_unwritten(file: Path) -> Iterator[None]:
+    """Raise a diagnostic about a file that cannot be written, in place of the system's error."""
+    try:
+        yield
+    except OSError as error:
+        refuse("unreadable-file", f"this file cannot be written: {(error.strerror or str(error)).lower()}", file)
 
 
 def refuse(code: str, message: str, file: Path | str, *, hint: str = "") -> NoReturn:
