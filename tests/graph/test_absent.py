@@ -190,3 +190,41 @@ def test_what_is_found_to_be_nothing_too_late_is_refused() -> None:
     found = composer.load(OPTIONAL.format(graph=graph, given="")).check()
     errors = [(each.code, each.message) for each in found if each.severity == "error"]
     assert errors == [("missing-port", "port real of inner cannot be empty")]
+
+
+READS = """recipe: r
+inputs: {x: "float[batch, time, 4]"}
+blocks:
+  down:
+    params: {width: {type: TYPE, required: true}}
+    inputs: {x: "float[batch, time, dim]"}
+    graph:
+      conv: {type: linear, out: OUT}
+graph:
+  stages:
+    repeat: 2
+    as: stage
+    graph:
+      down: {type: down, width: VALUE WHEN}
+      n: layernorm
+"""
+VALUES = ["a b -> c", "[1, 2 3]", "{type: linear, out: 3 3}", '"a b"', "4 if stage 3 else 2", "zzz", "layernorm", "none"]
+
+
+@pytest.mark.parametrize("out", ["width", "2 * width", "width if width > 1 else 3", "width + len(width)", "width(0)"])
+@pytest.mark.parametrize("kind", ["int", "block", "string", "list"])
+def test_a_mistake_in_a_value_is_told_whoever_reads_it_first(kind: str, out: str) -> None:
+    """A pass whose node is left out comes before one that has it; the mistakes are those of passes that all have it."""
+    for value in VALUES:
+        text = READS.replace("TYPE", kind).replace("OUT", out).replace("VALUE", value)
+        every, second = (mistakes(text.replace("WHEN", when)) for when in ("", ", when: stage > 0"))
+        assert every == second, value
+
+
+def mistakes(text: str) -> set[tuple[str, str, int, int]]:
+    """Return the code, the message and the place of each error."""
+    try:
+        found = composer.load(text).check()
+    except composer.RecipeError as error:
+        found = list(error.diagnostics)
+    return {(each.code, each.message, each.span.line, each.span.column) for each in found if each.severity == "error"}

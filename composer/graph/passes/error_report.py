@@ -54,6 +54,12 @@ class ErrorReport:
         if len(self.places) >= MAX_ERRORS:
             raise TooManyMistakes
 
+    def once(self, *found: Diagnostic) -> None:
+        """Record the mistakes in a value that is read only once, wherever it stands: a node that is left out may have been the
+        first to ask for it, and keeps its mistakes to itself.
+        """
+        self.add(*(each for each in found if each not in self.diagnostics))
+
     def attempt(self, graph: GraphBuilder, work: Callable[[], T]) -> T | None:
         """Return what the work gives; None where it ends in a mistake, which is recorded."""
         try:

@@ -134,8 +134,7 @@ class Choices:
             return content, tuple(reader.diagnostics[len(self.report.diagnostics) :])
 
         content, mistakes = self.parsed.get((node, library, names), parse)
-        # a node that was left out may have been the first to read it, and keeps its mistakes to itself
-        self.report.add(*(each for each in mistakes if each not in self.report.diagnostics))
+        self.report.once(*mistakes)
         return content
 
     def _no_block(self, scope: Scope, span: Span, message: str = "", set_here: Span | None = None) -> NoReturn:

@@ -56,7 +56,7 @@ class Evaluator:
 
     def __init__(self, report: ErrorReport) -> None:
         self.report = report
-        self.parsed: Memo[YamlScalar, Expression | None] = Memo()
+        self.parsed: Memo[YamlScalar, Expression | Diagnostic] = Memo()
         # Names may be computed from names in ways without number, `c: a + b`, `d: b + c`, so each is computed once.
         self.numbers: Memo[Deferred, Value | None] = Memo()
         self.steps: Memo[Deferred, int] = Memo()
@@ -65,14 +65,11 @@ class Evaluator:
 
     def parsed_scalar(self, scalar: YamlScalar) -> Expression | None:
         """Return the tree of what a scalar says; None where it cannot be read, which is reported once."""
-        return self.parsed.get(scalar, lambda: self._parse(scalar))
-
-    def _parse(self, scalar: YamlScalar) -> Expression | None:
-        try:
-            return parse_expression(scalar)
-        except ExpressionError as error:
-            self.report.add(error.diagnostic)
+        found = self.parsed.get(scalar, partial(_parsed, scalar))
+        if isinstance(found, Diagnostic):
+            self.report.once(found)
             return None
+        return found
 
     def branch(self, expression: Expression, scope: Scope) -> Expression:
         """Return the expression with its outer conditionals decided."""
@@ -291,6 +288,14 @@ class Evaluator:
     def set_here(self, expression: Expression, scope: Scope) -> tuple[Label, ...]:
         """Return the labels at the params that an expression reads."""
         return labels(self.plain(expression, scope)[1], expression.span)
+
+
+def _parsed(scalar: YamlScalar) -> Expression | Diagnostic:
+    """Return the tree of what a scalar says, or the mistake in it."""
+    try:
+        return parse_expression(scalar)
+    except ExpressionError as error:
+        return error.diagnostic
 
 
 def _only_counted(expression: Expression, name: str) -> bool:
