@@ -182,8 +182,8 @@ def _sessions(
 def documents_are_apart(subject: Subject) -> Iterator[Violation]:
     """Check that two documents in one row give the logits of each alone, where nothing but distances within a document counts."""
     growing = _growing(subject)
-    name = next((n for n, t in subject.program.inputs.items() if n == "documents" and t.dtype == "int"), "")
-    if growing is None or not name or not _packs(subject):
+    name = _documents(subject)
+    if growing is None or name not in growing or not _packs(subject):
         raise DoesNotApply
     how = Draw(subject.draws[0].lengths, 7, optional=False)
     given = subject.draw(how)
@@ -204,9 +204,21 @@ def documents_are_apart(subject: Subject) -> Iterator[Violation]:
                 return
 
 
+def _documents(subject: Subject) -> str:
+    """Return the input that numbers the documents of a row, whatever it is called: that of integers which is no text and no
+    position; nothing where there is none, or several.
+    """
+    text = TASKS[subject.recipe.task].text if subject.recipe.task else ""
+    positions = {ref.node for _, ref in subject.program.untyped.positions}
+    integers = [name for name, type_ in subject.program.inputs.items() if type_.dtype == "int" and name not in {text, *positions}]
+    return integers[0] if len(integers) == 1 else ""
+
+
 def _packs(subject: Subject) -> bool:
-    """Return whether every mask keeps documents apart and else looks at distances, and nothing else looks at other positions."""
-    masks = [mask.structure() for block in blocks(subject.program) for mask in _masks(block)]
+    """Return whether every mask keeps documents apart and else looks at distances and padding, and nothing else looks at other
+    positions.
+    """
+    masks = [mask for block in blocks(subject.program) for mask in _masks(block)]
     axis = text_axis(subject.program)
     other = any(
         block.part.length_field
@@ -215,8 +227,17 @@ def _packs(subject: Subject) -> bool:
         for block in blocks(subject.program)
     )
     scans = any(node for node in _scans(subject))
-    apart = all(mask is not None and mask.documents is not None and mask.chunk is None for mask in masks)
-    return bool(masks) and apart and not other and not scans
+    return bool(masks) and all(map(_apart, masks)) and not other and not scans
+
+
+def _apart(mask: Mask) -> bool:
+    """Return whether a mask keeps documents apart, and what else it asks for counts from nowhere: distances, and padding."""
+    terms = [(term, term.structure()) for term in mask.conjuncts()]
+    counts = any(
+        structure.chunk is not None if structure else {*type(term).node_refs.values()} != {"bool[batch, key]"}
+        for term, structure in terms
+    )
+    return not counts and any(structure and structure.documents is not None for _, structure in terms)
 
 
 def _scans(subject: Subject) -> Iterator[object]:

@@ -1,4 +1,6 @@
-"""What is mutated: the zoo, the pages, the cases, the forms of drawings, and generated recipes, all at small sizes."""
+"""What is mutated: the zoo, the pages, the cases, the forms of drawings, and generated recipes, all at small sizes; and language
+models of the zoo for packed documents.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from functools import cache
 from random import Random
 
 import composer
+from composer.package_data import zoo
 from composer.recipe import zoo_names
 from composer.verify.shrink import shrunk
 from tests.cases.case import FILES, FOLDER, cases
@@ -14,9 +17,9 @@ from tests.conformance.cases import TINY
 from tests.conformance.generator import COUNT, generated
 from tests.docs.pages import PAGES, examples
 from tests.draw.cases import FORMS
-from tests.fuzz.documents import Document, document
+from tests.fuzz.documents import Document, copied, document, places, put
 
-WEIGHTS = {"zoo": 6, "form": 4, "page": 3, "case": 2, "generated": 6}
+WEIGHTS = {"zoo": 6, "form": 4, "page": 3, "case": 2, "generated": 6, "packed": 2}
 """How often each kind of seed is drawn; most cases have errors before anything is changed."""
 
 
@@ -29,6 +32,9 @@ def names() -> dict[str, list[str]]:
         "page": [f"page {number}" for number in range(len(_pages()))],
         "case": [f"case {number}" for number in range(len(_cases()))],
         "generated": [f"generated {number}" for number in range(COUNT)],
+        "packed": [
+            f"packed {name}" for name in zoo_names() if "task: causal_lm" in (zoo() / f"{name}.yaml").read_text(encoding="utf-8")
+        ],
     }
 
 
@@ -51,10 +57,22 @@ def seed(name: str) -> Document:
             text = _pages()[int(rest)]
         case "case":
             text = _cases()[int(rest)]
+        case "packed":
+            return packed(seed(f"zoo {rest}"))
         case _:
             text = generated(int(rest))
     found = document(_small(text))
     return {key: value for key, value in (found or {}).items() if key not in ("doc", "paper")} or seed("zoo gpt_mini")
+
+
+def packed(whole: Document) -> Document:
+    """Return a recipe with an input that numbers the documents of a row, which every mask keeps apart."""
+    changed = copied(whole)
+    for path, value in list(places(changed)):
+        if path and path[-1] == "mask" and isinstance(value, str):
+            put(changed, path, f"({value}) and documents(documents)")
+    changed["inputs"] = {**changed.get("inputs", {}), "documents": "int[batch, time]?"}
+    return changed
 
 
 def _small(text: str) -> str:

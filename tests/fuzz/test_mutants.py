@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuzz.campaign import mutant, run
 from tests.fuzz.documents import Document, at, document, places, text_of
-from tests.fuzz.judge import judge
+from tests.fuzz.judge import ALL, judge
 from tests.fuzz.minimize import reduced
 from tests.fuzz.mutations import MUTATIONS, mutated
 from tests.fuzz.seeds import drawn, seed
@@ -75,6 +75,13 @@ def test_a_failure_becomes_its_smallest_recipe() -> None:
     small = reduced(whole, fails, deadline=float("inf"))
     assert [value for _, value in places(small) if isinstance(value, str)] == ["gated_ffn"]
     assert at(whole, ("graph", "x", "repeat")) == "2"
+
+
+def test_every_property_is_tried_on_some_seed() -> None:
+    """A property that asks for what no seed has would be held by every mutant."""
+    judged = [judge(text_of(seed(name)), everything=True) for name in ("zoo gpt_mini", "packed gpt_mini")]
+    assert [found.failures for found in judged] == [[], []]
+    assert {name for found in judged for name in found.tried} == {each.name for each in ALL}
 
 
 def test_what_is_wrong_with_a_text_is_seen() -> None:

@@ -353,6 +353,27 @@ def test_documents_are_compared_where_only_distances_count(node: str, packs: boo
             next(documents_are_apart(Subject(recipe)), None)
 
 
+@pytest.mark.parametrize(
+    ("mask", "packs"),
+    [
+        ("causal and window(2) and documents(rows) and valid(valid)", True),
+        ("causal and valid(valid)", False),
+        ("causal and documents(rows) and global_first(1)", False),
+        ("causal and chunk(2) and documents(rows)", False),
+    ],
+)
+def test_documents_may_have_any_name_and_be_padded(mask: str, packs: bool) -> None:
+    """What a mask asks for besides must not count from the start of a row."""
+    text = PACKED.replace("NODE", "layernorm").replace("documents: ", 'valid: "bool[batch, time]?", rows: ')
+    recipe = composer.load(text.replace("causal and documents(documents)", mask))
+    assert [each.message for each in recipe.check() if each.severity == "error"] == []
+    if packs:
+        assert [*documents_are_apart(Subject(recipe))] == []
+    else:
+        with pytest.raises(DoesNotApply):
+            next(documents_are_apart(Subject(recipe)), None)
+
+
 def test_dropout_in_experts_is_not_taken_for_rows_that_mix() -> None:
     """Which random numbers a row gets depends on how many rows go to an expert."""
     assert [*rows_are_apart_in_a_model(Subject(shrunk(composer.load("switch"))))] == []
