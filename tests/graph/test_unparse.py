@@ -840,3 +840,56 @@ def test_outputs_get_names_that_nothing_else_has(nodes: str) -> None:
     assert table(again) == table(recipe)
     for ours, theirs in zip(computed(recipe), computed(again), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+
+
+TWO_WIDTHS = """
+recipe: widths
+params: {width: 16}
+inputs: {x: "float[batch, time, width]"}
+blocks:
+  over_heads:
+    inputs: {x: "float[batch, heads, time, head_dim]"}
+    graph:
+      joined: {type: rearrange, pattern: b h t d -> b t (h d)}
+      NODES
+      y: {type: rearrange, pattern: b t (h d) -> b h t d, lengths: {d: head_dim}}
+graph:
+  layers:
+    repeat: 2
+    in: x
+    graph:
+      attn: {type: residual, norm: rmsnorm, body: {type: attention, heads: 4, kv_heads: 2, mask: causal, qk_norm: over_heads}}
+"""
+
+
+WIDE = [
+    ("m: {type: residual, body: {type: gated_ffn, hidden: 4 * dim}}", "hidden: 4 * dim"),
+    ("m: {type: residual, body: {type: ffn, hidden: heads * head_dim + 3}}", "hidden: dim + 3"),
+    ("m: {type: residual, body: {type: ffn, hidden: 20 - heads}}", "hidden: (-dim + 80) // 4"),
+    ("m: {type: linear, out: heads * head_dim}", "out: dim"),
+]
+
+
+@pytest.mark.parametrize(("nodes", "written"), WIDE)
+def test_a_slot_that_is_used_at_two_widths_is_written_once(nodes: str, written: str) -> None:
+    """Queries of four heads and keys of two, whose numbers follow from an axis that each block is given."""
+    one = composer.load(TWO_WIDTHS.replace("NODES", nodes))
+    expanded = one.expand()
+    assert written in expanded
+    assert one.diff(composer.load(expanded)).equal
+
+
+@pytest.mark.parametrize(
+    ("param", "nodes"),
+    [
+        ("width", "m: {graph: {a: {type: linear, out: 8}, b: {type: ffn, hidden: heads}, c: {type: linear, out: dim * heads}}}"),
+        ("dim", WIDE[1][0]),
+    ],
+)
+def test_a_slot_whose_numbers_follow_from_no_axis_is_refused(param: str, nodes: str) -> None:
+    """What a block is given is as wide in both uses, or its axis has the name of a param; at the slot."""
+    text = TWO_WIDTHS.replace("NODES", nodes).replace("width", param).replace("dim * heads", "head_dim * heads")
+    with pytest.raises(composer.RecipeError) as error:
+        composer.load(text).expand()
+    (found,) = error.value.diagnostics
+    assert (found.code, found.span.line) == ("slot-uses", 17) and "qk_norm" in found.message

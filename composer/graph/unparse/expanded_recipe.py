@@ -12,6 +12,7 @@ from blocks.core import Builtin, Formula, Part, fields, number, ports
 from blocks.core.axis_places import LENGTH_OF
 from blocks.core.fields import AxesForm, AxisFormula, formula_field, formula_of
 from blocks.masks.mask import Mask
+from composer.diagnostics import Diagnostic, RecipeError
 from composer.graph.anatomy import wires_of
 from composer.graph.describe import mask
 from composer.graph.formula_text import formula_text, written_axes
@@ -26,6 +27,7 @@ from composer.graph.unparse.fold_passes import PassesDiffer, fold
 from composer.graph.unparse.formula_names import local_names, with_paths
 from composer.graph.unparse.inner_names import INDEX, GraphForm, given, output_name
 from composer.graph.unparse.node_text import INPUT, FormulaText, stand_in
+from composer.graph.unparse.slot_uses import by_width, uses
 from composer.graph.unparse.visible_ties import with_visible_ties
 from composer.graph.visit import every_node, every_pass, walk
 from composer.language.recipe.ast import InputDecl
@@ -42,7 +44,7 @@ def unparse(typed: TypedProgram) -> str:
     """Return the text of a recipe that means the same, with the values that its params had.
 
     Raises:
-        RecipeError: A tie cannot be written out.
+        RecipeError: A tie cannot be written out, or a slot that is used at several widths.
     """
     typed = replace(typed, root=with_visible_ties(typed.root))
     values = {key.name: _written(key, typed) for key in KEYS["recipe"].values()}
@@ -63,7 +65,11 @@ def _written(key: KeyRow, typed: TypedProgram) -> YamlData | None:
 
 def _graph(typed: TypedProgram) -> YamlData:
     losses = typed.untyped.losses.values()
-    nodes = {name: node for name, node in _nodes(typed.root, _names(typed), GraphForm()).items() if name not in losses}
+    nodes = {
+        name: node
+        for name, node in _nodes(typed.root, _names(typed), GraphForm(params=frozenset(_lengths(typed)))).items()
+        if name not in losses
+    }
     parts = {
         type(visit.node.part)
         for visit in walk(typed.root, every_pass, every_node, once=True)
@@ -97,7 +103,10 @@ WRITERS: Mapping[str, Callable[[TypedProgram], YamlData | None]] = {
     "outputs": lambda typed: _references(typed.root.graph.outputs, typed),
     "positions": lambda typed: _references(typed.untyped.positions, typed) or None,
     "losses": lambda typed: (
-        {name: _node(typed.root[loss], typed.root, _names(typed), GraphForm()) for name, loss in typed.untyped.losses.items()}
+        {
+            name: _node(typed.root[loss], typed.root, _names(typed), GraphForm(params=frozenset(_lengths(typed))))
+            for name, loss in typed.untyped.losses.items()
+        }
         or None
     ),
     "init": lambda typed: {rule.pattern: {rule.how: number(rule.value)} for rule in typed.untyped.init} or None,
@@ -189,7 +198,8 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: GraphFor
         elif name in written and not (value is None and field.default is None):
             outside = value if way.axis_names is None else axes_outside(node, field, value, way.axis_names)
             found = _value(outside, read, written[name])
-            text[name] = FormulaText(found) if isinstance(field.form, AxisFormula) else found
+            of_width = by_width(way.uses[node], name, way.params) if node in way.uses else None
+            text[name] = of_width or (FormulaText(found) if isinstance(field.form, AxisFormula) else found)
     if way.axis_names is not None:
         text |= _placed(node)
     declared = ports(type(node.part))
@@ -235,9 +245,21 @@ def block_on_inputs(node: TypedBlock, inputs: Mapping[str, Sequence[str]]) -> di
 
 def _filled(holder: TypedBlock, field: str, way: GraphForm) -> YamlData:
     """Return the node in a slot; its input comes from the holder."""
-    filled = next(slot for slot in holder.slots.values() if slot is not None and slot.name == field)
+    filled = [slot for slot in holder.slots.values() if slot is not None and slot.name == field]
+    inside = GraphForm(written=way.written, axis_names=way.axis_names, params=way.params, uses=way.uses)
+    text, *others = (_in_slot(slot, inside) for slot in filled)
+    if any(other != text for other in others):
+        text, *others = (_in_slot(slot, replace(inside, uses={**way.uses, **uses(filled)})) for slot in filled)
+        if any(other != text for other in others):
+            message = f"`{field}` of {holder.part.kind} is used at several widths, and comes to another graph at each"
+            hint = "write it so that its nodes, and the numbers in them, follow from the axes that each of them is given"
+            raise RecipeError([Diagnostic("slot-uses", message, filled[0].node.name_span, hint=hint)])
+    return text
+
+
+def _in_slot(filled: TypedNode, way: GraphForm) -> dict[str, YamlData]:
     nowhere = TypedGraph(Graph((), (), ()), {}, (), {}, {})
-    text = _node(filled, nowhere, {INPUT: INPUT}, GraphForm(written=way.written, axis_names=way.axis_names))
+    text = _node(filled, nowhere, {INPUT: INPUT}, way)
     text.pop("in", None)
     return text
 
