@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import ONES, ZEROS, Call, Norm, Paper, PositiveFloat, Sizes, Tensor, Weights, torch
+from blocks.core import ONES, ZEROS, Call, F, Norm, Paper, PositiveFloat, Sizes, Tensor, Weights, torch
 
 
 class LayerNorm(Norm, kind="layernorm"):
@@ -28,16 +28,19 @@ class LayerNorm(Norm, kind="layernorm"):
         return {"weight": Tensor(("dim",), "gain", ONES), "bias": Tensor(("dim",), "bias", ZEROS, when="bias")}
 
     def build(self, sizes: Sizes) -> Call | None:
-        if not self.eps_inside:
+        if not self.eps_inside or not isinstance(sizes["dim"], int):
             return None
         return Call("nn.LayerNorm", ("dim",), {"eps": "eps", "elementwise_affine": "affine", "bias": "bias"})
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         wide = x.to(torch.promote_types(x.dtype, torch.float32))  # bfloat16 is too coarse for a sum of squares
-        centered = wide - wide.mean(-1, keepdim=True)
-        # The norm of a row of zeros has gradient zero; that of a square root of their variance would be infinite.
-        deviation = torch.linalg.vector_norm(centered, dim=-1, keepdim=True) / centered.shape[-1] ** 0.5
-        y = centered / (deviation + self.eps)
+        if self.eps_inside:
+            y = F.layer_norm(wide, wide.shape[-1:], eps=self.eps)
+        else:
+            centered = wide - wide.mean(-1, keepdim=True)
+            # The norm of a row of zeros has gradient zero; that of a square root of their variance would be infinite.
+            deviation = torch.linalg.vector_norm(centered, dim=-1, keepdim=True) / centered.shape[-1] ** 0.5
+            y = centered / (deviation + self.eps)
         if self.affine:
             y = y * self.weight
             if self.bias is not None:

@@ -34,7 +34,7 @@ class RMSNorm(Norm, kind="rmsnorm"):
         check_split(sizes["dim"], self.groups, "groups", known=True)
 
     def build(self, sizes: Sizes) -> Call | None:
-        if self.unit_offset or not self.eps_inside or self.groups > 1:
+        if self.unit_offset or not self.eps_inside or self.groups > 1 or not isinstance(sizes["dim"], int):
             return None
         return Call("nn.RMSNorm", ("dim",), {"eps": "eps", "elementwise_affine": "affine"})
 

@@ -1,6 +1,7 @@
 """Primitives, activations, norms, embedding, feed-forward and residual, against torch, transformers and closed forms."""
 
 import math
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -458,3 +459,28 @@ def test_batch_norms_of_transposed_images_compile():
     with torch.no_grad():
         compiled = torch.compile(model, fullgraph=True, backend="aot_eager")(x)
         torch.testing.assert_close(compiled.b, model(x).b)
+
+
+CENTERED = """
+from blocks.core import Block, Call
+
+
+class Centered(Block, kind="centered"):
+    \"\"\"A norm of torch without weights.\"\"\"
+
+    inputs = {"x": "float[batch, time, dim]"}
+    outputs = {"y": "float[batch, time, dim]"}
+
+    def build(self, sizes):
+        return Call("nn.LayerNorm", ("dim",), {"elementwise_affine": False})
+"""
+
+
+def test_a_module_of_torch_is_given_no_length_that_is_not_known(tmp_path: Path) -> None:
+    """A constructor takes numbers; a block that can do without names no constructor there."""
+    (tmp_path / "centered.py").write_text(CENTERED, encoding="utf-8")
+    text = 'recipe: example\ninputs: {x: "float[batch, time, WIDTH]"}\ngraph: {a: centered}\n'
+    (found,) = composer.load(text.replace("WIDTH", "width"), blocks=tmp_path / "centered.py").check()
+    assert (found.code, found.span.line) == ("unknown-size", 3) and "`nn.LayerNorm` of centered" in found.message
+    model = composer.load(text.replace("WIDTH", "8"), blocks=tmp_path / "centered.py").compile()
+    assert model(x=torch.ones(1, 2, 8)).a.abs().max() == 0

@@ -19,7 +19,7 @@ from composer.lower import Model
 from tests.conformance.declared import alone, blocks, draws
 from tests.conformance.further_scenarios import FURTHER_COUNT, further_recipe
 from tests.conformance.generator import COUNT, FIRST, generated
-from tests.zoo import REPRESENTATIVES, REST
+from tests.zoo import NAMED, REST, UNNAMED
 
 TINY: Mapping[str, dict[str, Any]] = {
     "albert": {"vocab": 11, "context": 16, "d_embed": 6, "d_model": 16, "n_layers": 3, "n_heads": 2, "hidden": 12},
@@ -186,7 +186,7 @@ ALONE = sorted(blocks(standard()))
 CHUNKS = 12
 FURTHER_CHUNKS = 8
 CASES = [
-    *(f"zoo {name}" for name in REPRESENTATIVES),
+    *(f"zoo {name}" for name in NAMED),
     *(f"block {kind}" for kind in ALONE),
     *(f"chunk {n}" for n in range(CHUNKS)),
     *(f"further {n}" for n in range(FURTHER_CHUNKS)),
@@ -194,7 +194,7 @@ CASES = [
 MORE = 2 * COUNT
 """Recipes that are generated beyond the first ones, for the exhaustive tests."""
 MORE_CHUNKS = 5 * CHUNKS
-MORE_CASES = [*(f"more {n}" for n in range(MORE_CHUNKS)), *(f"zoo {name}" for name in REST)]
+MORE_CASES = [*(f"more {n}" for n in range(MORE_CHUNKS)), *(f"zoo {name}" for name in (*UNNAMED, *REST))]
 
 
 def each_of(cases: Sequence[str]) -> pytest.MarkDecorator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+import composer
 from blocks.core import ports, standard
 from blocks.experts.grouped_linear import register_grouped_linear
 from blocks.masks.count import visible
@@ -22,7 +24,7 @@ from composer.graph.parameters import buffers, parameters
 from composer.graph.typed import TypedBlock
 from composer.graph.types import TensorType
 from composer.lower import Model
-from tests.conformance.cases import ALONE, CASES, each_of, models
+from tests.conformance.cases import ALONE, CASES, each_of, models, recipes
 from tests.conformance.inputs import DRAWS, blocks, draw, on, placed, shape_of
 from tests.conformance.interpreter import Interpreter, Running
 
@@ -51,6 +53,24 @@ def test_generated_code_computes_what_the_graph_says(case: str, device: str) -> 
                     promised = node.outputs.get(port)
                     if isinstance(promised, TensorType) and isinstance(value, torch.Tensor):
                         assert tuple(value.shape) == shape_of(promised, lengths), (path, port, model.recipe.text)
+
+
+OPENED = ("attention", "layernorm", "rmsnorm", "sum")
+
+
+@pytest.mark.parametrize("kind", [kind if kind in OPENED else pytest.param(kind, marks=pytest.mark.exhaustive) for kind in ALONE])
+@torch.no_grad()
+def test_a_block_computes_the_same_where_lengths_are_left_open(kind: str, device: str) -> None:
+    """Every length that an input has by a number is left to the call: that is refused, or changes nothing."""
+    for recipe in recipes(f"block {kind}"):
+        inputs = next(iter(re.findall(r"(?ms)^inputs:.*?(?=^\w|\Z)", recipe.text)), "")
+        opened = composer.load(recipe.text.replace(inputs, re.sub(r"(?<=[\[ ])(\d+)(?=[,\]])", r"open\1", inputs)))
+        if any(found.severity == "error" for found in opened.check()):
+            continue
+        one, two = (placed(each.compile(seed=1).eval(), device) for each in (recipe, opened))
+        given = on(device, draw(one.program, DRAWS[0], seed=3))
+        for ours, theirs in zip(one(**given)[:-1], two(**given)[:-1], strict=True):
+            torch.testing.assert_close(ours, theirs, equal_nan=True, msg=lambda m, text=opened.text: f"{m}\n{text}")
 
 
 class Measuring(Interpreter):

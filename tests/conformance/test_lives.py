@@ -26,7 +26,7 @@ from tests.conformance.features import covering
 from tests.conformance.generator import COUNT, generated
 from tests.conformance.inputs import DRAWS, draw, on
 from tests.conformance.test_computes import loss
-from tests.zoo import REPRESENTATIVES
+from tests.zoo import NAMED, UNNAMED
 
 ROOT = str(Path(composer.__file__).parent.parent)
 each_case = each_of(CASES)
@@ -183,19 +183,26 @@ ALIKE = ("bigbird", "convnext", "resnet", "swin")
 """Recipes whose layers of several kinds are of the same code: wider in each stage, or with masks that are made outside."""
 
 
-def test_repeats_compile_once_for_passes_that_agree(device: str) -> None:
+@pytest.mark.parametrize("names", [NAMED, pytest.param(UNNAMED, marks=pytest.mark.exhaustive)], ids=["named", "unnamed"])
+def test_layers_compile_once_for_each_kind(names: tuple[str, ...], device: str) -> None:
     """For each representative of the zoo one program for each kind of layer, or fewer, where layers differ in width or in a
-    mask alone. Elsewhere torch may make one more of a repeat, whose first pass can be given memory that is laid out in another
-    way than what passes hand on, and fewer, where passes differ in what no code depends on.
+    mask alone.
     """
-    expected = {name: sum(kinds(composer.load(name, overrides=TINY.get(name, {})))) for name in REPRESENTATIVES}
-    said = alone_there(COUNTED, said=json.dumps([device, [(name, dict(TINY.get(name, {}))) for name in REPRESENTATIVES]]))
-    counts = dict(zip(REPRESENTATIVES, map(int, said.split()), strict=True))
+    expected = {name: sum(kinds(composer.load(name, overrides=TINY.get(name, {})))) for name in names}
+    said = alone_there(COUNTED, said=json.dumps([device, [(name, dict(TINY.get(name, {}))) for name in names]]))
+    counts = dict(zip(names, map(int, said.split()), strict=True))
     assert {name: count for name, count in counts.items() if name not in ALIKE} == {
         name: count for name, count in expected.items() if name not in ALIKE
     }
-    assert all(1 <= counts[name] < expected[name] for name in ALIKE)
-    texts = [text for text in map(generated, range(0, COUNT, 3)) if kinds(composer.load(text))]
+    assert all(1 <= counts[name] < expected[name] for name in ALIKE if name in names)
+
+
+@pytest.mark.parametrize("step", [12, pytest.param(3, marks=pytest.mark.exhaustive)])
+def test_repeats_compile_once_for_passes_that_agree(step: int, device: str) -> None:
+    """Of generated recipes, torch may make one program more of a repeat, whose first pass can be given memory that is laid out in
+    another way than what passes hand on, and fewer, where passes differ in what no code depends on.
+    """
+    texts = [text for text in map(generated, range(0, COUNT, step)) if kinds(composer.load(text))]
     said = alone_there(COUNTED, said=json.dumps([device, [(text, {}) for text in texts]]))
     for text, count in zip(texts, map(int, said.split()), strict=True):
         several = kinds(composer.load(text))

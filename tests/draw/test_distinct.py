@@ -14,7 +14,7 @@ from tests.diff.mutations import mutations
 from tests.draw.cases import FORMS
 from tests.zoo import NAMED, REPRESENTATIVES, UNNAMED
 
-SAMPLE, MANY = 10, 200
+SAMPLE, MANY = 6, 200
 """Changes of a recipe that are drawn, and where tests are exhaustive; `python -m tests.draw.test_distinct` draws all of them."""
 RECIPES = [*REPRESENTATIVES, *map(str, FORMS), *(generated(seed) for seed in range(0, 200, 8))]
 CASES = [

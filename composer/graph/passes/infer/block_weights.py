@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from blocks.core import LinearWeights, Part, Slot, Tensor
 from blocks.core.weights import Init
 from composer.diagnostics import Diagnostic, Label
 from composer.graph.anatomy import TYPED, slots
+from composer.graph.dims import Dim, Symbolic
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, SlotNode
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.computed_fields import plain
@@ -69,6 +70,7 @@ class WeightTyper:
                     self._linear(name, weight, held)
                 case Slot():
                     held.slots[name] = self._slot(name, weight, most_of(read_by(self.part, given, name).values()))
+        self._constructor()
         declared_slots = {weight.field for weight in weights.values() if isinstance(weight, Slot)}
         for name, filled in self.filled.items():
             if name not in held.slots and name not in declared_slots:
@@ -92,6 +94,21 @@ class WeightTyper:
         """Return the number at which a tensor starts, computed from the sizes."""
         return as_float(evaluate(start, plain(self.sizes)), start.span)
 
+    def _constructor(self) -> None:
+        """Refuse a length in the constructor call of its module that is known only when the model runs.
+
+        Raises:
+            StopExpansion: where there is one, which is reported.
+        """
+        call = self.part.build(self.sizes)
+        if call is None:
+            return
+        for value in (*call.arguments, *call.keywords.values()):
+            if isinstance(value, str) and value not in type(self.part).model_fields:
+                length = size(declared(value), self.sizes)
+                if isinstance(length, Symbolic):
+                    self._unknown(f"`{call.function.rpartition(':')[2]}` of {self.node.part.kind} is given", length)
+
     def _linear(self, name: str, linear: LinearWeights, held: BlockContents) -> None:
         width, out = self._shape(name, (linear.inputs, linear.outputs))
         bias = bool(getattr(self.part, linear.bias)) if isinstance(linear.bias, str) else linear.bias
@@ -106,16 +123,18 @@ class WeightTyper:
         for item in shape:
             length = item if isinstance(item, int) else size(declared(item), self.sizes)
             if not isinstance(length, int):
-                message = (
-                    f"`{name}` of {self.node.part.kind} would have the size `{length}`, which is known only when the model runs"
-                )
-                hint = "give that axis a number, in `inputs` or with a node before this one"
-                if self.text is not None and self.text.touches(length):
-                    hint = f"a text that {self.text.task} generates has no fixed length, whatever number it is given"
-                self.here.report(Diagnostic("unknown-size", message, self.node.name_span, hint=hint))
-                raise StopExpansion
+                self._unknown(f"`{name}` of {self.node.part.kind} would have", length)
             found.append(length)
         return tuple(found)
+
+    def _unknown(self, what: str, length: Dim) -> NoReturn:
+        """Report a size that is known only when the model runs, and raise."""
+        message = f"{what} the size `{length}`, which is known only when the model runs"
+        hint = "give that axis a number, in `inputs` or with a node before this one"
+        if self.text is not None and self.text.touches(length):
+            hint = f"a text that {self.text.task} generates has no fixed length, whatever number it is given"
+        self.here.report(Diagnostic("unknown-size", message, self.node.name_span, hint=hint))
+        raise StopExpansion
 
     # -- slots
 
