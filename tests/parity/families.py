@@ -15,6 +15,8 @@ from transformers import (
     BartForConditionalGeneration,
     BigBirdConfig,
     BigBirdForMaskedLM,
+    CamembertConfig,
+    CamembertForMaskedLM,
     CLIPConfig,
     CLIPModel,
     ConvNextConfig,
@@ -47,6 +49,8 @@ from transformers import (
     SwinForImageClassification,
     WhisperConfig,
     WhisperForConditionalGeneration,
+    XLMRobertaConfig,
+    XLMRobertaForMaskedLM,
 )
 from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
 
@@ -383,6 +387,24 @@ FAMILIES: dict[str, Family] = {
         {**WIDE, "type_vocab_size": 32},
         texts(token=2),
         {"hidden_act": "relu", "is_decoder": True},
+    ),
+    "roberta camembert": Family(
+        CamembertForMaskedLM,
+        CamembertConfig,
+        {"vocab_size": 32005, "max_position_embeddings": 514, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
+        {**BERT, "type_vocab_size": 2, "pad_token_id": 2},
+        {**WIDE, "type_vocab_size": 32},
+        texts(token=2),
+        parameters=110_655_493,
+    ),
+    "roberta xlm": Family(
+        XLMRobertaForMaskedLM,
+        XLMRobertaConfig,
+        {"vocab_size": 250002, "max_position_embeddings": 514, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
+        {**BERT, "type_vocab_size": 2, "pad_token_id": 2},
+        {**WIDE, "type_vocab_size": 32},
+        texts(token=2),
+        parameters=278_295_186,
     ),
     "distilbert": Family(
         DistilBertForMaskedLM,

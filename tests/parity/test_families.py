@@ -83,12 +83,14 @@ def test_gradients_are_those_of_transformers(name: str) -> None:
         for one in both:
             (one * direction).sum().backward(retain_graph=True)
     kept = {key: torch.zeros_like(each) for key, each in model.named_buffers()}
-    ours = weight_map(model, reference, model.state_dict()).save({**kept, **gradients(model)})
+    made = weight_map(model, reference, model.state_dict())
+    ours = made.save({**kept, **gradients(model)})
     theirs = revert_weight_conversion(reference, gradients(reference))
-    found = weight_map(model, reference, model.state_dict()).found(published(reference))
+    found = made.found(published(reference))
+    copies = {found.get(copy.name, copy.name) for copy in made.rules.copies}
     largest = max(each.abs().max().item() for each in theirs.values())
     assert {found[key] for key in ours} - theirs.keys() <= {key for key, _ in reference.named_buffers()}
-    assert theirs.keys() <= {found[key] for key in ours}
+    assert theirs.keys() <= {found[key] for key in ours} | copies
     for key, gradient in ours.items():
         if found[key] not in theirs:
             continue
@@ -98,8 +100,9 @@ def test_gradients_are_those_of_transformers(name: str) -> None:
 
 
 def gradients(model: torch.nn.Module) -> dict[str, Tensor]:
-    """Return the gradient of each parameter by its name, zeros for one that nothing has read."""
-    return {key: torch.zeros_like(each) if each.grad is None else each.grad for key, each in model.named_parameters()}
+    """Return the gradient of each parameter by each of its names, zeros for one that nothing has read."""
+    every = model.named_parameters(remove_duplicate=False)
+    return {key: torch.zeros_like(each) if each.grad is None else each.grad for key, each in every}
 
 
 @each_family

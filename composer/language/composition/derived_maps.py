@@ -88,7 +88,7 @@ class _Maps:
             return None
         theirs = other.root.get(MAPS) if other.root is not None else None
         maps = theirs.entries if isinstance(theirs, YamlMapping) else ()
-        chosen = [each for each in maps if each.key.text == kind] or list(maps)
+        chosen = next(([one] for name in (kind, like.text) for one in maps if one.key.text == name), list(maps))
         if len(chosen) != 1:
             which = f"has maps of {', '.join(each.key.text for each in maps)}" if maps else "maps to no published model"
             labels = tuple(Label(each.key.span, "one of them") for each in maps)
