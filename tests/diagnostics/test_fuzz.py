@@ -96,7 +96,7 @@ def test_a_spoilt_recipe_never_escapes(name: str, spoil: object, count: int) -> 
     assert callable(spoil)
     chance = random.Random(f"{name} {spoil}".partition(" at ")[0])
     found = [check(spoil(TEXTS[name], chance).replace("\r", "")) for _ in range(count)]
-    assert sum(map(bool, found)) > count / 2  # most edits break something
+    assert sum(map(bool, found)) >= count / 2  # most edits break something
 
 
 @pytest.mark.slow

@@ -94,6 +94,7 @@ def living() -> tuple[Counter[str], set[str], set[str]]:
     Tables of results that have a bound are emptied; so is what abstract classes remember of every class that was compared with
     them, which is two objects each, gone whenever any class is registered with any of them, and there again after the next use.
     """
+    gc.unfreeze()  # what stands for good, the tables among it, is counted too
     for table in [thing for thing in gc.get_objects() if type(thing) is _lru_cache_wrapper]:
         if table.__module__.startswith(("composer.", "blocks.")) and table.cache_parameters()["maxsize"] is not None:
             table.cache_clear()

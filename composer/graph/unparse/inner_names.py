@@ -10,7 +10,7 @@ from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedGraph
 from composer.graph.unparse.edge_text import EdgeNames, reference, references
 from composer.graph.unparse.node_text import INPUT, words
-from composer.graph.unparse.slot_uses import Uses
+from composer.graph.unparse.slot_uses import SlotUses
 from composer.language.recipe.free_names import fresh
 from composer.language.recipe.writer import YamlData
 from composer.memo import Memo
@@ -39,7 +39,7 @@ class GraphForm:
 
     params: frozenset[str] = frozenset()
     """The params of the recipe, which no other name may hide."""
-    uses: Uses = field(default_factory=dict, hash=False)
+    uses: SlotUses = field(default_factory=dict, hash=False)
     """In a slot that is used at several widths, each block with those at its place in all uses."""
 
     def within(self, axis_names: Mapping[str, str]) -> GraphForm:

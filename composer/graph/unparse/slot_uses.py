@@ -20,11 +20,11 @@ from composer.graph.unparse.node_text import FormulaText
 from composer.graph.visit import every_node, every_pass, walk
 from composer.language.recipe.free_names import IDENTIFIER
 
-Uses: TypeAlias = Mapping[TypedBlock, tuple[TypedBlock, ...]]
+SlotUses: TypeAlias = Mapping[TypedBlock, tuple[TypedBlock, ...]]
 """Each block in a slot, with the one that stands at its place in every use."""
 
 
-def uses(filled: Sequence[TypedNode]) -> Uses:
+def uses(filled: Sequence[TypedNode]) -> SlotUses:
     """Return the blocks of all uses of a slot, by their places; nothing where the uses have other places each."""
     each = [[visit.node for visit in walk(_alone(node), every_pass, every_node)] for node in filled]
     if len({len(nodes) for nodes in each}) > 1:
