@@ -149,11 +149,14 @@ class Stations:
     def fits_circle(
         self, item: Leaf, first: DiagramEdge | None, rest: Sequence[DiagramEdge], side_inputs: Sequence[SideBox]
     ) -> bool:
-        """Return whether a merge is drawn as a circle: it has room for one thing at each side."""
+        """Return whether a merge is drawn as a circle: it has room for one thing at each side. Values of other columns come from
+        the left.
+        """
         own = 1 if item.look.sides else 0
         beside = [e for e in rest if not (own and e.source.reference)]
         ports = [e for e in rest if e.source.port and not e.source.reference]  # these leave at the right and come in there
-        return own + len(beside) + len(side_inputs) + (first is None) <= 2 and len(ports) < 2
+        given = [e for e in rest if e.source.origin in self.options.given]
+        return own + len(beside) + len(side_inputs) + (first is None) <= 2 and len(ports) < 2 and own + len(given) < 2
 
     def incoming(self, rest: Sequence[DiagramEdge], side_inputs: Sequence[SideBox]) -> Incoming:
         """Return what does not come in from below; first what is a second output."""
@@ -215,6 +218,7 @@ class Stations:
     def around_circle(self, own: Sequence[SideBox], incoming: Incoming) -> tuple[list[SideInput], list[SideInput]]:
         """Return what stands left and right of a circle."""
         others = [*incoming.side_inputs, *([] if own else incoming.references), *incoming.far]
+        others.sort(key=lambda one: not (isinstance(one, WiredInput) and one.edge.source.origin in self.options.given))
         free = 1 - len(own)
         lefts, rights = [*own, *others[:free]], [*others[free:], *incoming.lanes]
         if len(rights) > 1:
