@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 import composer
 from blocks.core import standard
 from tests.conformance.cases import CASES, recipes
@@ -11,6 +13,7 @@ from tests.conformance.features import features, wanted
 from tests.conformance.generator import COUNT, generated, scenarios
 
 
+@pytest.mark.exhaustive
 def test_all_that_can_be_written_is_run() -> None:
     """Every part with its fields, ports and outputs, and all that the language can say, in some recipe of the suite."""
     drawn = Counter(feature for seed in range(COUNT) for feature in features(composer.load(generated(seed))))

@@ -135,7 +135,7 @@ def compiles(texts: list[tuple[str, dict[str, Any]]], device: str) -> None:
     alone_there(COLD, said=json.dumps([device, texts]))
 
 
-COMPILED = ("gpt2", "lstm_lm", "switch")
+COMPILED = ("lstm_lm", "switch")
 """Recipes of the zoo that are compiled by `make test`; each takes a process of its own."""
 
 

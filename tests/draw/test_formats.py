@@ -320,7 +320,15 @@ def test_unknown_endings_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("format", ["svg", "html", "mermaid", "dot", "pdf", pytest.param("png", marks=needs_pure)])
+@pytest.mark.parametrize(
+    "format",
+    [
+        "svg",
+        "pdf",
+        *(pytest.param(each, marks=pytest.mark.exhaustive) for each in ("html", "mermaid", "dot")),
+        pytest.param("png", marks=[needs_pure, pytest.mark.exhaustive]),
+    ],
+)
 def test_command_pipes_any_format(format: str) -> None:
     """The bytes of the file, and nothing else; the same in processes whose sets have other orders."""
     command = [sys.executable, "-m", "composer", "draw", "mixtral", "--format", format, "-o", "-"]

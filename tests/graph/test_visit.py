@@ -224,7 +224,7 @@ TypedNode: TypeAlias = TypedBlock | TypedGroup | TypedRepeat | TypedScan | Typed
 }
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_fifth_kind_of_node_is_reported_wherever_a_kind_must_be_known(tmp_path: Path) -> None:
     """The type checker names each of the places, and no other."""
     for package in ("composer", "blocks"):

@@ -164,6 +164,7 @@ def test_an_attribute_that_a_function_counts_or_sets_is_not_found() -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_every_package_has_unit_tests_among_the_fast_ones() -> None:
     """A file with a test that `make fast` runs imports something of it; what a block is, recipes reach by its name."""
     words = ["--collect-only", "-q", "-m", "not slow and not exhaustive", "-p", "no:cacheprovider"]

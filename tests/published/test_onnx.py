@@ -118,7 +118,7 @@ def test_many_weights_are_in_a_file_of_their_own(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["rnn_lm", "qwen3_next"])
+@pytest.mark.parametrize("name", ["rnn_lm", pytest.param("qwen3_next", marks=pytest.mark.exhaustive)])
 def test_what_is_written_out_for_one_length_is_refused_unless_it_is_fixed(name: str, tmp_path: Path) -> None:
     """At the input that leaves it open, and what is there already stays."""
     (tmp_path / "model.onnx").write_bytes(b"kept")
