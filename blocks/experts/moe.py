@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from blocks.core import (
     Block,
@@ -26,7 +26,7 @@ from blocks.experts.top_k import TopK
 
 class MixtureOfExperts(Block, kind="moe"):
     """Mixture of experts (MoE), where each position is processed by a few of many experts: `y = Σ w · expert(x) + shared(x)`
-    over the experts that the router selects, with its weights w.
+    over the experts that the router selects, with its weights w; with `weighed: inputs`, `y = Σ expert(w · x) + shared(x)`.
 
     Only the selected experts are computed for a position. Expert parameters are stacked: `expert.up.weight` is
     `[experts, hidden, dim]`; a learned activation is shared by all experts. Of the optional outputs, `load_balancing` is the
@@ -44,6 +44,8 @@ class MixtureOfExperts(Block, kind="moe"):
     """Assigns positions to experts and weights their outputs."""
     shared: Block | None = None
     """Shared expert, which processes every position."""
+    weighed: Literal["outputs", "inputs"] = "outputs"
+    """What is multiplied by the router's weights: the `outputs` of the selected experts, or their `inputs`, as in Llama 4."""
 
     paper = Paper(
         "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity", "arXiv:2101.03961"
@@ -90,8 +92,13 @@ class MixtureOfExperts(Block, kind="moe"):
         order = routes.experts.argsort(stable=True)  # [visits]; sorted by expert, those without one last
         rows = routes.rows[order]
         counts = (routes.experts[:, None] == torch.arange(self.experts, device=x.device)).sum(0)  # [E]
-        visited = self.expert(x.flatten(0, 1)[rows], counts)  # [visits, D]
-        weighed = visited * routes.weights[order, None].to(visited.dtype)
+        given, weights = x.flatten(0, 1)[rows], routes.weights[order, None]
+        if self.weighed == "inputs":
+            visited = self.expert(given * weights.to(given.dtype), counts)  # [visits, D]
+            weights = routes.experts[order, None] < self.experts  # nothing of those without an expert
+        else:
+            visited = self.expert(given, counts)
+        weighed = visited * weights.to(visited.dtype)
         y = torch.zeros_like(x.flatten(0, 1), dtype=weighed.dtype).index_add(0, rows, weighed).view(x.shape)
         if self.shared is not None:
             y = y + self.shared(x)

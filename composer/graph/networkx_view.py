@@ -24,9 +24,9 @@ def view(typed: TypedProgram) -> nx.MultiDiGraph[str]:
 
     A node has `type` (its block, or `input`), `path`, `parameters` (the numbers of all nodes that it stands for; of tied ones
     the first in the file owns them), `copies` (how many nodes it stands for) and `line`. An edge runs from what is read to who
-    reads it; it has `port` (of the reader), `output` (of what is read), `type`, `implied` and `carried`, true where the value
-    comes from an earlier pass: without carried edges there is no cycle. The graph has `name`, `task` and `outputs`: name to the
-    nodes that it may come from.
+    reads it; it has `port` (of the reader), `output` (of what is read), `type`, `shape_only`, true where only the shape of the
+    value is read, `implied`, and `carried`, true where the value comes from an earlier pass: without carried edges there is no
+    cycle. The graph has `name`, `task` and `outputs`: name to the nodes that it may come from.
     """
     import networkx as nx
 
@@ -59,8 +59,8 @@ ViewValues = Mapping[str, _Value]
 class _View:
     program: TypedProgram
     graph: nx.MultiDiGraph[str]
-    reads: list[tuple[str, Wire, str, _Value]] = field(default_factory=list)
-    """Who reads what: the node, its wire, the type, and the value."""
+    reads: list[tuple[str, Wire, str, bool, _Value]] = field(default_factory=list)
+    """Who reads what: the node, its wire, the type, whether only its shape, and the value."""
     owned: dict[str, int] = field(default_factory=dict)
 
     def whole(self) -> nx.MultiDiGraph[str]:
@@ -70,10 +70,10 @@ class _View:
             self.graph.add_node(item.name, type="input", path=item.name, parameters=0, copies=1, line=item.span.line)
             given[item.name] = _Value([(item.name, item.name)])
         outputs = self._graph(self.program.root, given, "", ("",))
-        for reader, wire, type_, value in self.reads:
+        for reader, wire, type_, shape_only, value in self.reads:
             for source, output, carried in dict.fromkeys(value.sources()):
-                told = {"port": wire.port, "output": output, "type": type_, "implied": wire.implied, "carried": carried}
-                self.graph.add_edge(source, reader, **told)
+                told = {"port": wire.port, "output": output, "type": type_, "shape_only": shape_only}
+                self.graph.add_edge(source, reader, **told, implied=wire.implied, carried=carried)
         self.graph.graph["outputs"] = {name: [source for source, _, _ in value.sources()] for name, value in outputs.items()}
         return self.graph
 
@@ -113,7 +113,7 @@ class _View:
         for wire in node.node.wires:
             type_ = node.inputs[wire.port]
             text = ", ".join(map(str, type_)) if isinstance(type_, tuple) else str(type_)
-            self.reads.append((name, wire, text, wired[wire.port]))
+            self.reads.append((name, wire, text, wire.port in type(node.part).shape_only_inputs, wired[wire.port]))
         return {output: _Value([(name, output)]) for output in node.outputs}
 
     def _repeat(

@@ -43,10 +43,12 @@ def _nothing_compiled_before() -> None:
     torch._dynamo.reset()
 
 
-def mixture(router: str, expert: str = "gated_ffn", shared: str = "none", routers: Mapping[str, str] = ROUTERS) -> Any:
+def mixture(
+    router: str, expert: str = "gated_ffn", shared: str = "none", routers: Mapping[str, str] = ROUTERS, weighed: str = "outputs"
+) -> Any:
     """Return a recipe of one mixture as a float64 module, all that can be read of it wired out."""
     text = f"recipe: one\ninputs:\n  x: float[batch, time, {D}]\ngraph:\n  moe: {{type: moe, experts: {E}, "
-    text += f"expert: {EXPERTS.get(expert, expert)}, router: {routers[router]}, shared: {shared}}}\n"
+    text += f"expert: {EXPERTS.get(expert, expert)}, router: {routers[router]}, shared: {shared}, weighed: {weighed}}}\n"
     text += "outputs: {y: moe, load_balancing: moe.load_balancing, router_z: moe.router_z, load: moe.load}\n"
     return composer.load(text).compile(seed=0).double()
 
@@ -96,7 +98,7 @@ def visits(router: str, logits: torch.Tensor) -> dict[tuple[int, int], list[tupl
     return found
 
 
-def by_loop(router: str, expert: str, p: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+def by_loop(router: str, expert: str, p: dict[str, torch.Tensor], x: torch.Tensor, weighed: str = "outputs") -> torch.Tensor:
     """Compute the mixture position after position, visit after visit."""
 
     def linear(name: str, e: int, v: torch.Tensor) -> torch.Tensor:
@@ -107,22 +109,23 @@ def by_loop(router: str, expert: str, p: dict[str, torch.Tensor], x: torch.Tenso
     y = torch.zeros_like(x)
     for (b, t), chosen in visits(router, x @ p["gate.weight"].T).items():
         for e, weight in chosen:
-            v = x[b, t]
+            v = x[b, t] * (weight if weighed == "inputs" else 1)
             gate = "expert.gate.weight" in p
             h = curve(linear("gate", e, v)) * linear("up", e, v) if gate else curve(linear("up", e, v))
-            y[b, t] = y[b, t] + weight * linear("down", e, h)
+            y[b, t] = y[b, t] + linear("down", e, h) * (weight if weighed == "outputs" else 1)
     return y
 
 
+@pytest.mark.parametrize("weighed", ["outputs", "inputs"])
 @pytest.mark.parametrize("expert", EXPERTS)
 @pytest.mark.parametrize("router", ROUTERS)
-def test_a_mixture_is_the_loop_over_its_visits(router: str, expert: str) -> None:
+def test_a_mixture_is_the_loop_over_its_visits(router: str, expert: str, weighed: str) -> None:
     """Its output and every gradient, in float64 and in evaluation, where nothing is noisy."""
-    model = mixture(router, expert).eval()
+    model = mixture(router, expert, weighed=weighed).eval()
     parameters = dict(model.moe.named_parameters())
     x = positions().requires_grad_()
     results = []
-    for run in (lambda: model(x).y, lambda: by_loop(router, expert, parameters, x)):
+    for run in (lambda: model(x).y, lambda: by_loop(router, expert, parameters, x, weighed)):
         model.zero_grad()
         x.grad = None
         y = run()

@@ -50,6 +50,10 @@ TINY: Mapping[str, dict[str, Any]] = {
         "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "hidden": 10, "n_experts": 4,
         "top_k": 2, "sliding_window": 3,
     },
+    "llama4": {
+        "vocab": 11, "d_model": 16, "n_layers": 4, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "expert_hidden": 10,
+        "hidden": 20, "n_experts": 4, "top_k": 2, "step": 2, "period": 3, "chunk": 3, "floor_scale": 2,
+    },
     "qwen3_next": {
         "vocab": 11, "d_model": 8, "n_layers": 3, "period": 3, "n_heads": 4, "n_kv_heads": 2, "head_dim": 8, "n_key_heads": 2,
         "n_value_heads": 4, "key_dim": 3, "value_dim": 5, "kernel": 3, "hidden": 10, "shared_hidden": 6, "n_experts": 4,

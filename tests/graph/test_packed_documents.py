@@ -53,3 +53,25 @@ def test_what_lets_them_see_each_other_is_named_where_it_is_written() -> None:
     assert warned(text) == ["two", "wide", "both", "over", "plain"]
     elsewhere = text.replace("documents(ids)", "local(4)").replace(', ids: "int[batch, time]"', "")
     assert warned(elsewhere) == []
+
+
+CHUNKS = """
+recipe: chunks
+inputs: {x: "float[batch, time, 8]", ids: "int[batch, time]", valid: "bool[batch, time]?"}
+graph:
+  place: {type: arange, axis: time, in: {x: x, valid: valid}}
+  part: {compute: COUNTED // 4}
+  layers:
+    repeat: 2
+    in: x
+    graph:
+      near: {type: residual, body: {type: attention, heads: 1, mask: documents(part) and valid(valid)}}
+      far: {type: attention, heads: 1, mask: valid(valid)}
+  sum: {compute: layers + 0 * float(ids), axes: {layers: b t d, ids: b t, ->: b t d}}
+"""
+
+
+def test_chunks_that_are_counted_from_the_start_of_a_row_are_no_documents() -> None:
+    """Whatever their tensor is measured by; as soon as a number of an input is in them, they are."""
+    assert warned(CHUNKS.replace("COUNTED", "place")) == []
+    assert warned(CHUNKS.replace("COUNTED", "(place + ids)")) == ["far"]

@@ -48,6 +48,12 @@ def test_nodes_and_edges_say_what_they_are() -> None:
         ("layers.*.sum", "head", "x", True, False),
     }
     assert graph.edges["x", "start", 0]["type"] == "float[batch, time, 8]"
+    assert not any(shape_only for *_, shape_only in graph.edges(data="shape_only"))
+    measured = SMALL.replace("start: {", "place: {type: arange, axis: time, in: x}\n  start: {in: x, ").replace(
+        "{y: ", "{at: place, y: "
+    )
+    edges = composer.load(measured).to_networkx().edges(data="shape_only")
+    assert [(one, other) for one, other, shape_only in edges if shape_only] == [("x", "place")]
     assert graph.graph == {"name": "small", "task": "", "outputs": {"y": ["head"]}}
 
 

@@ -31,6 +31,8 @@ from transformers import (
     GptOssForCausalLM,
     JambaConfig,
     JambaForCausalLM,
+    Llama4ForCausalLM,
+    Llama4TextConfig,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
@@ -111,6 +113,12 @@ def rope(theta: float, **more: Any) -> dict[str, Any]:
 def yarn(theta: float, **more: Any) -> dict[str, Any]:
     """Return rotary positions that are scaled by YaRN, beyond a text of 8 tokens."""
     return {"rope_parameters": {"rope_type": "yarn", "rope_theta": theta, "original_max_position_embeddings": 8, **more}}
+
+
+def llama3_bands(factor: float, length: int) -> dict[str, Any]:
+    """Return rotary positions whose low frequencies are divided by a factor, beyond a text of some length."""
+    bands = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": length}
+    return {"rope_parameters": {"rope_type": "llama3", "rope_theta": 500000.0, "factor": factor, **bands}}
 
 
 def latent_yarn(weight: float) -> dict[str, Any]:
@@ -433,6 +441,19 @@ FAMILIES: dict[str, Family] = {
             "n_shared_experts": 2, **yarn(300.0, factor=5.0, mscale_all_dim=1.2),
         },
         {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160, "moe_intermediate_size": 64},
+    ),
+    "llama4": Family(
+        Llama4ForCausalLM,
+        Llama4TextConfig,
+        {"max_position_embeddings": 262144, **llama3_bands(8.0, 8192)},
+        None,
+        {
+            **GROUPED, "num_hidden_layers": 5, "head_dim": 10, "intermediate_size_mlp": 56, "num_local_experts": 5,
+            "num_experts_per_tok": 2, "interleave_moe_layer_step": 2, "no_rope_layer_interval": 3, "attention_chunk_size": 4,
+            "floor_scale": 3, "attn_scale": 0.7, **llama3_bands(4.0, 8),
+        },
+        {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160, "intermediate_size_mlp": 160},
+        reads_padding=True,
     ),
     "gpt3": Family(
         GPT2LMHeadModel,

@@ -10,6 +10,7 @@ from composer.diagnostics import Declaration, Diagnostic, Span
 from composer.graph.cache_slots import slot_axes
 from composer.graph.dims import Dim, Symbolic, TextRows
 from composer.graph.ir import PartValue
+from composer.graph.networkx_view import view
 from composer.graph.passes.infer.text_dependence import masks
 from composer.graph.typed import TypedBlock, TypedProgram, TypedScan
 from composer.graph.types import TensorType, each_given
@@ -22,10 +23,17 @@ def across_documents(typed: TypedProgram) -> Iterator[Diagnostic]:
     """Yield a warning for each node that lets documents of a row see each other, where a mask of another keeps them apart."""
     visits = list(walk(typed.root, every_pass, every_node, once=True))
     kept: dict[Dim, str] = {}
+    counted: dict[str, bool] = {}
     for visit in visits:
         if isinstance(visit.node, TypedBlock):
             for _, mask, axis in _self_masks(visit.node):
-                if (found := next(_within(mask, _keeps_documents), None)) is not None:
+                found = next(_within(mask, _keeps_documents), None)
+                structure = found.structure() if found is not None else None
+                if found is None or structure is None or structure.documents is None:
+                    continue
+                if structure.documents not in counted:
+                    counted[structure.documents] = _counted(typed, structure.documents)
+                if not counted[structure.documents]:
                     names = {wire.port: str(wire.refs[0]) for wire in visit.node.node.wires}
                     kept.setdefault(axis, found.with_edges(names).expression())
     for visit in visits if kept else ():
@@ -36,6 +44,19 @@ def across_documents(typed: TypedProgram) -> Iterator[Diagnostic]:
                 yield _carries(visit, "a scan", kept[_of_call(along.size)])
             case _:
                 pass
+
+
+def _counted(typed: TypedProgram, port: str) -> bool:
+    """Return whether what masks read at a port is counted from the start of each row, as chunks of a text are: no number of it
+    comes from an input but one that marks padding, so it tells no documents apart.
+    """
+    import networkx as nx
+
+    graph = view(typed)
+    numbers = nx.subgraph_view(graph, filter_edge=lambda *edge: not graph.edges[edge]["shape_only"])
+    ids = {source for source, _, read in graph.edges(data=True) if read["port"] == port}
+    inputs = {name for name, type_ in typed.inputs.items() if type_.dtype != "bool"}
+    return bool(ids) and inputs.isdisjoint(ids.union(*(nx.ancestors(numbers, source) for source in ids)))
 
 
 def _block(visit: Visit, block: TypedBlock, kept: Mapping[Dim, str]) -> Iterator[Diagnostic]:
