@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +18,11 @@ OPERATORS = {
 }  # fmt: skip
 FUNCTIONS = {"min": 2, "max": 2, "abs": 1, "floor": 1, "ceil": 1, "round": 1, "exp": 1, "log": 1, "sqrt": 1, "sin": 1, "cos": 1}
 """The functions of a formula over axes, with the number of their arguments."""
+
+MARK = "ß"
+"""No name of a recipe has this letter."""
+KEYWORD = re.compile(rf"\b({'|'.join({*keyword.kwlist} - {'and', 'or', 'not', 'if', 'else'})})\b")
+"""Names that are keywords of Python, and none of a recipe."""
 
 
 def parsed(text: str) -> Any:
@@ -32,7 +39,7 @@ def parsed(text: str) -> Any:
         >>> parsed("2 * (i - j)")
         ('*', 2, ('-', 'i', 'j'))
     """
-    return _tree(ast.parse(text, mode="eval").body)
+    return _tree(ast.parse(KEYWORD.sub(rf"{MARK}\g<0>", text), mode="eval").body)
 
 
 def _tree(node: ast.expr) -> Any:
@@ -40,7 +47,7 @@ def _tree(node: ast.expr) -> Any:
         case ast.Constant(value=value):
             return value
         case ast.Name(id=name):
-            return name
+            return name.removeprefix(MARK)
         case ast.UnaryOp(op=operator, operand=operand):
             return OPERATORS[type(operator)], _tree(operand)
         case ast.BinOp(op=operator, left=left, right=right):
@@ -52,13 +59,14 @@ def _tree(node: ast.expr) -> Any:
             for other in others:
                 tree = OPERATORS[type(operator)], tree, _tree(other)
             return tree
-        case ast.Call(func=ast.Name(id=name), args=arguments):
+        case ast.Call(func=ast.Name(id=marked), args=arguments):
+            name = marked.removeprefix(MARK)
             if FUNCTIONS.get(name) != len(arguments):
                 known = ", ".join(FUNCTIONS)
                 message = f"`{name}` is no function over axes" if name not in FUNCTIONS else f"`{name}` takes {FUNCTIONS[name]}"
                 raise BlockError(message, field="value", hint=f"there are {known}")
             return (name, *map(_tree, arguments))
-    raise BlockError(f"`{ast.unparse(node)}` cannot be in a formula over axes", field="value")
+    raise BlockError(f"`{ast.unparse(node).replace(MARK, '')}` cannot be in a formula over axes", field="value")
 
 
 def names_in(tree: Any) -> frozenset[str]:

@@ -345,3 +345,15 @@ def test_a_block_takes_the_dtypes_that_it_declares() -> None:
         == "x: port x of cumsum takes number[...], not bool[batch, 4]"
     )
     assert not recipe("type: rearrange, pattern: b t -> t b", "x", x="bool[batch, time]").check()
+
+
+def test_axes_of_a_formula_may_be_called_like_keywords_of_python() -> None:
+    """And words that are no axes are told as they are written."""
+    text = "recipe: one\ninputs: {x: 'float[batch, 3]'}\ngraph:\n  y: {type: constant, over: {del: 3}, value: FORMULA}\n"
+    text += "  sum: {compute: x + float(y), axes: {x: b c, y: c, ->: b c}}\n"
+    recipe = composer.load(text.replace("FORMULA", "2 * del + 1"))
+    for one in (recipe, composer.load(recipe.expand())):
+        assert one.compile(seed=0)(torch.zeros(1, 3)).sum.tolist() == [[1, 3, 5]]
+    for formula, said in (("del + yield", "number `yield`"), ("await(del)", "`await` is no function")):
+        (found,) = composer.load(text.replace("FORMULA", formula)).check()
+        assert found.code == "rejected" and said in found.message

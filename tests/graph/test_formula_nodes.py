@@ -179,3 +179,11 @@ outputs: {logits: logits}
 """
     assert [found.code for found in composer.load(text.replace("MASK", "causal")).check()] == []
     assert [found.code for found in composer.load(text.replace("MASK", "full")).check()] == ["not-causal"]
+
+
+@pytest.mark.parametrize("formula", ["stop_gradient((norm)) + x", "float32(norm) * x"])
+def test_a_block_in_a_function_is_no_number(formula: str) -> None:
+    """Also in one that would give back what it is given."""
+    text = 'recipe: one\nparams: {norm: {type: block, default: rmsnorm}}\ninputs: {x: "float[batch, 4]"}\n'
+    found = composer.load(f'{text}graph: {{y: {{compute: "{formula}"}}}}\n').check()
+    assert [(each.code, each.message) for each in found] == [("not-a-number", "`norm` is a block, not a number")]

@@ -22,7 +22,7 @@ from composer.language.expressions.arithmetic import bounded, refuse_large
 from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import refuse
 from composer.language.expressions.evaluator import one_item
-from composer.language.expressions.functions import FUNCTIONS
+from composer.language.expressions.functions import FUNCTIONS, RealNumber
 from composer.language.recipe.ast import (
     EdgeDecl,
     ExpressionValue,
@@ -185,14 +185,18 @@ class FormulaReader:
             bindings = tuple(sorted({**values, **sizes}.items()))
             self.numbers.append(Pending(expression, bindings, expression.span, origins))
         else:
-            value = self.values.evaluate(self._folded(expression), scope)
-            origins = self.values.plain(expression, scope)[1]
-            if isinstance(value, str) or not isinstance(value, bool | int | float | Fraction):
-                message = f"{describe_operand(expression, value)}, not a number"
-                with labeled(origins):
-                    refuse("not-a-number", message, expression.span, hint=one_item(expression, value))
-            self.numbers.append(Known(value, expression.span, origins))
+            value = self._plain(expression, self._folded(expression))
+            self.numbers.append(Known(value, expression.span, self.values.plain(expression, scope)[1]))
         return KnownNumber(len(self.numbers) - 1, expression.span)
+
+    def _plain(self, written: Expression, expression: Expression) -> bool | RealNumber:
+        """Return what an expression comes to, which has to be a number."""
+        value = self.values.evaluate(expression, self.scope)
+        if isinstance(value, str) or not isinstance(value, bool | int | float | Fraction):
+            message = f"{describe_operand(written, value)}, not a number"
+            with labeled(self.values.plain(written, self.scope)[1]):
+                refuse("not-a-number", message, written.span, hint=one_item(written, value))
+        return value
 
     def _folded(self, expression: Expression) -> Expression:
         """Return an expression of numbers in which functions that only formulas have are carried out."""
@@ -212,7 +216,7 @@ class FormulaReader:
         """Return the number that a function of formulas is of numbers."""
         given, function = self._arguments(step, span), CALLABLE[step.name].number
         assert function is not None, "a choice is decided, and arithmetic has the others"
-        values = [self.values.evaluate(argument, self.scope) for argument in given]
+        values = [self._plain(argument, argument) for argument in given]
         try:
             value = function(*values)
         except OverflowError:
