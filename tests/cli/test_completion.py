@@ -18,12 +18,12 @@ from tests.docs.sessions import output
 ROOT = Path(__file__).parents[2]
 CASES = [
     ("arco che", {"check"}),
-    ("arco check ll", {"llama1", "llama2", "llama3"}),
+    ("arco check ll", {"llama1", "llama2", "llama3", "llama4"}),
     ("arco check mi", {"minilm", "mistral", "mixtral", "mine.yaml"}),
     ("arco check small.yaml gpt_", {"gpt_mini", "gpt_neo", "gpt_neox", "gpt_oss"}),
     ("arco check --form", {"--format"}),
     ("arco check gpt2 --format js", {"json"}),
-    ("arco diff gpt2 ll", {"llama1", "llama2", "llama3"}),
+    ("arco diff gpt2 ll", {"llama1", "llama2", "llama3", "llama4"}),
     ("arco draw gpt2 --theme sl", {"slide"}),
     ("arco train gpt_mini --data no", {"notes.txt"}),
     ("arco generate ru", {"runs"}),
