@@ -17,7 +17,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "zoo.md"
 HEAD = """# Zoo
 
 The recipes that come with the package, at their published sizes. `arco summary NAME` tells more of each, `arco show NAME` prints
-its text, and the [gallery](gallery.md) has its picture.
+its text, and the [gallery](gallery.md) has its picture. [Coverage](coverage.md) lists the model types of transformers that are
+read by them.
 
 - **active**: the parameters that one token meets, where experts are chosen for it.
 - **per token**: what each token of a text leaves in the cache while a model writes, in bfloat16. Models without a number keep a
