@@ -44,7 +44,6 @@ ELSEWHERE = {
     "too-large": "tests/language/test_hostile.py",
     "too-many-errors": "tests/diagnostics/test_cases.py",
     "fixed-length": "tests/published/test_programs.py",
-    "slot-uses": "tests/graph/test_unparse.py",
     "unknown-operator": "tests/published/test_onnx.py",
     "checkpoints-differ": "tests/weights/test_mapping.py",
     "checkpoints-missing": "tests/weights/test_mapping.py",

@@ -879,17 +879,30 @@ def test_a_slot_that_is_used_at_two_widths_is_written_once(nodes: str, written: 
     assert one.diff(composer.load(expanded)).equal
 
 
-@pytest.mark.parametrize(
-    ("param", "nodes"),
-    [
-        ("width", "m: {graph: {a: {type: linear, out: 8}, b: {type: ffn, hidden: heads}, c: {type: linear, out: dim * heads}}}"),
-        ("dim", WIDE[1][0]),
-    ],
-)
-def test_a_slot_whose_numbers_follow_from_no_axis_is_refused(param: str, nodes: str) -> None:
-    """What a block is given is as wide in both uses, or its axis has the name of a param; at the slot."""
-    text = TWO_WIDTHS.replace("NODES", nodes).replace("width", param).replace("dim * heads", "head_dim * heads")
-    with pytest.raises(composer.RecipeError) as error:
-        composer.load(text).expand()
-    (found,) = error.value.diagnostics
-    assert (found.code, found.span.line) == ("slot-uses", 17) and "qk_norm" in found.message
+IN_A_DEFINITION = [
+    "m: {graph: {a: {type: linear, out: 8}, b: {type: ffn, hidden: heads}, c: {type: linear, out: head_dim * heads}}}",
+    "m: {type: layernorm, eps: 1e-3 / heads}",
+    "m: {compute: x * heads ** -0.5, in: {x: joined}}",
+    "m: {scan: time, graph: {a: {type: linear, out: heads * head_dim}}}",
+    "m: {repeat: 2, graph: {a: {type: ffn, hidden: 3 * heads}, s: {scan: time, graph: {z: {type: rmsnorm, eps: 1 / heads}}}}}",
+    "m: {type: residual, norm: {type: layernorm, eps: 0.1 ** heads}, body: {type: ffn, hidden: 2 * heads}}",
+]
+
+
+@pytest.mark.parametrize("nodes", IN_A_DEFINITION)
+@pytest.mark.parametrize("axis", ["heads", "dim", "hidden"])
+@pytest.mark.parametrize("slot", ["over_heads", "{type: residual, body: over_heads}"])
+def test_a_slot_whose_numbers_follow_from_axes_of_a_definition_is_written_with_it(nodes: str, axis: str, slot: str) -> None:
+    """What a block is given is as wide in both uses, or it is along another axis; also where a name means something else too."""
+    nodes = re.sub(r"\bheads\b", axis, nodes)
+    text = TWO_WIDTHS.replace("batch, heads", f"batch, {axis}").replace("NODES", nodes)
+    one = composer.load(text.replace("qk_norm: over_heads", f"qk_norm: {slot}"))
+    assert one.diff(composer.load(one.expand())).equal
+
+
+def test_a_slot_is_written_with_a_definition_where_a_param_hides_its_axis() -> None:
+    """`dim` is a param here, so that outside of the definition it is no axis."""
+    one = composer.load(TWO_WIDTHS.replace("NODES", WIDE[1][0]).replace("width", "dim"))
+    expanded = one.expand()
+    assert "blocks:" in expanded
+    assert one.diff(composer.load(expanded)).equal

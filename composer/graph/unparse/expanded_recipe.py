@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from string import ascii_lowercase
@@ -12,7 +12,6 @@ from blocks.core import Builtin, Formula, Part, fields, number, ports
 from blocks.core.axis_places import LENGTH_OF
 from blocks.core.fields import AxesForm, AxisFormula, formula_field, formula_of
 from blocks.masks.mask import Mask
-from composer.diagnostics import Diagnostic, RecipeError
 from composer.graph.anatomy import wires_of
 from composer.graph.describe import mask
 from composer.graph.formula_text import formula_text, written_axes
@@ -22,12 +21,13 @@ from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.graph.unparse.axes_outside import axes_outside
 from composer.graph.unparse.checkpoint_rules import published
+from composer.graph.unparse.definitions import declared_again
 from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference
 from composer.graph.unparse.fold_passes import PassesDiffer, fold
 from composer.graph.unparse.formula_names import local_names, with_paths
 from composer.graph.unparse.inner_names import INDEX, GraphForm, given, output_name
 from composer.graph.unparse.node_text import INPUT, FormulaText, stand_in
-from composer.graph.unparse.slot_uses import by_width, uses
+from composer.graph.unparse.slot_uses import SlotUse, by_axes, lengths, uses
 from composer.graph.unparse.visible_ties import with_visible_ties
 from composer.graph.visit import every_node, every_pass, walk
 from composer.language.recipe.ast import InputDecl
@@ -44,32 +44,30 @@ def unparse(typed: TypedProgram) -> str:
     """Return the text of a recipe that means the same, with the values that its params had.
 
     Raises:
-        RecipeError: A tie cannot be written out, or a slot that is used at several widths.
+        RecipeError: A tie cannot be written out.
     """
     typed = replace(typed, root=with_visible_ties(typed.root))
-    values = {key.name: _written(key, typed) for key in KEYS["recipe"].values()}
+    way = GraphForm(params=frozenset(_lengths(typed)))
+    values = {key.name: _written(key, typed, way) for key in KEYS["recipe"].values()}
+    values["blocks"] = way.definitions.of([values["graph"], values["losses"]]) or None  # which the others have asked for
     return write({name: value for name, value in values.items() if value is not None})
 
 
-def _written(key: KeyRow, typed: TypedProgram) -> YamlData | None:
+def _written(key: KeyRow, typed: TypedProgram, way: GraphForm) -> YamlData | None:
     """Return what is written under a key of the recipe; None where the key is left out."""
     match key.writer:
         case "verbatim":
             said = typed.untyped.recipe.root.get(key.name)
             return " ".join(said.text.split()) or None if isinstance(said, YamlScalar) else None
         case "computed":
-            return WRITERS[key.name](typed)
+            return WRITERS[key.name](typed, way)
         case "resolved":
             return None
 
 
-def _graph(typed: TypedProgram) -> YamlData:
+def _graph(typed: TypedProgram, way: GraphForm) -> YamlData:
     losses = typed.untyped.losses.values()
-    nodes = {
-        name: node
-        for name, node in _nodes(typed.root, _names(typed), GraphForm(params=frozenset(_lengths(typed)))).items()
-        if name not in losses
-    }
+    nodes = {name: node for name, node in _nodes(typed.root, _names(typed), way).items() if name not in losses}
     parts = {
         type(visit.node.part)
         for visit in walk(typed.root, every_pass, every_node, once=True)
@@ -95,22 +93,21 @@ def _checkpoints(typed: TypedProgram) -> YamlData | None:
     return {entry.key.text: published(entry.value, typed.untyped.params, names) for entry in found}
 
 
-WRITERS: Mapping[str, Callable[[TypedProgram], YamlData | None]] = {
-    "language": lambda typed: str(LANGUAGE),
-    "params": lambda typed: {name: number(length) for name, length in _lengths(typed).items()} or None,
-    "inputs": lambda typed: {item.name: _input(item, typed) for item in typed.untyped.inputs},
+def _losses(typed: TypedProgram, way: GraphForm) -> YamlData | None:
+    losses = typed.untyped.losses.items()
+    return {name: _node(typed.root[loss], typed.root, _names(typed), way) for name, loss in losses} or None
+
+
+WRITERS: Mapping[str, Callable[[TypedProgram, GraphForm], YamlData | None]] = {
+    "language": lambda typed, way: str(LANGUAGE),
+    "params": lambda typed, way: {name: number(length) for name, length in _lengths(typed).items()} or None,
+    "inputs": lambda typed, way: {item.name: _input(item, typed) for item in typed.untyped.inputs},
     "graph": _graph,
-    "outputs": lambda typed: _references(typed.root.graph.outputs, typed),
-    "positions": lambda typed: _references(typed.untyped.positions, typed) or None,
-    "losses": lambda typed: (
-        {
-            name: _node(typed.root[loss], typed.root, _names(typed), GraphForm(params=frozenset(_lengths(typed))))
-            for name, loss in typed.untyped.losses.items()
-        }
-        or None
-    ),
-    "init": lambda typed: {rule.pattern: {rule.how: number(rule.value)} for rule in typed.untyped.init} or None,
-    "checkpoints": _checkpoints,
+    "outputs": lambda typed, way: _references(typed.root.graph.outputs, typed),
+    "positions": lambda typed, way: _references(typed.untyped.positions, typed) or None,
+    "losses": _losses,
+    "init": lambda typed, way: {rule.pattern: {rule.how: number(rule.value)} for rule in typed.untyped.init} or None,
+    "checkpoints": lambda typed, way: _checkpoints(typed),
 }
 """What is written under each key of a recipe whose value is computed."""
 
@@ -138,12 +135,14 @@ def _nodes(graph: TypedGraph, names: EdgeNames, way: GraphForm) -> dict[str, Yam
 def _node(node: TypedNode, around: TypedGraph, names: EdgeNames, way: GraphForm) -> dict[str, YamlData]:
     match node:
         case TypedBlock() if (formula := formula_of(node.part)) is not None:
-            return _formula(node, formula, around, names) | _in_order("node", _options(node))
+            return _formula(node, formula, around, names, way) | _in_order("node", _options(node))
         case TypedBlock():
             text = _block(node, around, names, way)
             if (renewal := around.by_name.get(node.name + SUFFIX)) is not None and node.part.renewed_by:
                 text[node.part.renewed_by] = reference(renewal.node.wires[0].refs[0], around, names)  # type: ignore[union-attr]  # a block
             return text | _in_order("node", _options(node))
+        case TypedGroup() if way.defines and is_defined(node.node.part):
+            return _in_order("node", _definition(node, around, names, way=way) | _options(node))
         case TypedGroup():
             return _in_order("group", _group(node, around, names, way=way) | _options(node))
         case TypedScan():
@@ -190,16 +189,14 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: GraphFor
     read = {wire.port: ", ".join(reference(ref, around, names) for ref in wire.refs) for wire in node.node.wires}
     text: dict[str, YamlData] = {"type": node.part.kind}
     slots = {name: value.node.name for name, value in node.node.fields if isinstance(value, SlotNode)}
-    written = dict(node.node.fields)
+    written, several = dict(node.node.fields), way.uses.get(node, ())
     for name, field in fields(type(node.part)).items():
         value = getattr(node.part, name)
         if name in slots:
             text[name] = _filled(node, name, way)
         elif name in written and not (value is None and field.default is None):
-            outside = value if way.axis_names is None else axes_outside(node, field, value, way.axis_names)
-            found = _value(outside, read, written[name])
-            of_width = by_width(way.uses[node], name, way.params) if node in way.uses else None
-            text[name] = of_width or (FormulaText(found) if isinstance(field.form, AxisFormula) else found)
+            own, *others = (_field(one, name, read, way) for one in (node, *(use.node for use in several)))
+            text[name] = by_axes(others, own, lengths(several, way.params, defined=way.defined)) if several else own
     if way.axis_names is not None:
         text |= _placed(node)
     declared = ports(type(node.part))
@@ -213,7 +210,16 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: GraphFor
     )
 
 
-def _formula(node: TypedBlock, formula: Formula, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
+def _field(node: TypedNode, name: str, read: Mapping[str, str], way: GraphForm) -> YamlData:
+    """Return what is written for a field of a block."""
+    assert isinstance(node, TypedBlock)
+    field, value = fields(type(node.part))[name], getattr(node.part, name)
+    outside = value if way.axis_names is None else axes_outside(node, field, value, way.axis_names)
+    found = _value(outside, read, dict(node.node.fields)[name])
+    return FormulaText(found) if isinstance(field.form, AxisFormula) and isinstance(found, str) else found
+
+
+def _formula(node: TypedBlock, formula: Formula, around: TypedGraph, names: EdgeNames, way: GraphForm) -> dict[str, YamlData]:
     """Return a formula with names of its own for what it reads, which `in` maps to paths."""
     (wire,) = node.node.wires
     called = local_names(formula.names)
@@ -222,6 +228,10 @@ def _formula(node: TypedBlock, formula: Formula, around: TypedGraph, names: Edge
         "type": node.part.kind,
         formula_field(type(node.part)): FormulaText(formula_text(formula, called)),
     }
+    if several := way.uses.get(node):
+        others = [formula_text(one, called) for use in several if (one := formula_of(use.node.part)) is not None]  # type: ignore[union-attr]  # a block
+        known = lengths(several, {*way.params, *called}, defined=way.defined)
+        text[formula_field(type(node.part))] = by_axes(others, FormulaText(formula_text(formula, called)), known)
     if axes := _letters(node, {*called, *read.values()}):
         text["axes"] = dict(written_axes(axes, called))
     return {**text, "in": read}
@@ -239,22 +249,37 @@ def block_on_inputs(node: TypedBlock, inputs: Mapping[str, Sequence[str]]) -> di
     called = {name: name for names in inputs.values() for name in names}
     reader = replace(node, node=replace(node.node, wires=wires))
     if (formula := formula_of(node.part)) is not None:
-        return _formula(reader, formula, nowhere, called)
+        return _formula(reader, formula, nowhere, called, GraphForm())
     return _block(reader, nowhere, called, GraphForm().within({}))
 
 
 def _filled(holder: TypedBlock, field: str, way: GraphForm) -> YamlData:
-    """Return the node in a slot; its input comes from the holder."""
-    filled = [slot for slot in holder.slots.values() if slot is not None and slot.name == field]
-    inside = GraphForm(written=way.written, axis_names=way.axis_names, params=way.params, uses=way.uses)
-    text, *others = (_in_slot(slot, inside) for slot in filled)
-    if any(other != text for other in others):
-        text, *others = (_in_slot(slot, replace(inside, uses={**way.uses, **uses(filled)})) for slot in filled)
-        if any(other != text for other in others):
-            message = f"`{field}` of {holder.part.kind} is used at several widths, and comes to another graph at each"
-            hint = "write it so that its nodes, and the numbers in them, follow from the axes that each of them is given"
-            raise RecipeError([Diagnostic("slot-uses", message, filled[0].node.name_span, hint=hint)])
-    return text
+    """Return the node in a slot; its input comes from the holder. Where the slot is used at several widths, what differs is
+    written as formulas over axes; what stands in a block that the recipe defines, if need be, as a definition.
+    """
+    holders = way.uses.get(holder, (SlotUse(holder, {}),))
+    filled = [
+        SlotUse(slot, around)
+        for one, around in holders
+        if isinstance(one, TypedBlock)
+        for slot in one.slots.values()
+        if slot is not None and slot.name == field
+    ]
+    plain = replace(way, in_place=False, by_port=False, indices=frozenset())
+    for inside in _ways(plain, filled):
+        text, *others = (_in_slot(slot.node, inside) for slot in filled)
+        if all(other == text for other in others):
+            return text
+    raise AssertionError(f"`{field}` of {holder.part.kind} cannot be written once for all its uses")
+
+
+def _ways(way: GraphForm, filled: Sequence[SlotUse]) -> Iterator[GraphForm]:
+    """Yield how a slot may be written, the plainest first."""
+    yield way
+    several = {**way.uses, **uses(filled)}
+    yield replace(way, uses=several)
+    if not way.defined:
+        yield replace(way, uses=several, defines=True)
 
 
 def _in_slot(filled: TypedNode, way: GraphForm) -> dict[str, YamlData]:
@@ -293,6 +318,17 @@ def _group(node: TypedGroup, around: TypedGraph, names: EdgeNames, *, way: Graph
     within = way.within(node.axis_names) if is_defined(node.node.part) else way
     body = _body(node.graph, inside | apart, way=within, read=_read(node, around, way))
     return {**edges(handed, "" if way.by_port else INPUT, around, names), **body}
+
+
+def _definition(node: TypedGroup, around: TypedGraph, names: EdgeNames, *, way: GraphForm) -> dict[str, YamlData]:
+    """Return a block that the recipe defines by its name, and define it: with the params that it has here, and its own axes."""
+    part, wires = node.node.part, node.node.wires
+    assert part is not None
+    own = replace(way, by_port=False, axis_names=None, defines=False, defined=True)
+    given = {wire.port: wire.port for wire in wires}
+    ports = {port.port: declared_again(port) for port in node.node.ports if port.port in given}
+    name = way.definitions.name(part.kind, {"inputs": ports, **_body(node.graph, given, way=own)})
+    return {"type": name, **edges(wires, "" if way.by_port else next(iter(ports), ""), around, names)}
 
 
 def _read(node: TypedNode, around: TypedGraph, way: GraphForm) -> frozenset[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedGraph
+from composer.graph.unparse.definitions import Definitions
 from composer.graph.unparse.edge_text import EdgeNames, reference, references
 from composer.graph.unparse.node_text import INPUT, words
 from composer.graph.unparse.slot_uses import SlotUses
@@ -40,7 +41,13 @@ class GraphForm:
     params: frozenset[str] = frozenset()
     """The params of the recipe, which no other name may hide."""
     uses: SlotUses = field(default_factory=dict, hash=False)
-    """In a slot that is used at several widths, each block with those at its place in all uses."""
+    """In a slot that is used at several widths, each node with those at its place in all uses."""
+    defines: bool = False
+    """Whether blocks that the recipe defines are written as definitions."""
+    defined: bool = False
+    """Whether it is written in such a definition, in which the axes have the names that it gives them."""
+    definitions: Definitions = field(default_factory=Definitions, compare=False)
+    """All that are written so."""
 
     def within(self, axis_names: Mapping[str, str]) -> GraphForm:
         """Return how a graph inside of such a block is written."""
