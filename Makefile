@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-NEWEST ?= $(shell for python in python3.14 python3.13 python3.12 $(PYTHON); do command -v $$python && break; done)
+NEWEST ?= $(shell for python in python3.14 python3.13 python3.12 $(PYTHON); do $$python -c "" 2>/dev/null && echo $$python && break; done)
 NEEDS  := pyproject.toml constraints.txt
 
 .PHONY: demo plays fast test test-all test-oldest test-newest fuzz check format-check lint contracts types format docs clean

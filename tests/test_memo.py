@@ -30,7 +30,7 @@ MODELS = [
     *(
         source
         if Path(source).stem in FEW
-        else pytest.param(source, marks=pytest.mark.slow if source in NAMED or source in FORMS else pytest.mark.exhaustive)
+        else pytest.param(source, marks=pytest.mark.slow if source in NAMED else pytest.mark.exhaustive)
         for source in (*REPRESENTATIVES, *FORMS)
     ),
 ]

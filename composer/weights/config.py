@@ -85,7 +85,7 @@ def reading(
         by_hand: Paths that are set by hand, whatever the file has for them.
 
     Raises:
-        RecipeError: It is no `config.json`, or one for another type of model.
+        RecipeError: It is no `config.json`, or one for another type of model, whole or in a part.
     """
     published = parsed(source)
     file = ConfigFile(source, published, places(source))
@@ -99,6 +99,8 @@ def reading(
     config = reader.config(value.value)
     if reader.diagnostics:
         raise RecipeError(reader.diagnostics)
+    if another := [*_other_types(config, file)]:
+        raise RecipeError(another)
     wrong: list[Diagnostic] = []
     own = applied(()) if any(_depends_on_type(setting, published) for setting in config.settings) else None
     found: dict[Source, tuple[Override, Setting]] = {}
@@ -345,12 +347,24 @@ def _broken(config: Config, file: ConfigFile, params: abc.Mapping[str, Any], unk
     for constant in config.constants:
         value = at(file.values, constant.key)
         if value is not ABSENT and not _reads(constant, unknown) and not _holds(value, constant, params):
-            needed = " or ".join(word.text for word in constant.words)
-            if constant.count is not None:
-                needed = f"{needed}, for each layer below {constant.count.text}"
-            message = f"{constant.key} is {shown(value)}; this recipe needs {needed}"
-            labels = (Label(constant.words[0].span, "needed here"),)
-            yield Diagnostic("config-value", message, file.place(constant.key), labels=labels)
+            yield _other_value(constant, file)
+
+
+def _other_value(constant: Constant, file: ConfigFile) -> Diagnostic:
+    needed = " or ".join(word.text for word in constant.words)
+    if constant.count is not None:
+        needed = f"{needed}, for each layer below {constant.count.text}"
+    message = f"{constant.key} is {shown(at(file.values, constant.key))}; this recipe needs {needed}"
+    labels = (Label(constant.words[0].span, "needed here"),)
+    return Diagnostic("config-value", message, file.place(constant.key), labels=labels)
+
+
+def _other_types(config: Config, file: ConfigFile) -> Iterator[Diagnostic]:
+    """Yield an error for each part, such as `decoder`, that is of another type: its other keys mean something else there."""
+    for constant in config.constants:
+        value = at(file.values, constant.key)
+        if constant.key.endswith(".model_type") and value is not ABSENT and not _holds(value, constant, {}):
+            yield _other_value(constant, file)
 
 
 def _reads(constant: Constant, params: set[str]) -> bool:

@@ -201,11 +201,17 @@ MORE_CHUNKS = 5 * CHUNKS
 MORE_CASES = [*(f"more {n}" for n in range(MORE_CHUNKS)), *(f"zoo {name}" for name in (*UNNAMED, *REST))]
 
 
-def each_of(cases: Sequence[str]) -> pytest.MarkDecorator:
+def each_of(cases: Sequence[str], every: int = 1) -> pytest.MarkDecorator:
     """Return a test for each of some cases, and in the exhaustive tests for each chunk of further generated recipes
-    and for the rest of the zoo."""
-    more = [pytest.param(case, marks=pytest.mark.exhaustive) for case in MORE_CASES]
-    return pytest.mark.parametrize("case", [*cases, *more])
+    and for the rest of the zoo.
+
+    Args:
+        cases: The cases.
+        every: Of how many of them one is tested where tests are not exhaustive.
+    """
+    quick = cases[::every]
+    more = [pytest.param(case, marks=pytest.mark.exhaustive) for case in (*cases, *MORE_CASES) if case not in quick]
+    return pytest.mark.parametrize("case", [*quick, *more])
 
 
 def recipes(case: str) -> list[composer.Recipe]:

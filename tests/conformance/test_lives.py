@@ -37,7 +37,7 @@ def tied(model: Model) -> bool:
     return all(model.get_parameter(alias) is model.get_parameter(owner) for alias, owner in model.module.ties)
 
 
-@each_case
+@each_of(CASES, every=3)
 @torch.no_grad()
 def test_ties_and_values_survive_copying_and_loading(case: str, tmp_path: Path) -> None:
     """A copy, a model of the meta device that takes tensors as its own, one that is given memory and loads a file, and one

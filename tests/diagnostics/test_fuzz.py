@@ -354,7 +354,7 @@ def test_no_recipe_exhausts_the_machine(text: str, code: str) -> None:
     assert any(each.code.startswith(code) for each in found), [(each.code, each.message) for each in found[:5]]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_no_recipe_takes_much_memory() -> None:
     """All bounds one after the other in one process, torch not among its modules."""
     program = (

@@ -85,7 +85,7 @@ def test_no_change_of_a_recipe_of_the_zoo_goes_unseen(name: str, form: str, coun
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chunk", [*range(2), *(pytest.param(chunk, marks=pytest.mark.exhaustive) for chunk in range(2, 8))])
+@pytest.mark.parametrize("chunk", [0, *(pytest.param(chunk, marks=pytest.mark.exhaustive) for chunk in range(1, 8))])
 def test_no_change_of_a_generated_recipe_goes_unseen(chunk: int) -> None:
     """Some of the changes of each of two hundred."""
     verdicts = []

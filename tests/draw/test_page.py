@@ -74,7 +74,7 @@ def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
 @pytest.mark.parametrize("title", HOSTILE, ids=["markup", "quotes", "right to left", "long"])
 def test_hostile_names_stay_text_in_the_page(title: str) -> None:
     """Two scripts, ours, whatever a name says."""
-    figure = composer.load("gpt2").draw(title=title)
+    figure = composer.load("gpt_mini").draw(title=title)
     data = data_of(figure.html())
     assert data["views"]["block"]["picture"] == figure.svg()
     assert printable(title)[:40] in unescape(figure.svg())

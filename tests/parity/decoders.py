@@ -473,8 +473,3 @@ FAMILIES: dict[str, Family] = {
     ),
 }  # fmt: skip
 """By the recipe's name, behind which another kind of model that it describes may be named: `falcon 40B`."""
-
-
-def recipe_of(name: str) -> str:
-    """Return the recipe of a family."""
-    return name.partition(" ")[0]

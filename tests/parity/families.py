@@ -478,8 +478,3 @@ FAMILIES: dict[str, Family] = {
     ),
 }  # fmt: skip
 """By the recipe's name, behind which another kind of model that it describes may be named: `bert large`."""
-
-
-def recipe_of(name: str) -> str:
-    """Return the recipe of a family."""
-    return name.partition(" ")[0]

@@ -15,10 +15,11 @@ from composer.decode import session
 from composer.diagnostics import RecipeError
 from composer.published import export_folder
 from composer.weights import load_published
-from tests.parity.decoders import FAMILIES, recipe_of
+from tests.parity.decoders import FAMILIES
 from tests.parity.reference import loaded, perturbed, published, weight_map
 from tests.parity.test_initial import assert_same_spread
 from tests.parity.test_transformers import close, real, text
+from tests.parity.tiers import recipe_of, thorough
 
 each_family = pytest.mark.parametrize("name", FAMILIES)
 
@@ -64,7 +65,7 @@ def test_an_average_of_fewer_channels_is_that_of_transformers() -> None:
     close(loaded("rwkv", reference)(text()).logits, reference(text()).logits)
 
 
-@each_family
+@thorough(FAMILIES)
 def test_gradients_are_those_of_transformers(name: str) -> None:
     """Of every parameter, by its published name."""
     model, reference = pair(name)
@@ -100,7 +101,7 @@ def test_weights_come_back_bit_for_bit(name: str) -> None:
 
 
 @torch.no_grad()
-@each_family
+@thorough(FAMILIES)
 def test_a_folder_that_transformers_wrote_is_the_model(name: str, tmp_path: Path) -> None:
     """In one call, from its `config.json` and its weights."""
     reference = perturbed(FAMILIES[name].small())
@@ -120,7 +121,7 @@ def test_layers_that_predict_further_tokens_are_passed_over() -> None:
     close(model(text()).logits, reference(text()).logits)
 
 
-@each_family
+@thorough(FAMILIES)
 def test_initial_weights_spread_as_in_transformers(name: str) -> None:
     """Of a model wide enough to tell."""
     torch.manual_seed(0)
@@ -384,8 +385,12 @@ NOT_OUT = {"falcon": "n_kv_heads", "gpt_neo": "attention_layers"}
 """Families whose config.json has a key that is not computed back, each with what is named."""
 
 
+WRITTEN = {*NOT_OUT, "llama2", "gpt_neox RedPajama", "mpt", "gpt_oss", "deepseek_v2", "gemma2"}
+"""Families whose maps have every kind of rule, and whose configurations every kind of key."""
+
+
 @torch.no_grad()
-@each_family
+@thorough(FAMILIES, WRITTEN)
 def test_a_decoder_goes_out_as_a_folder(name: str, tmp_path: Path) -> None:
     """Which plain classes of transformers load."""
     model, reference = pair(name)

@@ -17,18 +17,15 @@ import composer
 from composer.decode import session
 from composer.diagnostics import RecipeError
 from composer.language.tasks import TASKS
-from tests.parity.families import FAMILIES, Given, T, recipe_of
+from tests.parity.families import FAMILIES, Given, T
 from tests.parity.reference import loaded, perturbed, published, weight_map
 from tests.parity.test_initial import assert_same_spread
 from tests.parity.test_sizes import assert_same_parameters
+from tests.parity.tiers import recipe_of, thorough
 from tests.zoo import PARAMETERS
 
 WRITERS = [name for name in FAMILIES if TASKS[composer.load(recipe_of(name)).program.untyped.recipe.task].text]
 each_family = pytest.mark.parametrize("name", FAMILIES)
-DERIVED = {name for name in FAMILIES if composer.load(recipe_of(name)).source.text.splitlines()[1].startswith("extends:")}
-"""A few lines on top of another recipe, of which every weight and gradient is compared only where tests are exhaustive."""
-thorough = [pytest.param(name, marks=pytest.mark.exhaustive if name in DERIVED else ()) for name in FAMILIES]
-each_whole_family = pytest.mark.parametrize("name", thorough)
 
 
 def pair(name: str) -> tuple[composer.Model, PreTrainedModel]:
@@ -73,7 +70,7 @@ def test_steps_with_a_cache_are_those_of_transformers(name: str) -> None:
     torch.testing.assert_close(torch.cat(ours, dim=1), theirs, rtol=0, atol=1e-5 * theirs.abs().max().item())
 
 
-@each_whole_family
+@thorough(FAMILIES)
 def test_gradients_are_those_of_transformers(name: str) -> None:
     """Of every parameter, by its published name."""
     model, reference = pair(name)
@@ -126,7 +123,7 @@ def test_a_folder_that_transformers_wrote_is_the_model(name: str, tmp_path: Path
     assert_same(name, composer.load(tmp_path).pretrained(), reference)
 
 
-@pytest.mark.parametrize("name", [each for each in thorough if each.values != ("deit",)])  # its tokens start at 0 there
+@thorough({name: family for name, family in FAMILIES.items() if name != "deit"})  # its tokens start at 0 there
 def test_initial_weights_spread_as_in_transformers(name: str) -> None:
     """Of a model wide enough to tell."""
     torch.manual_seed(0)

@@ -11,8 +11,9 @@ from transformers import PreTrainedModel
 import composer
 from composer.graph.parameters import buffers, parameters
 from composer.weights import mapping
-from tests.parity.decoders import FAMILIES, recipe_of
+from tests.parity.decoders import FAMILIES
 from tests.parity.reference import REFERENCE, published
+from tests.parity.tiers import recipe_of
 from tests.zoo import PARAMETERS
 
 
