@@ -6,8 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+import composer
+from blocks.core import Look, LoopIcon, SideLook
+from composer.draw.build.levels import LEVELS, Level
 from composer.draw.diagram import Flow, Leaf
-from composer.draw.passes.merge_kinds import MAX_ROWS, greatest, listed, merge_passes
+from composer.draw.figure import draw
+from composer.draw.passes.merge_kinds import MAX_ROWS, greatest, listed, merge_passes, seen_in_all
 from tests.draw.flows import flow, leaf
 
 
@@ -68,12 +72,12 @@ def test_edge_of_some_passes_is_partial() -> None:
     [
         (["dilation 1", "dilation 2"], "dilation 1, 2"),
         (["window 4 of 8", "window 6 of 8"], "window 4, 6 of 8"),
-        ([f"dilation {n}" for n in range(9)], "dilation 0 … dilation 8"),
+        ([f"dilation {2**n}" for n in range(9)], "dilation 1, 2, 4, … 256"),
         (["a 1 2", "a 3 4"], "a 1 2 … a 3 4"),
     ],
 )
 def test_facts_that_differ_in_one_number_are_told_with_all_its_values(facts: list[str], said: str) -> None:
-    """Others from the first to the last."""
+    """Of many the first ones and the last; others from the first to the last."""
     assert listed(facts) == said
 
 
@@ -81,3 +85,59 @@ def test_greatest_of_facts_that_differ_in_their_number() -> None:
     """By value and not by spelling; nothing where the words differ."""
     assert greatest(["dilation 8", "dilation 16", "dilation 2"]) == "dilation up to 16"
     assert greatest(["dilation 8", "stride 2"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("masks", "said"),
+    [
+        (["causal", "causal"], "causal"),
+        (["causal, window 8", "causal, window 16"], "causal, window 8, 16"),
+        (["causal, window 8", "causal"], "causal, window 8 or causal"),
+        (["causal", ""], "causal or no mask"),
+        ([f"{word} 1" for word in "abcd"], "4 masks"),
+    ],
+)
+def test_one_mask_is_shown_where_all_have_it(masks: list[str], said: str) -> None:
+    """And one icon; else all masks that there are, or how many."""
+    looks = [Look("Attention", icon=LoopIcon(), mask=mask, known_mask="seen") for mask in masks]
+    icon, mask, known = seen_in_all(looks)
+    assert mask == said
+    assert (icon, known) == ((LoopIcon(), "seen") if len({*masks}) == 1 else (None, ""))
+
+
+def test_positions_that_some_passes_have_are_told() -> None:
+    """Where there are more kinds than rows."""
+    looks = [Look("Attention", (f"heads {n}",), sides=(SideLook("positions", "RoPE"),) * (n != 3)) for n in range(MAX_ROWS + 1)]
+    flows = [replace(of(), items=(replace(leaf("attn"), look=look),)) for look in looks]
+    found = only(merge_passes(flows, [1] * len(looks)))
+    assert found.look.facts == ("heads 0, 1, 2, 3", "RoPE or no positions") and found.look.sides == ()
+
+
+GROWING = """
+recipe: growing
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 100, dim: 64}
+  layers:
+    repeat: 12
+    each: {w: [8, 16, 32, 48, 8, 16, 32, 48, 8, 16, 32, 48]}
+    graph:
+      attn: {type: residual, norm: rmsnorm, body: {type: attention, heads: 4, mask: causal and window(w), positions: rotary}}
+      ffn: {type: residual, norm: rmsnorm, body: {type: gated_ffn, hidden: 128}}
+  head: {type: linear, out: 100}
+outputs: {logits: head}
+"""
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_windows_of_more_kinds_than_rows_are_all_told(level: Level) -> None:
+    """In the overview too, which had that of the first layer."""
+    assert "causal, window 8, 16, 32, 48" in composer.load(GROWING).draw(level).svg()
+
+
+def test_the_overview_tells_every_mask() -> None:
+    """Of Gemma 3, whose layers have windows but for every sixth; with no picture of one of them."""
+    scene = draw(composer.load("gemma3").program, "overview").scene
+    (layers,) = [box for box in scene.boxes if any("causal, window 512 or causal" in text.text for text in box.texts)]
+    assert layers.icons == ()

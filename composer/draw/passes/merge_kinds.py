@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from blocks.core import Look
+from blocks.core import BlockIcon, Look
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin
 from composer.graph.passes.roll_layers.stacks import MAX_FIELD_VALUES
 
+NUMBER = re.compile(r"(\d[\d.]*)")
 MAX_ROWS = 3
 """Kinds of a block that are shown one by one."""
 MAX_MAPPED_KINDS = 4
@@ -186,8 +187,11 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     one = looks[0]
     if len(looks) > MAX_ROWS:
         facts = _span(looks) if len(titles) == 1 else (f"{len(looks)} kinds",)
+        if not sides and any(seen.sides for seen in looks):
+            placed = dict.fromkeys(" and ".join(side.words for side in seen.sides) or "no positions" for seen in looks)
+            facts = (*facts, " or ".join(placed) if len(placed) <= MAX_ROWS else "positions vary")
         title = titles[0] if len(titles) == 1 else " / ".join(titles[:2]) + (" …" if len(titles) > 2 else "")
-        seen = Look(title, facts, one.hue, one.icon, one.mask, one.known_mask, sides, double=one.double, short=one.short)
+        seen = Look(title, facts, one.hue, *seen_in_all(looks), sides, double=one.double, short=one.short)
         return replace(first, look=seen, params=shared, shape=shape)
     rows = []
     common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
@@ -208,6 +212,19 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     masks = (one.mask, one.known_mask) if same_mask else ("", "")
     seen = Look(title, common, one.hue, None, *masks, sides, double=one.double, short=one.short)
     return replace(first, look=seen, params=shared, shape=shape, rows=tuple(rows))
+
+
+def seen_in_all(looks: Sequence[Look]) -> tuple[BlockIcon | None, str, str]:
+    """Return the icon, the mask and its word for blocks of several kinds: an icon that all have, or all masks that there are.
+    The picture of one mask does for others of the same words, such as random ones.
+    """
+    first, masks = looks[0], tuple(dict.fromkeys(seen.mask for seen in looks))
+    if len(masks) == 1:
+        return first.icon if first.mask or all(seen.icon == first.icon for seen in looks) else None, first.mask, first.known_mask
+    said = tuple(mask or "no mask" for mask in masks)
+    if one_number(said) is not None:
+        return None, listed(said), ""
+    return None, " or ".join(said) if len(said) <= MAX_ROWS else f"{len(said)} masks", ""
 
 
 def _span(looks: Sequence[Look]) -> tuple[str, ...]:
@@ -235,11 +252,21 @@ def greatest(facts: Sequence[str]) -> str:
 
 
 def listed(facts: Sequence[str]) -> str:
-    """Return the facts that differ in one number with all its values, `dilation 1, 2, 4`; others from the first to the last."""
-    split = [re.split(r"(\d[\d.]*)", fact) for fact in facts]
-    alike = list(zip(*split, strict=True)) if len({len(parts) for parts in split}) == 1 else []
-    differing = [place for place, parts in enumerate(alike) if len(set(parts)) > 1]
-    if len(facts) > MAX_FIELD_VALUES or len(differing) != 1 or not differing[0] % 2:
+    """Return the facts that differ in one number with all its values, `dilation 1, 2, 4`, of many the first ones and the last;
+    others from the first to the last.
+    """
+    place = one_number(facts)
+    if place is None:
         return f"{facts[0]} … {facts[-1]}"
-    (place,) = differing
-    return "".join([*split[0][:place], ", ".join(alike[place]), *split[0][place + 1 :]])
+    split = [NUMBER.split(fact) for fact in facts]
+    values = [parts[place] for parts in split]
+    said = values if len(values) <= MAX_FIELD_VALUES else [*values[:3], f"… {values[-1]}"]
+    return "".join([*split[0][:place], ", ".join(said), *split[0][place + 1 :]])
+
+
+def one_number(facts: Sequence[str]) -> int | None:
+    """Return where facts have their one number that differs, among the pieces between and beside numbers; None for others."""
+    split = [NUMBER.split(fact) for fact in facts]
+    alike = list(zip(*split, strict=True)) if len({*map(len, split)}) == 1 else []
+    differing = [place for place, parts in enumerate(alike) if len(set(parts)) > 1]
+    return differing[0] if len(differing) == 1 and differing[0] % 2 else None

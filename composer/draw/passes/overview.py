@@ -10,22 +10,25 @@ from composer.cost.units import short
 from composer.draw.about import About
 from composer.draw.diagram import Flow, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource
+from composer.draw.passes.merge_kinds import seen_in_all
 
 
 def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Leaf:
-    """Return a group as one box, whose passes are of one or more kinds: the mask of its first attention, and its blocks
-    in a few letters.
+    """Return a group as one box, whose passes are of one or more kinds: the masks of its attention, and its blocks in a few
+    letters.
     """
     leaves = [item for flow in flows for item in flow.leaves()]
     looks = [item.look if isinstance(item, Leaf) else item.expert for item in leaves]
     named = [seen for seen in looks if seen.short]
     words = [seen.short for seen in named]
-    words[1:1] = [side.title for seen in named[:1] for side in seen.sides]
+    words[1:1] = [side.title for seen in named for side in seen.sides]
     mixtures = [f"MoE {item.experts}" for item in leaves if isinstance(item, OpenMixture)]
     facts = tuple(dict.fromkeys([*words, *mixtures])) or tuple(dict.fromkeys(seen.title for seen in looks))[:3]
     others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
     first = next(iter(named), None) or next(others, looks[0] if looks else Look(""))
-    seen = Look(title, facts, first.hue, first.icon, first.mask, first.known_mask, double=any(one.double for one in looks))
+    place = next((item.about.path for item, look in zip(leaves, looks, strict=True) if look is first), "")
+    alike = [look for item, look in zip(leaves, looks, strict=True) if item.about.path == place] or [first]
+    seen = Look(title, facts, first.hue, *seen_in_all(alike), double=any(one.double for one in looks))
     return Leaf(about, seen, params)
 
 
