@@ -29,7 +29,7 @@ from composer.language.yaml.reader import read
 from composer.own_blocks import library_with
 from composer.package_data import zoo
 from composer.weights.check_config import config_mistakes
-from composer.weights.check_rules import as_variant, misfits, mistakes
+from composer.weights.check_rules import as_variant, at_map, each_map, misfits, mistakes
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -216,17 +216,17 @@ class Recipe:
         if state.expansion is None or (weights := state.expansion.recipe.checkpoints) is None:
             return (), frozenset()
         if state.typed is None:
-            return mistakes(weights, state.program.params if state.program else None), frozenset()
+            params = state.program.params if state.program else None
+            return [wrong for entry, alone in each_map(weights) for wrong in at_map(mistakes(alone, params), entry)], frozenset()
         rules: list[Diagnostic] = []
-        for entry in weights:
-            alone = YamlMapping((entry,), entry.key.span)
+        for entry, alone in each_map(weights):
             config = config_mistakes(alone, state.document, state.library, state.typed.untyped.params)
             found = [*misfits(alone, state.typed), *config]
             wrong = [each for each in found if each.severity == "error"]
             if wrong and self._is_variant and not self._had_before(wrong):
                 unfit.add(entry.key.text)
                 found = as_variant(wrong)
-            rules += found
+            rules += found if self._is_variant else at_map(found, entry)
         return rules, frozenset(unfit)
 
     def _had_before(self, wrong: Sequence[Diagnostic]) -> bool:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from composer.diagnostics import Diagnostic
+from composer.diagnostics import Diagnostic, Label
 from composer.graph.typed import TypedProgram
 from composer.language.name_patterns import ANYTHING, NamePattern
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.unknown_names import unknown
-from composer.language.yaml.nodes import YamlMapping
+from composer.language.yaml.nodes import YamlEntry, YamlMapping
 from composer.weights.fit import Fit, first_of_each, fit, uncovered
 from composer.weights.left_out_names import Misspelled, PatternComponent
 from composer.weights.model_names import ModelNames, names_of, typical_passes
@@ -20,6 +20,7 @@ from composer.weights.rule_reader import RuleReader
 from composer.weights.rules import Rule, Rules
 
 CODE = "checkpoints-unknown-name"
+LIKE_ANOTHER = "name one whose model has these nodes, or remove what does not fit: `RULE: null`"
 REMOVED = "published weights do not fit the changed model as it is; `checkpoints: null` removes the rules"
 
 
@@ -45,6 +46,29 @@ def mistakes(checkpoints: YamlMapping, params: Mapping[str, Any] | None = None) 
 def as_variant(found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Return the one warning for a changed model that rules do not fit: a variant need not be loadable."""
     return [replace(each, severity="warning", hint=REMOVED) for each in found[:1]]
+
+
+def each_map(checkpoints: YamlMapping) -> Iterator[tuple[YamlEntry, YamlMapping]]:
+    """Yield the map of each model type, also as a `checkpoints` that has no other."""
+    yield from ((entry, YamlMapping((entry,), entry.key.span)) for entry in checkpoints)
+
+
+def at_map(found: Sequence[Diagnostic], entry: YamlEntry) -> list[Diagnostic]:
+    """Return the errors in a map, those in the map of another recipe that it is like as one, at this one.
+
+    Args:
+        found: The errors.
+        entry: The map under its model type.
+    """
+    here = entry.key.span.source.name
+    others = [each for each in found if each.span.source.name != here]
+    if not others:
+        return list(found)
+    first, *more = others
+    message = f"the map that {entry.key.text} is like does not fit this recipe: {first.message}"
+    labels = (Label(first.span, "this"), *(Label(each.span, "nor this") for each in more))
+    one = Diagnostic(first.code, message, entry.key.span, first.severity, labels=labels, hint=LIKE_ANOTHER)
+    return [each for each in found if each not in others] + [one]
 
 
 def misfits(checkpoints: YamlMapping, typed: TypedProgram) -> list[Diagnostic]:

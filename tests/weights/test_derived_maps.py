@@ -198,3 +198,26 @@ def test_another_model_type_has_another_class(tmp_path: Path) -> None:
     found = {each.key.text: each.value.get("config") for each in maps if isinstance(each.value, YamlMapping)}
     classes = {name: config_in(config).architecture for name, config in found.items()}
     assert classes == {"first": "FirstModel", "second": None, "third": "ThirdModel"}
+
+
+def test_a_map_of_another_recipe_that_does_not_fit_is_told_at_the_one_that_is_like_it() -> None:
+    """Once, with each of its lines; what is written here is told in its own place."""
+    recipe = composer.load(
+        """
+recipe: small
+inputs: {x: "float[batch, time, 4]"}
+graph:
+  layers:
+    repeat: 2
+    graph: {a: {type: linear, out: 4}}
+checkpoints:
+  roberta:
+    like: bert
+    rules: {layer.<layer>.*: encoder.<layer>.*}
+"""
+    )
+    first, second = sorted(recipe.check(), key=lambda each: each.span.line)
+    assert {span.span.source.name for span in (first, second)} == {"<text>"}
+    assert (first.span.line, second.span.line) == (9, 11)
+    assert first.message.endswith("does not fit this recipe: there is no node called `embed`")
+    assert len(first.labels) > 10 and {label.span.source.name for label in first.labels} == {"bert.yaml"}
