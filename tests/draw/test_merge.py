@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from blocks.core import SideLook
 from composer.draw.diagram import Flow, Leaf
 from composer.draw.passes.merge_kinds import MAX_ROWS, greatest, listed, merge_passes
 from tests.draw.flows import flow, leaf
@@ -30,6 +31,15 @@ def test_kinds_of_a_block_are_rows_with_their_shares() -> None:
     assert [row.share for row in found.rows] == ["5 of 7: window 3", "2 of 7: window 7"]
     assert found.look.facts == ("heads 4",)
     assert found.about.parameters == 30
+
+
+def test_passes_without_positions_say_so_beside_those_that_have_some() -> None:
+    """A row that said nothing would look like one that was forgotten."""
+    plain = of("heads 4")
+    placed = plain.with_items([replace(item, look=replace(item.look, sides=(SideLook("rope", "RoPE"),))) for item in plain.items])
+    found = only(merge_passes([placed, plain], [3, 1]))
+    assert [row.share for row in found.rows] == ["3 of 4: RoPE", "1 of 4: no positions"]
+    assert only(merge_passes([placed, placed], [3, 1])).rows == ()
 
 
 def test_passes_that_say_the_same_have_no_rows() -> None:
