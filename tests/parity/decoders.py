@@ -29,6 +29,8 @@ from transformers import (
     GPTNeoXForCausalLM,
     GptOssConfig,
     GptOssForCausalLM,
+    GraniteConfig,
+    GraniteForCausalLM,
     JambaConfig,
     JambaForCausalLM,
     Llama4ForCausalLM,
@@ -129,6 +131,9 @@ def latent_yarn(weight: float) -> dict[str, Any]:
 
 LLAMA = {"hidden_size": 48, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 6}
 GROUPED = {**LLAMA, "num_key_value_heads": 2}
+GRANITE = {
+    "embedding_multiplier": 12.0, "attention_multiplier": 0.0078125, "residual_multiplier": 0.22, "logits_scaling": 16.0,
+}  # fmt: skip
 LATENT = {
     "hidden_size": 48, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 6, "num_key_value_heads": 6,
     "kv_lora_rank": 14, "qk_nope_head_dim": 10, "qk_rope_head_dim": 4, "v_head_dim": 7, "moe_intermediate_size": 20,
@@ -454,6 +459,19 @@ FAMILIES: dict[str, Family] = {
         },
         {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160, "intermediate_size_mlp": 160},
         reads_padding=True,
+    ),
+    "granite": Family(
+        GraniteForCausalLM,
+        GraniteConfig,
+        {
+            "vocab_size": 49159, "intermediate_size": 12800, "num_hidden_layers": 40, "num_key_value_heads": 8,
+            "max_position_embeddings": 131072, "rms_norm_eps": 1e-5, "tie_word_embeddings": True, **rope(1e7), **GRANITE,
+        },
+        None,
+        {
+            **GROUPED, "embedding_multiplier": 5.0, "attention_multiplier": 0.3, "residual_multiplier": 0.4,
+            "logits_scaling": 1.5, **rope(300),
+        },
     ),
     "gpt3": Family(
         GPT2LMHeadModel,

@@ -286,6 +286,16 @@ OLDER: dict[str, dict[str, Any]] = {
         "eos_token_id": 0, "hidden_size": 768, "intermediate_size": 3072, "layer_norm_epsilon": 1e-05, "model_type": "rwkv",
         "num_hidden_layers": 12, "rescale_every": 6, "tie_word_embeddings": False, "use_cache": True, "vocab_size": 50277,
     },
+    "granite": {
+        "architectures": ["GraniteForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+        "attention_multiplier": 0.0078125, "bos_token_id": 0, "embedding_multiplier": 12.0, "eos_token_id": 0,
+        "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 12800,
+        "logits_scaling": 16.0, "max_position_embeddings": 131072, "mlp_bias": False, "model_type": "granite",
+        "num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 8, "pad_token_id": 0,
+        "residual_multiplier": 0.22, "rms_norm_eps": 1e-05, "rope_scaling": None, "rope_theta": 10000000.0,
+        "tie_word_embeddings": True, "torch_dtype": "bfloat16", "transformers_version": "4.49.0", "use_cache": True,
+        "vocab_size": 49159,
+    },
     "phi3": {
         "architectures": ["Phi3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "auto_map": {
             "AutoConfig": "configuration_phi3.Phi3Config", "AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM",
@@ -367,6 +377,8 @@ def test_older_files_are_read_too(name: str) -> None:
         ("deepseek_v2", {"mlp_bias": True}, "mlp_bias"),
         ("deepseek_v3", {"attention_bias": True}, "attention_bias"),
         ("deepseek_v3", {"scoring_func": "softmax"}, "scoring_func"),
+        ("granite", {"attention_bias": True}, "attention_bias"),
+        ("granite", {"mlp_bias": True}, "mlp_bias"),
         ("gpt1", {"afn": "tanh"}, "afn"),
         ("mpt", {"attn_config": {"clip_qkv": 8}}, "clip_qkv"),
         ("mpt", {"attn_config": {"alibi": False}}, "alibi"),
