@@ -43,6 +43,8 @@ from transformers import (
     MptForCausalLM,
     Olmo2Config,
     Olmo2ForCausalLM,
+    OlmoeConfig,
+    OlmoeForCausalLM,
     OpenAIGPTConfig,
     OpenAIGPTLMHeadModel,
     OPTConfig,
@@ -471,6 +473,16 @@ FAMILIES: dict[str, Family] = {
         {
             **GROUPED, "embedding_multiplier": 5.0, "attention_multiplier": 0.3, "residual_multiplier": 0.4,
             "logits_scaling": 1.5, **rope(300),
+        },
+    ),
+    "olmoe": Family(
+        OlmoeForCausalLM,
+        OlmoeConfig,
+        {"intermediate_size": 1024, **rope(10000)},
+        None,
+        {
+            **GROUPED, "intermediate_size": 20, "num_experts": 5, "num_experts_per_tok": 3, "router_aux_loss_coef": 0.02,
+            **rope(300),
         },
     ),
     "gpt3": Family(

@@ -377,6 +377,8 @@ def test_older_files_are_read_too(name: str) -> None:
         ("deepseek_v2", {"mlp_bias": True}, "mlp_bias"),
         ("deepseek_v3", {"attention_bias": True}, "attention_bias"),
         ("deepseek_v3", {"scoring_func": "softmax"}, "scoring_func"),
+        ("olmoe", {"clip_qkv": 8.0}, "clip_qkv"),
+        ("olmoe", {"attention_bias": True}, "attention_bias"),
         ("granite", {"attention_bias": True}, "attention_bias"),
         ("granite", {"mlp_bias": True}, "mlp_bias"),
         ("gpt1", {"afn": "tanh"}, "afn"),
