@@ -67,6 +67,8 @@ from transformers import (
     RecurrentGemmaForCausalLM,
     RwkvConfig,
     RwkvForCausalLM,
+    SmolLM3Config,
+    SmolLM3ForCausalLM,
 )
 
 VOCAB = 53
@@ -484,6 +486,13 @@ FAMILIES: dict[str, Family] = {
             **GROUPED, "intermediate_size": 20, "num_experts": 5, "num_experts_per_tok": 3, "router_aux_loss_coef": 0.02,
             **rope(300),
         },
+    ),
+    "smollm3": Family(
+        SmolLM3ForCausalLM,
+        SmolLM3Config,
+        {"max_position_embeddings": 65536, **rope(5e6)},
+        None,
+        {**GROUPED, "num_hidden_layers": 5, "no_rope_layer_interval": 3, **rope(300)},
     ),
     "gpt3": Family(
         GPT2LMHeadModel,

@@ -296,6 +296,16 @@ OLDER: dict[str, dict[str, Any]] = {
         "tie_word_embeddings": True, "torch_dtype": "bfloat16", "transformers_version": "4.49.0", "use_cache": True,
         "vocab_size": 49159,
     },
+    "smollm3": {
+        "architectures": ["SmolLM3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": None,
+        "eos_token_id": 128012, "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02,
+        "intermediate_size": 11008, "layer_types": ["full_attention"] * 36, "max_position_embeddings": 65536,
+        "max_window_layers": 28, "mlp_bias": False, "model_type": "smollm3", "no_rope_layer_interval": 4,
+        "no_rope_layers": [1, 1, 1, 0] * 9, "num_attention_heads": 16, "num_hidden_layers": 36, "num_key_value_heads": 4,
+        "pad_token_id": 128004, "pretraining_tp": 2, "rms_norm_eps": 1e-06, "rope_scaling": None, "rope_theta": 5000000.0,
+        "sliding_window": None, "torch_dtype": "bfloat16", "transformers_version": "4.54.0.dev0", "use_cache": False,
+        "use_sliding_window": False, "vocab_size": 128256,
+    },
     "phi3": {
         "architectures": ["Phi3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "auto_map": {
             "AutoConfig": "configuration_phi3.Phi3Config", "AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM",
@@ -379,6 +389,8 @@ def test_older_files_are_read_too(name: str) -> None:
         ("deepseek_v3", {"scoring_func": "softmax"}, "scoring_func"),
         ("olmoe", {"clip_qkv": 8.0}, "clip_qkv"),
         ("olmoe", {"attention_bias": True}, "attention_bias"),
+        ("smollm3", {"no_rope_layers": [1, 0, 1, 1, 0]}, "no_rope_layers"),
+        ("smollm3", {"use_sliding_window": True}, "use_sliding_window"),
         ("granite", {"attention_bias": True}, "attention_bias"),
         ("granite", {"mlp_bias": True}, "mlp_bias"),
         ("gpt1", {"afn": "tanh"}, "afn"),
