@@ -78,6 +78,7 @@ TINY: Mapping[str, dict[str, Any]] = {
         "top_groups": 2,
     },
     "olmo2": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "hidden": 20},
+    "olmo3": {"vocab": 11, "d_model": 16, "n_layers": 5, "n_heads": 4, "n_kv_heads": 2, "hidden": 20, "sliding_window": 3},
     "olmoe": {
         "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "hidden": 10, "n_experts": 5, "top_k": 3,
     },

@@ -43,6 +43,8 @@ from transformers import (
     MptForCausalLM,
     Olmo2Config,
     Olmo2ForCausalLM,
+    Olmo3Config,
+    Olmo3ForCausalLM,
     OlmoeConfig,
     OlmoeForCausalLM,
     OpenAIGPTConfig,
@@ -119,6 +121,12 @@ def rope(theta: float, **more: Any) -> dict[str, Any]:
 def yarn(theta: float, **more: Any) -> dict[str, Any]:
     """Return rotary positions that are scaled by YaRN, beyond a text of 8 tokens."""
     return {"rope_parameters": {"rope_type": "yarn", "rope_theta": theta, "original_max_position_embeddings": 8, **more}}
+
+
+def by_layer(theta: float, **more: Any) -> dict[str, Any]:
+    """Return rotary positions that are scaled by YaRN in layers that see the whole text alone."""
+    local = {"rope_type": "default", "rope_theta": theta}
+    return {"rope_parameters": {"sliding_attention": local, "full_attention": yarn(theta, **more)["rope_parameters"]}}
 
 
 def llama3_bands(factor: float, length: int) -> dict[str, Any]:
@@ -201,6 +209,16 @@ FAMILIES: dict[str, Family] = {
         {"vocab_size": 100352, "max_position_embeddings": 4096, "rms_norm_eps": 1e-6, **rope(500000)},
         None,
         {**GROUPED, **rope(300)},
+    ),
+    "olmo3": Family(
+        Olmo3ForCausalLM,
+        Olmo3Config,
+        {
+            "vocab_size": 100278, "max_position_embeddings": 65536, "rms_norm_eps": 1e-6,
+            **by_layer(500000.0, factor=8.0, original_max_position_embeddings=8192, attention_factor=1.2079441541679836),
+        },
+        None,
+        {**GROUPED, "num_hidden_layers": 5, "sliding_window": 4, **by_layer(300.0, factor=4.0, attention_factor=1.3)},
     ),
     "phi3": Family(
         Phi3ForCausalLM,

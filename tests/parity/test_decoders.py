@@ -15,7 +15,7 @@ from composer.decode import session
 from composer.diagnostics import RecipeError
 from composer.published import export_folder
 from composer.weights import load_published
-from tests.parity.decoders import FAMILIES, recipe_of
+from tests.parity.decoders import FAMILIES, recipe_of, yarn
 from tests.parity.reference import loaded, perturbed, published, weight_map
 from tests.parity.test_initial import assert_same_spread
 from tests.parity.test_transformers import close, real, text
@@ -306,6 +306,18 @@ OLDER: dict[str, dict[str, Any]] = {
         "sliding_window": None, "torch_dtype": "bfloat16", "transformers_version": "4.54.0.dev0", "use_cache": False,
         "use_sliding_window": False, "vocab_size": 128256,
     },
+    "olmo3": {
+        "architectures": ["Olmo3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "eos_token_id": 100257,
+        "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 11008,
+        "layer_types": [*["sliding_attention"] * 3, "full_attention"] * 8, "max_position_embeddings": 65536,
+        "model_type": "olmo3", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32,
+        "pad_token_id": 100277, "rms_norm_eps": 1e-06, "rope_scaling": {
+            "attention_factor": 1.2079441541679836, "beta_fast": 32.0, "beta_slow": 1.0, "factor": 8.0,
+            "original_max_position_embeddings": 8192, "rope_type": "yarn",
+        },
+        "rope_theta": 500000, "sliding_window": 4096, "tie_word_embeddings": False, "transformers_version": "4.57.0",
+        "use_cache": False, "vocab_size": 100278,
+    },
     "phi3": {
         "architectures": ["Phi3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "auto_map": {
             "AutoConfig": "configuration_phi3.Phi3Config", "AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM",
@@ -391,6 +403,9 @@ def test_older_files_are_read_too(name: str) -> None:
         ("olmoe", {"attention_bias": True}, "attention_bias"),
         ("smollm3", {"no_rope_layers": [1, 0, 1, 1, 0]}, "no_rope_layers"),
         ("smollm3", {"use_sliding_window": True}, "use_sliding_window"),
+        ("olmo3", {"layer_types": ["full_attention"] * 5}, "layer_types"),
+        ("olmo3", {"rope_parameters": yarn(300.0, factor=4.0)["rope_parameters"]}, "rope_type"),
+        ("olmo3", {"rope_parameters": {"sliding_attention": {"rope_type": "yarn", "factor": 4.0}}}, "rope_type"),
         ("granite", {"attention_bias": True}, "attention_bias"),
         ("granite", {"mlp_bias": True}, "mlp_bias"),
         ("gpt1", {"afn": "tanh"}, "afn"),
