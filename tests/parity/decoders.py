@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 from transformers import (
+    ArceeConfig,
+    ArceeForCausalLM,
     BloomConfig,
     BloomForCausalLM,
     DeepseekV2Config,
@@ -511,6 +513,16 @@ FAMILIES: dict[str, Family] = {
         {"max_position_embeddings": 65536, **rope(5e6)},
         None,
         {**GROUPED, "num_hidden_layers": 5, "no_rope_layer_interval": 3, **rope(300)},
+    ),
+    "arcee": Family(
+        ArceeForCausalLM,
+        ArceeConfig,
+        {
+            "vocab_size": 128005, "num_hidden_layers": 36, "num_attention_heads": 20, "num_key_value_heads": 4,
+            "max_position_embeddings": 65536, **yarn(10000.0, factor=20.0, original_max_position_embeddings=4096),
+        },
+        None,
+        {**GROUPED, **yarn(300.0, factor=4.0)},
     ),
     "gpt3": Family(
         GPT2LMHeadModel,

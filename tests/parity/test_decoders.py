@@ -406,6 +406,8 @@ def test_older_files_are_read_too(name: str) -> None:
         ("olmo3", {"layer_types": ["full_attention"] * 5}, "layer_types"),
         ("olmo3", {"rope_parameters": yarn(300.0, factor=4.0)["rope_parameters"]}, "rope_type"),
         ("olmo3", {"rope_parameters": {"sliding_attention": {"rope_type": "yarn", "factor": 4.0}}}, "rope_type"),
+        ("arcee", {"hidden_act": "silu"}, "hidden_act"),
+        ("arcee", {"mlp_bias": True}, "mlp_bias"),
         ("granite", {"attention_bias": True}, "attention_bias"),
         ("granite", {"mlp_bias": True}, "mlp_bias"),
         ("gpt1", {"afn": "tanh"}, "afn"),
