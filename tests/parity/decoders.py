@@ -75,6 +75,8 @@ from transformers import (
     RecurrentGemmaForCausalLM,
     RwkvConfig,
     RwkvForCausalLM,
+    SeedOssConfig,
+    SeedOssForCausalLM,
     SmolLM3Config,
     SmolLM3ForCausalLM,
 )
@@ -542,6 +544,13 @@ FAMILIES: dict[str, Family] = {
         {},
         360_748_032,
         {**GROUPED, "head_dim": 10, "tie_word_embeddings": False, **rope(300)},
+    ),
+    "seed_oss": Family(
+        SeedOssForCausalLM,
+        SeedOssConfig,
+        {"hidden_size": 5120, **rope(1e7)},
+        None,
+        {**GROUPED, "head_dim": 10, **rope(300)},
     ),
     "gpt3": Family(
         GPT2LMHeadModel,

@@ -418,6 +418,8 @@ def test_older_files_are_read_too(name: str) -> None:
         ("arcee", {"mlp_bias": True}, "mlp_bias"),
         ("helium", {"attention_bias": True}, "attention_bias"),
         ("helium ERNIE", {"use_bias": True}, "use_bias"),
+        ("seed_oss", {"attention_bias": False}, "attention_bias"),
+        ("seed_oss", {"attention_out_bias": True}, "attention_out_bias"),
         ("granite", {"attention_bias": True}, "attention_bias"),
         ("granite", {"mlp_bias": True}, "mlp_bias"),
         ("gpt1", {"afn": "tanh"}, "afn"),
