@@ -87,6 +87,7 @@ TINY: Mapping[str, dict[str, Any]] = {
     "arcee": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "hidden": 20},
     "helium": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "hidden": 20},
     "seed_oss": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "hidden": 20},
+    "glm4": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "head_dim": 8, "hidden": 20},
     "phi2": {
         "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "partial_rotary_factor": 0.5,
     },

@@ -23,6 +23,8 @@ from transformers import (
     Gemma2ForCausalLM,
     GemmaConfig,
     GemmaForCausalLM,
+    Glm4Config,
+    Glm4ForCausalLM,
     GPT2Config,
     GPT2LMHeadModel,
     GPTJConfig,
@@ -551,6 +553,24 @@ FAMILIES: dict[str, Family] = {
         {"hidden_size": 5120, **rope(1e7)},
         None,
         {**GROUPED, "head_dim": 10, **rope(300)},
+    ),
+    "glm4": Family(
+        Glm4ForCausalLM,
+        Glm4Config,
+        {"max_position_embeddings": 32768, "rms_norm_eps": 1e-5, **rope(10000, partial_rotary_factor=0.5)},
+        None,
+        {**GROUPED, "head_dim": 12, **rope(300, partial_rotary_factor=0.5)},
+    ),
+    "glm4 32B": Family(
+        Glm4ForCausalLM,
+        Glm4Config,
+        {
+            "hidden_size": 6144, "intermediate_size": 23040, "num_hidden_layers": 61, "num_attention_heads": 48,
+            "attention_bias": False, "max_position_embeddings": 32768, "rms_norm_eps": 1e-5,
+            **rope(10000, partial_rotary_factor=0.5),
+        },
+        32_566_081_536,
+        {**GROUPED, "head_dim": 12, "attention_bias": False, **rope(300, partial_rotary_factor=0.5)},
     ),
     "gpt3": Family(
         GPT2LMHeadModel,

@@ -420,6 +420,7 @@ def test_older_files_are_read_too(name: str) -> None:
         ("helium ERNIE", {"use_bias": True}, "use_bias"),
         ("seed_oss", {"attention_bias": False}, "attention_bias"),
         ("seed_oss", {"attention_out_bias": True}, "attention_out_bias"),
+        ("glm4", {"hidden_act": "gelu"}, "hidden_act"),
         ("granite", {"attention_bias": True}, "attention_bias"),
         ("granite", {"mlp_bias": True}, "mlp_bias"),
         ("gpt1", {"afn": "tanh"}, "afn"),
