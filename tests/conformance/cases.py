@@ -78,6 +78,16 @@ TINY: Mapping[str, dict[str, Any]] = {
         "top_groups": 2,
     },
     "olmo2": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "hidden": 20},
+    "olmo3": {"vocab": 11, "d_model": 16, "n_layers": 5, "n_heads": 4, "n_kv_heads": 2, "hidden": 20, "sliding_window": 3},
+    "olmoe": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "hidden": 10, "n_experts": 5, "top_k": 3,
+    },
+    "granite": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "hidden": 20},
+    "smollm3": {"vocab": 11, "d_model": 16, "n_layers": 4, "n_heads": 4, "n_kv_heads": 2, "hidden": 20, "period": 3},
+    "arcee": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "hidden": 20},
+    "helium": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "hidden": 20},
+    "seed_oss": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "hidden": 20},
+    "glm4": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "head_dim": 8, "hidden": 20},
     "phi2": {
         "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "partial_rotary_factor": 0.5,
     },

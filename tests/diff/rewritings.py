@@ -176,11 +176,13 @@ def _layer(name: str, node: dict[str, Any], index: int) -> dict[str, Any]:
 
 def _with_each(value: Any, each: Mapping[str, Any]) -> Any:
     match value:
+        case {"type": str() as name, **more} if isinstance(each.get(name), dict):
+            return {**each[name], **_with_each(more, each)}
         case dict():
             words = {
                 name: inner for name, inner in each.items() if not isinstance(inner, dict)
             }  # a node may be called as a value
-            return {key: _with_each(inner, words if key in REFERENCES else each) for key, inner in value.items()}
+            return {key: _with_each(inner, words if _refers(key, inner) else each) for key, inner in value.items()}
         case list():
             return [_with_each(item, each) for item in value]
         case str() if value in each:
@@ -188,6 +190,11 @@ def _with_each(value: Any, each: Mapping[str, Any]) -> Any:
         case str():
             return re.sub(r"[A-Za-z_]\w*", lambda found: str(each.get(found[0], found[0])), value)
     return value
+
+
+def _refers(key: str, value: Any) -> bool:
+    """Return whether what stands under a key names nodes; the positions of an attention are a block, or the name of one."""
+    return key in REFERENCES and (key != "positions" or (isinstance(value, dict) and "type" not in value))
 
 
 def _of_layers(value: Any, repeats: Mapping[str, int], *, reference: bool = False) -> Any:

@@ -36,6 +36,15 @@ def test_kinds_of_a_block_are_rows_with_their_shares() -> None:
     assert found.about.parameters == 30
 
 
+def test_passes_without_positions_say_so_beside_those_that_have_some() -> None:
+    """A row that said nothing would look like one that was forgotten."""
+    plain = of("heads 4")
+    placed = plain.with_items([replace(item, look=replace(item.look, sides=(SideLook("rope", "RoPE"),))) for item in plain.items])
+    found = only(merge_passes([placed, plain], [3, 1]))
+    assert [row.share for row in found.rows] == ["3 of 4: RoPE", "1 of 4: no positions"]
+    assert only(merge_passes([placed, placed], [3, 1])).rows == ()
+
+
 def test_passes_that_say_the_same_have_no_rows() -> None:
     """Their parameters are added up."""
     found = only(merge_passes([of("heads 4", parameters=3), of("heads 4", parameters=4)], [1, 1]))

@@ -7,18 +7,24 @@ from typing import Any
 
 import torch
 from transformers import (
+    ArceeConfig,
+    ArceeForCausalLM,
     BloomConfig,
     BloomForCausalLM,
     DeepseekV2Config,
     DeepseekV2ForCausalLM,
     DeepseekV3Config,
     DeepseekV3ForCausalLM,
+    Ernie4_5Config,
+    Ernie4_5ForCausalLM,
     FalconConfig,
     FalconForCausalLM,
     Gemma2Config,
     Gemma2ForCausalLM,
     GemmaConfig,
     GemmaForCausalLM,
+    Glm4Config,
+    Glm4ForCausalLM,
     GPT2Config,
     GPT2LMHeadModel,
     GPTJConfig,
@@ -29,6 +35,10 @@ from transformers import (
     GPTNeoXForCausalLM,
     GptOssConfig,
     GptOssForCausalLM,
+    GraniteConfig,
+    GraniteForCausalLM,
+    HeliumConfig,
+    HeliumForCausalLM,
     JambaConfig,
     JambaForCausalLM,
     Llama4ForCausalLM,
@@ -41,6 +51,10 @@ from transformers import (
     MptForCausalLM,
     Olmo2Config,
     Olmo2ForCausalLM,
+    Olmo3Config,
+    Olmo3ForCausalLM,
+    OlmoeConfig,
+    OlmoeForCausalLM,
     OpenAIGPTConfig,
     OpenAIGPTLMHeadModel,
     OPTConfig,
@@ -63,6 +77,10 @@ from transformers import (
     RecurrentGemmaForCausalLM,
     RwkvConfig,
     RwkvForCausalLM,
+    SeedOssConfig,
+    SeedOssForCausalLM,
+    SmolLM3Config,
+    SmolLM3ForCausalLM,
 )
 
 VOCAB = 53
@@ -115,6 +133,12 @@ def yarn(theta: float, **more: Any) -> dict[str, Any]:
     return {"rope_parameters": {"rope_type": "yarn", "rope_theta": theta, "original_max_position_embeddings": 8, **more}}
 
 
+def by_layer(theta: float, **more: Any) -> dict[str, Any]:
+    """Return rotary positions that are scaled by YaRN in layers that see the whole text alone."""
+    local = {"rope_type": "default", "rope_theta": theta}
+    return {"rope_parameters": {"sliding_attention": local, "full_attention": yarn(theta, **more)["rope_parameters"]}}
+
+
 def llama3_bands(factor: float, length: int) -> dict[str, Any]:
     """Return rotary positions whose low frequencies are divided by a factor, beyond a text of some length."""
     bands = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": length}
@@ -129,6 +153,9 @@ def latent_yarn(weight: float) -> dict[str, Any]:
 
 LLAMA = {"hidden_size": 48, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 6}
 GROUPED = {**LLAMA, "num_key_value_heads": 2}
+GRANITE = {
+    "embedding_multiplier": 12.0, "attention_multiplier": 0.0078125, "residual_multiplier": 0.22, "logits_scaling": 16.0,
+}  # fmt: skip
 LATENT = {
     "hidden_size": 48, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 6, "num_key_value_heads": 6,
     "kv_lora_rank": 14, "qk_nope_head_dim": 10, "qk_rope_head_dim": 4, "v_head_dim": 7, "moe_intermediate_size": 20,
@@ -192,6 +219,16 @@ FAMILIES: dict[str, Family] = {
         {"vocab_size": 100352, "max_position_embeddings": 4096, "rms_norm_eps": 1e-6, **rope(500000)},
         None,
         {**GROUPED, **rope(300)},
+    ),
+    "olmo3": Family(
+        Olmo3ForCausalLM,
+        Olmo3Config,
+        {
+            "vocab_size": 100278, "max_position_embeddings": 65536, "rms_norm_eps": 1e-6,
+            **by_layer(500000.0, factor=8.0, original_max_position_embeddings=8192, attention_factor=1.2079441541679836),
+        },
+        None,
+        {**GROUPED, "num_hidden_layers": 5, "sliding_window": 4, **by_layer(300.0, factor=4.0, attention_factor=1.3)},
     ),
     "phi3": Family(
         Phi3ForCausalLM,
@@ -454,6 +491,86 @@ FAMILIES: dict[str, Family] = {
         },
         {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160, "intermediate_size_mlp": 160},
         reads_padding=True,
+    ),
+    "granite": Family(
+        GraniteForCausalLM,
+        GraniteConfig,
+        {
+            "vocab_size": 49159, "intermediate_size": 12800, "num_hidden_layers": 40, "num_key_value_heads": 8,
+            "max_position_embeddings": 131072, "rms_norm_eps": 1e-5, "tie_word_embeddings": True, **rope(1e7), **GRANITE,
+        },
+        None,
+        {
+            **GROUPED, "embedding_multiplier": 5.0, "attention_multiplier": 0.3, "residual_multiplier": 0.4,
+            "logits_scaling": 1.5, **rope(300),
+        },
+    ),
+    "olmoe": Family(
+        OlmoeForCausalLM,
+        OlmoeConfig,
+        {"intermediate_size": 1024, **rope(10000)},
+        None,
+        {
+            **GROUPED, "intermediate_size": 20, "num_experts": 5, "num_experts_per_tok": 3, "router_aux_loss_coef": 0.02,
+            **rope(300),
+        },
+    ),
+    "smollm3": Family(
+        SmolLM3ForCausalLM,
+        SmolLM3Config,
+        {"max_position_embeddings": 65536, **rope(5e6)},
+        None,
+        {**GROUPED, "num_hidden_layers": 5, "no_rope_layer_interval": 3, **rope(300)},
+    ),
+    "arcee": Family(
+        ArceeForCausalLM,
+        ArceeConfig,
+        {
+            "vocab_size": 128005, "num_hidden_layers": 36, "num_attention_heads": 20, "num_key_value_heads": 4,
+            "max_position_embeddings": 65536, **yarn(10000.0, factor=20.0, original_max_position_embeddings=4096),
+        },
+        None,
+        {**GROUPED, **yarn(300.0, factor=4.0)},
+    ),
+    "helium": Family(
+        HeliumForCausalLM,
+        HeliumConfig,
+        {},
+        None,
+        {**GROUPED, "head_dim": 8, **rope(300)},
+        {"vocab_size": 128, "hidden_size": 96, "head_dim": 16, "intermediate_size": 160},
+    ),
+    "helium ERNIE": Family(
+        Ernie4_5ForCausalLM,
+        Ernie4_5Config,
+        {},
+        360_748_032,
+        {**GROUPED, "head_dim": 10, "tie_word_embeddings": False, **rope(300)},
+    ),
+    "seed_oss": Family(
+        SeedOssForCausalLM,
+        SeedOssConfig,
+        {"hidden_size": 5120, **rope(1e7)},
+        None,
+        {**GROUPED, "head_dim": 10, **rope(300)},
+    ),
+    "glm4": Family(
+        Glm4ForCausalLM,
+        Glm4Config,
+        {"max_position_embeddings": 32768, "rms_norm_eps": 1e-5, **rope(10000, partial_rotary_factor=0.5)},
+        None,
+        {**GROUPED, "head_dim": 12, **rope(300, partial_rotary_factor=0.5)},
+    ),
+    "glm4 32B": Family(
+        Glm4ForCausalLM,
+        Glm4Config,
+        {
+            "hidden_size": 6144, "intermediate_size": 23040, "num_hidden_layers": 61, "num_attention_heads": 48,
+            "attention_bias": False, "max_position_embeddings": 32768, "rms_norm_eps": 1e-5,
+            **rope(10000, partial_rotary_factor=0.5),
+        },
+        32_566_081_536,
+        {**GROUPED, "head_dim": 12, "attention_bias": False, **rope(300, partial_rotary_factor=0.5)},
     ),
     "gpt3": Family(
         GPT2LMHeadModel,

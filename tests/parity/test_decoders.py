@@ -15,7 +15,7 @@ from composer.decode import session
 from composer.diagnostics import RecipeError
 from composer.published import export_folder
 from composer.weights import load_published
-from tests.parity.decoders import FAMILIES
+from tests.parity.decoders import FAMILIES, yarn
 from tests.parity.reference import loaded, perturbed, published, weight_map
 from tests.parity.test_initial import assert_same_spread
 from tests.parity.test_transformers import close, real, text
@@ -287,6 +287,46 @@ OLDER: dict[str, dict[str, Any]] = {
         "eos_token_id": 0, "hidden_size": 768, "intermediate_size": 3072, "layer_norm_epsilon": 1e-05, "model_type": "rwkv",
         "num_hidden_layers": 12, "rescale_every": 6, "tie_word_embeddings": False, "use_cache": True, "vocab_size": 50277,
     },
+    "granite": {
+        "architectures": ["GraniteForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+        "attention_multiplier": 0.0078125, "bos_token_id": 0, "embedding_multiplier": 12.0, "eos_token_id": 0,
+        "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 12800,
+        "logits_scaling": 16.0, "max_position_embeddings": 131072, "mlp_bias": False, "model_type": "granite",
+        "num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 8, "pad_token_id": 0,
+        "residual_multiplier": 0.22, "rms_norm_eps": 1e-05, "rope_scaling": None, "rope_theta": 10000000.0,
+        "tie_word_embeddings": True, "torch_dtype": "bfloat16", "transformers_version": "4.49.0", "use_cache": True,
+        "vocab_size": 49159,
+    },
+    "smollm3": {
+        "architectures": ["SmolLM3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": None,
+        "eos_token_id": 128012, "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02,
+        "intermediate_size": 11008, "layer_types": ["full_attention"] * 36, "max_position_embeddings": 65536,
+        "max_window_layers": 28, "mlp_bias": False, "model_type": "smollm3", "no_rope_layer_interval": 4,
+        "no_rope_layers": [1, 1, 1, 0] * 9, "num_attention_heads": 16, "num_hidden_layers": 36, "num_key_value_heads": 4,
+        "pad_token_id": 128004, "pretraining_tp": 2, "rms_norm_eps": 1e-06, "rope_scaling": None, "rope_theta": 5000000.0,
+        "sliding_window": None, "torch_dtype": "bfloat16", "transformers_version": "4.54.0.dev0", "use_cache": False,
+        "use_sliding_window": False, "vocab_size": 128256,
+    },
+    "olmo3": {
+        "architectures": ["Olmo3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "eos_token_id": 100257,
+        "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 11008,
+        "layer_types": [*["sliding_attention"] * 3, "full_attention"] * 8, "max_position_embeddings": 65536,
+        "model_type": "olmo3", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32,
+        "pad_token_id": 100277, "rms_norm_eps": 1e-06, "rope_scaling": {
+            "attention_factor": 1.2079441541679836, "beta_fast": 32.0, "beta_slow": 1.0, "factor": 8.0,
+            "original_max_position_embeddings": 8192, "rope_type": "yarn",
+        },
+        "rope_theta": 500000, "sliding_window": 4096, "tie_word_embeddings": False, "transformers_version": "4.57.0",
+        "use_cache": False, "vocab_size": 100278,
+    },
+    "helium": {
+        "architectures": ["HeliumForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 1,
+        "eos_token_id": 2, "head_dim": 128, "hidden_act": "silu", "hidden_size": 2560, "initializer_range": 0.02,
+        "intermediate_size": 7040, "max_position_embeddings": 4096, "mlp_bias": False, "model_type": "helium",
+        "num_attention_heads": 20, "num_hidden_layers": 24, "num_key_value_heads": 20, "pretraining_tp": 1,
+        "rms_norm_eps": 1e-08, "rope_theta": 100000.0, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+        "transformers_version": "4.45.0.dev0", "use_cache": True, "vocab_size": 48000,
+    },
     "phi3": {
         "architectures": ["Phi3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "auto_map": {
             "AutoConfig": "configuration_phi3.Phi3Config", "AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM",
@@ -368,6 +408,22 @@ def test_older_files_are_read_too(name: str) -> None:
         ("deepseek_v2", {"mlp_bias": True}, "mlp_bias"),
         ("deepseek_v3", {"attention_bias": True}, "attention_bias"),
         ("deepseek_v3", {"scoring_func": "softmax"}, "scoring_func"),
+        ("olmoe", {"clip_qkv": 8.0}, "clip_qkv"),
+        ("olmoe", {"attention_bias": True}, "attention_bias"),
+        ("smollm3", {"no_rope_layers": [1, 0, 1, 1, 0]}, "no_rope_layers"),
+        ("smollm3", {"use_sliding_window": True}, "use_sliding_window"),
+        ("olmo3", {"layer_types": ["full_attention"] * 5}, "layer_types"),
+        ("olmo3", {"rope_parameters": yarn(300.0, factor=4.0)["rope_parameters"]}, "rope_type"),
+        ("olmo3", {"rope_parameters": {"sliding_attention": {"rope_type": "yarn", "factor": 4.0}}}, "rope_type"),
+        ("arcee", {"hidden_act": "silu"}, "hidden_act"),
+        ("arcee", {"mlp_bias": True}, "mlp_bias"),
+        ("helium", {"attention_bias": True}, "attention_bias"),
+        ("helium ERNIE", {"use_bias": True}, "use_bias"),
+        ("seed_oss", {"attention_bias": False}, "attention_bias"),
+        ("seed_oss", {"attention_out_bias": True}, "attention_out_bias"),
+        ("glm4", {"hidden_act": "gelu"}, "hidden_act"),
+        ("granite", {"attention_bias": True}, "attention_bias"),
+        ("granite", {"mlp_bias": True}, "mlp_bias"),
         ("gpt1", {"afn": "tanh"}, "afn"),
         ("mpt", {"attn_config": {"clip_qkv": 8}}, "clip_qkv"),
         ("mpt", {"attn_config": {"alibi": False}}, "alibi"),
@@ -399,7 +455,8 @@ def test_a_decoder_goes_out_as_a_folder(name: str, tmp_path: Path) -> None:
             export_folder(model, tmp_path / "out")
         assert not (tmp_path / "out").exists()
         return
-    export_folder(model, tmp_path / "out")
+    several = len([*(model.recipe.checkpoints or ())]) > 1
+    export_folder(model, tmp_path / "out", reference.config.model_type if several else None)
     back = AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
     assert type(back) is type(reference)
     close(model(text()).logits, back(text()).logits)

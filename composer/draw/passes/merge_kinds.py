@@ -196,13 +196,14 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     rows = []
     common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
     same_mask = len({seen.mask for seen in looks}) == 1
+    placed = not sides and any(seen.sides for seen in looks)
     mapped = len(passes) <= MAX_MAPPED_KINDS
     for seen, count in kinds.items():
         cells = tuple(number for number, leaf in enumerate(leaves) if leaf.look == seen) if mapped else ()
         named = [seen.title] if len(titles) > 1 else []
         mask = [seen.mask] if seen.mask and not same_mask else []
         own = [fact for fact in seen.facts if fact not in common]
-        turned = [side.words for side in seen.sides] if not sides else []
+        turned = ([side.words for side in seen.sides] or ["no positions"]) if placed else []
         share = f"{count} of {whole}"
         head = [*named, *mask] or own[:1] or turned[:1]
         rest = [said for said in (*own, *turned) if said not in head]
