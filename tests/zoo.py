@@ -89,6 +89,7 @@ PARAMETERS: Mapping[str, int] = {
     "spanbert": 110_301_480,
     "distilbert": 66_985_530,
     "deit": 87_338_192,
+    "mae": 111_907_840,
     "convnext": 28_589_128,
     "resnet": 25_557_032,
     "bart": 406_341_721,
