@@ -103,6 +103,7 @@ PARAMETERS: Mapping[str, int] = {
     "deberta_v2": 184_551_780,
     "modernbert": 149_655_232,
     "dit": 674_834_720,
+    "uvit": 500_832_016,
     "denseformer": 378_447_816,
     "universal_transformer": 67_268_608,
 }

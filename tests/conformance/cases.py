@@ -152,6 +152,9 @@ TINY: Mapping[str, dict[str, Any]] = {
         "size": 6, "n_channels": 3, "patch": 2, "n_classes": 5, "n_frequencies": 7, "d_model": 12, "n_layers": 2, "n_heads": 3,
         "mlp_ratio": 1.5,
     },
+    "uvit": {
+        "size": 6, "n_channels": 3, "patch": 2, "n_classes": 5, "d_model": 12, "half": 2, "n_heads": 3, "mlp_ratio": 1.5,
+    },
     "resnet": {"size": 16, "n_classes": 5, "start": 4, "depths": [2, 1], "widths": [8, 12]},
     "bart": {
         "vocab": 11, "context": 16, "d_model": 16, "n_encoder_layers": 2, "n_layers": 2, "n_heads": 2, "hidden": 20, "padding": 1,
