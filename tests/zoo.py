@@ -97,6 +97,7 @@ PARAMETERS: Mapping[str, int] = {
     "spanbert": 110_301_480,
     "distilbert": 66_985_530,
     "deit": 87_338_192,
+    "mae": 111_907_840,
     "convnext": 28_589_128,
     "resnet": 25_557_032,
     "bart": 406_341_721,
@@ -110,6 +111,7 @@ PARAMETERS: Mapping[str, int] = {
     "deberta_v2": 184_551_780,
     "modernbert": 149_655_232,
     "dit": 674_834_720,
+    "uvit": 500_832_016,
     "denseformer": 378_447_816,
     "universal_transformer": 67_268_608,
 }

@@ -12,9 +12,11 @@ ParameterRole = Literal["matrix", "embedding", "gain", "bias", "experts", "state
 
 @dataclass(frozen=True, slots=True)
 class Init:
-    """An initializer: `normal(std)`, `uniform(bound)`, `constant(value)` or, of a table of positions, `sinusoids(base)`."""
+    """An initializer: `normal(std)`, `uniform(bound)`, `constant(value)` or, of a table of positions, `sinusoids(base)` and
+    `grid_sinusoids(base)`.
+    """
 
-    how: Literal["normal", "uniform", "constant", "sinusoids"]
+    how: Literal["normal", "uniform", "constant", "sinusoids", "grid_sinusoids"]
     value: float | str
     """Standard deviation, half width, constant or base of wavelengths: a number, or the name of a field with the number."""
 

@@ -35,9 +35,11 @@ class LearnedPositions(Block, kind="learned_positions"):
     """Number of positions; `max_position_embeddings` in transformers."""
     offset: NonNegativeInt = 0
     """Rows of the table before that of position 0: 2 in OPT."""
-    init: Literal["normal", "sinusoids"] = "normal"
-    """Initial values: from a normal distribution, or sines in the first half of the channels and cosines in the second, of
-    wavelengths from 2π to 20000π, which Whisper keeps with `trainable: false`.
+    init: Literal["normal", "sinusoids", "grid_sinusoids"] = "normal"
+    """Initial values: from a normal distribution; or sines in the first half of the channels and cosines in the second, of
+    wavelengths from 2π to 20000π, which Whisper keeps with `trainable: false`; or, as MAE keeps them, those of the column of a
+    patch in one half of the channels and of its row in the other, where the last positions are a square of patches and what is
+    in front of them, such as a classification token, starts at zero.
     """
 
     paper = Paper("Convolutional Sequence to Sequence Learning", "arXiv:1705.03122")
@@ -48,20 +50,22 @@ class LearnedPositions(Block, kind="learned_positions"):
     folds_leading = True
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
-        start = {"normal": Init("normal", 0.02), "sinusoids": Init("sinusoids", 10000.0)}[self.init]
+        start = Init("normal", 0.02) if self.init == "normal" else Init(self.init, 10000.0)
         return {"weight": Tensor(("max_length + offset", "dim"), "table", start)}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_leading_axes(sizes)
-        if self.init == "sinusoids" and isinstance(sizes["dim"], int) and sizes["dim"] % 2:
-            raise BlockError(f"{sizes['dim']} channels cannot be split into sines and cosines", field="init")
+        kinds = {"normal": 1, "sinusoids": 2, "grid_sinusoids": 4}[self.init]
+        if isinstance(sizes["dim"], int) and sizes["dim"] % kinds:
+            both = " of columns and rows" * (kinds == 4)
+            raise BlockError(f"{sizes['dim']} channels cannot be split into sines and cosines{both}", field="init")
         positions = sizes.get("time")
         if isinstance(positions, int) and positions > self.max_length and "position_ids" not in wired:
             raise BlockError(f"{positions} positions need a vector each, there are {self.max_length}", field="max_length")
 
     def look(self, view: BlockView) -> Look:
         rows = self.max_length + self.offset
-        start = " of sinusoids" * (self.init == "sinusoids")
+        start = " of sinusoids" * (self.init != "normal")
         side = SideLook("weight", self.called(), (f"{grouped(rows)} × {size(view.sizes['dim'])}{start}",), learned=True)
         return Look(f"Add {self.called().lower()}", sides=(side,), sign="+")
 

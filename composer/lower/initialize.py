@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,8 @@ def initialize(tensors: Mapping[str, torch.Tensor], table: Sequence[NamedParamet
             fresh.uniform_(-value, value, generator=generator)
         elif init.how == "sinusoids":
             fresh.copy_(_sinusoids(*fresh.shape, base=value))
+        elif init.how == "grid_sinusoids":
+            fresh.copy_(_grid_sinusoids(*fresh.shape, base=value))
         else:
             fresh.fill_(value)
         if entry.parameter.zero_row is not None:
@@ -52,6 +55,19 @@ def _sinusoids(positions: int, dim: int, *, base: float) -> torch.Tensor:
     frequencies = base ** (-torch.arange(dim // 2) / max(dim // 2 - 1, 1))
     angles = torch.arange(positions)[:, None] * frequencies
     return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+
+def _grid_sinusoids(positions: int, dim: int, *, base: float) -> torch.Tensor:
+    """Return sines and cosines of the column of each place of a square grid, then those of its row, of wavelengths from 2π up to
+    but without 2π · base. Positions in front of the largest square that there is are zeros.
+    """
+    side, waves = math.isqrt(positions), dim // 4
+    frequencies = base ** (-torch.arange(waves, dtype=torch.float64) / waves)
+    angles = torch.arange(side)[:, None] * frequencies
+    line = torch.cat([angles.sin(), angles.cos()], dim=1)
+    table = torch.zeros(positions, dim)
+    table[positions - side**2 :] = torch.cat([line.repeat(side, 1), line.repeat_interleave(side, 0)], dim=1)
+    return table
 
 
 def _seed(seed: int, name: str) -> int:

@@ -65,6 +65,26 @@ def test_sinusoidal_exponents_begin_with_the_first_pair(endpoint, steps):
             assert y[0, t, 2 * pair : 2 * pair + 2].tolist() == pytest.approx([math.sin(angle), math.cos(angle)], abs=1e-6)
 
 
+@pytest.mark.parametrize("in_front", [0, 1, 4])
+def test_learned_positions_may_start_at_the_sinusoids_of_a_grid(in_front):
+    """Number by number: of a square of nine places column before row, behind zeros."""
+    made = recipe(f"type: learned_positions, max_length: {9 + in_front}, init: grid_sinusoids", x="float[batch, time, 12]")
+    table = made.compile(seed=0)(torch.zeros(1, 9 + in_front, 12))[0][0]
+    assert not table[:in_front].any()
+    for place in range(9):
+        row, column = divmod(place, 3)
+        angles = [[at / 10000 ** (i / 3) for i in range(3)] for at in (column, row)]
+        waves = [wave(angle) for axis in angles for wave in (math.sin, math.cos) for angle in axis]
+        assert table[in_front + place].tolist() == pytest.approx(waves, abs=1e-6)
+
+
+@pytest.mark.parametrize(("start", "channels"), [("sinusoids", 7), ("grid_sinusoids", 6)])
+def test_sinusoids_that_channels_cannot_hold_are_refused(start, channels):
+    """One of columns and rows needs four in a group."""
+    told = refusal(f"type: learned_positions, max_length: 9, init: {start}", x=f"float[batch, time, {channels}]")
+    assert f"{channels} channels cannot be split into sines and cosines" in told
+
+
 def test_sinusoidal_dropout_is_of_the_sum():
     """In training, a number is zero or grows by the others' share."""
     model = alone("type: sinusoidal_positions, dropout: 0.5", x=STREAM)

@@ -153,10 +153,17 @@ TINY: Mapping[str, dict[str, Any]] = {
         "vocab": 11, "context": 16, "d_model": 16, "n_layers": 4, "n_heads": 2, "hidden": 20, "reach": 2, "padding": 1,
     },
     "deit": {"size": 11, "patch": 4, "n_classes": 5, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "mae": {
+        "size": 12, "patch": 4, "mask_ratio": 0.5, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "d_decoder": 12,
+        "n_decoder_layers": 2, "n_decoder_heads": 3, "decoder_hidden": 14,
+    },
     "convnext": {"size": 16, "patch": 4, "n_classes": 5, "depths": [1, 2], "widths": [4, 6]},
     "dit": {
         "size": 6, "n_channels": 3, "patch": 2, "n_classes": 5, "n_frequencies": 7, "d_model": 12, "n_layers": 2, "n_heads": 3,
         "mlp_ratio": 1.5,
+    },
+    "uvit": {
+        "size": 6, "n_channels": 3, "patch": 2, "n_classes": 5, "d_model": 12, "half": 2, "n_heads": 3, "mlp_ratio": 1.5,
     },
     "resnet": {"size": 16, "n_classes": 5, "start": 4, "depths": [2, 1], "widths": [8, 12]},
     "bart": {

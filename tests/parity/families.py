@@ -49,11 +49,14 @@ from transformers import (
     RobertaForMaskedLM,
     SwinConfig,
     SwinForImageClassification,
+    ViTMAEConfig,
+    ViTMAEForPreTraining,
     WhisperConfig,
     WhisperForConditionalGeneration,
     XLMRobertaConfig,
     XLMRobertaForMaskedLM,
 )
+from transformers.core_model_loading import WeightRenaming
 from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
 
 VOCAB, T = 53, 11
@@ -108,6 +111,18 @@ def images(size: int, channels: int = 2) -> Callable[[], Mapping[str, Given]]:
     def given() -> Mapping[str, Given]:
         image = torch.randn(2, channels, size, size, generator=torch.Generator().manual_seed(2))
         return {"images": Given({"image": image}, {"pixel_values": image})}
+
+    return given
+
+
+def noisy_images(size: int, patches: int, channels: int = 2) -> Callable[[], Mapping[str, Given]]:
+    """Return what gives both the same images, and the same noise by which patches are seen."""
+
+    def given() -> Mapping[str, Given]:
+        generator = torch.Generator().manual_seed(2)
+        image = torch.randn(2, channels, size, size, generator=generator)
+        noise = torch.rand(2, patches, generator=generator)
+        return {"images": Given({"image": image, "noise": noise}, {"pixel_values": image, "noise": noise})}
 
     return given
 
@@ -241,6 +256,23 @@ def bigbird(config: BigBirdConfig) -> PreTrainedModel:
     return model
 
 
+def mae(config: ViTMAEConfig) -> PreTrainedModel:
+    """Return MAE whose patches, positions and tokens start as in the authors' code, which transformers overwrites or passes over,
+    and whose layers are saved by their published names.
+    """
+    model = ViTMAEForPreTraining(config)
+    model.vit.embeddings.patch_embeddings.projection._is_hf_initialized = False
+    model.vit.embeddings.initialize_weights()
+    model.decoder.initialize_weights(model.vit.embeddings.patch_embeddings.num_patches)
+    names = {
+        r"^vit\.encoder\.layer\.": "vit.layers.", "attention.attention.query": "attention.q_proj",
+        "attention.attention.key": "attention.k_proj", "attention.attention.value": "attention.v_proj",
+        "attention.output.dense": "attention.o_proj", "intermediate.dense": "mlp.fc1", "output.dense": "mlp.fc2",
+    }  # fmt: skip
+    model._weight_conversions = [WeightRenaming(theirs, ours) for theirs, ours in names.items()]
+    return model
+
+
 BERT = {
     "vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40,
     "max_position_embeddings": 16,
@@ -287,6 +319,22 @@ FAMILIES: dict[str, Family] = {
         {"hidden_size": 96, "intermediate_size": 160, "image_size": 64, "num_labels": 32},
         images(12),
         {"hidden_act": "relu", "qkv_bias": False},
+    ),
+    "mae": Family(
+        mae,
+        ViTMAEConfig,
+        {},
+        {
+            "image_size": 12, "patch_size": 3, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
+            "intermediate_size": 20, "num_channels": 2, "mask_ratio": 0.625, "decoder_hidden_size": 16,
+            "decoder_num_hidden_layers": 3, "decoder_num_attention_heads": 4, "decoder_intermediate_size": 28,
+        },
+        {
+            "hidden_size": 192, "intermediate_size": 160, "image_size": 48, "decoder_hidden_size": 96,
+            "decoder_intermediate_size": 224,
+        },
+        noisy_images(12, 16),
+        {"hidden_act": "relu", "qkv_bias": False, "hidden_dropout_prob": 0.1},
     ),
     "convnext": Family(
         ConvNextForImageClassification,

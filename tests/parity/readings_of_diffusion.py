@@ -9,7 +9,7 @@ import math
 import torch
 from torch import Tensor
 
-from tests.parity.readings import Weights, affine, attention
+from tests.parity.readings import Weights, affine, attention, layer_norm
 
 
 def dit(w: Weights, latent: Tensor, timestep: Tensor, label: Tensor, *, heads: int, patch: int) -> Tensor:
@@ -34,6 +34,50 @@ def dit_image(w: Weights, latent: Tensor, timestep: Tensor, label: Tensor, *, he
     shift, scale = affine(w, "final_layer.adaLN_modulation.1", c).chunk(2)
     y = affine(w, "final_layer.linear", standard(x, 1e-6) * (1 + scale) + shift)  # 3.2, Transformer decoder
     return put_together(y, cells, patch)
+
+
+def uvit(w: Weights, image: Tensor, timestep: Tensor, label: Tensor, *, heads: int, patch: int) -> Tensor:
+    """Compute U-ViT of Bao et al. 2023, https://arxiv.org/abs/2209.12152, figure 1: the noise of each image `[C, H, W]`."""
+    return torch.stack([uvit_image(w, *row, heads=heads, patch=patch) for row in zip(image, timestep, label, strict=True)])
+
+
+def uvit_image(w: Weights, image: Tensor, timestep: Tensor, label: Tensor, *, heads: int, patch: int) -> Tensor:
+    """Map one image; all that there is, the class, the time and the patches, is a token."""
+    rows, columns = image.shape[1] // patch, image.shape[2] // patch
+    cells = [(row, column) for row in range(rows) for column in range(columns)]
+    patches = [cut(w, "patch_embed.proj", image, cell, patch) for cell in cells]
+    time = waves(timestep, len(patches[0]))
+    x = torch.stack([w["label_emb.weight"][label], time, *patches]) + w["pos_embed"][0]
+    half = 1 + max(int(name.split(".")[1]) for name in w if name.startswith("in_blocks"))
+    branches = []
+    for layer in range(half):
+        x = uvit_block(w, f"in_blocks.{layer}", x, heads)
+        branches.append(x)
+    x = uvit_block(w, "mid_block", x, heads)
+    for layer in range(half):  # 3.1, Linear(Concat(h_m, h_s)); the shallowest branch goes to the deepest block
+        both = torch.cat([x, branches[half - 1 - layer]], dim=1)
+        x = uvit_block(w, f"out_blocks.{layer}", affine(w, f"out_blocks.{layer}.skip_linear", both), heads)
+    y = put_together(affine(w, "decoder_pred", layer_norm(w, "norm", x))[2:], cells, patch)
+    return convolved(w, "final_layer", y) if "final_layer.weight" in w else y
+
+
+def uvit_block(w: Weights, name: str, x: Tensor, heads: int) -> Tensor:
+    """Compute a block of a ViT, whose norms are in front."""
+    x = x + looked(w, f"{name}.attn", layer_norm(w, f"{name}.norm1", x), heads)
+    return x + mlp(w, f"{name}.mlp", layer_norm(w, f"{name}.norm2", x), gelu)
+
+
+def convolved(w: Weights, name: str, image: Tensor) -> Tensor:
+    """Compute a 3 × 3 convolution, with zeros around the image."""
+    channels, rows, columns = image.shape
+    padded = image.new_zeros(channels, rows + 2, columns + 2)
+    padded[:, 1:-1, 1:-1] = image
+    y = torch.empty_like(image)
+    for row in range(rows):
+        for column in range(columns):
+            near = padded[:, row : row + 3, column : column + 3]
+            y[:, row, column] = torch.einsum("ocpq, cpq -> o", w[f"{name}.weight"], near) + w[f"{name}.bias"]
+    return y
 
 
 def class_vector(w: Weights, label: Tensor) -> Tensor:
@@ -67,14 +111,18 @@ def sines(place: int, width: int) -> Tensor:
 
 
 def wave_map(w: Weights, name: str, timestep: Tensor, width: int) -> Tensor:
-    """Map the cosines of the time and then its sines by two linear maps with a SiLU between them.
+    """Map the waves of a time by two linear maps with a SiLU between them."""
+    return affine(w, f"{name}.2", silu(affine(w, f"{name}.0", waves(timestep, width))))
+
+
+def waves(timestep: Tensor, width: int) -> Tensor:
+    """Return the cosines of a time and then its sines.
 
     The angles are in float32, which has four decimals of the largest.
     """
     frequencies = torch.exp(-math.log(10000) * torch.arange(width // 2, dtype=torch.float32) / (width // 2))
     angles = timestep.float() * frequencies
-    waves = torch.cat([torch.cos(angles), torch.sin(angles)]).double()
-    return affine(w, f"{name}.2", silu(affine(w, f"{name}.0", waves)))
+    return torch.cat([torch.cos(angles), torch.sin(angles)]).double()
 
 
 def looked(w: Weights, name: str, x: Tensor, heads: int) -> Tensor:
@@ -105,3 +153,8 @@ def silu(x: Tensor) -> Tensor:
 def gelu_tanh(x: Tensor) -> Tensor:
     """Compute the approximation of GELU by Hendrycks and Gimpel 2016, https://arxiv.org/abs/1606.08415."""
     return 0.5 * x * (1 + torch.tanh((2 / math.pi) ** 0.5 * (x + 0.044715 * x**3)))
+
+
+def gelu(x: Tensor) -> Tensor:
+    """Compute GELU by the error function."""
+    return 0.5 * x * (1 + torch.erf(x / 2**0.5))

@@ -138,3 +138,79 @@ def test_dit_leaves_classes_out_in_training() -> None:
     assert_same(seen, hidden.where(is_hidden, shown), within=1e-5)
     assert abs(is_hidden.float().mean() - 0.5) < 4 * 0.5 / 400**0.5
     assert composer.load("dit", {**DIT, "class_dropout": 0}).compile(seed=0).state_dict()["class.weight"].shape == (5, 12)
+
+
+UVIT = {
+    "size": 6,
+    "n_channels": 3,
+    "patch": 2,
+    "n_classes": 5,
+    "d_model": 12,
+    "half": 3,
+    "n_heads": 3,
+    "mlp_ratio": 1.5,
+}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("conv", [False, True])
+def test_uvit_computes_what_its_paper_says(conv: bool) -> None:
+    """Of classes, and of no class; with the convolution of the smaller models and without."""
+    model, latent = moved("uvit", {**UVIT, "conv": conv}), images(3, 6)
+    timestep, label = torch.tensor(T), torch.tensor([0, 4, 5, 2])
+    read = readings.uvit(saved(model, "uvit"), latent, timestep, label, heads=3, patch=2)
+    assert_same(model(latent, timestep, label).noise, read)
+
+
+def test_uvit_has_the_tensors_of_the_authors_file() -> None:
+    """Of imagenet256_uvit_huge.pth, by the sizes of the authors' configuration."""
+    d, half = 1152, 14
+    shapes: dict[str, tuple[int, ...]] = {
+        "pos_embed": (1, 258, d),
+        "label_emb.weight": (1001, d),
+        "patch_embed.proj.weight": (d, 4, 2, 2),
+        **maps({"patch_embed.proj": (d,), "decoder_pred": (16, d)}),
+        **normed("norm", d),
+    }
+    widths = {"attn.proj": (d, d), "mlp.fc1": (4 * d, d), "mlp.fc2": (d, 4 * d)}
+    names = [*(f"in_blocks.{n}" for n in range(half)), "mid_block", *(f"out_blocks.{n}" for n in range(half))]
+    for block in names:
+        deep = {"skip_linear": (d, 2 * d)} if block.startswith("out") else {}
+        shapes |= maps({f"{block}.{name}": shape for name, shape in (widths | deep).items()})
+        shapes |= {f"{block}.attn.qkv.weight": (3 * d, d), **normed(f"{block}.norm1", d), **normed(f"{block}.norm2", d)}
+    assert sum(math.prod(shape) for shape in shapes.values()) == PARAMETERS["uvit"]
+    assert_fits("uvit", shapes)
+
+
+def normed(name: str, width: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a norm's gain and bias."""
+    return {f"{name}.weight": (width,), f"{name}.bias": (width,)}
+
+
+def test_uvit_comes_back_bit_for_bit() -> None:
+    """What was loaded is what is saved."""
+    model, other = (composer.load("uvit", {**UVIT, "conv": True}).compile(seed=seed) for seed in (0, 1))
+    theirs = {name: torch.randn(tensor.shape) for name, tensor in saved(other, "uvit").items()}
+    load_published(model, theirs, "uvit")
+    assert saved(model, "uvit").keys() == theirs.keys()
+    assert all(torch.equal(tensor, theirs[name]) for name, tensor in saved(model, "uvit").items())
+
+
+def test_uvit_starts_as_in_the_authors_code() -> None:
+    """Linear maps and positions with the spread of 0.02, classes with that of 1, convolutions as in torch."""
+    wide = {**UVIT, "d_model": 96, "n_classes": 63, "n_channels": 8, "mlp_ratio": 4, "conv": True}
+    model = composer.load("uvit", wide).compile(seed=0)
+    torch.manual_seed(0)
+    convolutions = {"patch_embed.proj": torch.nn.Conv2d(8, 96, 2, 2), "final_layer": torch.nn.Conv2d(8, 8, 3, padding=1)}
+    for name, tensor in saved(model, "uvit").items():
+        if (made := convolutions.get(name.rpartition(".")[0])) is not None:
+            theirs = made.get_parameter(name.rpartition(".")[2])
+            bound = 1 / made.weight[0].numel() ** 0.5
+            assert 0.8 * bound < tensor.abs().max() <= bound and theirs.abs().max() <= bound, name
+        elif name.endswith("bias"):
+            assert not tensor.any(), name
+        elif "norm" in name:
+            assert (tensor == 1).all(), name
+        else:
+            spread = 1 if name == "label_emb.weight" else 0.02
+            assert tensor.std().item() == pytest.approx(spread, rel=0.05), name
