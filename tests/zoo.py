@@ -114,6 +114,7 @@ PARAMETERS: Mapping[str, int] = {
     "uvit": 500_832_016,
     "denseformer": 378_447_816,
     "universal_transformer": 67_268_608,
+    "mlp_table": 18_290,
 }
 """The number of parameters of each recipe as it is written, for published models as published."""
 

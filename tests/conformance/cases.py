@@ -187,6 +187,7 @@ TINY: Mapping[str, dict[str, Any]] = {
         "n_heads": 2, "hidden": 12,
     },
     "mlp_lm": {"vocab": 11, "d_model": 6, "reach": 3, "hidden": 7},
+    "mlp_table": {"n_numbers": 3, "sizes": [4, 2, 5], "d_embed": 6, "hidden": [8, 7]},
     "conv_lm": {"vocab": 11, "d_model": 6, "n_layers": 3, "kernel": 2},
     "lecture_block": {"vocab": 11, "d_model": 8, "hidden": 12},
     "switch": {

@@ -11,7 +11,7 @@ import torch
 import composer
 from composer.cost.units import in_bytes, short
 from composer.recipe import zoo_names
-from tests.parity import decoders, families, readings, readings_of_diffusion, reference
+from tests.parity import decoders, families, readings, readings_of_diffusion, readings_of_tables, reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "zoo.md"
 HEAD = """# Zoo
@@ -39,9 +39,10 @@ TASKS: Mapping[str, str] = {
     "image_to_text": "From images to text",
     "image_classification": "Of images",
     "contrastive": "Of images and texts",
-    "": "For diffusion",
+    "": "Without a task: for diffusion, and of tables",
 }
 YEAR = re.compile(r"\b(19|20)\d\d\b")
+READINGS = (readings, readings_of_diffusion, readings_of_tables)
 BY_OTHER_TESTS: Mapping[str, str] = {
     "captioner": "`vision-encoder-decoder`",
     "minilm": "`bert`, and a reading of its pooling",
@@ -61,7 +62,7 @@ def agrees_with(name: str) -> str:
     if name in reference.REFERENCE:
         with torch.device("meta"):
             return f"`{reference.REFERENCE[name]({}).config.model_type}`"
-    if hasattr(readings, name) or hasattr(readings_of_diffusion, name):
+    if any(hasattr(each, name) for each in READINGS):
         return "a reading of its source"
     return BY_OTHER_TESTS[name]
 
