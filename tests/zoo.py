@@ -109,6 +109,7 @@ PARAMETERS: Mapping[str, int] = {
     "bigbird": 127_520_694,
     "longformer": 148_711_257,
     "deberta_v2": 184_551_780,
+    "xlnet": 360_299_776,
     "modernbert": 149_655_232,
     "dit": 674_834_720,
     "uvit": 500_832_016,

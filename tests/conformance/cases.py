@@ -149,6 +149,7 @@ TINY: Mapping[str, dict[str, Any]] = {
     "deberta_v2": {
         "vocab": 11, "reach": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "buckets": 6,
     },
+    "xlnet": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "modernbert": {
         "vocab": 11, "context": 16, "d_model": 16, "n_layers": 4, "n_heads": 2, "hidden": 20, "reach": 2, "padding": 1,
     },

@@ -55,6 +55,8 @@ from transformers import (
     WhisperForConditionalGeneration,
     XLMRobertaConfig,
     XLMRobertaForMaskedLM,
+    XLNetConfig,
+    XLNetLMHeadModel,
 )
 from transformers.core_model_loading import WeightRenaming
 from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
@@ -169,6 +171,27 @@ def with_globals(given: Callable[[], Mapping[str, Given]]) -> Callable[[], Mappi
     return marked
 
 
+def in_an_order(given: Callable[[], Mapping[str, Given]]) -> Callable[[], Mapping[str, Given]]:
+    """Return what also has each row predicted in an order of its own, of which a token sees what comes before it, and then leaves
+    out the order, and the kinds of tokens.
+    """
+
+    def ordered() -> Mapping[str, Given]:
+        order = torch.rand(3, T, generator=torch.Generator().manual_seed(4)).argsort(1)
+        pairs = order[:, None] < order[:, :, None]
+        calls = given()
+        here = {
+            f"{name} in an order": Given(
+                {**each.ours, "pairs": pairs}, {**each.theirs, "perm_mask": 1.0 - pairs.float()}, each.compared
+            )
+            for name, each in calls.items()
+        }
+        tokens = calls["whole"].ours["tokens"]
+        return {**here, **calls, "of one kind": Given({"tokens": tokens}, {"input_ids": tokens})}
+
+    return ordered
+
+
 def translations() -> Mapping[str, Given]:
     """Return what gives both the same sources and targets, without padding and with padding on the right of either."""
     generator = torch.Generator().manual_seed(2)
@@ -270,6 +293,13 @@ def mae(config: ViTMAEConfig) -> PreTrainedModel:
         "attention.output.dense": "attention.o_proj", "intermediate.dense": "mlp.fc1", "output.dense": "mlp.fc2",
     }  # fmt: skip
     model._weight_conversions = [WeightRenaming(theirs, ours) for theirs, ours in names.items()]
+    return model
+
+
+def xlnet(config: XLNetConfig) -> PreTrainedModel:
+    """Return XLNet without what its second stream starts from, which predicts some tokens while it is trained."""
+    model = XLNetLMHeadModel(config)
+    model.transformer.mask_emb = None
     return model
 
 
@@ -519,6 +549,15 @@ FAMILIES: dict[str, Family] = {
             "norm_rel_ebd": "none", "relative_attention": False, "legacy": False, "type_vocab_size": 2, "conv_kernel_size": 3,
             "max_relative_positions": 8,
         },
+    ),
+    "xlnet": Family(
+        xlnet,
+        XLNetConfig,
+        {},
+        {"vocab_size": VOCAB, "d_model": 24, "n_layer": 2, "n_head": 3, "d_inner": 40},
+        {"vocab_size": 128, "d_model": 96, "d_inner": 160, "n_head": 3},
+        in_an_order(texts(kinds=2)),
+        {"ff_activation": "relu", "attn_type": "uni", "bi_data": True, "clamp_len": 4, "d_head": 6, "untie_r": False},
     ),
     "modernbert": Family(
         ModernBertForMaskedLM,
