@@ -188,8 +188,8 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     if len(looks) > MAX_ROWS:
         facts = _span(looks) if len(titles) == 1 else (f"{len(looks)} kinds",)
         if not sides and any(seen.sides for seen in looks):
-            placed = dict.fromkeys(" and ".join(side.words for side in seen.sides) or "no positions" for seen in looks)
-            facts = (*facts, " or ".join(placed) if len(placed) <= MAX_ROWS else "positions vary")
+            positions = dict.fromkeys(" and ".join(side.words for side in seen.sides) or "no positions" for seen in looks)
+            facts = (*facts, " or ".join(positions) if len(positions) <= MAX_ROWS else "positions vary")
         title = titles[0] if len(titles) == 1 else " / ".join(titles[:2]) + (" …" if len(titles) > 2 else "")
         seen = Look(title, facts, one.hue, *seen_in_all(looks), sides, double=one.double, short=one.short)
         return replace(first, look=seen, params=shared, shape=shape)
