@@ -19,6 +19,8 @@ OPERATORS = {
 FUNCTIONS = {"min": 2, "max": 2, "abs": 1, "floor": 1, "ceil": 1, "round": 1, "exp": 1, "log": 1, "sqrt": 1, "sin": 1, "cos": 1}
 """The functions of a formula over axes, with the number of their arguments."""
 
+CHOICE = "a comparison is 0 or 1: `(y >= 2) * a + (y < 2) * b`"
+
 MARK = "ß"
 """No name of a recipe has this letter."""
 KEYWORD = re.compile(rf"\b({'|'.join({*keyword.kwlist} - {'and', 'or', 'not', 'if', 'else'})})\b")
@@ -63,8 +65,9 @@ def _tree(node: ast.expr) -> Any:
             name = marked.removeprefix(MARK)
             if FUNCTIONS.get(name) != len(arguments):
                 known = ", ".join(FUNCTIONS)
+                words = CHOICE if name == "where" else f"there are {known}"
                 message = f"`{name}` is no function over axes" if name not in FUNCTIONS else f"`{name}` takes {FUNCTIONS[name]}"
-                raise BlockError(message, field="value", hint=f"there are {known}")
+                raise BlockError(message, field="value", hint=words)
             return (name, *map(_tree, arguments))
     raise BlockError(f"`{ast.unparse(node).replace(MARK, '')}` cannot be in a formula over axes", field="value")
 

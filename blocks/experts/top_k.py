@@ -13,7 +13,7 @@ ALWAYS_ONE = "the normalized weight of a single expert is always 1, so the route
 
 class TopK(Router, kind="top_k_router"):
     """Top-k routing, in which each position selects the `top_k` experts with the highest scores: `w = scaling · s / Σ s`, with
-    scores s the softmax or sigmoid of `gate(x)` and the sum over the selected experts.
+    scores s the softmax or sigmoid of `gate(x)` and the sum over the selected experts, to which `eps` is added.
 
     This is Mixtral's router; `normalize: false` makes it that of Switch and DeepSeek-MoE. With `groups`, experts are selected in
     the `top_groups` groups with the highest scores only (group-limited routing), of which each may be on a device of its own:
@@ -27,6 +27,8 @@ class TopK(Router, kind="top_k_router"):
     """How the router's logits become scores: by a `softmax` over the experts, or by a `sigmoid` of each logit."""
     normalize: bool = True
     """Whether the weights of a position are divided by their sum; `norm_topk_prob` in transformers."""
+    eps: PositiveFloat | None = None
+    """Added to the sum by which the weights are divided: 1e-6 in LFM2, 1e-20 in DeepSeek-V3."""
     scaling: PositiveFloat = 1.0
     """Constant factor of the weights; `routed_scaling_factor` in transformers."""
     groups: PositiveInt = 1
@@ -48,6 +50,8 @@ class TopK(Router, kind="top_k_router"):
             raise BlockError(
                 ALWAYS_ONE, field="top_k", hint="`normalize: false` weights the expert by its score, as switch_router does"
             )
+        if self.eps is not None and not self.normalize:
+            raise BlockError("is added to the sum that normalizes the weights", field="eps", hint="normalize: true")
         check_groups(self, sizes)
 
     def facts(self) -> tuple[str, ...]:
@@ -68,7 +72,8 @@ class TopK(Router, kind="top_k_router"):
         chosen = ranked.topk(self.top_k, dim=-1).indices  # [B, T, k]
         weights = scores.gather(-1, chosen)
         if self.normalize:
-            weights = weights / weights.sum(-1, keepdim=True)
+            total = weights.sum(-1, keepdim=True)
+            weights = weights / (total if self.eps is None else total + self.eps)
         shares = scores / scores.sum(-1, keepdim=True)
         return token_choice(chosen, weights * self.scaling, moe.experts, wide, shares)
 

@@ -20,6 +20,7 @@ ROUTERS = {
     "mixtral": "{type: top_k_router, top_k: 2}",
     "plain": "{type: top_k_router, top_k: 3, normalize: false}",
     "sigmoid": "{type: top_k_router, top_k: 2, scoring: sigmoid, scaling: 2.5}",
+    "eps": "{type: top_k_router, top_k: 2, scoring: sigmoid, eps: 0.125}",
     "one": "{type: top_k_router, top_k: 1, normalize: false}",
     "groups": "{type: top_k_router, top_k: 2, normalize: false, groups: 2}",
     "single": "{type: top_k_router, top_k: 3, scoring: sigmoid, groups: 4, top_groups: 3}",
@@ -76,6 +77,9 @@ def visits(router: str, logits: torch.Tensor) -> dict[tuple[int, int], list[tupl
                 case "sigmoid":
                     scores = logits[b, t].sigmoid()
                     found[b, t] = [(e, 2.5 * scores[e] / (scores[best[0]] + scores[best[1]])) for e in best[:2]]
+                case "eps":
+                    scores = logits[b, t].sigmoid()
+                    found[b, t] = [(e, scores[e] / (scores[best[0]] + scores[best[1]] + 0.125)) for e in best[:2]]
                 case "groups":
                     of = [e for e in range(E) if e // 2 == best[0] // 2]
                     found[b, t] = [(e, soft[e]) for e in of]

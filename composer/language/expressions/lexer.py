@@ -12,6 +12,7 @@ from composer.language.yaml.nodes import YamlScalar
 
 MAX_CHARACTERS = 200
 """Characters of one expression."""
+SHORTER = "name a part of it under `params`, or compute a part in a node of its own"
 MAX_DIGITS = 19
 """Digits of one number from the first that is not zero: those of the largest 64-bit integer; a double has 17."""
 MAX_BRACKETS = 32
@@ -97,11 +98,11 @@ def _check_text(scalar: YamlScalar) -> None:
     if scalar.text in YAML_VALUES:
         code, mistake, hint = YAML_VALUES[scalar.text]
         refuse(code, f"`{scalar.text}` {mistake}", scalar.span, hint=hint)
+    if scalar.span.line != scalar.span.end_line:
+        refuse("expression-syntax", "an expression stands on one line", scalar.span, hint=f"write it on one line, or {SHORTER}")
     if len(scalar.text) > MAX_CHARACTERS:
         message = f"an expression has at most {MAX_CHARACTERS} characters; this one has {len(scalar.text)}"
-        refuse("expression-too-long", message, scalar.span, hint="name a part of it under `params`")
-    if scalar.span.line != scalar.span.end_line:
-        refuse("expression-syntax", "an expression stands on one line", scalar.span, hint="name a part of it under `params`")
+        refuse("expression-too-long", message, scalar.span, hint=SHORTER)
     for place, character in enumerate(scalar.text):
         if not character.isascii():
             refuse("expression-not-ascii", f"`{character}` is not an ASCII character", scalar.part(place, place + 1),

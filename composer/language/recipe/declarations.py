@@ -47,6 +47,10 @@ def _short_list(reader: BaseParser, name: YamlScalar, node: YamlList) -> bool:
         return False
     for item in node.items:
         if not isinstance(item, YamlScalar):
+            if isinstance(item, YamlList):
+                hint = "write their items one after the other, with another list of where each starts"
+                reader.error("param-form", item.span, "an item is a single value; there are no lists of lists", hint=hint)
+                return False
             hint = f"{name.text}: {{type: [block], default: […]}}"
             reader.error("param-form", item.span, "an item is a single value; a list of blocks is written in the long form",
                          hint=hint)  # fmt: skip

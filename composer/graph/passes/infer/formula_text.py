@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import NoReturn, assert_never
 
+from blocks.along_axes.axis_formulas import CHOICE
 from composer.diagnostics import Diagnostic, Span
 from composer.language.expressions.ast import Binary, Expression, If, Number, RefPath, Slice, Unary, Value
 from composer.language.expressions.evaluator import as_bool, evaluate
@@ -45,7 +46,7 @@ def _written(expression: Expression, known: Mapping[str, Value], least: int) -> 
         case If():
             if names(expression.condition) - known.keys() - FUNCTIONS.keys() - VALUE_WORDS:
                 message = "`if` is decided before the model runs, so its condition reads no axis"
-                _refuse(message, expression.condition.span, "a comparison is 0 or 1: `(y >= 2) * a + (y < 2) * b`")
+                _refuse(message, expression.condition.span, CHOICE)
             taken = as_bool(evaluate(expression.condition, known), expression.condition.span)
             return _written(expression.then if taken else expression.otherwise, known, least)
         case Unary(operator=operator, operand=operand):
