@@ -228,3 +228,22 @@ def test_words_of_what_is_left_out_are_not_expanded(wide: bool, pieces: str, sou
         load_published(model, theirs)
     first, second = (model.state_dict() for model in models)
     assert first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("scaled", ["1e-4", "none"])
+def test_rules_for_what_a_library_block_leaves_out_are_no_mistake(scaled: str) -> None:
+    """A LayerScale that a residual connection does not have; a name that it never has is one."""
+    text = f"""
+recipe: scaled
+inputs: {{x: "float[batch, time, 8]"}}
+graph:
+  ffn: {{type: residual, norm: layernorm, layer_scale: {scaled}, body: {{type: ffn, hidden: 16}}}}
+checkpoints:
+  one:
+    rules:
+      ffn.norm.*: ln.*
+      ffn.layer_scale.weight: lambda_1
+      ffn.body.(up|down).*: mlp.(fc1|fc2).*
+"""
+    assert lines(composer.load(text)) == []
+    assert len(lines(composer.load(text.replace("layer_scale.weight", "layer_scael.weight")))) == 1
