@@ -27,15 +27,15 @@ BUDGET = {"overview": 8, "block": 16, "full": 25}
 SHRUNK = {
     "switch": 8.0, "mamba2": 8.3, "qwen3_next": 6.3, "jamba": 6.8, "swin": 4.3, "resnet": 2.8, "clip": 7.8, "convnext": 8.0,
     "modernbert": 6.8, "spanbert": 7.5, "dit": 8.1, "recurrent_gemma": 6.4, "rwkv": 7.2, "longformer": 8.1, "deberta_v2": 6.7,
-    "mae": 5.0, "uvit": 4.9,
+    "mae": 5.0, "uvit": 4.9, "xlnet": 5.8,
 }  # fmt: skip
 """Smallest letters of what does not fit otherwise: attentions from inside, experts, and a loss between two columns; a column of
 many blocks that split and merge channels; four stages side by side, each of layers of two kinds; layers of three kinds; two
 encoders side by side, and a condition beside the layers that read it; a layer of which both halves mix each input by itself; two
 attentions side by side; an attention of primitives, with positions beside it; patches that are sorted, left out and put back;
-two stacks of layers above each other, with a third between them.
+two stacks of layers above each other, with a third between them; relative attention of primitives.
 """
-TALLER = {("rwkv", "full"): 30, ("mae", "full"): 36, ("uvit", "full"): 32}
+TALLER = {("rwkv", "full"): 30, ("mae", "full"): 36, ("xlnet", "full"): 32, ("uvit", "full"): 32}
 """Boxes above each other of what has more: a layer with five maps, each behind a mean of a token and the one before; patches that
 are sorted, left out, put back and compared, between two stacks of layers; layers below, in and above the middle, all opened.
 """

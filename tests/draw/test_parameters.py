@@ -114,7 +114,11 @@ def test_the_number_in_a_box_is_that_of_one_of_it(case: str, level: Level) -> No
             path = holder(folded(parameter), things)
             passes.setdefault(path, Counter())[place(parameter, path)] += count
         for box in scene.boxes:
-            said = [text.text.removesuffix(" frozen") for text in box.texts if text.role == "params" and text.text != "tied"]
+            said = [
+                text.text.removesuffix(" frozen").removesuffix(", some")
+                for text in box.texts
+                if text.role == "params" and text.text != "tied"
+            ]
             if said and len(things[box.about.path]) == 1 and box.about.path in passes:
                 assert said[0] in {short(count).replace(" k", " K") for count in passes[box.about.path].values()}, (
                     name,

@@ -125,11 +125,11 @@ def test_batch_statistics_count_in_training_alone() -> None:
 
 @each_representative
 def test_no_recipe_of_the_zoo_mixes_rows(name: str) -> None:
-    """All are trained with accumulated gradients, except ResNet, which averages over a whole batch, and DeepSeek-V3, of which the
-    experts' biases follow their load in a batch.
+    """All are trained with accumulated gradients, except ResNet, which averages over a whole batch, DeepSeek-V3, of which the
+    experts' biases follow their load in a batch, and MAE, whose loss is a mean over the images that it takes itself.
     """
     program = composer.load(name).program
-    moved = ["layers.3.moved"] if name == "deepseek_v3" else []
+    moved = {"deepseek_v3": ["layers.3.moved"], "mae": ["error"]}.get(name, [])
     assert [each.path for each in mixing(program, training=False)] == moved
     found = [*mixing(program, training=True)]
     normed = [each for each in found if "is a batchnorm2d" in each.does]
