@@ -129,7 +129,7 @@ def test_no_recipe_of_the_zoo_mixes_rows(name: str) -> None:
     experts' biases follow their load in a batch, and MAE, whose loss is a mean over the images that it takes itself.
     """
     program = composer.load(name).program
-    moved = {"deepseek_v3": ["layers.3.moved"], "mae": ["error"]}.get(name, [])
+    moved = {"deepseek_v3": ["layers.3.moved"], "mae": ["decoder.paint.of_all"]}.get(name, [])
     assert [each.path for each in mixing(program, training=False)] == moved
     found = [*mixing(program, training=True)]
     normed = [each for each in found if "is a batchnorm2d" in each.does]
