@@ -20,7 +20,7 @@ FUNCTIONS = {"min": 2, "max": 2, "abs": 1, "floor": 1, "ceil": 1, "round": 1, "e
 """The functions of a formula over axes, with the number of their arguments."""
 
 CHOICE = "a comparison is 0 or 1: `(y >= 2) * a + (y < 2) * b`"
-
+"""How to choose between numbers, where there is neither `where` nor `if`."""
 MARK = "ß"
 """No name of a recipe has this letter."""
 KEYWORD = re.compile(rf"\b({'|'.join({*keyword.kwlist} - {'and', 'or', 'not', 'if', 'else'})})\b")

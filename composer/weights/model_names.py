@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 from blocks.core import Part, fields
 from blocks.core.fields import SlotOf
-from blocks.core.per_class import per_class
-from composer.diagnostics import Declaration, Source, Span
+from composer.diagnostics import Source, Span
 from composer.graph.anatomy import Region
 from composer.graph.parameters import parameters
+from composer.graph.passes.expand.composite_blocks import declared_graph
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat
 from composer.graph.visit import Visit, every_node, every_pass, owned, walk
 from composer.language.yaml.nodes import YamlMapping, YamlNode
-from composer.language.yaml.reader import read
 from composer.weights.left_out_names import LeftOutNames
 from composer.weights.tensor_maps import TensorShape
 
@@ -78,9 +77,9 @@ class _LeftOut:
             written = _mapping(_mapping(self.blocks.get(node.node.part.kind)).get("graph"))
             slots = (slot for slot in _slots(node.node.part) if slot not in node.graph.by_name)
             self.paths |= dict.fromkeys(f"{visit.path}.{slot}" for slot in slots)
-            declared = _declared(node.node.part)
-            left_out = {name: declared[name] for name in declared if name not in node.graph.by_name}
-            self.paths |= {f"{visit.path}.{name}": written for name, written in left_out.items()}
+            for entry in declared_graph(node.node.part) if node.node.part.graph else ():
+                if isinstance(entry.value, YamlMapping) and entry.key.text not in node.graph.by_name:
+                    self.paths[f"{visit.path}.{entry.key.text}"] = entry.value
         self.written[visit.path] = written
         for prefix, region in owned(visit):
             if self.passes is None or region.number is None or region.number in self.passes or not region.name:
@@ -97,13 +96,6 @@ class _LeftOut:
         for entry in self.written[holder]:
             if entry.key.text not in graph.by_name:
                 self.paths[prefix + entry.key.text] = entry.value
-
-
-@per_class
-def _declared(part: type[Part]) -> Mapping[str, YamlNode]:
-    """Return the nodes with blocks of their own that a block's class declares, by their names."""
-    root = read(Declaration(f"<{part.kind}>", part.graph)).root if part.graph else None
-    return {} if root is None else {entry.key.text: entry.value for entry in root if isinstance(entry.value, YamlMapping)}
 
 
 def _mapping(node: YamlNode | None) -> YamlMapping:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from composer.graph.ir import PortType
-from composer.graph.unparse.node_text import bare
+from composer.graph.unparse.node_text import leaves
 from composer.language.recipe.free_names import IDENTIFIER, fresh
 from composer.language.recipe.writer import YamlData
 
@@ -32,22 +32,8 @@ class Definitions:
 
     def of(self, texts: Iterable[YamlData | None]) -> dict[str, YamlData]:
         """Return the definitions that are used: nodes are tried in several ways before one will do."""
-        used = {kind for text in texts if text is not None for kind in _kinds(text)}
+        used = {str(leaf) for text in texts if text is not None for leaf in leaves(text)}
         return {name: definition for name, definition in self.known.items() if name in used}
-
-
-def _kinds(text: YamlData) -> Iterator[str]:
-    plain = bare(text)
-    if isinstance(plain, Mapping):
-        if isinstance(kind := plain.get("type"), str):
-            yield kind
-        for inner in plain.values():
-            yield from _kinds(inner)
-    elif isinstance(plain, list):
-        for inner in plain:
-            yield from _kinds(inner)
-    else:
-        yield str(plain)
 
 
 def declared_again(port: PortType) -> str:

@@ -26,16 +26,23 @@ from composer.language.recipe.ast import (
 )
 from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.graphs import GraphParser
+from composer.language.yaml.nodes import YamlMapping
 from composer.language.yaml.reader import read
+
+
+@per_class
+def declared_graph(part: type[Part]) -> YamlMapping:
+    """Return the graph that a block declares, as it is written."""
+    document = read(Declaration(f"<{part.kind}>", part.graph))
+    assert document.root is not None and not document.diagnostics, document.diagnostics
+    return document.root
 
 
 @per_class
 def expansion(part: type[Part]) -> GraphBody:
     """Return the graph that a block declares, parsed."""
-    document = read(Declaration(f"<{part.kind}>", part.graph))
-    assert document.root is not None, document.diagnostics
-    reader = BaseParser(list(document.diagnostics))
-    body = GraphParser(reader, standard(), values=frozenset(fields(part))).body(document.root)
+    reader = BaseParser([])
+    body = GraphParser(reader, standard(), values=frozenset(fields(part))).body(declared_graph(part))
     assert not reader.diagnostics, reader.diagnostics
     return body
 
