@@ -763,14 +763,9 @@ def with_encoder(draft: Draft, task: str) -> None:
 def experts(draft: Draft) -> None:
     """Write mixtures with every router, and what losses of balance are made from."""
     scoring = draft.pick("softmax", "sigmoid")
+    weights = {"softmax": {"normalize": "false", "eps": "none"}, "sigmoid": {"normalize": "true", "eps": "1e-6"}}[scoring]
     routers = [
-        {
-            "type": "top_k_router",
-            "top_k": "2",
-            "scoring": scoring,
-            "normalize": "false",
-            "scaling": "2.5",
-        },
+        {"type": "top_k_router", "top_k": "2", "scoring": scoring, "scaling": "2.5", **weights},
         {"type": "noisy_top_k_router", "top_k": "2", "bias": "true"},
         {"type": "switch_router", "capacity": draft.pick("1", "3"), "jitter": "0.01", "bias": "true"},
     ]

@@ -18,7 +18,8 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Le
     letters.
     """
     leaves = [item for flow in flows for item in flow.leaves()]
-    looks = [item.look if isinstance(item, Leaf) else item.expert for item in leaves]
+    pictured = [(item.about.path, item.look if isinstance(item, Leaf) else item.expert) for item in leaves]
+    looks = [look for _, look in pictured]
     named = [seen for seen in looks if seen.short]
     words = [seen.short for seen in named]
     words[1:1] = [side.title for seen in named for side in seen.sides]
@@ -26,8 +27,8 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Le
     facts = tuple(dict.fromkeys([*words, *mixtures])) or tuple(dict.fromkeys(seen.title for seen in looks))[:3]
     others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
     first = next(iter(named), None) or next(others, looks[0] if looks else Look(""))
-    place = next((item.about.path for item, look in zip(leaves, looks, strict=True) if look is first), "")
-    alike = [look for item, look in zip(leaves, looks, strict=True) if item.about.path == place] or [first]
+    place = next((path for path, look in pictured if look is first), "")
+    alike = [look for path, look in pictured if path == place] or [first]
     seen = Look(title, facts, first.hue, *seen_in_all(alike), double=any(one.double for one in looks))
     return Leaf(about, seen, params)
 

@@ -8,7 +8,7 @@ from functools import partial
 from string import ascii_lowercase
 from typing import Any, assert_never
 
-from blocks.core import Builtin, Formula, Part, fields, number, ports
+from blocks.core import Builtin, Field, Formula, Part, fields, number, ports
 from blocks.core.axis_places import LENGTH_OF
 from blocks.core.fields import AxesForm, AxisFormula, formula_field, formula_of
 from blocks.masks.mask import Mask
@@ -195,7 +195,7 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: GraphFor
         if name in slots:
             text[name] = _filled(node, name, way)
         elif name in written and not (value is None and field.default is None):
-            own, *others = (_field(one, name, read, way) for one in (node, *(use.node for use in several)))
+            own, *others = (_field(one, name, field, read, way) for one in (node, *(use.node for use in several)))
             text[name] = by_axes(others, own, lengths(several, way.params, defined=way.defined)) if several else own
     if way.axis_names is not None:
         text |= _placed(node)
@@ -210,10 +210,10 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames, way: GraphFor
     )
 
 
-def _field(node: TypedNode, name: str, read: Mapping[str, str], way: GraphForm) -> YamlData:
+def _field(node: TypedNode, name: str, field: Field, read: Mapping[str, str], way: GraphForm) -> YamlData:
     """Return what is written for a field of a block."""
     assert isinstance(node, TypedBlock)
-    field, value = fields(type(node.part))[name], getattr(node.part, name)
+    value = getattr(node.part, name)
     outside = value if way.axis_names is None else axes_outside(node, field, value, way.axis_names)
     found = _value(outside, read, dict(node.node.fields)[name])
     return FormulaText(found) if isinstance(field.form, AxisFormula) and isinstance(found, str) else found
