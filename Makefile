@@ -31,8 +31,11 @@ test-all: $(VENV)/installed-dev
 
 # The lowest versions that pyproject.toml declares, and the newest that can be installed with the newest Python found here.
 # On Linux, these versions of torch bring the libraries of CUDA along, several gigabytes each.
+# Packages that the tools of developers want newer than users may have them are put in front of those, for the tests of files.
+FILES = tests/weights/test_checkpoint.py tests/weights/test_hostile_files.py tests/train tests/decode/test_generate.py
 test-oldest: .venv-oldest/installed
 	.venv-oldest/bin/python -m pytest -n 2 --dist worksteal
+	PYTHONPATH=.venv-oldest/of-users .venv-oldest/bin/python -m pytest -n 2 --dist worksteal $(FILES)
 
 test-newest: .venv-newest/installed
 	.venv-newest/bin/python -m pytest -n 2 --dist worksteal
@@ -89,8 +92,10 @@ $(VENV)/installed-docs: $(NEEDS)
 
 .venv-oldest/installed: pyproject.toml tests/package/oldest.py
 	$(PYTHON) -m venv .venv-oldest
-	$(PYTHON) -m tests.package.oldest > .venv-oldest/constraints.txt
+	.venv-oldest/bin/python -m pip install packaging
+	.venv-oldest/bin/python -m tests.package.oldest > .venv-oldest/constraints.txt
 	.venv-oldest/bin/python -m pip install -e ".[dev]" -c .venv-oldest/constraints.txt
+	.venv-oldest/bin/python -m pip install --no-deps --target .venv-oldest/of-users $$(.venv-oldest/bin/python -m tests.package.oldest --users)
 	touch $@
 
 .venv-newest/installed: pyproject.toml

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from composer import decode as decode
+    from composer import published as published
+    from composer import train as train
+    from composer import weights as weights
     from composer.cost.summary import Summary as Summary
     from composer.diagnostics import Diagnostic as Diagnostic
     from composer.diagnostics import RecipeError as RecipeError
@@ -30,6 +34,7 @@ _HOME = {
     "loss": "train",
     "param_groups": "train",
 }
+_PACKAGES = ("decode", "published", "train", "weights")
 __all__ = [
     "ComposerError",
     "Diagnostic",
@@ -38,18 +43,24 @@ __all__ = [
     "Recipe",
     "RecipeError",
     "Summary",
+    "decode",
     "load",
     "loss",
     "param_groups",
+    "published",
+    "train",
+    "weights",
 ]
 
 
 def __getattr__(name: str) -> object:
     """Public names, imported on first use, so that only code that runs a model imports torch."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
 
 

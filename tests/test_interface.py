@@ -6,6 +6,8 @@ import copy
 import inspect
 import pickle
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -136,8 +138,12 @@ def test_package_offers_these_names() -> None:
     offered = [
         "ComposerError", "Diagnostic", "Difference", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups",
     ]  # fmt: skip
-    assert dir(composer) == offered
+    packages = ["decode", "published", "train", "weights"]
+    assert dir(composer) == sorted([*offered, *packages])
     assert [getattr(composer, name).__name__ for name in offered] == offered
+    asked = f"import composer; print(*(getattr(composer, name).__name__ for name in {packages}))"
+    said = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout
+    assert said.split() == [f"composer.{name}" for name in packages]  # where nothing has imported them
     assert composer.loss is import_module("composer.train.losses").loss
     with pytest.raises(AttributeError, match="has no attribute 'lod'"):
         _ = composer.lod
