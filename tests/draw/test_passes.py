@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 
@@ -43,7 +44,7 @@ def run(apply: Callable[..., object], flows: list[Flow]) -> object:
 @pytest.mark.parametrize("apply", PASSES, ids=lambda one: one.__name__)
 def test_a_pass_does_what_its_docstring_shows(apply: Callable[..., object]) -> None:
     """From the line before to the line after."""
-    lines = re.search(r"Before: (.*)\n +After:  (.*)\n", str(apply.__doc__))
+    lines = re.search(r"^Before: (.*)\nAfter:  (.*)$", inspect.getdoc(apply) or "", re.MULTILINE)
     assert lines is not None
     before, after = lines.groups()
     assert said(run(apply, list(map(flow, before.split(" / "))))) == after
