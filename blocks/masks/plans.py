@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
 from blocks.core import NodeRef, Part, PositiveInt, append_to_cache, torch
+from blocks.masks.block_sparse import SHORTEST, block_sparse_view
 from blocks.masks.mask import Mask, Pair, Structure
+from blocks.masks.operators import And
 from blocks.masks.position_masks import Full
 from blocks.masks.views import CausalView, ChunkView, DenseView, DocumentsView, FullView, WindowView, matrix
 
@@ -133,6 +136,23 @@ class DensePlan(Plan):
         return dense_view(self.mask, position_ids, key_position_ids, pairs)
 
 
+class BlockSparsePlan(Plan):
+    """Blocks of queries with the blocks of keys that they may see, if those are few; else the dense matrix."""
+
+    reach: Mask
+    """What of the mask needs no data: a pair that it hides is hidden, whatever the data."""
+
+    def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
+        key_position_ids = with_earlier(self, "position_ids", key_position_ids)
+        time = position_ids.shape[-1]
+        pairs = {name: pair(self, name, value, key_position_ids.shape[-1]) for name, value in edges.items()}
+        alone = self.grows and position_ids.dim() == 1 and time == key_position_ids.shape[-1]
+        if not alone or torch.compiler.is_compiling() or time < SHORTEST or type(position_ids) is not torch.Tensor:
+            return dense_view(self.mask, position_ids, key_position_ids, pairs)
+        view = block_sparse_view(self.mask, self.reach, position_ids, pairs)
+        return view or dense_view(self.mask, position_ids, key_position_ids, pairs)
+
+
 def dense_view(mask: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:
     """Return the mask as a dense matrix, or as `FullView` if it would be true everywhere."""
     allowed = matrix(mask, position_ids, key_position_ids, pairs)
@@ -202,7 +222,12 @@ def _plan(mask: Mask) -> Plan:
             return ChunkPlan(mask=mask, length=length, causal=causal)
         case Structure(causal=causal, width=None, chunk=None, documents=str(ids)):
             return DocumentsPlan(mask=mask, ids=ids, causal=causal)
-    return DensePlan(mask=mask)
+    free = [term for term in mask.conjuncts() if not term.edge_types()]
+    return BlockSparsePlan(mask=mask, reach=reduce(_both, free)) if free else DensePlan(mask=mask)
+
+
+def _both(left: Mask, right: Mask) -> Mask:
+    return And(left=left, right=right)
 
 
 def kept(plan: Plan) -> Mapping[str, str]:
