@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from blocks.core import F, torch
-from blocks.masks.mask import Pair
+from blocks.masks.mask import Mask, Pair
 from blocks.masks.views import dot_product_attention, matrix
 
 SIDE = 64
@@ -31,7 +31,7 @@ class BlockSparseView:
     """
 
     def __init__(
-        self, mask: Any, position_ids: torch.Tensor, pairs: dict[str, Pair | None], groups: Any, allowed: list[torch.Tensor]
+        self, mask: Mask, position_ids: torch.Tensor, pairs: dict[str, Pair | None], groups: Any, allowed: list[torch.Tensor]
     ) -> None:
         self.mask, self.position_ids, self.pairs = mask, position_ids, pairs
         self.groups, self.allowed = groups, allowed
@@ -68,7 +68,7 @@ class BlockSparseView:
         return self.matrix
 
 
-def block_sparse_view(mask: Any, reach: Any, position_ids: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:
+def block_sparse_view(mask: Mask, reach: Any, position_ids: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:
     """Return the view of a mask with the blocks of its `reach`; None if they are so many that the dense matrix is faster."""
     time, device = position_ids.shape[-1], str(position_ids.device)
     groups = visible_groups(reach, time, device)
@@ -78,7 +78,7 @@ def block_sparse_view(mask: Any, reach: Any, position_ids: torch.Tensor, pairs: 
     return BlockSparseView(mask, position_ids, pairs, groups, allowed)
 
 
-def patterns(mask: Any, group: Any, time: int, pairs: dict[str, Pair | None]) -> Any:
+def patterns(mask: Mask, group: Any, time: int, pairs: dict[str, Pair | None]) -> Any:
     """Return which keys the queries of a group see: [1, N, SIDE, M · SIDE], or with data [B, N, SIDE, M · SIDE]."""
     queries, keys, real = group
     q, k = positions(queries)[:, :, None], positions(keys)[:, None, :]  # [N, SIDE, 1], [N, 1, M · SIDE]
@@ -114,14 +114,14 @@ def blocks_of(x: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
 
 
 @lru_cache(maxsize=16)
-def kept_patterns(mask: Any, time: int, device: str) -> list[torch.Tensor]:
+def kept_patterns(mask: Mask, time: int, device: str) -> list[torch.Tensor]:
     """Return `patterns` of a mask that reads no data, for the groups of `visible_groups`."""
     with torch.inference_mode(False):
         return [patterns(mask, group, time, {}) for group in visible_groups(mask, time, device) or ()]
 
 
 @lru_cache(maxsize=64)
-def visible_groups(mask: Any, time: int, device: str) -> list[tuple[torch.Tensor, ...]] | None:
+def visible_groups(mask: Mask, time: int, device: str) -> list[tuple[torch.Tensor, ...]] | None:
     """Return the blocks of queries in groups: the blocks [N], the blocks of keys that each sees [N, M], and which positions of
     these are not there only to fill a list, [N, M · SIDE]. None if they are so many that the dense matrix is faster.
 
@@ -150,7 +150,7 @@ def listed(seen: Sequence[list[int]], group: list[int], width: int, device: str)
     return tuple(each.to(device) for each in (torch.tensor(group), keys, real.repeat_interleave(SIDE, dim=1)))
 
 
-def visible_blocks(mask: Any, time: int) -> list[list[int]]:
+def visible_blocks(mask: Mask, time: int) -> list[list[int]]:
     """Return for each block of queries the blocks of keys of which any query sees a key; evaluated row of blocks by row."""
     k = torch.arange(-(-time // SIDE) * SIDE, device="cpu")[None, :]  # whatever the default device: the numbers are read
     found = []

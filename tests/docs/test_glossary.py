@@ -9,15 +9,12 @@ from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import get_args
 
 import pytest
 
 import composer
-import composer.decode
-import composer.published
-import composer.train
-import composer.weights
 from blocks.core import Part
 from composer.cli import COMMANDS
 from composer.language.recipe.ast import ParamType
@@ -73,10 +70,11 @@ def declarations() -> set[str]:
 
 
 def public_names() -> set[str]:
-    """Return the names of the API; what two packages offer goes by the shorter path."""
+    """Return the names of the API; what two packages offer goes by the shorter path, and `packages` has the packages."""
+    below = [package for package in (getattr(composer, name) for name in composer.__all__) if isinstance(package, ModuleType)]
     top = {id(getattr(composer, name)) for name in composer.__all__}
-    found = {f"composer.{name}" for name in composer.__all__}
-    for package in (composer.train, composer.decode, composer.weights, composer.published):
+    found = {f"composer.{name}" for name in composer.__all__} - {package.__name__ for package in below}
+    for package in below:
         short = package.__name__.removeprefix("composer.")
         found |= {f"{short}.{name}" for name in package.__all__ if id(getattr(package, name)) not in top}
     return found
