@@ -16,6 +16,7 @@ class Valid(Mask, kind="valid"):
     """True for real tokens, false for padding; `attention_mask` in transformers."""
 
     node_refs = {"flags": "bool[batch, key]"}
+    true_hides_nothing = True
     spoken = False
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:

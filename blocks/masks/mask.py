@@ -28,6 +28,8 @@ class Mask(Part):
     """Whether it needs the `ends`, which are unknown during generation."""
     one_sequence: ClassVar[bool] = False
     """Whether it reads an edge at both queries and keys, which must then be positions of one sequence."""
+    true_hides_nothing: ClassVar[bool] = False
+    """Whether its data are flags that hide nothing if all of them are true, as if they were absent."""
     shrinks: ClassVar[Mapping[str, int] | None] = None
     """The maximum of each number in a picture of few positions, so that its form is visible; fields that are not listed stay the
     same. None: every number is at most half the positions."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
@@ -195,20 +195,37 @@ class OptionalPlan(Plan):
     """The plan of the whole mask."""
     absent: Plan
     """The plan of the mask without its data."""
+    flags: bool
+    """Whether all its data are flags that hide nothing where they are true, as those of padding."""
 
     cache_slots = {}
 
     def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
-        if all(edges[name] is None for name in edges):
+        looks = self.flags and self.given.cache is None  # a session keeps the flags of all calls
+        if all(edges[name] is None or (looks and all_true(edges[name])) for name in edges):
             return self.absent.prepare(position_ids, key_position_ids)
         return self.given.prepare(position_ids, key_position_ids, **edges)
+
+
+def all_true(flags: torch.Tensor) -> bool:
+    """Return whether flags are true everywhere; False where that is not known without waiting for a device, or in a program that
+    serves other flags too.
+    """
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
+    if flags.device.type != "cpu" or traced or type(flags) is not torch.Tensor:
+        return False
+    try:
+        return bool(flags.all())
+    except RuntimeError:  # `vmap` over the flags
+        return False
 
 
 def plan(mask: Mask, optional: frozenset[str] = frozenset()) -> Plan:
     """Return the plan of a mask, some of whose edges may be absent."""
     edges = mask.edge_types()
     if edges and optional.issuperset(edges):
-        return OptionalPlan(mask=mask, given=_plan(mask), absent=_plan(mask.without_edges() or Full()))
+        flags = all(type(each).true_hides_nothing for each in parts_of(mask) if reads_data(each))
+        return OptionalPlan(mask=mask, given=_plan(mask), absent=_plan(mask.without_edges() or Full()), flags=flags)
     return _plan(mask)
 
 
@@ -224,6 +241,18 @@ def _plan(mask: Mask) -> Plan:
             return DocumentsPlan(mask=mask, ids=ids, causal=causal)
     free = [term for term in mask.conjuncts() if not term.edge_types()]
     return BlockSparsePlan(mask=mask, reach=reduce(_both, free)) if free else DensePlan(mask=mask)
+
+
+def parts_of(mask: Mask) -> Iterator[Mask]:
+    """Yield a mask and all masks that it is made of."""
+    yield mask
+    for inner in mask.inner():
+        yield from parts_of(inner)
+
+
+def reads_data(mask: Mask) -> bool:
+    """Return whether a mask reads an edge itself, not only in the masks that it is made of."""
+    return any(isinstance(value, NodeRef) for _, value in mask)
 
 
 def _both(left: Mask, right: Mask) -> Mask:

@@ -82,6 +82,42 @@ PREDICATES: dict[str, tuple[Mask, Callable[[int, int, int], bool]]] = {
 }
 ONE_LENGTH = ("documents(doc)", "global_tokens(important)", "global_last(2)")
 """Of one sequence, or told for nine positions."""
+
+
+@pytest.mark.parametrize(
+    ("mask", "flags", "name"),
+    [
+        (And(left=Causal(), right=Valid(flags=NodeRef("real"))), torch.ones(2, 9).bool(), "CausalView"),
+        (Valid(flags=NodeRef("real")), torch.ones(2, 9).bool(), "FullView"),
+        (And(left=Causal(), right=Valid(flags=NodeRef("real"))), torch.tensor(REAL), "DenseView"),
+        (Not(mask=Valid(flags=NodeRef("real"))), torch.ones(2, 9).bool(), "DenseView"),  # and hides everything
+        (Or(left=Causal(), right=GlobalTokens(flags=NodeRef("real"))), torch.ones(2, 9).bool(), "DenseView"),
+    ],
+)
+def test_flags_that_are_all_true_cost_what_absent_ones_cost(mask: Mask, flags: torch.Tensor, name: str) -> None:
+    """A batch without padding that brings flags of padding all the same."""
+    run = plain(plan(mask, frozenset({"real"})))
+    for inner in (run.given, run.absent):
+        inner.grows = True
+    found = run.prepare(torch.arange(9), torch.arange(9), real=flags)
+    assert type(found).__name__ == name
+    plainly = dense(mask, 9, 9, real=flags)
+    allowed = torch.ones(1, dtype=torch.bool) if found.dense() is None else found.dense()
+    assert allowed.expand(2, 1, 9, 9)[:, 0].equal(plainly)
+
+
+def test_flags_are_not_asked_where_others_may_follow() -> None:
+    """In a session, and over rows that `vmap` takes one by one."""
+    run = plain(plan(And(left=Causal(), right=Valid(flags=NodeRef("real"))), frozenset({"real"})))
+    run.given.grows = run.absent.grows = True
+    matrices = torch.vmap(lambda flags: run.prepare(torch.arange(9), torch.arange(9), real=flags[None]).dense())(
+        torch.tensor(REAL)
+    )
+    assert matrices.shape == (2, 1, 1, 9, 9)
+    run.given.cache = Cache({})
+    assert type(run.prepare(torch.arange(9), torch.arange(9), real=torch.ones(2, 9).bool())).__name__ == "DenseView"
+
+
 BY_POSITION = (
     *("causal", "window(3)", "local(1)", "global_first(2)", "prefix(4)", "lookahead(2)", "chunk(3)"),
     *("block_window(2, 1)", "strided(3)", "dilated(2, 3)", "random(2, 3, 7)"),
