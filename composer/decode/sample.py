@@ -42,7 +42,7 @@ GREEDY = Sampling(temperature=0)
 
 
 def draw(logits: Tensor, sampling: Sampling, generator: torch.Generator) -> Tensor:
-    """Return a random token for each row of logits.
+    """Return a random token for each row of logits; at temperature 0 the most probable one, found where the logits are.
 
     Args:
         logits: The logits, [B, V].
@@ -50,7 +50,10 @@ def draw(logits: Tensor, sampling: Sampling, generator: torch.Generator) -> Tens
         generator: The random generator; tokens are drawn on its device.
 
     Returns:
-        Tokens, [B].
+        Tokens, [B], on the generator's device.
+
+    Raises:
+        DecodeError: The logits are not finite.
 
     Examples:
         >>> import torch
@@ -58,8 +61,11 @@ def draw(logits: Tensor, sampling: Sampling, generator: torch.Generator) -> Tens
         >>> draw(torch.tensor([[0.0, 2.0, 1.0]]), GREEDY, torch.Generator())
         tensor([1])
     """
-    chances = probabilities(logits.to(generator.device), sampling)
-    return torch.multinomial(chances, 1, generator=generator)[:, 0]
+    if sampling.temperature == 0:
+        return most_probable(logits).to(generator.device)
+    chances, tokens = candidates(logits.to(generator.device), sampling)
+    drawn = torch.multinomial(chances, 1, generator=generator)
+    return (drawn if tokens is None else tokens.gather(-1, drawn))[:, 0]
 
 
 def probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
@@ -81,25 +87,73 @@ def probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
         >>> probabilities(torch.tensor([0.0, 2.0, 2.0]), Sampling(top_k=2)).tolist()
         [0.0, 0.5, 0.5]
     """
-    scores, tokens = logits.double().sort(dim=-1, descending=True, stable=True)
-    if not torch.isfinite(scores[..., 0]).all():  # the sort puts NaN first
-        raise DecodeError("the model's logits are not finite")
-    weights = tempered(scores, sampling.temperature)
-    if sampling.top_k is not None:
-        weights[..., sampling.top_k :] = 0
+    if sampling.temperature == 0:
+        return torch.zeros_like(logits, dtype=torch.float64).scatter(-1, most_probable(logits)[..., None], 1)
+    chances, tokens = candidates(logits, sampling)
+    return chances if tokens is None else torch.zeros_like(logits, dtype=torch.float64).scatter(-1, tokens, chances)
+
+
+def candidates(logits: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor | None]:
+    """Return the probabilities of the tokens that may be drawn, float64 [..., K], and these tokens, [..., K]; None: all, by id.
+
+    Args:
+        logits: The logits, [..., V].
+        sampling: How to sample, at a temperature above 0.
+
+    Raises:
+        DecodeError: The logits are not finite.
+    """
+    best = logits.amax(dim=-1, keepdim=True)
+    refuse_unless_finite(best)
+    tokens = None
+    scores = logits
+    if sampling.top_k is not None and sampling.top_k < logits.shape[-1]:
+        tokens = best_tokens(logits, sampling.top_k)  # [..., k]
+        scores = logits.gather(-1, tokens)
+    if sampling.top_p < 1:
+        scores, order = scores.sort(dim=-1, descending=True, stable=True)
+        tokens = order if tokens is None else tokens.gather(-1, order)
+    weights = tempered(scores.double(), best.double(), sampling.temperature)
     weights /= weights.sum(-1, keepdim=True)
     if sampling.top_p < 1:
         better = weights.cumsum(-1).roll(1, -1)  # mass of the tokens before each
         better[..., 0] = -math.inf  # the best is kept, whatever its mass
         weights = weights.where(better < sampling.top_p, 0)
         weights /= weights.sum(-1, keepdim=True)
-    return torch.zeros_like(weights).scatter(-1, tokens, weights)
+    return weights, tokens
 
 
-def tempered(scores: Tensor, temperature: float) -> Tensor:
-    """Return `exp(score / temperature)`, scaled so that the first is 1, for scores in descending order; also in both limits."""
-    if temperature == 0:
-        return torch.zeros_like(scores).index_fill(-1, torch.tensor(0, device=scores.device), 1)
+def most_probable(logits: Tensor) -> Tensor:
+    """Return the token with the largest logit, [...], for logits [..., V]; of equal ones, the lowest id.
+
+    Raises:
+        DecodeError: The logits are not finite.
+    """
+    tokens = logits.argmax(dim=-1)  # the first of equals, and any NaN is the largest
+    refuse_unless_finite(logits.gather(-1, tokens[..., None]))
+    return tokens
+
+
+def best_tokens(scores: Tensor, count: int) -> Tensor:
+    """Return the tokens with the largest scores, [..., count], by id; of equal scores, the lower ids are taken."""
+    kept = scores.topk(count, dim=-1, sorted=False)
+    last = kept.values.amin(dim=-1, keepdim=True)
+    if (scores >= last).sum() == kept.indices.numel():  # no others are equal to the last that is kept
+        return kept.indices.sort(dim=-1).values
+    above, equal = scores > last, scores == last
+    room = count - above.sum(dim=-1, keepdim=True)
+    taken = above | (equal & (equal.cumsum(dim=-1) <= room))
+    return taken.nonzero()[:, -1].reshape(*scores.shape[:-1], count)
+
+
+def refuse_unless_finite(largest: Tensor) -> None:
+    """Raise an error if the largest of some logits is infinite or not a number, as it is if any of them is not a number."""
+    if not torch.isfinite(largest).all():
+        raise DecodeError("the model's logits are not finite")
+
+
+def tempered(scores: Tensor, best: Tensor, temperature: float) -> Tensor:
+    """Return `exp(score / temperature)`, scaled so that the best is 1; also at infinity."""
     if math.isinf(temperature):
         return (scores > -math.inf).double()  # tokens with score −∞ stay excluded
-    return ((scores - scores[..., :1]) / temperature).exp()  # at most exp(0): nothing overflows
+    return ((scores - best) / temperature).exp()  # at most exp(0): nothing overflows

@@ -93,7 +93,40 @@ def test_a_way_to_sample_that_means_nothing_is_refused(wrong, message):
         Sampling(**wrong)
 
 
-def test_scores_that_are_no_numbers_are_refused():
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+@pytest.mark.parametrize("sampling", [Sampling(), GREEDY, Sampling(top_k=1), Sampling(top_p=0.5)])
+def test_scores_that_are_no_numbers_are_refused(wrong, sampling):
     """A diverged model says so, instead of writing nonsense."""
+    logits = torch.tensor([[1.0, 2.0], [1.0, wrong]])
     with pytest.raises(DecodeError, match="not finite"):
-        probabilities(torch.tensor([[1.0, math.nan]]), Sampling())
+        probabilities(logits, sampling)
+    with pytest.raises(DecodeError, match="not finite"):
+        draw(logits, sampling, torch.Generator())
+
+
+def by_sorting(logits, sampling):
+    """Return the distribution from a stable sort of the whole vocabulary."""
+    scores, tokens = logits.double().sort(dim=-1, descending=True, stable=True)
+    weights = ((scores - scores[..., :1]) / sampling.temperature).exp()
+    weights[..., sampling.top_k :] = 0
+    weights /= weights.sum(-1, keepdim=True)
+    weights[..., 1:] = weights[..., 1:].where(weights.cumsum(-1)[..., :-1] < sampling.top_p, 0)
+    weights /= weights.sum(-1, keepdim=True)
+    return torch.zeros_like(weights).scatter(-1, tokens, weights)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("top_k", [1, 2, 40, 999, 1000, 5000])
+@pytest.mark.parametrize("top_p", [0.0, 0.5, 0.99, 1.0])
+def test_a_large_vocabulary_with_many_equal_scores(dtype, top_k, top_p):
+    """Ties at the last place that is kept, scores of −∞, and more axes than rows."""
+    torch.manual_seed(0)
+    logits = (torch.randn(3, 2, 1000) * 4).round().div(2).to(dtype)
+    logits[:, 1, 10:990] = -math.inf  # fewer tokens than are kept
+    sampling = Sampling(temperature=0.7, top_k=top_k, top_p=top_p)
+    found = probabilities(logits, sampling)
+    torch.testing.assert_close(found, by_sorting(logits, sampling), rtol=0, atol=1e-12)
+    assert found.equal(torch.stack([probabilities(row, sampling) for row in logits.flatten(0, 1)]).reshape(3, 2, 1000))
+    best = by_sorting(logits, Sampling(top_k=1)).argmax(-1)
+    assert draw(logits[:, 0], GREEDY, torch.Generator()).equal(best[:, 0])
+    assert probabilities(logits, GREEDY).argmax(-1).equal(best)
