@@ -11,7 +11,17 @@ from blocks.masks.block_sparse import SHORTEST, block_sparse_view
 from blocks.masks.mask import Mask, Pair, Structure
 from blocks.masks.operators import And
 from blocks.masks.position_masks import Full
-from blocks.masks.views import CausalView, ChunkView, DenseView, DocumentsView, FullView, WindowView, matrix
+from blocks.masks.views import (
+    CausalView,
+    ChunkView,
+    DenseView,
+    DocumentsView,
+    FullView,
+    PaddingView,
+    RowsView,
+    WindowView,
+    matrix,
+)
 
 
 class Plan(Part):
@@ -127,6 +137,55 @@ SHORT = 16
 """Mean length of documents, in tokens, below which one dense matrix is faster than a call for each. Measured on a CPU."""
 
 
+class PaddingPlan(Plan):
+    """Each row without its padding, on a CPU; where it cannot be told or the rows are short, the dense matrix."""
+
+    causal: bool
+    """Whether keys after the query are hidden."""
+
+    def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
+        key_position_ids = with_earlier(self, "position_ids", key_position_ids)
+        pairs = {name: pair(self, name, value, key_position_ids.shape[-1]) for name, value in edges.items()}
+        time, keys = position_ids.shape[-1], key_position_ids.shape[-1]
+        flags = [pair.key[:, 0] for pair in pairs.values() if pair is not None]
+        long = min(time, keys) >= (LONG if self.causal else 2 * LONG)
+        alone = self.grows and time == keys
+        runs = None
+        fits = all(each.shape == flags[0].shape and each.shape[1] == keys and is_known(each) for each in flags)
+        if flags and long and (alone or not self.causal) and fits:
+            runs = runs_of(reduce(torch.logical_and, flags))
+        if runs is None:
+            return dense_view(self.mask, position_ids, key_position_ids, pairs)
+        return PaddingView(self.mask, position_ids, key_position_ids, pairs, runs, self.causal)
+
+
+LONG = 128
+"""Length from which a causal call for each row is faster than a dense matrix; twice that if not causal. Measured on a CPU."""
+
+
+def runs_of(flags: torch.Tensor) -> list[tuple[int, int, int]] | None:
+    """Return the runs of true flags in rows [B, S]: the number of neighboring rows that have it, its start and its stop. None if
+    the flags of a row are not one run, or the flags cannot be read.
+    """
+    try:
+        count = flags.sum(dim=1)
+        start = flags.byte().argmax(dim=1)
+        places = torch.arange(flags.shape[1], device=flags.device)
+        run = (places >= start[:, None]) & (places < (start + count)[:, None])
+        if not bool((run == flags).all()):
+            return None
+        rows = torch.stack([start, start + count], dim=1).tolist()
+    except RuntimeError:  # `vmap` over the flags
+        return None
+    found: list[tuple[int, int, int]] = []
+    for first, last in rows:
+        if found and found[-1][1:] == (first, last):
+            found[-1] = (found[-1][0] + 1, first, last)
+        else:
+            found.append((1, first, last))
+    return found
+
+
 class DensePlan(Plan):
     """The dense matrix, for any mask."""
 
@@ -201,9 +260,12 @@ class OptionalPlan(Plan):
     cache_slots = {}
 
     def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
-        looks = self.flags and self.given.cache is None  # a session keeps the flags of all calls
-        if all(edges[name] is None or (looks and all_true(edges[name])) for name in edges):
+        given = [value for value in edges.values() if value is not None]
+        if not given:
             return self.absent.prepare(position_ids, key_position_ids)
+        looks = self.flags and self.given.cache is None  # a session keeps the flags of all calls
+        if looks and all(each.shape[1:] == key_position_ids.shape[-1:] and all_true(each) for each in given):
+            return RowsView(self.absent.prepare(position_ids, key_position_ids), {len(each) for each in given})
         return self.given.prepare(position_ids, key_position_ids, **edges)
 
 
@@ -211,13 +273,16 @@ def all_true(flags: torch.Tensor) -> bool:
     """Return whether flags are true everywhere; False where that is not known without waiting for a device, or in a program that
     serves other flags too.
     """
-    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
-    if flags.device.type != "cpu" or traced or type(flags) is not torch.Tensor:
-        return False
     try:
-        return bool(flags.all())
+        return is_known(flags) and bool(flags.all())
     except RuntimeError:  # `vmap` over the flags
         return False
+
+
+def is_known(flags: torch.Tensor) -> bool:
+    """Return whether a program may branch on flags: on a CPU, which does not have to wait for them, and if it is not traced."""
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
+    return flags.device.type == "cpu" and not traced and type(flags) is torch.Tensor
 
 
 def plan(mask: Mask, optional: frozenset[str] = frozenset()) -> Plan:
@@ -240,7 +305,12 @@ def _plan(mask: Mask) -> Plan:
         case Structure(causal=causal, width=None, chunk=None, documents=str(ids)):
             return DocumentsPlan(mask=mask, ids=ids, causal=causal)
     free = [term for term in mask.conjuncts() if not term.edge_types()]
-    return BlockSparsePlan(mask=mask, reach=reduce(_both, free)) if free else DensePlan(mask=mask)
+    reach = reduce(_both, free) if free else Full()
+    if reach.structure() not in (Structure(), Structure(causal=True)):
+        return BlockSparsePlan(mask=mask, reach=reach)
+    if all(type(term).true_hides_nothing for term in mask.conjuncts() if term.edge_types()):
+        return PaddingPlan(mask=mask, causal=reach.structure() == Structure(causal=True))
+    return DensePlan(mask=mask)  # more than half of the blocks are seen
 
 
 def parts_of(mask: Mask) -> Iterator[Mask]:

@@ -56,6 +56,22 @@ class FullView:
         return None
 
 
+class RowsView:
+    """A view that does without flags, which are true everywhere, but not for other rows than theirs."""
+
+    def __init__(self, view: Any, rows: set[int]) -> None:
+        self.view, self.rows = view, rows
+
+    def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
+        if not self.rows <= {1, q.shape[0]}:
+            raise RuntimeError(f"flags of {max(self.rows)} rows do not fit {q.shape[0]} rows of queries")
+        y: torch.Tensor = self.view.attend(q, k, v, scale, dropout)
+        return y
+
+    def dense(self) -> Any:
+        return self.view.dense()
+
+
 class DenseView:
     """A mask as a matrix of bools."""
 
@@ -180,6 +196,50 @@ class DocumentsView:
 
     def dense(self) -> Any:
         return matrix(self.mask, self.position_ids, self.position_ids, self.pairs)
+
+
+class PaddingView:
+    """Rows whose real tokens are one run of keys, `starts[b] ≤ k < stops[b]`, computed without the padding around it; neighboring
+    rows of one run are computed together.
+    """
+
+    def __init__(
+        self,
+        mask: Any,
+        position_ids: torch.Tensor,
+        key_position_ids: torch.Tensor,
+        pairs: dict[str, Pair | None],
+        runs: list[tuple[int, int, int]],
+        causal: bool,
+    ) -> None:
+        self.mask, self.position_ids, self.key_position_ids, self.pairs = mask, position_ids, key_position_ids, pairs
+        self.runs, self.causal = runs, causal  # of each run, its rows, start and stop
+        self.matrix: torch.Tensor | None = None
+
+    def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
+        if torch.compiler.is_compiling():
+            return dot_product_attention(q, k, v, scale=scale, mask=self.dense(), dropout=dropout)
+        rows = [count for count, _, _ in self.runs]
+        if rows == [1]:  # one row of flags stands for all
+            rows = [q.shape[0]]
+        done = []
+        for each, keys, values, (_, start, stop) in zip(*(torch.split(x, rows) for x in (q, k, v)), self.runs, strict=True):
+            if start == stop:
+                nothing = each.new_zeros(each.shape[2], keys.shape[2], dtype=torch.bool)
+                done.append(dot_product_attention(each, keys, values, scale=scale, mask=nothing, dropout=dropout))
+                continue
+            first = start if self.causal else 0  # queries before see nothing
+            real = (each[:, :, first:], keys[:, :, start:stop], values[:, :, start:stop])
+            y = dot_product_attention(*real, scale=scale, causal=self.causal, dropout=dropout)
+            done.append(F.pad(y, (0, 0, first, 0)) if first else y)
+        return done[0] if len(done) == 1 else torch.cat(done)
+
+    def dense(self) -> Any:
+        if torch.compiler.is_compiling():  # what is stored would be one more program
+            return matrix(self.mask, self.position_ids, self.key_position_ids, self.pairs)
+        if self.matrix is None:
+            self.matrix = matrix(self.mask, self.position_ids, self.key_position_ids, self.pairs)
+        return self.matrix
 
 
 def one_row(x: torch.Tensor) -> torch.Tensor:

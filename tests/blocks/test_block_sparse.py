@@ -113,7 +113,7 @@ def test_data_that_is_absent_hides_nothing(small: None) -> None:
         (And(left=Chunk(length=64), right=Window(width=9)), 255, "DenseView"),  # short
         (SINKS, 256, "DenseView"),  # more than half of sixteen blocks
         (And(left=Causal(), right=Strided(step=2)), 512, "DenseView"),  # in every block there is something to be seen
-        (And(left=Causal(), right=REAL), 512, "DenseView"),  # half of all blocks, and those that the diagonal cuts
+        (Or(left=Causal(), right=Prefix(length=3)), 512, "DenseView"),  # half of all blocks, and those that the diagonal cuts
         (And(left=SINKS, right=REAL), 512, "BlockSparseView"),
         (Or(left=SINKS, right=REAL), 512, "DenseView"),  # any pair may be seen
     ],

@@ -100,10 +100,22 @@ def test_flags_that_are_all_true_cost_what_absent_ones_cost(mask: Mask, flags: t
     for inner in (run.given, run.absent):
         inner.grows = True
     found = run.prepare(torch.arange(9), torch.arange(9), real=flags)
-    assert type(found).__name__ == name
+    shown = found.view if type(found).__name__ == "RowsView" else found
+    assert type(shown).__name__ == name
     plainly = dense(mask, 9, 9, real=flags)
     allowed = torch.ones(1, dtype=torch.bool) if found.dense() is None else found.dense()
     assert allowed.expand(2, 1, 9, 9)[:, 0].equal(plainly)
+
+
+def test_flags_that_are_all_true_must_fit() -> None:
+    """Flags of too few keys, or of other rows than the queries, are mistakes all the same; one row stands for all."""
+    run = plain(plan(And(left=Causal(), right=Valid(flags=NodeRef("real"))), frozenset({"real"})))
+    run.given.grows = run.absent.grows = True
+    at, qkv = torch.arange(9), [torch.randn(3, 2, 9, 4) for _ in range(3)]
+    run.prepare(at, at, real=torch.ones(1, 9).bool()).attend(*qkv, 1.0, 0.0)
+    for wrong in (torch.ones(3, 8).bool(), torch.ones(3, 9, 1).bool(), torch.ones(2, 9).bool()):
+        with pytest.raises((RuntimeError, IndexError)):
+            run.prepare(at, at, real=wrong).attend(*qkv, 1.0, 0.0)
 
 
 def test_flags_are_not_asked_where_others_may_follow() -> None:
@@ -305,11 +317,12 @@ def test_a_mask_reads_as_it_was_written(mask: Mask, text: str) -> None:
         (And(left=Documents(ids=NodeRef("doc")), right=Causal()), "DocumentsPlan"),
         (
             And(left=And(left=Documents(ids=NodeRef("doc")), right=Causal()), right=Valid(flags=NodeRef("real"))),
-            "BlockSparsePlan",
+            "DensePlan",
         ),
+        (And(left=Causal(), right=Valid(flags=NodeRef("real"))), "PaddingPlan"),
         (Or(left=Causal(), right=Prefix(length=3)), "BlockSparsePlan"),
         (Not(mask=Causal()), "BlockSparsePlan"),
-        (Valid(flags=NodeRef("real")), "DensePlan"),
+        (Valid(flags=NodeRef("real")), "PaddingPlan"),
         (Or(left=Causal(), right=Valid(flags=NodeRef("real"))), "DensePlan"),
     ],
 )
