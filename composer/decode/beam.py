@@ -186,7 +186,7 @@ def _together(
     encoder_inputs = {name: value.to(device) for name, value in encoder_inputs.items()}
     with reading(model, encoder_inputs, unread.shape[1] + search.max_new_tokens - 1) as step:
         for _ in range(search.max_new_tokens):
-            logits = step(unread)[:, -1, : search.vocabulary].double()
+            logits = step(unread)[:, : search.vocabulary].double()
             if not torch.isfinite(logits.amax(-1)).all():
                 raise DecodeError("the model's logits are not finite")
             scores = logits.log_softmax(-1)

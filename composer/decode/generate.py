@@ -22,7 +22,7 @@ class DecodeStep(Protocol):
     """A model that continues from the tokens that it has read."""
 
     def __call__(self, tokens: Tensor) -> Tensor:
-        """Read the next `tokens` [B, t], and return their logits [B, t, V]."""
+        """Read the next `tokens` [B, t], and return the logits [B, V] of the token that follows."""
         ...
 
     def reorder(self, rows: Tensor) -> None:
@@ -48,7 +48,7 @@ class Again:
     def __call__(self, tokens: Tensor) -> Tensor:
         self.seen = tokens if self.seen is None else torch.cat([self.seen, tokens], dim=1)
         logits: Tensor = self.model(**{self.text: self.seen}, **self.encoder_inputs).logits
-        return logits[:, -tokens.shape[1] :]
+        return logits[:, -1]
 
     def reorder(self, rows: Tensor) -> None:
         self.encoder_inputs = rows_of(self.model, self.encoder_inputs, rows)
@@ -72,7 +72,7 @@ class Onward:
                 self.session.truncate(0)
                 unread = self.seen
         logits: Tensor = self.model(**{self.text: unread}, **self.encoder_inputs).logits
-        return logits[:, -tokens.shape[1] :]
+        return logits[:, -1]
 
     def reorder(self, rows: Tensor) -> None:
         self.encoder_inputs = rows_of(self.model, self.encoder_inputs, rows)
@@ -99,7 +99,7 @@ def uncached(model: nn.Module, encoder_inputs: EncoderInputs, max_length: int) -
         >>> model = composer.load("gpt2", tiny).compile(seed=0).eval()
         >>> with uncached(model, {}, 8) as step:
         ...     step(torch.tensor([[1, 2, 3]])).shape
-        torch.Size([1, 3, 61])
+        torch.Size([1, 61])
     """
     with without_noise(model):
         yield Again(model, encoder_inputs)
@@ -121,9 +121,9 @@ def cached(model: nn.Module, encoder_inputs: EncoderInputs, max_length: int) -> 
         >>> model = composer.load("gpt2", tiny).compile(seed=0).eval()
         >>> with cached(model, {}, 8) as step:
         ...     step(torch.tensor([[1, 2, 3]])).shape
-        torch.Size([1, 3, 61])
+        torch.Size([1, 61])
     """
-    with session(cast(Model, model), max_length) as opened:
+    with session(cast(Model, model), max_length, last_only=True) as opened:
         yield Onward(model, encoder_inputs, opened)
 
 
@@ -283,7 +283,7 @@ def continuations(
             with reading(model, encoder_inputs, window.shape[1] + min(left, room) - 1) as step:
                 unread = window
                 for _ in range(min(left, room)):
-                    logits = step(unread.to(device))[:, -1, : request.vocabulary]
+                    logits = step(unread.to(device))[:, : request.vocabulary]
                     unread = draw(logits, request.sampling, generator)[:, None]  # [B, 1]
                     sequence = torch.cat([sequence, unread], dim=1)
                     left -= 1

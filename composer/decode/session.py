@@ -6,6 +6,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
@@ -19,6 +20,7 @@ from composer.language.wording import counted
 from composer.lower.model import Model
 from composer.lower.passes.batch_axis import BatchAxis
 from composer.lower.passes.cache_layout import CacheSlot
+from composer.lower.passes.last_rows import LOGITS
 
 
 class Cache:
@@ -185,7 +187,8 @@ class Session:
     The logits equal those of one call over all tokens, and outputs that depend on the whole text are None. All calls of a session
     have the same rows. If the first call passes an optional input such as `valid`, all others must too, each for its own tokens;
     if the model has a prefix whose tokens see each other, the first call holds it. Inputs that do not grow with the text, such as
-    the `source` of an encoder, are passed whole in each call; values computed only from them are computed in the first call.
+    the `source` of an encoder, are passed whole in each call; values computed only from them are computed in the first call. With
+    `last_only`, the logits are those of the last position of each call, [B, 1, V], and the head is not computed for the others.
 
     Examples:
         >>> import composer, torch
@@ -199,13 +202,14 @@ class Session:
         1
     """
 
-    def __init__(self, model: Model, initial_length: int = 256) -> None:
+    def __init__(self, model: Model, initial_length: int = 256, *, last_only: bool = False) -> None:
         if not isinstance(model, Model):
             raise DecodeError(f"a session needs a compiled recipe, not a {type(model).__name__}")
         if initial_length < 1:
             raise DecodeError(f"the initial length is {initial_length}; it must be at least 1 token")
         self.model = model
         self.initial_length = initial_length
+        self.last_only = last_only
         self._inputs = tuple(inspect.signature(model.forward).parameters)
         self._optional = tuple(item.name for item in model.program.untyped.inputs if item.optional)
         self._text = TASKS[model.recipe.task].text if model.recipe.task else ""
@@ -222,7 +226,7 @@ class Session:
         self._still: list[nn.Module] = []
         self._holders: list[Any] = []
         self._without_gradients = torch.no_grad()
-        self._begin: RemovableHandle | None = None
+        self._hooks: list[RemovableHandle] = []
 
     def __enter__(self) -> Self:
         if self.model.cache_layout is None:
@@ -237,7 +241,9 @@ class Session:
             holder.__dict__["cache"] = cache = Cache(node.slots, self.initial_length)
             self._caches.append(cache)
             self._holders.append(holder)
-        self._begin = self.model.register_forward_pre_hook(self._new_call, with_kwargs=True)
+        self._hooks.append(self.model.register_forward_pre_hook(self._new_call, with_kwargs=True))
+        if self.last_only:
+            self._hooks += last_position_hooks(self.model)
         for fixed in self.model.cache_layout.fixed:
             module = module_at(self.model, fixed.module)
             if module is not None:
@@ -327,13 +333,13 @@ class Session:
         return [one.positions.length_class(tokens) for one in self.model.cache_layout.by_length]
 
     def _close(self) -> None:
-        if self._begin is not None:
-            self._begin.remove()
+        for hook in self._hooks:
+            hook.remove()
         for holder in self._holders:
             holder.__dict__.pop("cache", None)
         for module in self._still:
             module.__dict__.pop("forward")
-        self._holders, self._caches, self._still, self._once = [], [], [], []
+        self._holders, self._caches, self._still, self._once, self._hooks = [], [], [], [], []
 
     @property
     def length(self) -> int:
@@ -457,6 +463,22 @@ def writes_nothing(what: str, task: str | None) -> DecodeError:
     return DecodeError(f"{what} needs a generative task ({writes}); this recipe has {task or 'no task'}")
 
 
+def last_position_hooks(model: Model) -> Iterator[RemovableHandle]:
+    """Give a model hooks by which it computes its logits for the last position of each call alone."""
+    assert model.cache_layout is not None
+    modules = ((module_at(model, last.node), last.axis) for last in model.cache_layout.last)
+    for module, axis in ((module, axis) for module, axis in modules if module is not None):
+        yield module.register_forward_pre_hook(partial(_narrowed, axis))
+        break
+    yield model.register_forward_hook(lambda _, __, output: output._replace(**{LOGITS: output.logits[:, -1:]}))
+
+
+def _narrowed(axis: int, _: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Leave out all but the last position of the first argument."""
+    first, *others = arguments
+    return None if first.shape[axis] == 1 else (first.narrow(axis, first.shape[axis] - 1, 1), *others)
+
+
 def module_at(model: Model, path: str) -> nn.Module | None:
     """Return the module of a node; None if the generated code has no module for it, as for an operator."""
     found: nn.Module | None = model
@@ -465,13 +487,14 @@ def module_at(model: Model, path: str) -> nn.Module | None:
     return found
 
 
-def session(model: Model, initial_length: int = 256) -> Session:
+def session(model: Model, initial_length: int = 256, *, last_only: bool = False) -> Session:
     """Return a session of a model, for a `with` statement: inside it, each call of the model, not of the session, takes only the
     next tokens.
 
     Args:
         model: A compiled recipe with a generative task.
         initial_length: Number of tokens for which the cache is allocated at first; it grows as needed.
+        last_only: Whether only the logits of the last position of each call are wanted, [B, 1, V], as to choose the next token.
 
     Raises:
         DecodeError: The model is not a compiled recipe, or, on entering, its task is not generative or a session is already open.
@@ -487,4 +510,4 @@ def session(model: Model, initial_length: int = 256) -> Session:
         ...     opened.length
         3
     """
-    return Session(model, initial_length)
+    return Session(model, initial_length, last_only=last_only)

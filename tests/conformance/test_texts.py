@@ -100,6 +100,26 @@ def prefix(model: Model, given: Mapping[str, torch.Tensor]) -> int:
     return max([0, *(int(length) for length in lengths if length is not None)])
 
 
+@each_case
+@torch.no_grad()
+def test_the_last_logits_alone_are_those_of_the_last_position(case: str, device: str) -> None:
+    """Of each call, also where the model has other outputs, and of a model whose last nodes work on each position alone, only the
+    last position passes through them.
+    """
+    for model in (wide(model, device) for model in language_models(case)):
+        given = inputs(model, device, optional=False)
+        spans = [(0, TIME - 2), (TIME - 2, None)] if prefix(model, given) <= TIME - 2 else [(0, None)]
+        with session(model, initial_length=3):
+            expected = [model(**stretch(model, given, *span)) for span in spans]
+        with session(model, initial_length=3, last_only=True):
+            found = [model(**stretch(model, given, *span)) for span in spans]
+        for one, other in zip(found, expected, strict=True):
+            close(one.logits, other.logits[:, -1:], model)
+            for name, value in other._asdict().items():
+                if name != "logits" and isinstance(value, torch.Tensor):
+                    close(getattr(one, name), value, model)
+
+
 def in_pieces(model: Model, given: Mapping[str, torch.Tensor], spans: list[tuple[int, int | None]]) -> torch.Tensor:
     """Return the logits of several calls, one after the other; the cache starts too small for them."""
     with session(model, initial_length=3):

@@ -78,6 +78,45 @@ def test_what_a_cache_writes_is_what_reading_everything_again_writes(limit):
     assert generate(model, prompts, request, seed=1, reading=cached) == generate(model, prompts, request, seed=1)
 
 
+LAST = """
+recipe: last
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 23, dim: 8}
+  attn: {type: attention, heads: 2, mask: causal}
+  norm: layernorm
+  mix: {type: conv1d, out: 8, kernel_size: 3, causal: true}
+  side: {type: linear, out: 8}
+  act: relu
+  bias: {type: parameter, shape: [8]}
+  add: {type: add, in: [act, bias]}
+  head: {type: linear, out: 23}
+  capped: {compute: 5 * tanh(head / 5)}
+outputs: {logits: capped%s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("outputs", "rows"),
+    [("", {"mix": 5, "side": 1, "head": 1}), (", side: side", {"side": 5, "head": 1}), (", other: head", {"side": 5, "head": 5})],
+)
+def test_only_the_last_position_passes_through_the_head(outputs, rows):
+    """From the first node on that works on each position alone, up to what something else reads."""
+    model = composer.load(LAST % outputs).compile(seed=0).eval()
+    seen = {}
+    for name in rows:
+        module = model.get_submodule(name)
+        module.register_forward_hook(lambda _, given, __, name=name: seen.update({name: given[0].shape[1]}))
+    tokens = torch.randint(23, (2, 5))
+    whole = model(tokens=tokens)
+    with session(model, last_only=True):
+        found = model(tokens=tokens)
+    assert seen == rows
+    torch.testing.assert_close(found.logits, whole.logits[:, -1:])
+    assert model(tokens=tokens).logits.shape == (2, 5, 23)  # and all is as it was
+
+
 @torch.no_grad()
 def test_rows_take_their_positions_with_them():
     """Where each row has positions of its own, those of a mask's keys and of a bias change places with the rows."""

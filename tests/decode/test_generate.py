@@ -53,7 +53,7 @@ def remembering(model, encoder_inputs, max_length):
         assert state.read <= max_length
         output = model(tokens, state.memory)
         state.memory = output.memory
-        return output.logits
+        return output.logits[:, -1]
 
     yield step
 

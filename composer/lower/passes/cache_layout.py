@@ -22,6 +22,7 @@ from composer.lower.passes.batch_axis import BatchAxis, batch_axis, each_size
 from composer.lower.passes.fixed_nodes import FixedNode, fixed_nodes, is_fixed, outputs_left_out
 from composer.lower.passes.flatten import flatten
 from composer.lower.passes.hoist import Hoisted, Hoisting, Preparation, pass_names
+from composer.lower.passes.last_rows import LastRows, last_rows
 from composer.lower.passes.shared_weights import modules_of
 
 
@@ -84,6 +85,8 @@ class CacheLayout:
     """What is encoded by the length of the text."""
     random: tuple[str, ...]
     """The modules that draw random numbers unless a session is open."""
+    last: tuple[LastRows, ...]
+    """The nodes at the end that need the last position alone, if only its logits are read, from the first on."""
 
 
 def growing_axis(typed: TypedProgram) -> Symbolic | None:
@@ -104,9 +107,9 @@ def cache_layout(typed: TypedProgram) -> CacheLayout | None:
     nodes = [*found.graph(typed.root, hoisting.root(), "")]
     if typed.untyped.losses or outputs_left_out(typed.root):
         nodes.insert(0, CachedNode("", (), {}))  # by its cache a model knows that a session is open
-    return CacheLayout(
-        tuple(nodes), fixed, inputs, tuple(dict.fromkeys(found.prefixes)), tuple(found.by_length), tuple(found.random)
-    )
+    prefixes = tuple(dict.fromkeys(found.prefixes))
+    last = last_rows(typed, axis)
+    return CacheLayout(tuple(nodes), fixed, inputs, prefixes, tuple(found.by_length), tuple(found.random), last)
 
 
 def _growing_input(type_: TensorType, axis: Symbolic) -> GrowingInput:
