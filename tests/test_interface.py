@@ -45,6 +45,7 @@ FUNCTIONS = {
         "(model: nn.Module, prompts: Sequence[Sequence[int]], search: Search, *, "
         "encoder_inputs: EncoderInputs | None = None, reading: Reading = uncached) -> list[list[Hypothesis]]"
     ),
+    "composer.decode.prepacked": "(model: nn.Module, rows: int = 1) -> Iterator[int]",
     "composer.decode.session": "(model: Model, initial_length: int = 256, *, last_only: bool = False) -> Session",
     "composer.weights.load_published": (
         "(model: Model, source: StrPath | Mapping[str, Tensor] | Mapping[str, NDArray[Any]], "

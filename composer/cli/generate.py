@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -68,6 +69,11 @@ def declare(parser: Parser, name: str) -> None:
         type=number,
         help="Divide the score of a text by its length to the power X (default: 1)",
     )
+    parser.add_argument(
+        "--prepack",
+        action="store_true",
+        help="On a CPU, keep copies of matrices in the layout that is faster for single tokens; takes up to their memory again",
+    )
     add_device(parser)
     add_blocks(parser)
     parser.examples = [
@@ -82,7 +88,7 @@ def declare(parser: Parser, name: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the continuation of the prompt: token by token when sampling, all at once after a beam search."""
-    from composer.decode import DecodeError, Sampling, Search
+    from composer.decode import DecodeError, Sampling, Search, prepacked
     from composer.decode.encoder_inputs import check_encoder_inputs
 
     prompt = "\n" if arguments.prompt is None else arguments.prompt
@@ -99,12 +105,13 @@ def run(arguments: argparse.Namespace) -> int:
         except DecodeError as error:
             hint = "arco generate gives a model a text alone; in Python, see composer.decode"
             raise Problem(f"arco: {error}", hint) from None
-        if arguments.num_beams is not None:
-            penalty = {} if arguments.length_penalty is None else {"length_penalty": arguments.length_penalty}
-            write_best(voice, Search(num_beams=arguments.num_beams, **penalty), arguments.max_new_tokens)
-        else:
-            most = MOST if arguments.max_new_tokens is None else arguments.max_new_tokens
-            write(voice, max_new_tokens=most, sampling=sampling, seed=arguments.seed)
+        with prepacked(voice.model, arguments.num_beams or 1) if arguments.prepack else nullcontext():
+            if arguments.num_beams is not None:
+                penalty = {} if arguments.length_penalty is None else {"length_penalty": arguments.length_penalty}
+                write_best(voice, Search(num_beams=arguments.num_beams, **penalty), arguments.max_new_tokens)
+            else:
+                most = MOST if arguments.max_new_tokens is None else arguments.max_new_tokens
+                write(voice, max_new_tokens=most, sampling=sampling, seed=arguments.seed)
     return 0
 
 

@@ -15,6 +15,7 @@ from composer.decode.generate import (
     stream,
     uncached,
 )
+from composer.decode.prepack import prepacked
 from composer.decode.sample import GREEDY, Sampling, draw, probabilities
 from composer.decode.session import Session, session
 
@@ -36,6 +37,7 @@ __all__ = [
     "draw",
     "fill",
     "generate",
+    "prepacked",
     "probabilities",
     "session",
     "stream",

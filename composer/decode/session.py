@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -31,8 +30,8 @@ class Cache:
     def __init__(self, names: Mapping[str, CacheSlot], initial_length: int) -> None:
         self.names, self.initial_length = names, initial_length
         self.runs: list[ModuleRun] = []
-        self.done: Counter[str] = Counter()
-        """How often each method was called during this call of the model."""
+        self.done: dict[str, int] = {}
+        """How often each slot was appended to during this call of the model, and how often each other method was called."""
 
     def begin(self) -> None:
         """Start a new call of the model."""
@@ -40,27 +39,27 @@ class Cache:
 
     def advance(self, more: int) -> int:
         """Return the position of the first of `more` tokens."""
-        return self._run("advance").advance(more)
+        return self._run("to advance").advance(more)
 
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
         """Append a value to a slot, and return the whole slot; a value that is cached elsewhere, or not at all, is returned."""
         if name not in self.names:
             return value
-        return self._run(f"append {name}").append(name, value)
+        return self._run(name).append(name, value)
 
     def get(self, name: str) -> torch.Tensor | None:
         """Return the state that the previous call stored."""
         if name not in self.names:
             return None
-        return self._run(f"get {name}").get(name)
+        return self._run(f"to get {name}").get(name)
 
     def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
         """Store new states, `more` tokens after the previous ones."""
-        self._run("store").store(more, states)
+        self._run("to store").store(more, states)
 
     def _run(self, what: str) -> ModuleRun:
-        number = self.done[what]
-        self.done[what] += 1
+        number = self.done.get(what, 0)
+        self.done[what] = number + 1
         if number == len(self.runs):
             self.runs.append(ModuleRun(self.names, self.initial_length))
         return self.runs[number]
@@ -90,21 +89,24 @@ class ModuleRun:
 
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
         """Append a value to a slot, and return the whole slot; a slot that does not grow keeps its first value."""
-        if self.names[name].whole:
+        slot = self.names[name]
+        if slot.whole:
             return self.whole.setdefault(name, value)
-        axis = self._axis(name, value)
-        start, more = self.lengths.get(name, 0), value.shape[axis]
+        assert slot.axis is not None
+        axis = value.dim() + slot.axis
+        start = self.lengths.get(name, 0)
+        stop = start + value.shape[axis]
         buffer = self.buffers.get(name)
-        if buffer is None or buffer.shape[axis] < start + more or buffer.dtype != value.dtype:
+        if buffer is None or buffer.shape[axis] < stop or buffer.dtype != value.dtype:
             shape = list(value.shape)
-            shape[axis] = max(self.initial_length, start + more, 2 * start)
+            shape[axis] = max(self.initial_length, stop, 2 * start)
             grown = value.new_empty(shape)
             if buffer is not None:
                 grown.narrow(axis, 0, start).copy_(buffer.narrow(axis, 0, start))
             buffer = self.buffers[name] = grown
-        buffer.narrow(axis, start, more).copy_(value)
-        self.lengths[name] = start + more
-        return buffer.narrow(axis, 0, start + more)
+        buffer.narrow(axis, start, stop - start).copy_(value)
+        self.lengths[name] = stop
+        return buffer.narrow(axis, 0, stop)
 
     def get(self, name: str) -> torch.Tensor | None:
         """Return the state that the previous call stored, or the value of a slot that does not grow."""
@@ -130,11 +132,6 @@ class ModuleRun:
             self.states, self.whole = {}, {}
         self.counted = min(self.counted, length)
         self.lengths = {name: min(kept, length) for name, kept in self.lengths.items()}
-
-    def _axis(self, name: str, value: torch.Tensor) -> int:
-        axis = self.names[name].axis
-        assert axis is not None
-        return value.dim() + axis
 
 
 def selected(value: torch.Tensor, axis: BatchAxis, rows: torch.Tensor, count: int) -> torch.Tensor:
