@@ -37,8 +37,7 @@ def option_of(setting: str) -> str:
 def declare(parser: Parser, name: str) -> None:
     """Declare the recipe, the data, the run folder and every field of `TrainSettings`."""
     from composer.train import TrainSettings
-    from composer.train.optimizers import OPTIMIZERS
-    from composer.train.settings import MAX_DATA_BYTES
+    from composer.train.settings import CHOICES, MAX_DATA_BYTES
 
     parser.usage = "arco train [OPTIONS] RECIPE --data FILE\narco train [OPTIONS] --resume RUN"
     add_recipe(parser, nargs="?")
@@ -74,8 +73,10 @@ def declare(parser: Parser, name: str) -> None:
     docs = setting_docs(TrainSettings)
     for field in fields(TrainSettings):
         help = f"{docs[field.name]} (default: {field.default})"
-        if field.name == "optimizer":
-            settings.add_argument(option_of(field.name), choices=tuple(OPTIMIZERS), help=help)
+        if field.default is None:
+            help = docs[field.name].replace("; None is ", " (default: ") + ")"
+        if field.name in CHOICES:
+            settings.add_argument(option_of(field.name), choices=tuple(CHOICES[field.name]), help=help)
             continue
         whole = isinstance(field.default, int)
         settings.add_argument(

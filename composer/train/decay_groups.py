@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 from torch import nn
+
+from composer.graph.ir import Ref
+from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram
 
 DECAYED = frozenset({"matrix", "experts", "embedding"})
 """Roles with weight decay. Embeddings are included because GPT-2's are also its output matrix (as in nanoGPT, transformers)."""
@@ -30,13 +34,41 @@ def param_groups(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any
         >>> [group["weight_decay"] for group in groups]
         [0.1, 0.0]
     """
+    role_of = roles_of(model)
+    decayed = [parameter for parameter, role in role_of.items() if role in DECAYED]
+    kept = [parameter for parameter, role in role_of.items() if role not in DECAYED]
+    groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": kept, "weight_decay": 0.0}]
+    return [group for group in groups if group["params"]]
+
+
+def roles_of(model: nn.Module) -> dict[nn.Parameter, str]:
+    """Return the role of each parameter that is trained; of a tied one, that of its owner."""
     roles = cast("dict[str, str]", model.roles)
     names: dict[nn.Parameter, list[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
         if parameter.requires_grad:
             names.setdefault(parameter, []).append(name)
-    role_of = {parameter: next(roles[name] for name in tied if name in roles) for parameter, tied in names.items()}
-    decayed = [parameter for parameter, role in role_of.items() if role in DECAYED]
-    kept = [parameter for parameter, role in role_of.items() if role not in DECAYED]
-    groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": kept, "weight_decay": 0.0}]
-    return [group for group in groups if group["params"]]
+    return {parameter: next(roles[name] for name in tied if name in roles) for parameter, tied in names.items()}
+
+
+def hidden_matrices(model: nn.Module) -> set[nn.Parameter]:
+    """Return the matrices that are trained, but for those of the nodes that compute the outputs of a compiled recipe."""
+    program = cast("TypedProgram | None", getattr(model, "program", None))
+    heads = () if program is None else tuple(f"{name}." for name in output_nodes(program.root))
+    of_heads = {parameter for name, parameter in model.named_parameters(remove_duplicate=False) if name.startswith(heads)}
+    return {parameter for parameter, role in roles_of(model).items() if role == "matrix" and parameter.dim() == 2} - of_heads
+
+
+def output_nodes(graph: TypedGraph) -> Iterator[str]:
+    """Yield the names of the last nodes with matrices before each output."""
+    for _, ref in graph.graph.outputs:
+        found: Ref | None = ref
+        while found is not None:
+            node = graph.by_name.get(found.node)
+            if not isinstance(node, TypedBlock):
+                break
+            if any(each.role == "matrix" for each in node.parameters) or node.modules:
+                yield node.name
+                break
+            read = [each for wire in node.node.wires for each in wire.refs]
+            found = read[0] if read else None

@@ -18,7 +18,6 @@ from composer.language.wording import counted
 from composer.train.accumulation import shares
 from composer.train.data.objectives import Objective
 from composer.train.data.text import TextData
-from composer.train.decay_groups import param_groups
 from composer.train.device import autocast, device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.interrupt import Interrupted, stop_requests
@@ -142,7 +141,7 @@ def fit(
             run.seal()
         for step in range(first, settings.steps + 1):
             began = time.perf_counter()
-            rate = learning_rate(settings, step)
+            rate = learning_rate(settings, settings.schedule, step)
             with enough_memory(settings):
                 batches = [
                     objective.draw(data, batch_size=settings.batch_size, seq_len=settings.seq_len, generator=generator)
@@ -183,7 +182,7 @@ def fit(
 
 def build_optimizer(model: nn.Module, settings: TrainSettings) -> Optimizer:
     """Return the optimizer of the settings over the model's parameters, with decay by role."""
-    return OPTIMIZERS[settings.optimizer](param_groups(model, weight_decay=settings.weight_decay), settings)
+    return OPTIMIZERS[settings.optimizer].build(model, settings)
 
 
 def update(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from composer.train.errors import TrainingError
-from composer.train.optimizers import OPTIMIZERS
+from composer.train.optimizers import OPTIMIZERS, OptimizerRow
+from composer.train.schedule import SCHEDULES, Schedule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,21 +31,27 @@ class TrainSettings:
     """Length of a training sequence, in tokens."""
 
     optimizer: str = "adamw"
-    """Optimizer."""
+    """Optimizer; with muon, AdamW trains embeddings, the outputs, experts, gains and biases."""
+    schedule: str = "cosine"
+    """How the learning rate falls after warm-up; wsd keeps it and lets it fall in the last steps (warm-up, stable, decay)."""
     learning_rate: float = 1e-3
     """Peak learning rate, reached at the end of warm-up."""
     warmup_steps: int = 100
     """Steps of linear warm-up from 0."""
     min_lr_ratio: float = 0.1
-    """Final learning rate of the cosine schedule, as a fraction of the peak."""
+    """Final learning rate of the schedules cosine, linear and wsd, as a fraction of the peak."""
+    decay_ratio: float = 0.2
+    """Share of the steps in which the learning rate falls, with the schedule wsd."""
     weight_decay: float = 0.1
-    """Decoupled weight decay of matrices, experts and embeddings."""
+    """Weight decay of matrices, experts and embeddings; an L2 penalty with adam and sgd, and decoupled with all others."""
     beta1: float = 0.9
-    """Decay rate of the mean of gradients in AdamW."""
+    """Decay rate of the mean of gradients in adamw, adam, nadam, and muon's AdamW."""
     beta2: float = 0.95
-    """Decay rate of the mean of squared gradients in AdamW."""
+    """Decay rate of the mean of squared gradients in adamw, adam, nadam, and muon's AdamW."""
     eps: float = 1e-8
-    """Term added to the denominator in AdamW."""
+    """Term added to the denominator in adamw, adam, nadam, and muon's AdamW."""
+    momentum: float | None = None
+    """Decay rate of the sum of gradients in sgd and muon; None is 0.9 for sgd and 0.95 for muon."""
     max_grad_norm: float = 1.0
     """Maximum norm of all gradients together, for clipping; 0 turns it off."""
     label_smoothing: float = 0.0
@@ -61,17 +69,29 @@ class TrainSettings:
     """Steps between checkpoints; 0 saves only at the end."""
 
     def __post_init__(self) -> None:
-        if self.optimizer not in [*OPTIMIZERS]:
-            raise TrainingError(f"`optimizer` is {self.optimizer}; it must be {' or '.join(OPTIMIZERS)}")
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in [*choices]:
+                raise TrainingError(f"`{name}` is {getattr(self, name)}; it must be {' or '.join(choices)}")
         for field in fields(self):
-            if field.name != "optimizer":
-                check_type(field.name, getattr(self, field.name), whole=isinstance(field.default, int))
-                check_range(field.name, getattr(self, field.name))
+            value = getattr(self, field.name)
+            if field.name not in CHOICES and (value is not None or field.default is not None):
+                check_type(field.name, value, whole=isinstance(field.default, int))
+                check_range(field.name, value)
+        for name, choices in CHOICES.items():
+            chosen = getattr(self, name)
+            optional = frozenset[str]().union(*(row.reads for row in choices.values()))
+            for field in fields(self):
+                given = getattr(self, field.name)
+                if field.name in optional - choices[chosen].reads and given != field.default:
+                    readers = " or ".join(other for other, row in choices.items() if field.name in row.reads)
+                    raise TrainingError(f"`{field.name}` is {given}, which {chosen} does not read; `{name}` must be {readers}")
 
 
+CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule]] = {"optimizer": OPTIMIZERS, "schedule": SCHEDULES}
+"""Settings that name a row of a table."""
 AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every"})
 ABOVE_ZERO = frozenset({"learning_rate", "eps"})
-BELOW_ONE = frozenset({"beta1", "beta2", "label_smoothing"})
+BELOW_ONE = frozenset({"beta1", "beta2", "label_smoothing", "momentum"})
 
 MAX_DATA_BYTES = 1 << 30
 """The largest text that is read unless another limit is given: in memory it takes up to ten times as much."""
@@ -98,6 +118,8 @@ def check_range(name: str, value: float) -> None:
         raise TrainingError(f"`{name}` is {value}; it must be a finite number above 0")
     if name in BELOW_ONE and not 0 <= value < 1:
         raise TrainingError(f"`{name}` is {value}; it must be at least 0 and below 1")
+    if name == "decay_ratio" and not 0 <= value <= 1:
+        raise TrainingError(f"`{name}` is {value}; it must be a fraction of the steps, from 0 to 1")
     if name == "min_lr_ratio" and not 0 <= value <= 1:
         raise TrainingError(f"`{name}` is {value}; it must be a fraction of the learning rate, from 0 to 1")
     if not 0 <= value < float("inf"):

@@ -22,7 +22,7 @@ from composer.draw.scene import Scene
 from composer.language.tasks import TASKS, Task
 from composer.train import TrainingError, TrainSettings, losses
 from composer.train.data.objectives import TEXT_TASKS, NextToken, TextTask
-from composer.train.optimizers import OPTIMIZERS
+from composer.train.optimizers import OPTIMIZERS, OptimizerRow
 
 TEXT = "the quick brown fox jumps over the lazy dog\n" * 40
 HEAD = """from typing import Any
@@ -199,11 +199,11 @@ def test_an_optimizer(arco: Arco, monkeypatch: pytest.MonkeyPatch) -> None:
         TrainSettings(optimizer="plain_sgd")
     made: list[torch.optim.Optimizer] = []
 
-    def plain_sgd(groups: Any, settings: Any) -> torch.optim.Optimizer:
-        made.append(torch.optim.SGD(groups, lr=0.0))
+    def plain_sgd(model: torch.nn.Module, settings: Any) -> torch.optim.Optimizer:
+        made.append(torch.optim.SGD(model.parameters(), lr=0.0))
         return made[-1]
 
-    monkeypatch.setitem(OPTIMIZERS, "plain_sgd", plain_sgd)
+    monkeypatch.setitem(OPTIMIZERS, "plain_sgd", OptimizerRow(plain_sgd))
     assert TrainSettings(optimizer="plain_sgd").optimizer == "plain_sgd"
     Path("text.txt").write_text(TEXT, encoding="utf-8")
     sizes = ("--set", "n_layers=1", "--set", "d_model=16", "--set", "n_heads=2")

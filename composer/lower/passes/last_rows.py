@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from composer.graph.anatomy import wires_of
 from composer.graph.dims import Dim
 from composer.graph.ir import Ref
-from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, is_renewal
+from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, is_renewal
 from composer.graph.types import Depends, TensorType, each_given
 
 LOGITS = "logits"
@@ -66,7 +66,10 @@ def _read_along(block: TypedBlock, axis: Dim) -> tuple[Ref, int, bool] | None:
     """
     if len(block.outputs) != 1 or block.leading or is_renewal(block):
         return None
-    if not all(_is_pointwise(each, axis) for each in (block, *block.slots.values())):
+    inside = [each for each in block.slots.values() if each is not None]
+    if not all(isinstance(each, TypedBlock) and not any(each.slots.values()) for each in inside):
+        return None
+    if not all(_is_pointwise(each, axis) for each in (block, *inside) if isinstance(each, TypedBlock)):
         return None
     made = next(iter(block.outputs.values()))
     values = [
@@ -88,15 +91,9 @@ def _read_along(block: TypedBlock, axis: Dim) -> tuple[Ref, int, bool] | None:
     return (ref, places[0][0], number == 0) if places[0] == places[1] and len(places[0]) == 1 else None
 
 
-def _is_pointwise(node: TypedNode | None, axis: Dim) -> bool:
-    """Return whether a block neither mixes positions nor counts them nor keeps any of them."""
-    if node is None:
-        return True
-    if not isinstance(node, TypedBlock):
+def _is_pointwise(block: TypedBlock, axis: Dim) -> bool:
+    """Return whether a block, without what fills its slots, neither mixes positions nor counts them nor keeps any of them."""
+    part = block.part
+    if axis in (*part.mixed_axes(block.sizes), *part.past_axes(block.sizes)):
         return False
-    part = node.part
-    if axis in (*part.mixed_axes(node.sizes), *part.past_axes(node.sizes)):
-        return False
-    if part.cache_slots or part.carry or part.renewed_by or part.position_inputs or part.per_call(frozenset()):
-        return False
-    return all(_is_pointwise(each, axis) for each in node.slots.values())
+    return not (part.cache_slots or part.carry or part.renewed_by or part.position_inputs or part.per_call(frozenset()))

@@ -43,7 +43,7 @@ def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: Optimizer, gene
     parameters = dict(model.named_parameters())
     for key, value in checkpoint.optimizer.items():
         name, _, moment = key.rpartition("/")
-        if name not in parameters or value.shape not in ((), parameters[name].shape):
+        if name not in parameters or not is_moment(value, parameters[name]):
             raise misfit(checkpoint.step, "optimizer", f"`{key}` belongs to no parameter")
         optimizer.state[parameters[name]][moment] = value.to(parameters[name].device)
     generators = {"data": generator.set_state, "cpu": torch.set_rng_state}
@@ -51,6 +51,14 @@ def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: Optimizer, gene
         generators["cuda"] = torch.cuda.set_rng_state
     for name, set_state in generators.items():
         set_random_state(checkpoint, name, set_state)
+
+
+def is_moment(value: Tensor, parameter: Tensor) -> bool:
+    """Return whether a tensor may be a state of a parameter: one number, one for each of its, or one for rows of them."""
+    of_rows = len(value.shape) == len(parameter.shape)
+    return value.dim() == 0 or (
+        of_rows and all(size in (1, full) for size, full in zip(value.shape, parameter.shape, strict=True))
+    )
 
 
 def load_weights(weights: Tensors, step: int, model: nn.Module) -> None:
