@@ -32,6 +32,8 @@ FUNCTIONS = {
         "recipe: str | None = None, data: StrPath | None = None, max_data_bytes: int = 1073741824, "
         "checkpoint: str | None = None, show: Display | None = None) -> Result"
     ),
+    "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",
+    "composer.train.start_from": "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None) -> Start",
     "composer.train.open_run": "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
     "composer.decode.generate": (
         "(model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, *, "

@@ -19,6 +19,7 @@ from composer.language.tasks import TASKS
 if TYPE_CHECKING:
     from composer.recipe import Recipe
     from composer.train import Result, TextData, Tokenizer, TrainSettings
+    from composer.train.run.reader import SavedRun
 
 RUNS = Path("runs")
 TOKENIZERS = ("characters", "bytes", "bpe")
@@ -64,10 +65,18 @@ def declare(parser: Parser, name: str) -> None:
     )
     run_folder.add_argument("--resume", metavar="RUN", action=StoreOnce, type=Path, help="Resume the training of this run folder")
     run_folder.add_argument(
+        "--init",
+        metavar="RUN",
+        action=StoreOnce,
+        type=Path,
+        help="Start from the weights of this run folder, as far as they fit, with its tokenizer unless --tokenizer is given",
+    )
+    run_folder.add_argument(
         "--checkpoint",
         metavar="NAME",
         action=StoreOnce,
-        help="With --resume: the checkpoint to go back to, such as step-000500 (default: the latest)",
+        help="With --resume: the checkpoint to go back to, such as step-000500; with --init: the one to start from "
+        "(default: the latest)",
     )
     settings = parser.add_argument_group("Training")
     docs = setting_docs(TrainSettings)
@@ -75,6 +84,10 @@ def declare(parser: Parser, name: str) -> None:
         help = f"{docs[field.name]} (default: {field.default})"
         if field.default is None:
             help = docs[field.name].replace("; None is ", " (default: ") + ")"
+        if field.name == "freeze":
+            help = f"{docs[field.name]} (repeatable)"
+            settings.add_argument(option_of(field.name), metavar="PATTERN", action="append", help=help)
+            continue
         if field.name in CHOICES:
             settings.add_argument(option_of(field.name), choices=tuple(CHOICES[field.name]), help=help)
             continue
@@ -122,9 +135,11 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.resume is not None:
             if arguments.recipe is not None or arguments.folder is not None:
                 raise Problem("arco train: a resumed run keeps its recipe and its folder", "remove RECIPE and --run, or --resume")
+            if arguments.init is not None:
+                raise Problem("arco train: a resumed run starts from its own checkpoint", "remove --init, or --resume")
             result = resumed(arguments)
-        elif arguments.checkpoint is not None:
-            raise Problem("arco train: --checkpoint only works with --resume", "a new run starts at its first step")
+        elif arguments.checkpoint is not None and arguments.init is None:
+            raise Problem("arco train: --checkpoint only works with --resume and --init", "a new run starts at its first step")
         elif arguments.recipe is None or arguments.data is None:
             missing = "RECIPE" if arguments.recipe is None else "--data"
             raise Problem(f"arco train: {missing} is missing", "arco train RECIPE --data FILE, or arco train --resume RUN")
@@ -138,24 +153,26 @@ def started(arguments: argparse.Namespace) -> Result:
     """Train a recipe in a new run folder; the folder, settings, recipe and device are judged before the text is read."""
     from composer.train import TrainSettings, learnable, marked, objective_of, read_text
     from composer.train.run.folder import new_folder
+    from composer.train.run.reader import read_run
 
     if arguments.folder is not None:
         new_folder(arguments.folder)
     check_tokenizer(arguments)
     settings_of(arguments, TrainSettings())
+    initial = None if arguments.init is None else read_run(arguments.init)
     recipe = sound_recipe(arguments.recipe, arguments)
     task = learnable(recipe.task)
     folder = new_folder(arguments.folder or free_folder(recipe.name)).path
     device = chosen_device(arguments.device)
     text = read_text(arguments.data, max_bytes=arguments.max_data_bytes)
-    tokenizer = marked(tokenizer_of(text, arguments), task)
+    tokenizer = marked(tokenizer_of(text, arguments, initial), task)
     recipe = sized(recipe, tokenizer)
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
     objective = objective_of(task, tokenizer)
     data = objective.tokenize(text, path=arguments.data)
     if objective.windows and arguments.seq_len is None and (doubt := long_context(settings, len(data.train))):
         print(f"{painter(sys.stderr)('warning:', 'warning')} {doubt}", file=sys.stderr)
-    return trained(recipe, tokenizer, data, settings, folder, device)
+    return trained(recipe, tokenizer, data, settings, folder, device, init=arguments.init, checkpoint=arguments.checkpoint)
 
 
 def check_tokenizer(arguments: argparse.Namespace) -> None:
@@ -167,10 +184,12 @@ def check_tokenizer(arguments: argparse.Namespace) -> None:
         )
 
 
-def tokenizer_of(text: str, arguments: argparse.Namespace) -> Tokenizer:
-    """Return the tokenizer of `--tokenizer`, built from the text."""
-    from composer.train import ByteTokenizer, characters_of, train_bpe
+def tokenizer_of(text: str, arguments: argparse.Namespace, initial: SavedRun | None) -> Tokenizer:
+    """Return the tokenizer of `--tokenizer`, built from the text, or that of the run to start from."""
+    from composer.train import ByteTokenizer, MarkedTokenizer, characters_of, train_bpe
 
+    if initial is not None and arguments.tokenizer is None:
+        return initial.tokenizer.text if isinstance(initial.tokenizer, MarkedTokenizer) else initial.tokenizer
     match arguments.tokenizer:
         case "bpe":
             return train_bpe(text, size=BPE_TOKENS if arguments.vocab_size is None else arguments.vocab_size)
@@ -180,12 +199,22 @@ def tokenizer_of(text: str, arguments: argparse.Namespace) -> Tokenizer:
 
 
 def trained(
-    recipe: Recipe, tokenizer: Tokenizer, data: TextData, settings: TrainSettings, folder: Path, device: str | None
+    recipe: Recipe,
+    tokenizer: Tokenizer,
+    data: TextData,
+    settings: TrainSettings,
+    folder: Path,
+    device: str | None,
+    *,
+    init: Path | None = None,
+    checkpoint: str | None = None,
 ) -> Result:
-    """Compile a recipe and train it."""
-    from composer.train import train
+    """Compile a recipe, start from the weights of a run if there is one, and train it."""
+    from composer.train import start_from, train
 
     model = recipe.compile(device=chosen_device(device), seed=settings.seed)
+    if init is not None:
+        say(str(start_from(model, init, checkpoint=checkpoint)))
     count = sum(parameter.numel() for parameter in model.parameters())
     say(f"training {recipe.name}, {count:,} parameters, on {data.path}; run folder {folder}")
     return train(model, tokenizer, data, settings, folder, recipe=recipe.text)
@@ -242,6 +271,7 @@ def long_context(settings: TrainSettings, tokens: int) -> str:
 def settings_of(arguments: argparse.Namespace, usual: TrainSettings) -> TrainSettings:
     """Return the settings with those of the command line."""
     given = {field.name: getattr(arguments, field.name) for field in fields(usual)}
+    given["freeze"] = None if given["freeze"] is None else tuple(given["freeze"])
     return replace(usual, **{name: value for name, value in given.items() if value is not None})
 
 

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from composer.train.run.trained import Trained as Trained
     from composer.train.run.trained import open_run as open_run
     from composer.train.settings import TrainSettings as TrainSettings
+    from composer.train.starts import Start as Start
+    from composer.train.starts import freeze as freeze
+    from composer.train.starts import start_from as start_from
     from composer.train.validation import Validation as Validation
     from composer.train.validation import validate as validate
 
@@ -55,6 +58,7 @@ _HOME = {
     "Objective": "data.objectives",
     "Result": "loop",
     "RunFolder": "run.folder",
+    "Start": "starts",
     "TrainSettings": "settings",
     "Tokenizer": "data.tokenizers",
     "Trained": "run.trained",
@@ -62,6 +66,7 @@ _HOME = {
     "Validation": "validation",
     "characters_of": "data.tokenizers",
     "display": "progress",
+    "freeze": "starts",
     "learnable": "data.objectives",
     "load_tokenizer": "data.tokenizer_files",
     "loss": "losses",
@@ -73,6 +78,7 @@ _HOME = {
     "resume": "api",
     "save_tokenizer": "data.tokenizer_files",
     "split": "data.text",
+    "start_from": "starts",
     "task_of": "losses",
     "text_as_it_comes": "data.tokenizers",
     "tokenize": "data.text",
@@ -92,6 +98,7 @@ __all__ = [
     "Objective",
     "Result",
     "RunFolder",
+    "Start",
     "TextData",
     "Tokenizer",
     "TrainSettings",
@@ -100,6 +107,7 @@ __all__ = [
     "Validation",
     "characters_of",
     "display",
+    "freeze",
     "learnable",
     "load_tokenizer",
     "loss",
@@ -111,6 +119,7 @@ __all__ = [
     "resume",
     "save_tokenizer",
     "split",
+    "start_from",
     "task_of",
     "text_as_it_comes",
     "tokenize",

@@ -28,6 +28,7 @@ from composer.train.run.reader import SavedRun, read_run, why_not_whole
 from composer.train.run.trained import Build, check_vocabulary, compiled, rebuilt
 from composer.train.run.writer import RunWriter, pending
 from composer.train.settings import MAX_DATA_BYTES, TrainSettings, fixed_changes
+from composer.train.starts import freeze
 
 
 def train(
@@ -81,6 +82,7 @@ def train(
     check_accumulation(model, data, settings, objective)
     if reason := why_not_whole(recipe):
         raise TrainingError(f"`recipe` is not the whole text of a recipe: {reason}", hint="pass `Recipe.text`")
+    freeze(model, settings.freeze)
     folder = new_folder(Path(run)).path
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -160,6 +162,7 @@ def resume(
                 f"{run} has already completed its {start.step} steps", hint="increase the number of steps to continue"
             )
         model = rebuilt(saved, build)
+        freeze(model, settings.freeze)
         objective = objective_of(learnable(task_of(model)), saved.tokenizer)
         check_vocabulary(model, saved.tokenizer)
         text_path = Path(data or saved.data.path)

@@ -56,6 +56,8 @@ class TrainSettings:
     """Maximum norm of all gradients together, for clipping; 0 turns it off."""
     label_smoothing: float = 0.0
     """Share of each target's probability that is spread evenly over the vocabulary, in training only."""
+    freeze: tuple[str, ...] = ()
+    """Names of parameters that are not trained, as patterns of a shell, such as layers.*."""
 
     seed: int = 0
     """Random seed of the order of the data and of dropout; in `arco train`, also of the initial weights."""
@@ -74,7 +76,9 @@ class TrainSettings:
                 raise TrainingError(f"`{name}` is {getattr(self, name)}; it must be {' or '.join(choices)}")
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name not in CHOICES and (value is not None or field.default is not None):
+            if field.name == "freeze":
+                check_patterns(field.name, value)
+            elif field.name not in CHOICES and (value is not None or field.default is not None):
                 check_type(field.name, value, whole=isinstance(field.default, int))
                 check_range(field.name, value)
         for name, choices in CHOICES.items():
@@ -110,6 +114,12 @@ def check_type(name: str, value: object, *, whole: bool) -> None:
         raise TrainingError(f"`{name}` is larger than {LARGEST:,}")
 
 
+def check_patterns(name: str, value: object) -> None:
+    """Raise `TrainingError` if a setting is not a tuple of texts."""
+    if not isinstance(value, tuple) or not all(isinstance(each, str) and each for each in value):
+        raise TrainingError(f"`{name}` is {value!r:.40}; it must be a tuple of patterns for names of parameters")
+
+
 def check_range(name: str, value: float) -> None:
     """Raise `TrainingError` if a setting is outside its range, infinite or NaN."""
     if name in AT_LEAST_ONE and not value >= 1:
@@ -143,6 +153,8 @@ def settings_from_json(values: object, path: Path) -> TrainSettings:
         raise TrainingError(f"{path} has a setting `{unknown[0]}` that this version does not support")
     if missing := sorted(known - values.keys()):
         raise TrainingError(f"{path} lacks the setting `{missing[0]}`")
+    if isinstance(values["freeze"], list):
+        values = {**values, "freeze": tuple(values["freeze"])}
     try:
         return TrainSettings(**values)
     except TrainingError as error:

@@ -1,0 +1,104 @@
+"""What a run starts from, and what of it stays as it is."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from composer.atomic_files import StrPath
+from composer.language.wording import counted
+from composer.train.errors import TrainingError
+from composer.train.run.reader import read_run
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a model took over from a run."""
+
+    run: str
+    """The folder and the checkpoint."""
+    loaded: tuple[str, ...]
+    """The names of the tensors that were loaded."""
+    new: tuple[str, ...]
+    """Names that the run lacks, which keep the values that they had."""
+    misfits: tuple[str, ...]
+    """Names whose tensor has another shape in the run; they keep the values that they had."""
+    unused: tuple[str, ...]
+    """Names of the run that the model lacks."""
+
+    def __str__(self) -> str:
+        lines = [f"loaded {counted(len(self.loaded), 'tensor')} of {self.run}"]
+        for what, names in (("new", self.new), ("of another shape, so new", self.misfits), ("left out", self.unused)):
+            if names:
+                lines.append(f"{what}: {', '.join(names)}")
+        return "\n".join(lines)
+
+
+@torch.no_grad()
+def start_from(model: nn.Module, run: StrPath, *, checkpoint: str | None = None) -> Start:
+    """Load what fits of the weights of a run into a model, by name and shape, and say what does not.
+
+    Args:
+        model: A model, such as one of another recipe with the same body.
+        run: The run folder.
+        checkpoint: The name of a checkpoint, such as `step-000500`; by default, the latest.
+
+    Raises:
+        TrainingError: The folder is not a run folder or is damaged, there is no such checkpoint, or nothing of it fits.
+
+    Examples:
+        >>> import composer
+        >>> from composer.train import TrainSettings, characters_of, start_from, tokenize, train
+        >>> text = "to be or not to be\\n" * 20
+        >>> tokenizer = characters_of(text)
+        >>> recipe = composer.load("gpt_mini", {"vocab": tokenizer.size, "d_model": 16, "n_layers": 1})
+        >>> settings = TrainSettings(steps=1, batch_size=2, seq_len=8, log_every=100)
+        >>> data = tokenize(text, tokenizer, path="hamlet.txt")
+        >>> result = train(recipe.compile(seed=0), tokenizer, data, settings, "runs/first", recipe=recipe.text)
+        step 1/1  loss …
+        validation at step 1: …
+        >>> deeper = composer.load("gpt_mini", {"vocab": tokenizer.size, "d_model": 16, "n_layers": 2}).compile(seed=1)
+        >>> len(start_from(deeper, "runs/first").new)
+        8
+    """
+    saved = read_run(Path(run))
+    name = saved.name(checkpoint)
+    weights, own = saved.weights(name), model.state_dict()
+    loaded = [key for key, value in own.items() if key in weights and weights[key].shape == value.shape]
+    where = f"{saved.folder.path}, {name}"
+    if not loaded:
+        raise TrainingError(f"nothing of {where} fits the recipe: no tensor has the same name and shape")
+    for key in loaded:
+        own[key].copy_(weights[key])
+    misfits = [key for key, value in own.items() if key in weights and weights[key].shape != value.shape]
+    new = [key for key in own if key not in weights]
+    return Start(where, tuple(loaded), tuple(new), tuple(misfits), tuple(sorted(weights.keys() - own.keys())))
+
+
+def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
+    """Freeze the parameters whose names match one of some patterns, such as `layers.*` or `embed.weight`.
+
+    Args:
+        model: The model.
+        patterns: Patterns as of a shell, for whole names.
+
+    Raises:
+        TrainingError: A pattern matches nothing, or nothing is left to be trained.
+    """
+    named = dict(model.named_parameters(remove_duplicate=False))
+    for pattern in patterns:
+        found = [parameter for name, parameter in named.items() if fnmatchcase(name, pattern)]
+        if not found:
+            near = difflib.get_close_matches(pattern, named, n=1, cutoff=0.5)
+            hint = f"did you mean `{near[0]}`?" if near else "patterns are for whole names, such as `layers.*`"
+            raise TrainingError(f"`freeze`: no parameter is called `{pattern}`", hint=hint)
+        for parameter in found:
+            parameter.requires_grad_(False)
+    if patterns and not any(parameter.requires_grad for parameter in model.parameters()):
+        raise TrainingError("`freeze` leaves nothing to be trained", hint="freeze fewer parameters")
