@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -273,7 +272,7 @@ def zstd_file(file: BinaryIO, path: Path) -> BinaryIO:
         TrainingError: This version of Python cannot.
     """
     try:
-        zstd = import_module("compression.zstd")
+        from compression import zstd  # type: ignore[import-not-found]  # a module of Python 3.14
     except ImportError:
         raise TrainingError(
             f"{path} is compressed with zstd, which Python reads from 3.14 on", hint="decompress it first, with `zstd -d`"
