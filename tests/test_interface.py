@@ -29,7 +29,7 @@ FUNCTIONS = {
     ),
     "composer.train.resume": (
         "(run: StrPath, *, build: Build = compiled, steps: int | None = None, settings: TrainSettings | None = None, "
-        "recipe: str | None = None, data: StrPath | None = None, max_data_bytes: int = 1073741824, "
+        "recipe: str | None = None, data: StrPath | Sequence[StrPath] | None = None, max_data_bytes: int = 1073741824, "
         "checkpoint: str | None = None, show: Display | None = None) -> Result"
     ),
     "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",

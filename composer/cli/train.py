@@ -46,16 +46,17 @@ def declare(parser: Parser, name: str) -> None:
     data.add_argument(
         "--data",
         metavar="FILE",
-        action=StoreOnce,
+        action="append",
         type=Path,
-        help="UTF-8 text to train on; its last tenth is held out for validation",
+        help="UTF-8 text to train on, also .gz or .zst; a folder of texts or a pattern in quotes; may be repeated. "
+        "The last tenth of each file is held out for validation",
     )
     data.add_argument(
         "--max-data-bytes",
         metavar="N",
         type=integer,
         default=MAX_DATA_BYTES,
-        help="Largest size of the text that is read",
+        help="Largest size of all texts that are read, decompressed",
     )
     data.add_argument("--tokenizer", choices=TOKENIZERS, help="How text becomes tokens (default: characters)")
     data.add_argument("--vocab-size", metavar="N", type=integer, help=f"Vocabulary size of bpe (default: {BPE_TOKENS})")
@@ -151,7 +152,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def started(arguments: argparse.Namespace) -> Result:
     """Train a recipe in a new run folder; the folder, settings, recipe and device are judged before the text is read."""
-    from composer.train import TrainSettings, learnable, marked, objective_of, read_text
+    from composer.train import TrainSettings, learnable, marked, objective_of, read_documents
     from composer.train.run.folder import new_folder
     from composer.train.run.reader import read_run
 
@@ -164,13 +165,17 @@ def started(arguments: argparse.Namespace) -> Result:
     task = learnable(recipe.task)
     folder = new_folder(arguments.folder or free_folder(recipe.name)).path
     device = chosen_device(arguments.device)
-    text = read_text(arguments.data, max_bytes=arguments.max_data_bytes)
-    tokenizer = marked(tokenizer_of(text, arguments, initial), task)
+    documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
+    tokenizer = marked(tokenizer_of("".join(document.text for document in documents), arguments, initial), task)
     recipe = sized(recipe, tokenizer)
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
     objective = objective_of(task, tokenizer)
-    data = objective.tokenize(text, path=arguments.data)
-    if objective.windows and arguments.seq_len is None and (doubt := long_context(settings, len(data.train))):
+    data = objective.tokenize(documents, path=arguments.data)
+    window = settings.seq_len + (task == "causal_lm")  # the targets are one token further
+    doubts = [left_out(data, window)] if objective.windows else []
+    if objective.windows and arguments.seq_len is None:
+        doubts.append(long_context(settings, len(data.train)))
+    for doubt in filter(None, doubts):
         print(f"{painter(sys.stderr)('warning:', 'warning')} {doubt}", file=sys.stderr)
     return trained(recipe, tokenizer, data, settings, folder, device, init=arguments.init, checkpoint=arguments.checkpoint)
 
@@ -216,7 +221,7 @@ def trained(
     if init is not None:
         say(str(start_from(model, init, checkpoint=checkpoint)))
     count = sum(parameter.numel() for parameter in model.parameters())
-    say(f"training {recipe.name}, {count:,} parameters, on {data.path}; run folder {folder}")
+    say(f"training {recipe.name}, {count:,} parameters, on {data.name}; run folder {folder}")
     return train(model, tokenizer, data, settings, folder, recipe=recipe.text)
 
 
@@ -266,6 +271,19 @@ def long_context(settings: TrainSettings, tokens: int) -> str:
             "per step; on a laptop, --seq-len 256 is faster"
         )
     return ""
+
+
+def left_out(data: TextData, window: int) -> str:
+    """Return a warning if some documents are too short for a sequence but others are not, else an empty string."""
+    from composer.train.data.text import too_short
+
+    documents, tokens = too_short(data, window)
+    if not 0 < documents < len(data.train_ends):
+        return ""
+    return (
+        f"{documents:,} of {len(data.train_ends):,} files, with {tokens / len(data.train):.1%} of the tokens, are shorter than a "
+        f"window of {window} tokens and are not trained on; set a shorter --seq-len"
+    )
 
 
 def settings_of(arguments: argparse.Namespace, usual: TrainSettings) -> TrainSettings:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from composer.train.api import resume as resume
     from composer.train.api import train as train
+    from composer.train.data.documents import Document as Document
+    from composer.train.data.documents import read_documents as read_documents
+    from composer.train.data.documents import read_text as read_text
     from composer.train.data.objectives import Objective as Objective
     from composer.train.data.objectives import learnable as learnable
     from composer.train.data.objectives import marked as marked
     from composer.train.data.objectives import objective_of as objective_of
     from composer.train.data.text import TextData as TextData
-    from composer.train.data.text import read_text as read_text
     from composer.train.data.text import split as split
     from composer.train.data.text import tokenize as tokenize
     from composer.train.data.tokenizer_files import load_tokenizer as load_tokenizer
@@ -52,6 +54,7 @@ _HOME = {
     "Checkpoint": "run.checkpoint",
     "TextData": "data.text",
     "Display": "progress",
+    "Document": "data.documents",
     "Interrupted": "interrupt",
     "BatchLoss": "losses",
     "MarkedTokenizer": "data.tokenizers",
@@ -74,7 +77,8 @@ _HOME = {
     "objective_of": "data.objectives",
     "open_run": "run.trained",
     "param_groups": "decay_groups",
-    "read_text": "data.text",
+    "read_documents": "data.documents",
+    "read_text": "data.documents",
     "resume": "api",
     "save_tokenizer": "data.tokenizer_files",
     "split": "data.text",
@@ -93,6 +97,7 @@ __all__ = [
     "CharacterTokenizer",
     "Checkpoint",
     "Display",
+    "Document",
     "Interrupted",
     "MarkedTokenizer",
     "Objective",
@@ -115,6 +120,7 @@ __all__ = [
     "objective_of",
     "open_run",
     "param_groups",
+    "read_documents",
     "read_text",
     "resume",
     "save_tokenizer",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import inspect
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from torch import nn
 from composer.atomic_files import StrPath
 from composer.language.tasks import TASKS
 from composer.train.accumulation import shares
+from composer.train.data.documents import read_documents
 from composer.train.data.objectives import Objective, learnable, objective_of
-from composer.train.data.text import TextData, read_text
+from composer.train.data.text import TextData, fingerprint
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError
 from composer.train.input_files import reason_of
@@ -100,7 +102,7 @@ def resume(
     steps: int | None = None,
     settings: TrainSettings | None = None,
     recipe: str | None = None,
-    data: StrPath | None = None,
+    data: StrPath | Sequence[StrPath] | None = None,
     max_data_bytes: int = MAX_DATA_BYTES,
     checkpoint: str | None = None,
     show: Display | None = None,
@@ -115,8 +117,8 @@ def resume(
         steps: The total number of steps, in place of that of the settings.
         settings: The settings; only those that do not affect the result may differ, such as `log_every`.
         recipe: The text of the recipe, to check that it has not changed.
-        data: The path of the text file, if it has moved.
-        max_data_bytes: The largest text that is read.
+        data: The path of the text file, or the paths and patterns of several, if they have moved.
+        max_data_bytes: The largest size of the text that is read, decompressed.
         checkpoint: The name of a checkpoint, such as `step-000500`; by default, the latest.
         show: The progress display, as for `train`.
 
@@ -165,15 +167,21 @@ def resume(
         freeze(model, settings.freeze)
         objective = objective_of(learnable(task_of(model)), saved.tokenizer)
         check_vocabulary(model, saved.tokenizer)
-        text_path = Path(data or saved.data.path)
-        content = read_text(text_path, max_bytes=max_data_bytes)
-        if hashlib.sha256(content.encode("utf-8")).hexdigest() != saved.data.sha256:
-            raise TrainingError(f"{text_path} is not the text that this run started with: its checksum differs")
-        text = objective.tokenize(content, path=text_path)
+        sources = sources_of(data) if data else saved.data.paths
+        documents = read_documents(sources, max_bytes=max_data_bytes)
+        if fingerprint(documents) != saved.data.sha256:
+            names = " and ".join(map(str, sources))
+            raise TrainingError(f"{names} is not the text that this run started with: its checksum differs")
+        text = objective.tokenize(documents, path=sources)
         objective.check(text, settings.seq_len)
         check_inputs(model, text, settings, objective)
         writer = RunWriter.go_on(lock, saved, name=name, settings=settings)
         return fit(model, text, settings, writer, objective=objective, display=show or display(), start=start, report=report)
+
+
+def sources_of(data: StrPath | Sequence[StrPath]) -> Sequence[StrPath]:
+    """Return the path of a text, or several, as several."""
+    return [data] if isinstance(data, str | os.PathLike) else data
 
 
 def refuse_changes(saved: SavedRun, *, recipe: str | None, settings: TrainSettings | None) -> TrainSettings:

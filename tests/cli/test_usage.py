@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import bz2
 from pathlib import Path
 
 import pytest
@@ -54,7 +54,7 @@ MISTAKES = [
     ("draw gpt2 --theme blue", "arco draw: --theme: there is no `blue`", "choose from light, dark, auto, slide"),
     ("completion csh", "arco completion: SHELL: there is no `csh`", "did you mean zsh?"),
     ("generate r --top-p much", "arco generate: --top-p: much is not a number", "`arco generate -h` shows the usage"),
-    ("train gpt2 --data a --data b", "arco train: --data is given twice", "give it once"),
+    ("train gpt2 --run a --run b", "arco train: --run is given twice", "give it once"),
     ("generate r --prompt a --prompt b", "arco generate: --prompt is given twice", "give it once"),
     ("mask valid(x) --data x=1 --data x=0", "arco mask: --data x is given twice", "give it once"),
     ("demo --only gpt_mini", "arco demo: --only only works with --compare", "add --compare, or `arco demo -h` lists the options"),
@@ -111,9 +111,9 @@ def test_a_file_beside_is_offered(arco: Arco, tmp_path: Path) -> None:
 
 def test_compressed_texts_are_named_as_such(arco: Arco, tmp_path: Path) -> None:
     """Not as a byte that is not UTF-8."""
-    (tmp_path / "text.gz").write_bytes(gzip.compress(b"to be or not to be"))
-    done = arco("train", "gpt_mini", "--data", "text.gz")
-    assert done == (2, "", "arco: text.gz is compressed with gzip\n  = decompress it first\n")
+    (tmp_path / "text.bz2").write_bytes(bz2.compress(b"to be or not to be"))
+    done = arco("train", "gpt_mini", "--data", "text.bz2")
+    assert done == (2, "", "arco: text.bz2 is compressed with bzip2\n  = decompress it first\n")
 
 
 def test_a_vocabulary_is_sized_for_byte_pairs_alone(arco: Arco, tmp_path: Path) -> None:
@@ -160,3 +160,14 @@ def test_version_is_told(arco: Arco) -> None:
     """The same that Python tells."""
     done = arco("--version")
     assert (done.code, done.out, done.err) == (0, f"arco {composer.__version__}\n", "")
+
+
+def test_files_too_short_for_a_window_are_told(arco: Arco, tmp_path: Path) -> None:
+    """How many, and how much of the text they are; the others are trained on."""
+    for name, length in (("a.txt", 90), ("b.txt", 10), ("c.md", 100)):
+        (tmp_path / name).write_text("to be or x" * (length // 10))
+    options = "--seq-len 16 --steps 1 --batch-size 2 --tokenizer bytes --set n_layers=1 --set d_model=16 --set n_heads=2"
+    done = arco("train", "gpt_mini", "--data", "a.txt", "--data", "*b.txt", "--data", "c.md", *options.split())
+    assert done.code == 0
+    assert "on a.txt and 2 more; run folder" in done.out
+    assert done.err.startswith("warning: 1 of 3 files, with 5.0% of the tokens, are shorter than a window of 17 tokens")

@@ -66,12 +66,12 @@ def test_a_text_has_a_largest_size(tmp_path):
         read_text(path, max_bytes=9)
 
 
-@pytest.mark.parametrize("name", ["gzip", "bz2", "lzma"])
+@pytest.mark.parametrize("name", ["bz2", "lzma"])
 def test_a_compressed_text_is_told(tmp_path, name):
     """By what it is compressed with, and what to do."""
-    (tmp_path / "text.gz").write_bytes(import_module(name).compress(b"to be or not to be"))
-    with pytest.raises(TrainingError, match=r"text.gz is compressed with \w+$") as error:
-        read_text(tmp_path / "text.gz")
+    (tmp_path / "text.packed").write_bytes(import_module(name).compress(b"to be or not to be"))
+    with pytest.raises(TrainingError, match=r"text.packed is compressed with \w+$") as error:
+        read_text(tmp_path / "text.packed")
     assert error.value.hint == "decompress it first"
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -16,6 +14,7 @@ from composer.atomic_files import StrPath
 from composer.memo import IdentityKey, Memo
 from composer.train.data import text as texts
 from composer.train.data.corruption import gaps, hidden, with_gaps
+from composer.train.data.documents import Document
 from composer.train.data.text import HELD_OUT, Ids, TextData, tokenize
 from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
 from composer.train.errors import TrainingError
@@ -32,12 +31,12 @@ class Objective(Protocol):
     windows: ClassVar[bool]
     """Whether the text is cut into windows of the sequence length, rather than read line by line."""
 
-    def tokenize(self, text: str, *, path: StrPath) -> TextData:
-        """Return a text as tokens, with its last tenth held out.
+    def tokenize(self, text: str | Sequence[Document], *, path: StrPath | Sequence[StrPath]) -> TextData:
+        """Return a text as tokens, with its last tenth held out, or several with the last tenth of each.
 
         Args:
-            text: The text.
-            path: The file that the text was read from.
+            text: The text, or documents.
+            path: The file that the text was read from, or several paths and patterns.
         """
         ...
 
@@ -90,7 +89,7 @@ class NextToken:
     windows: ClassVar[bool] = True
     tokenizer: Tokenizer
 
-    def tokenize(self, text: str, *, path: StrPath) -> TextData:
+    def tokenize(self, text: str | Sequence[Document], *, path: StrPath | Sequence[StrPath]) -> TextData:
         return tokenize(text, self.tokenizer, path=path)
 
     def check(self, data: TextData, seq_len: int) -> None:
@@ -114,30 +113,29 @@ class Windows:
     tokenizer: MarkedTokenizer
     spoil: Callable[[MarkedTokenizer, Tensor, torch.Generator], Batch]
 
-    def tokenize(self, text: str, *, path: StrPath) -> TextData:
+    def tokenize(self, text: str | Sequence[Document], *, path: StrPath | Sequence[StrPath]) -> TextData:
         return tokenize(text, self.tokenizer, path=path)
 
     def check(self, data: TextData, seq_len: int) -> None:
         texts.check_length(data, seq_len)
-        if seq_len < 2 or len(data.validation) < 2:
-            raise TrainingError(f"a window of {min(seq_len, len(data.validation))} tokens is too short to mask a part of it")
+        longest = int(texts.extents(data.validation, data.validation_ends).lengths.max())
+        if seq_len < 2 or longest < 2:
+            raise TrainingError(f"a window of {min(seq_len, longest)} tokens is too short to mask a part of it")
         if GAPS[0] in self.tokenizer.marks and gaps(seq_len)[1] > len(GAPS):
             raise TrainingError(
                 f"a sequence length of {seq_len} has {gaps(seq_len)[1]} masked spans, but there are {len(GAPS)} sentinel tokens"
             )
 
     def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
-        starts = torch.randint(len(data.train) - seq_len + 1, (batch_size,), generator=generator).numpy()
+        starts = texts.draw_starts(data, length=seq_len, count=batch_size, generator=generator)
         return self._spoiled(data.train[starts[:, None] + np.arange(seq_len)], generator)
 
     def held_out(self, data: TextData, *, batch_size: int, seq_len: int) -> Iterator[Batch]:
         generator = torch.Generator().manual_seed(0)
-        count = len(data.validation) // seq_len
-        windows = data.validation[: count * seq_len].reshape(count, seq_len)
-        for first in range(0, count, batch_size):
-            yield self._spoiled(windows[first : first + batch_size], generator)
-        if len(data.validation) - count * seq_len >= 2:
-            yield self._spoiled(data.validation[None, count * seq_len :], generator)
+        documents = texts.extents(data.validation, data.validation_ends)
+        for starts, length in texts.adjacent(documents, seq_len=seq_len, batch_size=batch_size):
+            if length >= 2:
+                yield self._spoiled(data.validation[starts[:, None] + np.arange(length)], generator)
 
     def whole(self, data: TextData) -> int | None:
         return None
@@ -170,25 +168,29 @@ class Translation:
     split: Memo[IdentityKey[Ids], Sequence[tuple[Ids, Ids]]] = field(default_factory=Memo, init=False, repr=False, compare=False)
     """The pairs of each stream."""
 
-    def tokenize(self, text: str, *, path: StrPath) -> TextData:
-        lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    def tokenize(self, text: str | Sequence[Document], *, path: StrPath | Sequence[StrPath]) -> TextData:
+        parts = [self._pairs_of(document, document.path or path) for document in texts.as_documents(text)]
+        held_out = ["".join(target for _, target in pairs) for _, pairs in parts]
+        return texts.data_of(
+            text,
+            path=path,
+            train=[self._stream(pairs) for pairs, _ in parts],
+            validation=[self._stream(pairs) for _, pairs in parts],
+            held_out=held_out,
+        )
+
+    def _pairs_of(self, document: Document, path: object) -> tuple[Sequence[tuple[str, ...]], Sequence[tuple[str, ...]]]:
+        """Return the pairs to train on and those held out, the last tenth; a single pair is trained on."""
+        lines = [(number, line) for number, line in enumerate(document.text.splitlines(), 1) if line.strip()]
         for number, line in lines:
             if line.count("\t") != 1 or not all(side.strip() for side in line.split("\t")):
                 raise TrainingError(
                     f"{path}, line {number} is not a pair of texts: {line[:40]!r}",
                     hint="write one pair per line: source, tab, target",
                 )
-        boundary = int((1 - HELD_OUT) * len(lines))
+        boundary = int((1 - HELD_OUT) * len(lines)) or 1
         sides = [tuple(side.strip() for side in line.split("\t")) for _, line in lines]
-        targets = "".join(target for _, target in sides[boundary:])
-        return TextData(
-            path=Path(path),
-            sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
-            train=self._stream(sides[:boundary]),
-            validation=self._stream(sides[boundary:]),
-            characters=len(targets),
-            bytes=len(targets.encode("utf-8")),
-        )
+        return sides[:boundary], sides[boundary:]
 
     def _stream(self, pairs: Sequence[tuple[str, ...]]) -> Ids:
         """Return all pairs concatenated: source, start, target, end."""
@@ -201,13 +203,13 @@ class Translation:
         for stream in (data.train, data.validation):
             pairs = self.pairs(stream)
             if not pairs:
-                raise TrainingError(f"{data.path} has too few pairs to hold out a tenth of them")
+                raise TrainingError(f"{data.name} has too few pairs to hold out a tenth of them")
             longest = max(
                 max(len(source), len(target) - 1) for source, target in pairs
             )  # the number of tokens that the model reads
             if longest > seq_len:
                 raise TrainingError(
-                    f"{data.path} has a sequence of {longest} tokens, end token included; the sequence length is {seq_len}",
+                    f"{data.name} has a sequence of {longest} tokens, end token included; the sequence length is {seq_len}",
                     hint="use a longer sequence length, or remove that pair",
                 )
 

@@ -1,12 +1,14 @@
-"""A text file as tokens, split into training text and held-out text, and as batches of windows."""
+"""Texts as tokens, each split into training text and held-out text, and as batches of windows, none of which crosses texts."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,66 +16,59 @@ import torch
 from torch import Tensor
 
 from composer.atomic_files import StrPath
+from composer.train.data.documents import Document
 from composer.train.data.tokenizers import Tokenizer, stretches
 from composer.train.errors import TrainingError
-from composer.train.input_files import read_bytes
-from composer.train.settings import MAX_DATA_BYTES
 
 Ids: TypeAlias = "npt.NDArray[np.uint16] | npt.NDArray[np.uint32]"
 
 HELD_OUT = 0.1
 """Share of the text, at its end, that is used for validation and never for training."""
-COMPRESSED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-"""The first bytes of compressed files."""
 
 
 @dataclass(frozen=True, eq=False)
 class TextData:
-    """A text as tokens, with its last tenth held out."""
+    """A text as tokens, with its last tenth held out; or several, with the last tenth of each held out."""
 
     path: Path
     sha256: str
-    """Checksum of the UTF-8 bytes of the text, which must be the same when a run is resumed."""
+    """Checksum of the UTF-8 bytes of the text, or of the checksums of several; it must be the same when a run is resumed."""
     train: Ids
     validation: Ids
     characters: int
     """Length of the held-out text in characters, which makes losses comparable across tokenizers."""
     bytes: int
     """Length of the held-out text in UTF-8 bytes."""
+    more_paths: tuple[Path, ...] = ()
+    """The paths after the first, if the texts were read from several."""
+    train_ends: tuple[int, ...] = ()
+    """Where each document ends in `train`; empty if there is only one."""
+    validation_ends: tuple[int, ...] = ()
+    """Where each document ends in `validation`; empty if there is only one."""
+
+    @property
+    def name(self) -> str:
+        """The path, and how many others there are."""
+        return f"{self.path} and {len(self.more_paths)} more" if self.more_paths else str(self.path)
 
 
-def read_text(path: StrPath, *, max_bytes: int = MAX_DATA_BYTES) -> str:
-    """Return the text of a file.
+@dataclass(frozen=True)
+class Extents:
+    """Where the documents of a stream of tokens begin and end."""
 
-    Args:
-        path: The path of the file, which is no pipe or device: a resumed run reads it again.
-        max_bytes: The largest size that is read.
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
 
-    Raises:
-        TrainingError: There is no such file, or it is too large, empty or not UTF-8.
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """The number of tokens of each document."""
+        return self.ends - self.starts
 
-    Examples:
-        >>> from pathlib import Path
-        >>> from composer.train import read_text
-        >>> written = Path("hamlet.txt").write_text("to be")
-        >>> read_text("hamlet.txt")
-        'to be'
-    """
-    content = read_bytes(
-        Path(path),
-        limit=max_bytes,
-        hint="raise the limit with --max-data-bytes, in Python `max_bytes`, if there is memory for it",
-    )
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        if packed := next((name for magic, name in COMPRESSED.items() if content.startswith(magic)), None):
-            raise TrainingError(f"{path} is compressed with {packed}", hint="decompress it first") from None
-        line = content.count(b"\n", 0, error.start) + 1
-        raise TrainingError(f"{path} is not UTF-8 text: line {line} has the byte 0x{content[error.start]:02x}") from None
-    if not text.strip():
-        raise TrainingError(f"{path} is empty")
-    return text
+
+def extents(stream: Ids, ends: Sequence[int]) -> Extents:
+    """Return where the documents of a stream begin and end, from where they end; a stream without ends is one document."""
+    stops = np.array(ends or [len(stream)], dtype=np.int64)
+    return Extents(np.concatenate([np.zeros(1, dtype=np.int64), stops[:-1]]), stops)
 
 
 def split(text: str) -> tuple[str, str]:
@@ -91,13 +86,15 @@ def split(text: str) -> tuple[str, str]:
     return text[:boundary], text[boundary:]
 
 
-def tokenize(text: str, tokenizer: Tokenizer, *, path: StrPath) -> TextData:
+def tokenize(text: str | Sequence[Document], tokenizer: Tokenizer, *, path: StrPath | Sequence[StrPath]) -> TextData:
     """Return a text as tokens, with its last tenth held out; the split is at the same character for every tokenizer.
 
+    Of several documents, the last tenth of each is held out; of one with a single character, nothing.
+
     Args:
-        text: The text.
+        text: The text, or documents.
         tokenizer: The tokenizer.
-        path: The file that the text was read from; a resumed run reads it again.
+        path: The file that the text was read from, or several paths and patterns; a resumed run reads them again.
 
     Examples:
         >>> from composer.train import ByteTokenizer, tokenize
@@ -105,15 +102,56 @@ def tokenize(text: str, tokenizer: Tokenizer, *, path: StrPath) -> TextData:
         >>> len(data.train), len(data.validation)
         (9, 1)
     """
-    train, validation = split(text)
-    return TextData(
-        path=Path(path),
-        sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
-        train=encode(train, tokenizer),
-        validation=encode(validation, tokenizer),
-        characters=len(validation),
-        bytes=len(validation.encode("utf-8")),
+    parts = [split_off(document.text) for document in as_documents(text)]
+    held_out = [validation for _, validation in parts]
+    return data_of(
+        text,
+        path=path,
+        train=[encode(train, tokenizer) for train, _ in parts],
+        validation=[encode(validation, tokenizer) for validation in held_out],
+        held_out=held_out,
     )
+
+
+def as_documents(text: str | Sequence[Document]) -> Sequence[Document]:
+    """Return a text as the only document."""
+    return [Document("", text)] if isinstance(text, str) else text
+
+
+def split_off(text: str) -> tuple[str, str]:
+    """Return the training text and the held-out text of a document; a single character is trained on."""
+    train, validation = split(text)
+    return (train, validation) if train else (validation, "")
+
+
+def data_of(
+    text: str | Sequence[Document],
+    *,
+    path: StrPath | Sequence[StrPath],
+    train: Sequence[Ids],
+    validation: Sequence[Ids],
+    held_out: Sequence[str],
+) -> TextData:
+    """Return texts as `TextData`, from the tokens of each document and the texts whose tokens are held out."""
+    first, *more = [path] if isinstance(path, str | os.PathLike) else path
+    several = len(train) > 1
+    return TextData(
+        path=Path(first),
+        sha256=fingerprint(text),
+        train=cast("Ids", np.concatenate(train)),
+        validation=cast("Ids", np.concatenate(validation)),
+        characters=sum(map(len, held_out)),
+        bytes=sum(len(each.encode("utf-8")) for each in held_out),
+        more_paths=tuple(map(Path, more)),
+        train_ends=tuple(accumulate(map(len, train))) if several else (),
+        validation_ends=tuple(accumulate(map(len, validation))) if several else (),
+    )
+
+
+def fingerprint(text: str | Sequence[Document]) -> str:
+    """Return the SHA-256 of the UTF-8 bytes of a text, in hexadecimal; of several documents, that of their checksums."""
+    sums = [hashlib.sha256(document.text.encode("utf-8")).hexdigest() for document in as_documents(text)]
+    return sums[0] if len(sums) == 1 else hashlib.sha256("\n".join(sums).encode("ascii")).hexdigest()
 
 
 def encode(text: str, tokenizer: Tokenizer) -> Ids:
@@ -124,35 +162,71 @@ def encode(text: str, tokenizer: Tokenizer) -> Ids:
 
 
 def check_length(data: TextData, seq_len: int) -> None:
-    """Raise `TrainingError` if the text has fewer than `seq_len` + 1 tokens, or too few to hold out a tenth."""
-    if len(data.train) <= seq_len:
+    """Raise `TrainingError` if no document has `seq_len` + 1 tokens, or all are too short to hold out a tenth."""
+    longest = int(extents(data.train, data.train_ends).lengths.max())
+    if longest <= seq_len:
+        has = f"the longest document of {data.name}" if data.train_ends else str(data.path)
         raise TrainingError(
-            f"{data.path} has {len(data.train)} tokens to train on; a sequence length of {seq_len} needs {seq_len + 1}",
+            f"{has} has {longest} tokens to train on; a sequence length of {seq_len} needs {seq_len + 1}",
             hint="use more text or a shorter sequence length",
         )
     if len(data.validation) == 0:
-        raise TrainingError(f"{data.path} is too short to hold out a tenth of it")
+        raise TrainingError(f"{data.name} is too short to hold out a tenth of it")
+
+
+def too_short(data: TextData, length: int) -> tuple[int, int]:
+    """Return how many documents are shorter than a window of `length` tokens, and how many tokens they have."""
+    lengths = extents(data.train, data.train_ends).lengths
+    short = lengths[lengths < length]
+    return len(short), int(short.sum())
+
+
+def draw_starts(data: TextData, *, length: int, count: int, generator: torch.Generator) -> npt.NDArray[np.int64]:
+    """Draw the starts of `count` windows of the training text, each of which lies in one document, uniformly."""
+    documents = extents(data.train, data.train_ends)
+    ends = np.cumsum(np.maximum(documents.lengths - length + 1, 0))  # of the possible starts in each document
+    drawn = torch.randint(int(ends[-1]), (count,), generator=generator).numpy()
+    place = np.searchsorted(ends, drawn, side="right")
+    return np.asarray(documents.ends[place] - length + 1 - (ends[place] - drawn), dtype=np.int64)
 
 
 def draw_batch(data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> dict[str, Tensor]:
     """Draw `batch_size` windows with uniformly random starts: `tokens` [B, T] and, one position later, `targets` [B, T]."""
-    starts = torch.randint(len(data.train) - seq_len, (batch_size,), generator=generator).numpy()
+    starts = draw_starts(data, length=seq_len + 1, count=batch_size, generator=generator)
     windows = data.train[starts[:, None] + np.arange(seq_len + 1)]  # [B, T+1]
     return as_batch(windows)
+
+
+def adjacent(documents: Extents, *, seq_len: int, batch_size: int) -> Iterator[tuple[npt.NDArray[np.int64], int]]:
+    """Yield the starts and the length of adjacent windows, in batches: whole ones in order, then the rests of documents.
+
+    Rests of one length make batches together, in the order of lengths.
+    """
+    counts = documents.lengths // seq_len
+    first = np.repeat(documents.starts, counts)
+    number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)  # of a window in its document
+    starts = first + number * seq_len
+    for begin in range(0, len(starts), batch_size):
+        yield starts[begin : begin + batch_size], seq_len
+    rests, places = documents.lengths % seq_len, documents.starts + counts * seq_len
+    for rest in np.unique(rests[rests > 0]).tolist():
+        alike = places[rests == rest]
+        for begin in range(0, len(alike), batch_size):
+            yield alike[begin : begin + batch_size], rest
 
 
 def held_out_batches(data: TextData, *, batch_size: int, seq_len: int) -> Iterator[dict[str, Tensor]]:
     """Yield every token of the held-out text as a target, once and in order, in adjacent windows.
 
-    The first window starts with the last token of the training text, which predicts the first held-out one.
+    The first window of a document starts with the last token of its training text, which predicts the first held-out one.
     """
-    stream = np.concatenate([data.train[-1:], data.validation])
-    whole = len(data.validation) // seq_len  # windows of full length
-    for first in range(0, whole, batch_size):
-        starts = np.arange(first, min(first + batch_size, whole)) * seq_len
-        yield as_batch(stream[starts[:, None] + np.arange(seq_len + 1)])
-    if whole * seq_len < len(data.validation):
-        yield as_batch(stream[None, whole * seq_len :])  # the rest, shorter
+    documents = extents(data.validation, data.validation_ends)
+    before = np.concatenate([data.validation[:1], data.validation[:-1]])  # the token before each
+    begun = documents.lengths > 0
+    before[documents.starts[begun]] = data.train[extents(data.train, data.train_ends).ends[begun] - 1]
+    for starts, length in adjacent(documents, seq_len=seq_len, batch_size=batch_size):
+        places = starts[:, None] + np.arange(length)
+        yield as_batch(np.concatenate([before[places[:, :1]], data.validation[places]], axis=1))
 
 
 def as_batch(windows: Ids) -> dict[str, Tensor]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -42,6 +42,13 @@ class DataIdentity:
 
     path: str
     sha256: str
+    more_paths: list[str] = field(default_factory=list)
+    """The paths and patterns after the first, if there are several."""
+
+    @property
+    def paths(self) -> list[str]:
+        """All paths and patterns."""
+        return [self.path, *self.more_paths]
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class RunWriter:
         """
         new_folder(lock.folder)  # again: the folder is locked now
         writer = cls(lock, Manifest(files={}))
-        identity = DataIdentity(str(data.path.absolute()), data.sha256)
+        identity = DataIdentity(str(data.path.absolute()), data.sha256, [str(path.absolute()) for path in data.more_paths])
         files = {
             "recipe.yaml": recipe.encode("utf-8"),
             "settings.json": json_of(asdict(settings)),
