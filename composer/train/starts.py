@@ -73,7 +73,8 @@ def start_from(model: nn.Module, run: StrPath, *, checkpoint: str | None = None)
     loaded = [key for key, value in own.items() if key in weights and weights[key].shape == value.shape]
     where = f"{saved.folder.path}, {name}"
     if not loaded:
-        raise TrainingError(f"nothing of {where} fits the recipe: no tensor has the same name and shape")
+        message = f"nothing of {where} fits the recipe: no tensor has the same name and shape"
+        raise TrainingError(message, hint=f"its recipe, with its sizes, is {saved.folder.recipe}")
     for key in loaded:
         own[key].copy_(weights[key])
     misfits = [key for key, value in own.items() if key in weights and weights[key].shape != value.shape]

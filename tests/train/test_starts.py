@@ -54,8 +54,9 @@ def test_an_earlier_checkpoint_can_be_named(first, build):
 
 def test_a_run_of_which_nothing_fits_is_refused(first):
     """A model of other names."""
-    with pytest.raises(TrainingError, match=r"nothing of .*first, step-000012 fits the recipe"):
+    with pytest.raises(TrainingError, match=r"nothing of .*first, step-000012 fits the recipe") as caught:
         start_from(torch.nn.Linear(2, 3), first)
+    assert caught.value.hint == f"its recipe, with its sizes, is {first / 'recipe.yaml'}"
 
 
 def test_a_damaged_run_starts_nothing(first, build):
