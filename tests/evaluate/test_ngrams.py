@@ -10,7 +10,8 @@ import pytest
 
 from composer.evaluate.ngrams import witten_bell
 from composer.package_data import plays
-from composer.train.data.text import read_text, split
+from composer.train.data.documents import read_text
+from composer.train.data.text import split
 
 
 def by_hand(train: str, validation: str, longest: int) -> float:
