@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from composer.train.api import resume as resume
     from composer.train.api import train as train
-    from composer.train.data.documents import Document as Document
+    from composer.train.data.documents import TextDocument as TextDocument
     from composer.train.data.documents import read_documents as read_documents
     from composer.train.data.documents import read_text as read_text
     from composer.train.data.objectives import Objective as Objective
@@ -53,8 +53,8 @@ _HOME = {
     "CharacterTokenizer": "data.tokenizers",
     "Checkpoint": "run.checkpoint",
     "TextData": "data.text",
+    "TextDocument": "data.documents",
     "Display": "progress",
-    "Document": "data.documents",
     "Interrupted": "interrupt",
     "BatchLoss": "losses",
     "MarkedTokenizer": "data.tokenizers",
@@ -97,7 +97,6 @@ __all__ = [
     "CharacterTokenizer",
     "Checkpoint",
     "Display",
-    "Document",
     "Interrupted",
     "MarkedTokenizer",
     "Objective",
@@ -105,6 +104,7 @@ __all__ = [
     "RunFolder",
     "Start",
     "TextData",
+    "TextDocument",
     "Tokenizer",
     "TrainSettings",
     "Trained",

@@ -83,7 +83,7 @@ def start_from(model: nn.Module, run: StrPath, *, checkpoint: str | None = None)
 
 
 def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
-    """Freeze the parameters whose names match one of some patterns, such as `layers.*` or `embed.weight`.
+    """Leave the parameters untrained whose names match one of some patterns, such as `layers.*` or `embed.weight`.
 
     Args:
         model: The model.

@@ -12,7 +12,7 @@ import torch
 
 from composer.train import (
     ByteTokenizer,
-    Document,
+    TextDocument,
     TrainingError,
     marked,
     objective_of,
@@ -188,7 +188,7 @@ def test_zstd_is_read_where_python_can(tmp_path):
 
 def several(objective=None):
     """Return the texts as data."""
-    documents = [Document(f"{number}.txt", text) for number, text in enumerate(TEXTS)]
+    documents = [TextDocument(f"{number}.txt", text) for number, text in enumerate(TEXTS)]
     if objective is None:
         return tokenize(documents, ByteTokenizer(), path="texts")
     return objective.tokenize(documents, path="texts")
@@ -205,10 +205,12 @@ def test_the_last_tenth_of_each_document_is_held_out():
 
 def test_one_document_is_its_text():
     """Same tokens, same checksum, so that runs on one file go on as before."""
-    text, alone = tokenize("to be or not", ByteTokenizer(), path="t"), [Document("t", "to be or not")]
+    text, alone = tokenize("to be or not", ByteTokenizer(), path="t"), [TextDocument("t", "to be or not")]
     data = tokenize(alone, ByteTokenizer(), path=["t"])
     assert (data.sha256, data.train.tolist(), data.path) == (text.sha256, text.train.tolist(), text.path)
-    assert fingerprint([Document("a", "ab"), Document("b", "c")]) != fingerprint([Document("a", "a"), Document("b", "bc")])
+    assert fingerprint([TextDocument("a", "ab"), TextDocument("b", "c")]) != fingerprint(
+        [TextDocument("a", "a"), TextDocument("b", "bc")]
+    )
 
 
 @pytest.mark.parametrize("seq_len", [1, 2, 5, 26, 30])
@@ -271,13 +273,13 @@ def test_pairs_of_several_files_are_split_by_file(tmp_path):
     """The error of a line names its own file."""
     objective = objective_of("seq2seq_lm", marked(ByteTokenizer(), "seq2seq_lm"))
     lines = [f"{number}\t{number}{number}\n" for number in range(30)]
-    documents = [Document("a.tsv", "".join(lines[:20])), Document("b.tsv", "".join(lines[20:]))]
+    documents = [TextDocument("a.tsv", "".join(lines[:20])), TextDocument("b.tsv", "".join(lines[20:]))]
     data = objective.tokenize(documents, path="folder")
     held_out = [bytes(source[:-1].tolist()).decode() for source, _ in objective.pairs(data.validation)]
     assert held_out == ["18", "19", "29"]
     assert len(objective.pairs(data.train)) == 27
     with pytest.raises(TrainingError, match=r"wrong\.tsv, line 1 is not a pair"):
-        objective.tokenize([*documents, Document("wrong.tsv", "no tab")], path="folder")
+        objective.tokenize([*documents, TextDocument("wrong.tsv", "no tab")], path="folder")
 
 
 def test_a_run_on_several_sources_goes_on_to_the_same_weights(build, tokenizer, settings, change, quiet, tmp_path):

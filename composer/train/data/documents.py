@@ -30,12 +30,12 @@ MAGIC = "*?["
 
 
 @dataclass(frozen=True)
-class Document:
+class TextDocument:
     """The text of one file.
 
     Examples:
-        >>> from composer.train import Document
-        >>> Document("hamlet.txt", "to be").text
+        >>> from composer.train import TextDocument
+        >>> TextDocument("hamlet.txt", "to be").text
         'to be'
     """
 
@@ -66,7 +66,7 @@ def read_text(path: StrPath, *, max_bytes: int = MAX_DATA_BYTES) -> str:
     return text
 
 
-def read_documents(sources: Sequence[StrPath], *, max_bytes: int = MAX_DATA_BYTES) -> tuple[Document, ...]:
+def read_documents(sources: Sequence[StrPath], *, max_bytes: int = MAX_DATA_BYTES) -> tuple[TextDocument, ...]:
     """Return the texts of files, folders and patterns, a document for each file.
 
     A folder stands for the text files below it, sorted by their paths: those with the suffixes .txt, .text, .md, .rst and .tsv,
@@ -88,7 +88,7 @@ def read_documents(sources: Sequence[StrPath], *, max_bytes: int = MAX_DATA_BYTE
         >>> [document.text for document in read_documents(["plays"])]
         ['hamlet.txt', 'macbeth.txt']
     """
-    documents: list[Document] = []
+    documents: list[TextDocument] = []
     seen: set[Path] = set()
     left = max_bytes
     for source in map(Path, sources):
@@ -104,7 +104,7 @@ def read_documents(sources: Sequence[StrPath], *, max_bytes: int = MAX_DATA_BYTE
             left -= len(content)
             text = decoded(content, path)
             if text.strip():
-                documents.append(Document(path, text))
+                documents.append(TextDocument(path, text))
                 texts = True
         if not texts:
             raise TrainingError(f"{source} is empty" if named else f"{source} has only files without text")

@@ -14,7 +14,7 @@ from composer.atomic_files import StrPath
 from composer.memo import IdentityKey, Memo
 from composer.train.data import text as texts
 from composer.train.data.corruption import gaps, hidden, with_gaps
-from composer.train.data.documents import Document
+from composer.train.data.documents import TextDocument
 from composer.train.data.text import HELD_OUT, Ids, TextData, tokenize
 from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
 from composer.train.errors import TrainingError
@@ -31,7 +31,7 @@ class Objective(Protocol):
     windows: ClassVar[bool]
     """Whether the text is cut into windows of the sequence length, rather than read line by line."""
 
-    def tokenize(self, text: str | Sequence[Document], *, path: StrPath | Sequence[StrPath]) -> TextData:
+    def tokenize(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
         """Return a text as tokens, with its last tenth held out, or several with the last tenth of each.
 
         Args:
@@ -89,7 +89,7 @@ class NextToken:
     windows: ClassVar[bool] = True
     tokenizer: Tokenizer
 
-    def tokenize(self, text: str | Sequence[Document], *, path: StrPath | Sequence[StrPath]) -> TextData:
+    def tokenize(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
         return tokenize(text, self.tokenizer, path=path)
 
     def check(self, data: TextData, seq_len: int) -> None:
@@ -113,7 +113,7 @@ class Windows:
     tokenizer: MarkedTokenizer
     spoil: Callable[[MarkedTokenizer, Tensor, torch.Generator], Batch]
 
-    def tokenize(self, text: str | Sequence[Document], *, path: StrPath | Sequence[StrPath]) -> TextData:
+    def tokenize(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
         return tokenize(text, self.tokenizer, path=path)
 
     def check(self, data: TextData, seq_len: int) -> None:
@@ -168,7 +168,7 @@ class Translation:
     split: Memo[IdentityKey[Ids], Sequence[tuple[Ids, Ids]]] = field(default_factory=Memo, init=False, repr=False, compare=False)
     """The pairs of each stream."""
 
-    def tokenize(self, text: str | Sequence[Document], *, path: StrPath | Sequence[StrPath]) -> TextData:
+    def tokenize(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
         parts = [self._pairs_of(document, document.path or path) for document in texts.as_documents(text)]
         held_out = ["".join(target for _, target in pairs) for _, pairs in parts]
         return texts.data_of(
@@ -179,7 +179,7 @@ class Translation:
             held_out=held_out,
         )
 
-    def _pairs_of(self, document: Document, path: object) -> tuple[Sequence[tuple[str, ...]], Sequence[tuple[str, ...]]]:
+    def _pairs_of(self, document: TextDocument, path: object) -> tuple[Sequence[tuple[str, ...]], Sequence[tuple[str, ...]]]:
         """Return the pairs to train on and those held out, the last tenth; a single pair is trained on."""
         lines = [(number, line) for number, line in enumerate(document.text.splitlines(), 1) if line.strip()]
         for number, line in lines:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from composer.atomic_files import StrPath
-from composer.train.data.documents import Document
+from composer.train.data.documents import TextDocument
 from composer.train.data.tokenizers import Tokenizer, stretches
 from composer.train.errors import TrainingError
 
@@ -86,7 +86,7 @@ def split(text: str) -> tuple[str, str]:
     return text[:boundary], text[boundary:]
 
 
-def tokenize(text: str | Sequence[Document], tokenizer: Tokenizer, *, path: StrPath | Sequence[StrPath]) -> TextData:
+def tokenize(text: str | Sequence[TextDocument], tokenizer: Tokenizer, *, path: StrPath | Sequence[StrPath]) -> TextData:
     """Return a text as tokens, with its last tenth held out; the split is at the same character for every tokenizer.
 
     Of several documents, the last tenth of each is held out; of one with a single character, nothing.
@@ -113,9 +113,9 @@ def tokenize(text: str | Sequence[Document], tokenizer: Tokenizer, *, path: StrP
     )
 
 
-def as_documents(text: str | Sequence[Document]) -> Sequence[Document]:
+def as_documents(text: str | Sequence[TextDocument]) -> Sequence[TextDocument]:
     """Return a text as the only document."""
-    return [Document("", text)] if isinstance(text, str) else text
+    return [TextDocument("", text)] if isinstance(text, str) else text
 
 
 def split_off(text: str) -> tuple[str, str]:
@@ -125,7 +125,7 @@ def split_off(text: str) -> tuple[str, str]:
 
 
 def data_of(
-    text: str | Sequence[Document],
+    text: str | Sequence[TextDocument],
     *,
     path: StrPath | Sequence[StrPath],
     train: Sequence[Ids],
@@ -148,7 +148,7 @@ def data_of(
     )
 
 
-def fingerprint(text: str | Sequence[Document]) -> str:
+def fingerprint(text: str | Sequence[TextDocument]) -> str:
     """Return the SHA-256 of the UTF-8 bytes of a text, in hexadecimal; of several documents, that of their checksums."""
     sums = [hashlib.sha256(document.text.encode("utf-8")).hexdigest() for document in as_documents(text)]
     return sums[0] if len(sums) == 1 else hashlib.sha256("\n".join(sums).encode("ascii")).hexdigest()
