@@ -118,6 +118,22 @@ def test_only_the_last_position_passes_through_the_head(outputs, rows):
 
 
 @torch.no_grad()
+def test_a_node_that_reads_more_is_not_where_positions_are_left_out():
+    """Its values are brought to one shape before it is called; what follows has the last position alone."""
+    text = (LAST % "").replace("{type: add, in: [act, bias]}", "{type: weighted_sum, in: [act, bias]}")
+    model = composer.load(text).compile(seed=0)
+    tokens = torch.randint(23, (2, 5))
+    whole = model.eval()(tokens=tokens).logits
+    with session(model, last_only=True):
+        torch.testing.assert_close(model(tokens=tokens).logits, whole[:, -1:])
+    early = text.replace("  act: relu\n", "  act: {type: add, in: [side, embed]}\n")  # so that the sum comes first in the chain
+    model = composer.load(early).compile(seed=0).eval()
+    whole = model(tokens=tokens).logits
+    with session(model, last_only=True):
+        torch.testing.assert_close(model(tokens=tokens).logits, whole[:, -1:])
+
+
+@torch.no_grad()
 def test_rows_take_their_positions_with_them():
     """Where each row has positions of its own, those of a mask's keys and of a bias change places with the rows."""
     model = composer.load(GIVEN).compile(seed=0).double()

@@ -11,7 +11,7 @@ from composer.graph.anatomy import wires_of
 from composer.graph.dims import Dim
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, is_renewal
-from composer.graph.types import Depends, TensorType, each_given
+from composer.graph.types import UNKNOWN, Depends, TensorType, each_of
 
 LOGITS = "logits"
 """The output that a model writes by."""
@@ -28,7 +28,7 @@ class LastRows:
 
 def last_rows(typed: TypedProgram, axis: Dim) -> tuple[LastRows, ...]:
     """Return the chain of nodes that ends in the logits, each of which works on each position alone and is read by the next one
-    alone; without those that read other values before it.
+    alone; without those that read other values too, which are brought to the shape of all positions before.
 
     Args:
         typed: A program that is flat.
@@ -43,8 +43,8 @@ def last_rows(typed: TypedProgram, axis: Dim) -> tuple[LastRows, ...]:
         node = root.by_name.get(ref.node)
         if not isinstance(node, TypedBlock) or (read := _read_along(node, axis)) is None:
             break
-        ref, place, first = read
-        if first:
+        ref, place, alone = read
+        if alone:
             found.insert(0, LastRows(node.name, place))
     return tuple(found)
 
@@ -62,7 +62,7 @@ def _read(root: TypedGraph, typed: TypedProgram) -> Iterator[Ref]:
 
 def _read_along(block: TypedBlock, axis: Dim) -> tuple[Ref, int, bool] | None:
     """Return what a block reads that works on each position of one input alone, where the axis of the positions stands in it,
-    counted from the last, and whether it is the first input; None for another block.
+    counted from the last, and whether it reads nothing else; None for another block.
     """
     if len(block.outputs) != 1 or block.leading or is_renewal(block):
         return None
@@ -72,23 +72,20 @@ def _read_along(block: TypedBlock, axis: Dim) -> tuple[Ref, int, bool] | None:
     if not all(_is_pointwise(each, axis) for each in (block, *inside) if isinstance(each, TypedBlock)):
         return None
     made = next(iter(block.outputs.values()))
-    values = [
-        (ref, type_)
-        for wire in block.node.wires
-        for ref, type_ in zip(wire.refs, each_given({wire.port: block.inputs[wire.port]}), strict=True)
-    ]
+    refs = [ref for wire in block.node.wires for ref in wire.refs]
+    types = [type_ for wire in block.node.wires for type_ in each_of(block.inputs.get(wire.port, UNKNOWN))]
     along = [
-        (ref, type_, number)
-        for number, (ref, type_) in enumerate(values)
+        (ref, type_)
+        for ref, type_ in zip(refs, types, strict=False)
         if not isinstance(type_, TensorType) or axis in type_.sizes or type_.depends is not Depends.NONE
     ]
-    if len(along) != 1 or not isinstance(made, TensorType):
+    if len(refs) != len(types) or len(along) != 1 or not isinstance(made, TensorType):
         return None
-    ref, type_, number = along[0]
+    ref, type_ = along[0]
     if not isinstance(type_, TensorType) or type_.optional:
         return None
     places = [[place - len(each.sizes) for place, size in enumerate(each.sizes) if size == axis] for each in (type_, made)]
-    return (ref, places[0][0], number == 0) if places[0] == places[1] and len(places[0]) == 1 else None
+    return (ref, places[0][0], len(refs) == 1) if places[0] == places[1] and len(places[0]) == 1 else None
 
 
 def _is_pointwise(block: TypedBlock, axis: Dim) -> bool:
