@@ -21,7 +21,7 @@ from blocks.core import Block
 TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
 FUNCTIONS = {
     "composer.load": "(source: str | Path, overrides: Overrides = None, blocks: Blocks | Path = ()) -> Recipe",
-    "composer.loss": "(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> BatchLoss",
+    "composer.loss": "(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0) -> BatchLoss",
     "composer.param_groups": "(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]",
     "composer.train.train": (
         "(model: nn.Module, tokenizer: Tokenizer, data: TextData, settings: TrainSettings, run: StrPath, *, recipe: str, "

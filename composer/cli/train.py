@@ -38,7 +38,7 @@ def option_of(setting: str) -> str:
 def declare(parser: Parser, name: str) -> None:
     """Declare the recipe, the data, the run folder and every field of `TrainSettings`."""
     from composer.train import TrainSettings
-    from composer.train.settings import CHOICES, MAX_DATA_BYTES
+    from composer.train.settings import CHOICES, MAX_DATA_BYTES, WHOLE
 
     parser.usage = "arco train [OPTIONS] RECIPE --data FILE\narco train [OPTIONS] --resume RUN"
     add_recipe(parser, nargs="?")
@@ -92,7 +92,7 @@ def declare(parser: Parser, name: str) -> None:
         if field.name in CHOICES:
             settings.add_argument(option_of(field.name), choices=tuple(CHOICES[field.name]), help=help)
             continue
-        whole = isinstance(field.default, int)
+        whole = field.name in WHOLE or isinstance(field.default, int)
         settings.add_argument(
             option_of(field.name),
             dest=field.name,

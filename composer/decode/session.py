@@ -16,10 +16,10 @@ from torch.utils.hooks import RemovableHandle
 from composer.decode.errors import DecodeError
 from composer.language.tasks import TASKS
 from composer.language.wording import counted
-from composer.lower.model import Model
+from composer.lower.model import Model, module_at
 from composer.lower.passes.batch_axis import BatchAxis
 from composer.lower.passes.cache_layout import CacheSlot
-from composer.lower.passes.last_rows import LOGITS
+from composer.lower.passes.tail import LOGITS
 
 
 class Cache:
@@ -474,14 +474,6 @@ def _narrowed(axis: int, _: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any,
     """Leave out all but the last position of the first argument."""
     first, *others = arguments
     return None if first.shape[axis] == 1 else (first.narrow(axis, first.shape[axis] - 1, 1), *others)
-
-
-def module_at(model: Model, path: str) -> nn.Module | None:
-    """Return the module of a node; None if the generated code has no module for it, as for an operator."""
-    found: nn.Module | None = model
-    for name in path.split("."):
-        found = found._modules.get(name) if found is not None else None
-    return found
 
 
 def session(model: Model, initial_length: int = 256, *, last_only: bool = False) -> Session:

@@ -33,6 +33,15 @@ class Module:
     """Field of the named tuple and the recipe's name for it."""
 
 
+@dataclass(frozen=True, slots=True)
+class TailSource:
+    """The source of a model's end, which computes logits from hidden states."""
+
+    module: Module
+    reads: str
+    """The module of the model whose argument is what the end reads."""
+
+
 class CompilableRecipe(Protocol):
     """What a model needs of its recipe: to be built, and built again where it is unpickled."""
 
@@ -71,6 +80,8 @@ class Model(nn.Module, Generic[RecipeT]):
     """The file that tracebacks name for the source."""
     cache_layout: CacheLayout | None
     """What a session caches; None where the task generates no text."""
+    tail_source: TailSource | None
+    """The source of its end, as soon as `tail` has asked for it."""
 
     @property
     def source(self) -> str:
@@ -108,7 +119,8 @@ class Model(nn.Module, Generic[RecipeT]):
         return found
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        for shared in (self.recipe, self.program, self.module, self.roles, self.cache_layout):
+        tail_source = self.__dict__.get("tail_source")
+        for shared in (self.recipe, self.program, self.module, self.roles, self.cache_layout, tail_source):
             memo[id(shared)] = shared
         new = type(self).__new__(type(self))
         memo[id(self)] = new
@@ -118,6 +130,14 @@ class Model(nn.Module, Generic[RecipeT]):
     def __reduce__(self) -> Any:
         frozen = [name for name, parameter in self.named_parameters() if not parameter.requires_grad]
         return _rebuild, (self.recipe, self.state_dict(), self.training, frozen)
+
+
+def module_at(model: Model, path: str) -> nn.Module | None:
+    """Return the module of a node; None if the generated code has no module for it, as for an operator."""
+    found: nn.Module | None = model
+    for name in path.split("."):
+        found = found._modules.get(name) if found is not None else None
+    return found
 
 
 def own_call() -> Callable[..., Any]:

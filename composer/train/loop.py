@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from composer.language.tasks import TASKS
 from composer.language.wording import counted
 from composer.train.accumulation import shares
-from composer.train.data.objectives import Objective
+from composer.train.chunked_loss import positions_at_a_time
+from composer.train.data.objectives import Objective, learnable
 from composer.train.data.text import TextData
 from composer.train.device import autocast, device_of, on_device
 from composer.train.errors import TrainingError
@@ -26,6 +28,7 @@ from composer.train.optimizers import OPTIMIZERS
 from composer.train.progress import Display, Moment
 from composer.train.run.checkpoint import Checkpoint, Report
 from composer.train.run.state import capture, restore
+from composer.train.run.trained import vocabulary_of
 from composer.train.run.writer import RunWriter
 from composer.train.schedule import learning_rate
 from composer.train.settings import TrainSettings
@@ -116,6 +119,7 @@ def fit(
         Interrupted: The process was asked to stop, and a checkpoint is saved.
     """
     optimizer = build_optimizer(model, settings)
+    settings = with_logits_chunk(settings, model)
     generator = torch.Generator().manual_seed(settings.seed)  # the order of the data
     torch.manual_seed(settings.seed)  # dropout
     first, tokens, seconds = 1, 0, 0.0
@@ -127,7 +131,7 @@ def fit(
         run.save(capture(model, optimizer, generator, step=step, tokens=tokens, seconds=seconds, report=report))
 
     def validated(step: int, report: Report) -> Validation:
-        sizes = {"batch_size": settings.batch_size, "seq_len": settings.seq_len}
+        sizes = {"batch_size": settings.batch_size, "seq_len": settings.seq_len, "logits_chunk": settings.logits_chunk or 0}
         held_out = validate(model, data, objective, **sizes, batches=report.batches)
         display.validated(step, held_out)
         run.append({**report.line, **held_out.line()})
@@ -180,6 +184,14 @@ def fit(
     return Result(run.folder.path, task_of(model) or "", settings.steps, loss, held_out, seconds)
 
 
+def with_logits_chunk(settings: TrainSettings, model: nn.Module) -> TrainSettings:
+    """Return the settings with the positions whose logits are computed at a time, chosen by the vocabulary unless given."""
+    if settings.logits_chunk is not None:
+        return settings
+    has_logits = "logits" in TASKS[learnable(task_of(model))].outputs
+    return replace(settings, logits_chunk=positions_at_a_time((vocabulary_of(model) if has_logits else None) or 0))
+
+
 def build_optimizer(model: nn.Module, settings: TrainSettings) -> Optimizer:
     """Return the optimizer of the settings over the model's parameters, with decay by role."""
     return OPTIMIZERS[settings.optimizer].build(model, settings)
@@ -195,7 +207,12 @@ def update(
     by_name: dict[str, Tensor] = {}
     for batch, share in zip(batches, shares(model, batches, counts, task), strict=True):
         with autocast(device):
-            part = loss(model, on_device(batch, device), label_smoothing=settings.label_smoothing)
+            part = loss(
+                model,
+                on_device(batch, device),
+                label_smoothing=settings.label_smoothing,
+                logits_chunk=settings.logits_chunk or 0,
+            )
         # Not 1 / len(batches): every target counts the same, however unequal the batches.
         weighed = {name: value * share[name] for name, value in part.by_name.items()}
         torch.stack(list(weighed.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped

@@ -13,6 +13,9 @@ from torch.nn import functional as F
 from blocks.losses.contrastive import symmetric_cross_entropy
 from blocks.losses.cross_entropy import mean_cross_entropy
 from composer.language.tasks import TASKS
+from composer.lower.model import Model
+from composer.lower.tail_module import tail
+from composer.train.chunked_loss import chunked_cross_entropy
 from composer.train.errors import TrainingError
 
 IGNORED = -100
@@ -36,7 +39,7 @@ class BatchLoss(NamedTuple):
     by_name: dict[str, Tensor]
 
 
-def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> BatchLoss:
+def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0) -> BatchLoss:
     """Return the loss of a model on a batch: that of the task, averaged over the targets, plus those of the recipe.
 
     In generative tasks, the target of each position is the next token, unless the batch has `targets`. A target of −100 is
@@ -47,6 +50,9 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Bat
         model: A compiled recipe, also after `torch.compile`.
         batch: The model's inputs by name, and the task's targets: `targets` [B, T], `labels` [B, T] or `label` [B].
         label_smoothing: Share of each target's probability that is spread evenly over the vocabulary.
+        logits_chunk: Number of positions whose logits are computed at a time, which saves memory with a large vocabulary, and
+            time where few positions have targets; 0 computes all. It applies to models that are not wrapped or compiled whole and
+            whose logits follow position by position from hidden states, and only one `backward` of it is possible.
 
     Returns:
         The total to minimize, and its terms by name.
@@ -66,8 +72,17 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Bat
     asked = TASKS[task].targets if task is not None else ""
     own = asked in inspect.signature(model.forward).parameters  # a loss of the recipe may read the same targets
     inputs = {name: value for name, value in batch.items() if name != asked or own}
-    output = model(**inputs)
     by_name: dict[str, Tensor] = {}
+    end = tail(model) if logits_chunk and asked and isinstance(model, Model) and not _is_compiled(model) else None
+    if end is not None and task is not None:
+        with end.taken() as taken:
+            output = model(**inputs)
+        (hidden,) = taken
+        by_name[task] = chunked_cross_entropy(
+            end, hidden, targets_of(task, batch), positions=logits_chunk, label_smoothing=label_smoothing, ignored=IGNORED
+        )
+        return _together(by_name | output.losses)
+    output = model(**inputs)
     if task is not None and task in OUTPUT_LOSSES:
         by_name[task] = OUTPUT_LOSSES[task](output)
     elif task is not None and asked:
@@ -75,6 +90,16 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Bat
     by_name |= output.losses
     if not by_name:
         raise TrainingError("the recipe has no losses and no task with one, so there is nothing to train")
+    return _together(by_name)
+
+
+def _is_compiled(model: nn.Module) -> bool:
+    """Return whether `model.compile()` was called: what compiles the whole model takes no account of hooks."""
+    return model._compiled_call_impl is not None
+
+
+def _together(by_name: dict[str, Tensor]) -> BatchLoss:
+    """Return the sum of losses, with its terms."""
     wide = [value.to(torch.promote_types(value.dtype, torch.float32)) for value in by_name.values()]
     return BatchLoss(torch.stack(wide).sum(), by_name)
 

@@ -56,6 +56,8 @@ class TrainSettings:
     """Maximum norm of all gradients together, for clipping; 0 turns it off."""
     label_smoothing: float = 0.0
     """Share of each target's probability that is spread evenly over the vocabulary, in training only."""
+    logits_chunk: int | None = None
+    """Positions whose logits are computed at a time, 0 for all; None is 2^23 logits at a time from 16,384 words on."""
     freeze: tuple[str, ...] = ()
     """Names of parameters that are not trained, as patterns of a shell, such as layers.*."""
 
@@ -79,7 +81,7 @@ class TrainSettings:
             if field.name == "freeze":
                 check_patterns(field.name, value)
             elif field.name not in CHOICES and (value is not None or field.default is not None):
-                check_type(field.name, value, whole=isinstance(field.default, int))
+                check_type(field.name, value, whole=field.name in WHOLE or isinstance(field.default, int))
                 check_range(field.name, value)
         for name, choices in CHOICES.items():
             chosen = getattr(self, name)
@@ -94,6 +96,8 @@ class TrainSettings:
 CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule]] = {"optimizer": OPTIMIZERS, "schedule": SCHEDULES}
 """Settings that name a row of a table."""
 AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every"})
+WHOLE = frozenset({"logits_chunk"})
+"""Whole numbers whose default is None."""
 ABOVE_ZERO = frozenset({"learning_rate", "eps"})
 BELOW_ONE = frozenset({"beta1", "beta2", "label_smoothing", "momentum"})
 

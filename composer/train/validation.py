@@ -47,7 +47,14 @@ class Validation:
 
 @torch.no_grad()
 def validate(
-    model: nn.Module, data: TextData, objective: Objective, *, batch_size: int, seq_len: int, batches: int = 0
+    model: nn.Module,
+    data: TextData,
+    objective: Objective,
+    *,
+    batch_size: int,
+    seq_len: int,
+    batches: int = 0,
+    logits_chunk: int = 0,
 ) -> Validation:
     """Return the losses on the held-out text, in evaluation mode; the model's states and random numbers are as before.
 
@@ -58,6 +65,7 @@ def validate(
         batch_size: Sequences in one forward pass.
         seq_len: Length of a sequence, in tokens.
         batches: Number of batches to read, the same each time; 0 reads the whole held-out text.
+        logits_chunk: Number of positions whose logits are computed at a time, as in `loss`.
 
     Examples:
         >>> import composer
@@ -74,7 +82,7 @@ def validate(
     with unchanged(model):
         for part in islice(objective.held_out(data, batch_size=batch_size, seq_len=seq_len), batches or None):
             with autocast(device):
-                mean = loss(model, on_device(part, device)).by_name[task]
+                mean = loss(model, on_device(part, device), logits_chunk=logits_chunk).by_name[task]
             count = int(target_count(part, task))
             nats += float(mean) * count
             tokens += count

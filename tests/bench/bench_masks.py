@@ -8,6 +8,7 @@ multiples of the causal kernel's; that of the causal kernel beside itself says h
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -52,15 +53,19 @@ def share(view: Any, length: int) -> float:
 
 def speeds(functions: list[Function], *, train: bool, calls: int) -> list[float]:
     """Return how many times faster than the first function each is, by the medians of calls in turn."""
-    done = [work(function, train=train) for function in functions]
-    times: list[list[float]] = [[] for _ in done]
+    first, *others = medians([work(function, train=train) for function in functions], calls=calls)
+    return [first / other for other in others]
+
+
+def medians(functions: Sequence[Callable[[], object]], *, calls: int) -> list[float]:
+    """Return the median time of each function, called in turn, without their first calls."""
+    times: list[list[float]] = [[] for _ in functions]
     for _ in range(calls + 1):
-        for function, measured in zip(done, times, strict=True):
+        for function, measured in zip(functions, times, strict=True):
             start = perf_counter()
             function()
             measured.append(perf_counter() - start)
-    first, *others = (median(measured[1:]) for measured in times)
-    return [first / other for other in others]
+    return [median(measured[1:]) for measured in times]
 
 
 def main() -> None:

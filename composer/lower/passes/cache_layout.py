@@ -22,8 +22,8 @@ from composer.lower.passes.batch_axis import BatchAxis, batch_axis, each_size
 from composer.lower.passes.fixed_nodes import FixedNode, fixed_nodes, is_fixed, outputs_left_out
 from composer.lower.passes.flatten import flatten
 from composer.lower.passes.hoist import Hoisted, Hoisting, Preparation, pass_names
-from composer.lower.passes.last_rows import LastRows, last_rows
 from composer.lower.passes.shared_weights import modules_of
+from composer.lower.passes.tail import LastRows, last_rows
 
 
 @dataclass(frozen=True, slots=True)
