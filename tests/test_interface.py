@@ -24,7 +24,7 @@ FUNCTIONS = {
     "composer.loss": "(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0) -> BatchLoss",
     "composer.param_groups": "(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]",
     "composer.train.train": (
-        "(model: nn.Module, tokenizer: Tokenizer, data: TextData, settings: TrainSettings, run: StrPath, *, recipe: str, "
+        "(model: nn.Module, tokenizer: Tokenizer, data: TrainingData, settings: TrainSettings, run: StrPath, *, recipe: str, "
         "show: Display | None = None) -> Result"
     ),
     "composer.train.resume": (

@@ -223,8 +223,15 @@ def voice_of_run(trained: Trained, prompt: str) -> Voice:
         return voice(tokenizer.encode_marked(prompt), {}, frozenset(), "", tokenizer.mark(MASK))
     if not TASKS[task].text:
         raise silent(task)
-    if not isinstance(tokenizer, MarkedTokenizer):
-        return voice(tokenizer.encode(prompt), {}, frozenset(), prompt)
+    if TASKS[task].text == "tokens" and not TASKS[task].continues:
+        raise Problem(
+            f"arco: a model of the task {task} writes about more than a text, which this command does not read",
+            "in Python: composer.decode.generate with `encoder_inputs`",
+        )
+    if not isinstance(tokenizer, MarkedTokenizer) or TASKS[task].continues:
+        ends = isinstance(tokenizer, MarkedTokenizer) and END in tokenizer.marks
+        stop = frozenset({tokenizer.mark(END)} if ends and isinstance(tokenizer, MarkedTokenizer) else ())
+        return voice(tokenizer.encode(prompt), {}, stop, prompt)
     start, end = tokenizer.mark(START), tokenizer.mark(END)
     return voice([start], {"source": torch.tensor([[*tokenizer.encode_marked(prompt), end]])}, frozenset({end}), "")
 

@@ -18,7 +18,7 @@ from composer.language.tasks import TASKS
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
-    from composer.train import Result, TextData, Tokenizer, TrainSettings
+    from composer.train import ExampleData, Result, TextData, Tokenizer, TrainSettings
     from composer.train.run.reader import SavedRun
 
 RUNS = Path("runs")
@@ -49,7 +49,16 @@ def declare(parser: Parser, name: str) -> None:
         action="append",
         type=Path,
         help="UTF-8 text to train on, also .gz or .zst; a folder of texts or a pattern in quotes; may be repeated. "
-        "The last tenth of each file is held out for validation",
+        "The last tenth of each file is held out for validation. Or a table (.csv, .tsv, .jsonl, .npz, IDX, a folder with a "
+        "folder of images for each class), of which every tenth row is held out",
+    )
+    data.add_argument(
+        "--column",
+        metavar="NAME=COLUMN",
+        action="append",
+        dest="columns",
+        help="Column of a table for an input or a target of the recipe, if it has another name; a pattern such as x=f* takes "
+        "several (repeatable)",
     )
     data.add_argument(
         "--max-data-bytes",
@@ -85,6 +94,8 @@ def declare(parser: Parser, name: str) -> None:
         help = f"{docs[field.name]} (default: {field.default})"
         if field.default is None:
             help = docs[field.name].replace("; None is ", " (default: ") + ")"
+        if field.name == "columns":
+            continue
         if field.name == "freeze":
             help = f"{docs[field.name]} (repeatable)"
             settings.add_argument(option_of(field.name), metavar="PATTERN", action="append", help=help)
@@ -152,7 +163,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def started(arguments: argparse.Namespace) -> Result:
     """Train a recipe in a new run folder; the folder, settings, recipe and device are judged before the text is read."""
-    from composer.train import TrainSettings, learnable, marked, objective_of, read_documents
+    from composer.train import TrainSettings, is_table, learnable, marked, objective_of, read_documents
     from composer.train.run.folder import new_folder
     from composer.train.run.reader import read_run
 
@@ -162,6 +173,10 @@ def started(arguments: argparse.Namespace) -> Result:
     settings_of(arguments, TrainSettings())
     initial = None if arguments.init is None else read_run(arguments.init)
     recipe = sound_recipe(arguments.recipe, arguments)
+    if any(is_table(source, pairs=recipe.task == "seq2seq_lm") for source in arguments.data):
+        return started_on_table(arguments, recipe, initial)
+    if arguments.columns:
+        raise Problem("arco train: --column only works with tables", "a text has no columns")
     task = learnable(recipe.task)
     folder = new_folder(arguments.folder or free_folder(recipe.name)).path
     device = chosen_device(arguments.device)
@@ -176,8 +191,54 @@ def started(arguments: argparse.Namespace) -> Result:
     if objective.windows and arguments.seq_len is None:
         doubts.append(long_context(settings, len(data.train)))
     for doubt in filter(None, doubts):
-        print(f"{painter(sys.stderr)('warning:', 'warning')} {doubt}", file=sys.stderr)
+        warn(doubt)
     return trained(recipe, tokenizer, data, settings, folder, device, init=arguments.init, checkpoint=arguments.checkpoint)
+
+
+def started_on_table(arguments: argparse.Namespace, recipe: Recipe, initial: SavedRun | None) -> Result:
+    """Train a recipe on the rows of a table in a new run folder."""
+    from composer.train import ByteTokenizer, MarkedTokenizer, TrainSettings, examples_of, fitted, read_table
+    from composer.train.data.examples import marks_of, text_of
+    from composer.train.data.fields import fields_of
+    from composer.train.run.folder import new_folder
+
+    folder = new_folder(arguments.folder or free_folder(recipe.name)).path
+    device = chosen_device(arguments.device)
+    columns = tuple(arguments.columns or ())
+    table = read_table(arguments.data, max_bytes=arguments.max_data_bytes)
+    text = text_of(table, fields_of(recipe.program, [*table.columns], columns, source=table.name))
+    tokenizer: Tokenizer = ByteTokenizer()
+    if text:
+        marks = marks_of(recipe.task)
+        tokenizer = tokenizer_of(text, arguments, initial)
+        kept = None if initial is None or arguments.tokenizer is not None else initial.tokenizer
+        if isinstance(kept, MarkedTokenizer) and {*marks} <= {*kept.marks}:
+            tokenizer = kept
+        elif marks:
+            tokenizer = MarkedTokenizer(tokenizer, marks)
+        recipe = sized(recipe, tokenizer)
+    elif arguments.tokenizer is not None:
+        raise Problem("arco train: --tokenizer only works with texts", "no column of this table is read as a text")
+    before = recipe.program.untyped.params
+    recipe = fitted(recipe, table, columns=columns)
+    for name, value in recipe.program.untyped.params.items():
+        if before.get(name) != value:
+            say(f"{name} is set to {value}, which fits {table.name}")
+    settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
+    data = examples_of(table, recipe.program, tokenizer, columns=columns, seq_len=settings.seq_len)
+    lengths = f"of {len(table):,} rows have more than {settings.seq_len} tokens and are"
+    for count, what in ((data.left_out, "left out"), (data.cut, "cut")):
+        if count:
+            warn(f"{count:,} {lengths} {what}; --seq-len sets another length")
+    for name, labels in data.labels.items():
+        shown = ", ".join(labels[:8]) + (", …" if len(labels) > 8 else "")
+        say(f"`{name}`: {len(labels)} classes, {shown}")
+    return trained(recipe, tokenizer, data, settings, folder, device, init=arguments.init, checkpoint=arguments.checkpoint)
+
+
+def warn(doubt: str) -> None:
+    """Print a warning."""
+    print(f"{painter(sys.stderr)('warning:', 'warning')} {doubt}", file=sys.stderr)
 
 
 def check_tokenizer(arguments: argparse.Namespace) -> None:
@@ -206,7 +267,7 @@ def tokenizer_of(text: str, arguments: argparse.Namespace, initial: SavedRun | N
 def trained(
     recipe: Recipe,
     tokenizer: Tokenizer,
-    data: TextData,
+    data: TextData | ExampleData,
     settings: TrainSettings,
     folder: Path,
     device: str | None,
@@ -288,8 +349,10 @@ def left_out(data: TextData, window: int) -> str:
 
 def settings_of(arguments: argparse.Namespace, usual: TrainSettings) -> TrainSettings:
     """Return the settings with those of the command line."""
+    from composer.train.settings import SEVERAL
+
     given = {field.name: getattr(arguments, field.name) for field in fields(usual)}
-    given["freeze"] = None if given["freeze"] is None else tuple(given["freeze"])
+    given |= {name: tuple(given[name]) for name in SEVERAL if given[name] is not None}
     return replace(usual, **{name: value for name, value in given.items() if value is not None})
 
 
@@ -304,4 +367,8 @@ def free_folder(name: str) -> Path:
 
 def ending(result: Result) -> str:
     """Return the final message: the validation loss, and the command that generates text."""
-    return f"{result}\ngenerate text: arco generate {result.run} --prompt TEXT" if TASKS[result.task].text else str(result)
+    return (
+        f"{result}\ngenerate text: arco generate {result.run} --prompt TEXT"
+        if result.task and TASKS[result.task].text
+        else str(result)
+    )

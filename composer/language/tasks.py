@@ -20,6 +20,11 @@ class Task:
     """The input that the model generates, token by token, along its last axis."""
 
     @property
+    def continues(self) -> bool:
+        """Whether it continues a text, and reads nothing else."""
+        return bool(self.text) and {*self.inputs} == {self.text}
+
+    @property
     def classifies(self) -> bool:
         """Whether its logits are over classes rather than over the vocabulary."""
         return self.outputs.get("logits", "").endswith("classes]")

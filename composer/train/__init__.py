@@ -10,10 +10,18 @@ if TYPE_CHECKING:
     from composer.train.data.documents import TextDocument as TextDocument
     from composer.train.data.documents import read_documents as read_documents
     from composer.train.data.documents import read_text as read_text
+    from composer.train.data.examples import ExampleData as ExampleData
+    from composer.train.data.examples import Examples as Examples
+    from composer.train.data.examples import examples_of as examples_of
+    from composer.train.data.fitting import fitted as fitted
+    from composer.train.data.objectives import Batches as Batches
     from composer.train.data.objectives import Objective as Objective
     from composer.train.data.objectives import learnable as learnable
     from composer.train.data.objectives import marked as marked
     from composer.train.data.objectives import objective_of as objective_of
+    from composer.train.data.tables import Table as Table
+    from composer.train.data.tables import is_table as is_table
+    from composer.train.data.tables import read_table as read_table
     from composer.train.data.text import TextData as TextData
     from composer.train.data.text import split as split
     from composer.train.data.text import tokenize as tokenize
@@ -49,12 +57,15 @@ if TYPE_CHECKING:
 
 _HOME = {
     "BPETokenizer": "data.tokenizers",
+    "Batches": "data.objectives",
     "ByteTokenizer": "data.tokenizers",
     "CharacterTokenizer": "data.tokenizers",
     "Checkpoint": "run.checkpoint",
     "TextData": "data.text",
     "TextDocument": "data.documents",
     "Display": "progress",
+    "ExampleData": "data.examples",
+    "Examples": "data.examples",
     "Interrupted": "interrupt",
     "BatchLoss": "losses",
     "MarkedTokenizer": "data.tokenizers",
@@ -62,6 +73,7 @@ _HOME = {
     "Result": "loop",
     "RunFolder": "run.folder",
     "Start": "starts",
+    "Table": "data.tables",
     "TrainSettings": "settings",
     "Tokenizer": "data.tokenizers",
     "Trained": "run.trained",
@@ -69,7 +81,10 @@ _HOME = {
     "Validation": "validation",
     "characters_of": "data.tokenizers",
     "display": "progress",
+    "examples_of": "data.examples",
+    "fitted": "data.fitting",
     "freeze": "starts",
+    "is_table": "data.tables",
     "learnable": "data.objectives",
     "load_tokenizer": "data.tokenizer_files",
     "loss": "losses",
@@ -78,6 +93,7 @@ _HOME = {
     "open_run": "run.trained",
     "param_groups": "decay_groups",
     "read_documents": "data.documents",
+    "read_table": "data.tables",
     "read_text": "data.documents",
     "resume": "api",
     "save_tokenizer": "data.tokenizer_files",
@@ -93,16 +109,20 @@ _HOME = {
 __all__ = [
     "BPETokenizer",
     "BatchLoss",
+    "Batches",
     "ByteTokenizer",
     "CharacterTokenizer",
     "Checkpoint",
     "Display",
+    "ExampleData",
+    "Examples",
     "Interrupted",
     "MarkedTokenizer",
     "Objective",
     "Result",
     "RunFolder",
     "Start",
+    "Table",
     "TextData",
     "TextDocument",
     "Tokenizer",
@@ -112,7 +132,10 @@ __all__ = [
     "Validation",
     "characters_of",
     "display",
+    "examples_of",
+    "fitted",
     "freeze",
+    "is_table",
     "learnable",
     "load_tokenizer",
     "loss",
@@ -121,6 +144,7 @@ __all__ = [
     "open_run",
     "param_groups",
     "read_documents",
+    "read_table",
     "read_text",
     "resume",
     "save_tokenizer",

@@ -8,15 +8,19 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
 
 from composer.atomic_files import StrPath
 from composer.language.tasks import TASKS
+from composer.lower.model import Model
 from composer.train.accumulation import shares
 from composer.train.data.documents import read_documents
-from composer.train.data.objectives import Objective, learnable, objective_of
+from composer.train.data.examples import ExampleData, Examples, TrainingData, examples_of
+from composer.train.data.objectives import Batches, learnable, objective_of
+from composer.train.data.tables import is_table, read_table
 from composer.train.data.text import TextData, fingerprint
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError
@@ -32,11 +36,13 @@ from composer.train.run.writer import RunWriter, pending
 from composer.train.settings import MAX_DATA_BYTES, TrainSettings, fixed_changes
 from composer.train.starts import freeze
 
+D = TypeVar("D")
+
 
 def train(
     model: nn.Module,
     tokenizer: Tokenizer,
-    data: TextData,
+    data: TrainingData,
     settings: TrainSettings,
     run: StrPath,
     *,
@@ -48,7 +54,7 @@ def train(
     Args:
         model: A freshly compiled recipe; it is trained in place, on its device.
         tokenizer: The tokenizer of `data`.
-        data: The text, from `tokenize`.
+        data: The text, from `tokenize`, or examples, from `examples_of`.
         settings: The hyperparameters.
         run: The run folder to write, which must not contain a run yet.
         recipe: The text that the model was compiled from, `Recipe.text`; resuming compiles it again.
@@ -77,7 +83,7 @@ def train(
         >>> open_run("runs/hamlet").step
         2
     """
-    objective = objective_of(learnable(task_of(model)), tokenizer)
+    objective = batches_of(model, tokenizer, data)
     objective.check(data, settings.seq_len)
     check_vocabulary(model, tokenizer)
     check_inputs(model, data, settings, objective)
@@ -165,23 +171,43 @@ def resume(
             )
         model = rebuilt(saved, build)
         freeze(model, settings.freeze)
-        objective = objective_of(learnable(task_of(model)), saved.tokenizer)
         check_vocabulary(model, saved.tokenizer)
         sources = sources_of(data) if data else saved.data.paths
-        documents = read_documents(sources, max_bytes=max_data_bytes)
-        if fingerprint(documents) != saved.data.sha256:
-            names = " and ".join(map(str, sources))
-            raise TrainingError(f"{names} is not the text that this run started with: its checksum differs")
-        text = objective.tokenize(documents, path=sources)
-        objective.check(text, settings.seq_len)
-        check_inputs(model, text, settings, objective)
+        again = read_again(model, saved, sources, max_data_bytes)
+        objective = batches_of(model, saved.tokenizer, again)
+        objective.check(again, settings.seq_len)
+        check_inputs(model, again, settings, objective)
         writer = RunWriter.go_on(lock, saved, name=name, settings=settings)
-        return fit(model, text, settings, writer, objective=objective, display=show or display(), start=start, report=report)
+        return fit(model, again, settings, writer, objective=objective, display=show or display(), start=start, report=report)
 
 
 def sources_of(data: StrPath | Sequence[StrPath]) -> Sequence[StrPath]:
     """Return the path of a text, or several, as several."""
     return [data] if isinstance(data, str | os.PathLike) else data
+
+
+def batches_of(model: nn.Module, tokenizer: Tokenizer, data: TrainingData) -> Batches[Any]:
+    """Return what makes batches of data for a model."""
+    return Examples() if isinstance(data, ExampleData) else objective_of(learnable(task_of(model)), tokenizer)
+
+
+def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], max_bytes: int) -> TrainingData:
+    """Return the data that a run started with.
+
+    Raises:
+        TrainingError: It has changed, or cannot be read.
+    """
+    names = " and ".join(map(str, sources))
+    if isinstance(model, Model) and any(is_table(source, pairs=task_of(model) == "seq2seq_lm") for source in sources):
+        table = read_table(sources, max_bytes=max_bytes)
+        if table.sha256 != saved.data.sha256:
+            raise TrainingError(f"{names} is not the table that this run started with: its checksum differs")
+        kept = saved.settings
+        return examples_of(table, model.program, saved.tokenizer, columns=kept.columns, seq_len=kept.seq_len)
+    documents = read_documents(sources, max_bytes=max_bytes)
+    if fingerprint(documents) != saved.data.sha256:
+        raise TrainingError(f"{names} is not the text that this run started with: its checksum differs")
+    return objective_of(learnable(task_of(model)), saved.tokenizer).tokenize(documents, path=sources)
 
 
 def refuse_changes(saved: SavedRun, *, recipe: str | None, settings: TrainSettings | None) -> TrainSettings:
@@ -201,18 +227,20 @@ def refuse_changes(saved: SavedRun, *, recipe: str | None, settings: TrainSettin
     return settings or saved.settings
 
 
-def check_inputs(model: nn.Module, data: TextData, settings: TrainSettings, objective: Objective) -> None:
+def check_inputs(model: nn.Module, data: D, settings: TrainSettings, objective: Batches[D]) -> None:
     """Raise `TrainingError` if the model lacks an input that every batch has, or needs one that no batch has."""
     batch = objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
     parameters = inspect.signature(model.forward).parameters
     for name, parameter in parameters.items():
         if name not in batch and parameter.default is parameter.empty:
+            given = "a text" if isinstance(data, TextData) else "the table"
             gives = " and ".join(f"`{each}`" for each in batch if each in parameters)
             raise TrainingError(
-                f"the model needs the input `{name}`, and a text gives only {gives}",
+                f"the model needs the input `{name}`, and {given} gives only {gives}",
                 hint="make it optional with `?`, give it a default, or train in a loop of your own with `composer.loss`",
             )
-    known = {*parameters, TASKS[learnable(task_of(model))].targets}
+    task = task_of(model)
+    known = {*parameters, *([TASKS[task].targets] if task is not None else [])}
     for name in batch.keys() - known:
         raise TrainingError(
             f"sequences of unequal length are padded, but the model has no input `{name}` for the padding mask",
@@ -221,7 +249,7 @@ def check_inputs(model: nn.Module, data: TextData, settings: TrainSettings, obje
         )
 
 
-def check_accumulation(model: nn.Module, data: TextData, settings: TrainSettings, objective: Objective) -> None:
+def check_accumulation(model: nn.Module, data: D, settings: TrainSettings, objective: Batches[D]) -> None:
     """Raise `TrainingError` if accumulated batches do not equal one large batch."""
     one = objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
     shares(model, [one] * settings.grad_accum, [1] * settings.grad_accum, task_of(model) or "")

@@ -8,18 +8,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from composer.language.tasks import TASKS
 from composer.language.wording import counted
 from composer.train.accumulation import shares
 from composer.train.chunked_loss import positions_at_a_time
-from composer.train.data.objectives import Objective, learnable
-from composer.train.data.text import TextData
+from composer.train.data.objectives import Batches
 from composer.train.device import autocast, device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.interrupt import Interrupted, stop_requests
@@ -32,7 +30,9 @@ from composer.train.run.trained import vocabulary_of
 from composer.train.run.writer import RunWriter
 from composer.train.schedule import learning_rate
 from composer.train.settings import TrainSettings
-from composer.train.validation import Validation, validate
+from composer.train.validation import Validation, unit_of, validate
+
+D = TypeVar("D")
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class Result:
 
 def fit(
     model: nn.Module,
-    data: TextData,
+    data: D,
     settings: TrainSettings,
     run: RunWriter,
     *,
-    objective: Objective,
+    objective: Batches[D],
     display: Display,
     start: Checkpoint | None = None,
     report: Report | None = None,
@@ -139,6 +139,7 @@ def fit(
 
     model.train()
     pace = Pace()
+    unit = unit_of(model, data)
     with display, stop_requests(display.note) as stop:
         if start is not None and report is not None:
             held_out, loss = validated(start.step, report), report.line["loss"]
@@ -162,7 +163,7 @@ def fit(
             validating = last or every(settings.validate_every, step)
             logged = validating or every(settings.log_every, step)
             left = pace.seconds_per_step * (settings.steps - step)
-            moment = Moment(step, settings.steps, measured.loss, rate, pace.tokens_per_second, left, measured.parts)
+            moment = Moment(step, settings.steps, measured.loss, rate, pace.tokens_per_second, left, measured.parts, unit)
             display.step(moment, logged=logged)
             line = {"step": step, **measured.line(), "learning_rate": rate, "tokens": tokens, "seconds": round(seconds, 3)}
             line["tokens_per_second"] = round(pace.tokens_per_second, 1)
@@ -188,8 +189,7 @@ def with_logits_chunk(settings: TrainSettings, model: nn.Module) -> TrainSetting
     """Return the settings with the positions whose logits are computed at a time, chosen by the vocabulary unless given."""
     if settings.logits_chunk is not None:
         return settings
-    has_logits = "logits" in TASKS[learnable(task_of(model))].outputs
-    return replace(settings, logits_chunk=positions_at_a_time((vocabulary_of(model) if has_logits else None) or 0))
+    return replace(settings, logits_chunk=positions_at_a_time(vocabulary_of(model) or 0))
 
 
 def build_optimizer(model: nn.Module, settings: TrainSettings) -> Optimizer:
@@ -236,10 +236,10 @@ def every(interval: int, step: int) -> bool:
 
 @contextmanager
 def enough_memory(settings: TrainSettings) -> Iterator[None]:
-    """Turn a lack of memory into an error that a user can fix.
+    """Turn a lack of memory, and an index that is too large, into an error that a user can fix.
 
     Raises:
-        TrainingError: The memory of the machine or of the device does not suffice.
+        TrainingError: The memory of the machine or of the device does not suffice, or an index has no row in a table.
     """
     try:
         yield
@@ -250,6 +250,12 @@ def enough_memory(settings: TrainSettings) -> Iterator[None]:
                 hint="lower --batch-size or --seq-len; --grad-accum makes up for a smaller batch",
             ) from None
         raise
+    except IndexError as error:
+        place = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
+        raise TrainingError(
+            f"a number in the data is beyond the last row of a table of the model{place}: {error}",
+            hint="set the size of the table in the recipe, such as the number of categories",
+        ) from None
 
 
 def not_a_number(measured: TrainStep, step: int, rate: float, run: RunWriter) -> TrainingError:

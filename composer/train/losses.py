@@ -68,6 +68,13 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits
         >>> list(by_name)
         ['causal_lm']
     """
+    return loss_and_output(model, batch, label_smoothing=label_smoothing, logits_chunk=logits_chunk)[0]
+
+
+def loss_and_output(
+    model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0
+) -> tuple[BatchLoss, Any]:
+    """Return the loss as `loss` does, and what the model returned; in chunks, the logits of one position only."""
     task = task_of(model)
     asked = TASKS[task].targets if task is not None else ""
     own = asked in inspect.signature(model.forward).parameters  # a loss of the recipe may read the same targets
@@ -81,7 +88,7 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits
         by_name[task] = chunked_cross_entropy(
             end, hidden, targets_of(task, batch), positions=logits_chunk, label_smoothing=label_smoothing, ignored=IGNORED
         )
-        return _together(by_name | output.losses)
+        return _together(by_name | output.losses), output
     output = model(**inputs)
     if task is not None and task in OUTPUT_LOSSES:
         by_name[task] = OUTPUT_LOSSES[task](output)
@@ -90,7 +97,7 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits
     by_name |= output.losses
     if not by_name:
         raise TrainingError("the recipe has no losses and no task with one, so there is nothing to train")
-    return _together(by_name)
+    return _together(by_name), output
 
 
 def _is_compiled(model: nn.Module) -> bool:
@@ -142,7 +149,9 @@ def next_tokens(batch: Batch, text: str) -> Tensor:
 
 
 def target_count(batch: Batch, task: str) -> Tensor:
-    """Return the number of targets in the batch."""
+    """Return the number of targets in the batch; that of its rows for a task without targets, or for none."""
+    if task not in TASKS or not TASKS[task].targets:
+        return torch.tensor(len(next(iter(batch.values()))))
     return (targets_of(task, batch) != IGNORED).sum()
 
 

@@ -29,6 +29,8 @@ class Moment:
     """Estimated from the latest steps, without validation and saving."""
     by_name: Mapping[str, float] = field(default_factory=dict)
     """The terms of the loss, if there are several."""
+    unit: str = "token"
+    """What the targets are of: `token` or `example`."""
 
 
 class Display(Protocol):
@@ -138,7 +140,7 @@ def summary(moment: Moment) -> str:
     parts = ", ".join(f"{name} {value:.3f}" for name, value in moment.by_name.items())
     speed = f"{moment.tokens_per_second:,.0f}".replace(",", " ")
     loss = f"loss {moment.loss:.3f}{f' ({parts})' if parts else ''}"
-    return f"{loss}  rate {moment.rate:.1e}  {speed} tokens/s  {clock(moment.seconds_left)} left"
+    return f"{loss}  rate {moment.rate:.1e}  {speed} {moment.unit}s/s  {clock(moment.seconds_left)} left"
 
 
 def validation_line(step: int, validation: Validation) -> str:

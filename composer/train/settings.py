@@ -58,6 +58,8 @@ class TrainSettings:
     """Share of each target's probability that is spread evenly over the vocabulary, in training only."""
     logits_chunk: int | None = None
     """Positions whose logits are computed at a time, 0 for all; None is 2^23 logits at a time from 16,384 words on."""
+    columns: tuple[str, ...] = ()
+    """Entries of a batch whose columns in a table have other names, as NAME=COLUMN; a pattern takes several columns."""
     freeze: tuple[str, ...] = ()
     """Names of parameters that are not trained, as patterns of a shell, such as layers.*."""
 
@@ -78,7 +80,7 @@ class TrainSettings:
                 raise TrainingError(f"`{name}` is {getattr(self, name)}; it must be {' or '.join(choices)}")
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name == "freeze":
+            if field.name in SEVERAL:
                 check_patterns(field.name, value)
             elif field.name not in CHOICES and (value is not None or field.default is not None):
                 check_type(field.name, value, whole=field.name in WHOLE or isinstance(field.default, int))
@@ -96,6 +98,8 @@ class TrainSettings:
 CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule]] = {"optimizer": OPTIMIZERS, "schedule": SCHEDULES}
 """Settings that name a row of a table."""
 AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every"})
+SEVERAL = {"columns": "NAME=COLUMN", "freeze": "patterns for names of parameters"}
+"""Settings that are several texts, and what these are."""
 WHOLE = frozenset({"logits_chunk"})
 """Whole numbers whose default is None."""
 ABOVE_ZERO = frozenset({"learning_rate", "eps"})
@@ -121,7 +125,7 @@ def check_type(name: str, value: object, *, whole: bool) -> None:
 def check_patterns(name: str, value: object) -> None:
     """Raise `TrainingError` if a setting is not a tuple of texts."""
     if not isinstance(value, tuple) or not all(isinstance(each, str) and each for each in value):
-        raise TrainingError(f"`{name}` is {value!r:.40}; it must be a tuple of patterns for names of parameters")
+        raise TrainingError(f"`{name}` is {value!r:.40}; it must be a tuple of {SEVERAL[name]}")
 
 
 def check_range(name: str, value: float) -> None:
@@ -157,10 +161,9 @@ def settings_from_json(values: object, path: Path) -> TrainSettings:
         raise TrainingError(f"{path} has a setting `{unknown[0]}` that this version does not support")
     if missing := sorted(known - values.keys()):
         raise TrainingError(f"{path} lacks the setting `{missing[0]}`")
-    if isinstance(values["freeze"], list):
-        values = {**values, "freeze": tuple(values["freeze"])}
+    lists = {name: tuple(values[name]) for name in SEVERAL if isinstance(values[name], list)}
     try:
-        return TrainSettings(**values)
+        return TrainSettings(**{**values, **lists})
     except TrainingError as error:
         raise TrainingError(f"{path}: {error}") from None
 

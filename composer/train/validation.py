@@ -6,14 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeVar
 
 import torch
 from torch import nn
 
-from composer.train.data.objectives import Objective
+from blocks.losses.cross_entropy import CrossEntropy
+from composer.graph.anatomy import wires_of
+from composer.graph.typed import TypedBlock
+from composer.language.tasks import TASKS
+from composer.lower.model import Model
+from composer.train.data.objectives import Batches
 from composer.train.data.text import TextData
 from composer.train.device import autocast, device_of, on_device
-from composer.train.losses import loss, target_count, task_of
+from composer.train.losses import IGNORED, loss_and_output, target_count, task_of
+
+D = TypeVar("D")
 
 
 @dataclass(frozen=True)
@@ -27,7 +35,11 @@ class Validation:
     per_byte: float | None
     """Nats; None like `per_character`."""
     tokens: int
-    """Number of predicted tokens."""
+    """Number of predicted tokens, or of examples."""
+    accuracy: float | None = None
+    """Share of the classes that have the largest score; None for a model that tells none."""
+    unit: str = "token"
+    """What the loss is a mean over: `token`, or `example` for rows of a table with one target each."""
 
     def line(self) -> dict[str, float | int]:
         """Return the entries for the file of metrics."""
@@ -36,20 +48,23 @@ class Validation:
             "validation_loss_per_character": self.per_character,
             "validation_loss_per_byte": self.per_byte,
             "validation_tokens": self.tokens,
+            "validation_accuracy": self.accuracy,
         }
         return {name: value for name, value in line.items() if value is not None}
 
     def __str__(self) -> str:
         """`1.702 nats per token, 1.702 per character`."""
         whole = "" if self.per_character is None else f", {self.per_character:.3f} per character"
-        return f"{self.per_token:.3f} nats per token{whole}"
+        right = "" if self.accuracy is None else f", accuracy {self.accuracy:.3f}"
+        nats = "nats" if self.unit == "token" or right else "loss"
+        return f"{self.per_token:.3f} {nats} per {self.unit}{whole}{right}"
 
 
 @torch.no_grad()
 def validate(
     model: nn.Module,
-    data: TextData,
-    objective: Objective,
+    data: D,
+    objective: Batches[D],
     *,
     batch_size: int,
     seq_len: int,
@@ -60,8 +75,8 @@ def validate(
 
     Args:
         model: A compiled recipe.
-        data: The text, whose last tenth is held out.
-        objective: The objective of the model's task, from `objective_of`.
+        data: The text, whose last tenth is held out, or examples.
+        objective: The objective of the model's task, from `objective_of`, or `Examples()`.
         batch_size: Sequences in one forward pass.
         seq_len: Length of a sequence, in tokens.
         batches: Number of batches to read, the same each time; 0 reads the whole held-out text.
@@ -79,19 +94,55 @@ def validate(
     """
     device, task = device_of(model), task_of(model) or ""
     nats, tokens = 0.0, 0
+    told = classes_told(model)
+    right, judged = 0, 0
     with unchanged(model):
         for part in islice(objective.held_out(data, batch_size=batch_size, seq_len=seq_len), batches or None):
             with autocast(device):
-                mean = loss(model, on_device(part, device), logits_chunk=logits_chunk).by_name[task]
+                batch = on_device(part, device)
+                found, output = loss_and_output(model, batch, logits_chunk=logits_chunk)
             count = int(target_count(part, task))
-            nats += float(mean) * count
+            nats += float(found.by_name.get(task, found.total)) * count
             tokens += count
+            for field, target in ((field, target) for field, target in told if target in batch):
+                asked = batch[target] != IGNORED
+                right += int(((getattr(output, field).argmax(-1) == batch[target]) & asked).sum())
+                judged += int(asked.sum())
     per_token = nats / tokens
+    accuracy = right / judged if judged else None
+    if not isinstance(data, TextData):
+        return Validation(per_token, None, None, tokens, accuracy, unit_of(model, data))
     targets = objective.whole(data)
     if targets is None:
         return Validation(per_token, None, None, tokens)
     whole = per_token * targets  # if only some batches are read, an estimate
     return Validation(per_token, whole / data.characters, whole / data.bytes, tokens)
+
+
+def unit_of(model: nn.Module, data: object) -> str:
+    """Return what losses are means over: tokens, or examples with one target each."""
+    task = task_of(model)
+    each_token = task is not None and TASKS[task].targets in ("targets", "labels")
+    return "token" if each_token or isinstance(data, TextData) else "example"
+
+
+def classes_told(model: nn.Module) -> list[tuple[str, str]]:
+    """Return the outputs of a model that are scores of classes, each with the entry of a batch that has the right ones."""
+    task = task_of(model)
+    if task is not None and TASKS[task].classifies:
+        return [("logits", TASKS[task].targets)]
+    if task is not None or not isinstance(model, Model):
+        return []
+    root, found = model.program.root, []
+    fields = {ref: field for (field, _), (_, ref) in zip(model.module.outputs, root.graph.outputs, strict=True)}
+    for name in model.program.untyped.losses.values():
+        node = root[name]
+        read = {wire.port: wire.refs for wire in wires_of(node)}
+        if isinstance(node, TypedBlock) and isinstance(node.part, CrossEntropy) and len(read.get("input", ())) == 1:
+            (scores,), (target,) = read["input"], read["target"]
+            if scores in fields and target.node in model.program.inputs and not node.part.shift:
+                found.append((fields[scores], target.node))
+    return found
 
 
 @contextmanager

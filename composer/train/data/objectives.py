@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -25,11 +25,59 @@ GAPS = tuple(f"<{number}>" for number in range(100))
 """The sentinel tokens of removed spans, as many as in T5."""
 
 
-class Objective(Protocol):
-    """Protocol of objectives: how a task turns a text into batches with targets."""
+Data = TypeVar("Data", contravariant=True)
+
+
+class Batches(Protocol[Data]):
+    """Protocol of what makes batches with targets of data."""
 
     windows: ClassVar[bool]
-    """Whether the text is cut into windows of the sequence length, rather than read line by line."""
+    """Whether a text is cut into windows of the sequence length, rather than read line by line or row by row."""
+
+    def check(self, data: Data, seq_len: int) -> None:
+        """Raise an error if the data cannot be used with a sequence length.
+
+        Args:
+            data: The text or the examples.
+            seq_len: Length of a sequence, in tokens.
+
+        Raises:
+            TrainingError: There is too little data, or one of its sequences is too long.
+        """
+        ...
+
+    def draw(self, data: Data, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
+        """Return a training batch from random places of the data.
+
+        Args:
+            data: The text or the examples.
+            batch_size: Number of sequences.
+            seq_len: Length of a sequence, in tokens.
+            generator: The generator of random places.
+        """
+        ...
+
+    def held_out(self, data: Data, *, batch_size: int, seq_len: int) -> Iterator[Batch]:
+        """Yield the held-out data in batches, the same ones each time.
+
+        Args:
+            data: The text or the examples.
+            batch_size: Number of sequences in a batch.
+            seq_len: Length of a sequence, in tokens.
+        """
+        ...
+
+    def whole(self, data: Data) -> int | None:
+        """Return the number of targets in the held-out text; None if only a part of it is predicted.
+
+        Args:
+            data: The text or the examples.
+        """
+        ...
+
+
+class Objective(Batches[TextData], Protocol):
+    """Protocol of objectives: how a task turns a text into batches with targets."""
 
     def tokenize(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
         """Return a text as tokens, with its last tenth held out, or several with the last tenth of each.
@@ -37,47 +85,6 @@ class Objective(Protocol):
         Args:
             text: The text, or documents.
             path: The file that the text was read from, or several paths and patterns.
-        """
-        ...
-
-    def check(self, data: TextData, seq_len: int) -> None:
-        """Raise an error if a text cannot be used with a sequence length.
-
-        Args:
-            data: The text.
-            seq_len: Length of a sequence, in tokens.
-
-        Raises:
-            TrainingError: The text is too short, or one of its sequences too long.
-        """
-        ...
-
-    def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
-        """Return a training batch from random positions of the text.
-
-        Args:
-            data: The text.
-            batch_size: Number of sequences.
-            seq_len: Length of a sequence, in tokens.
-            generator: The generator of random positions.
-        """
-        ...
-
-    def held_out(self, data: TextData, *, batch_size: int, seq_len: int) -> Iterator[Batch]:
-        """Yield the held-out text in batches, the same ones each time.
-
-        Args:
-            data: The text.
-            batch_size: Number of sequences in a batch.
-            seq_len: Length of a sequence, in tokens.
-        """
-        ...
-
-    def whole(self, data: TextData) -> int | None:
-        """Return the number of targets in the held-out text; None if only a part of it is predicted.
-
-        Args:
-            data: The text.
         """
         ...
 
@@ -338,5 +345,8 @@ def learnable(task: str | None) -> str:
     if task is None or task not in TEXT_TASKS:
         *first, last = TEXT_TASKS
         known = f"{', '.join(first)} or {last}"
-        raise TrainingError(f"training on text needs a recipe with the task {known}; this one has {task or 'no task'}")
+        raise TrainingError(
+            f"training on text needs a recipe with the task {known}; this one has {task or 'no task'}",
+            hint="other recipes learn from a table: --data FILE.csv" if task != "encoder" else "",
+        )
     return task

@@ -36,7 +36,7 @@ RESTORE = "restore it from a copy of the run folder, or train a new run"
 
 @dataclass(frozen=True)
 class DataIdentity:
-    """The text of a run: where it was, and what it is."""
+    """The data of a run: where it was, and what it is."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -44,6 +44,8 @@ class DataIdentity:
     sha256: str
     more_paths: list[str] = field(default_factory=list)
     """The paths and patterns after the first, if there are several."""
+    labels: dict[str, list[str]] = field(default_factory=dict)
+    """For each target that is a class, the names of the classes."""
 
     @property
     def paths(self) -> list[str]:

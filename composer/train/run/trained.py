@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -14,7 +14,7 @@ from composer.diagnostics import Diagnostic, RecipeError, Source
 from composer.graph.types import TensorType
 from composer.language.tasks import TASKS
 from composer.lower.model import Model
-from composer.train.data.objectives import learnable, objective_of
+from composer.train.data.objectives import TEXT_TASKS, learnable, objective_of
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.device import device_of
 from composer.train.errors import TrainingError
@@ -36,13 +36,16 @@ class Trained:
     tokenizer: Tokenizer
     settings: TrainSettings
     step: int
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each target that is a class, the names of the classes in the order of the model's scores; with a table only."""
 
 
 def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained:
     """Return the trained model of a run with its tokenizer and settings.
 
-    It reads the recipe, the settings, the tokenizer and the weights, each compared with the manifest of the run first. What only
-    the next step of training needs, such as the state of the optimizer, is not read and may be damaged or gone.
+    It reads the recipe, the settings, the tokenizer and the weights, and the names of classes if the model tells any, each
+    compared with the manifest of the run first. What only the next step of training needs, such as the state of the optimizer, is
+    not read and may be damaged or gone.
 
     Args:
         path: The run folder.
@@ -73,9 +76,12 @@ def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | Non
     tokenizer, settings = run.tokenizer, run.settings
     model = rebuilt(run, build or compiled)
     load_weights(weights, step, model)
-    objective_of(learnable(task_of(model)), tokenizer)  # raises if the tokenizer lacks what the task needs
+    task = task_of(model)
+    if task is not None and task in TEXT_TASKS:
+        objective_of(task, tokenizer)  # raises if the tokenizer lacks what the task needs
     check_vocabulary(model, tokenizer)
-    return Trained(model.eval(), tokenizer, settings, step)
+    labels = {} if task in TEXT_TASKS else {name: tuple(known) for name, known in run.data.labels.items()}
+    return Trained(model.eval(), tokenizer, settings, step, labels)
 
 
 def rebuilt(run: SavedRun, build: Build) -> nn.Module:
@@ -122,7 +128,10 @@ def check_vocabulary(model: nn.Module, tokenizer: Tokenizer) -> None:
 
 @torch.no_grad()
 def vocabulary_of(model: nn.Module) -> int | None:
-    """Return the number of tokens for which a model has logits; None if its type does not say."""
+    """Return the number of tokens for which a model has logits; None if it has none, or their type does not say."""
+    task = task_of(model)
+    if task is None or "logits" not in TASKS[task].outputs or TASKS[task].classifies:
+        return None
     if isinstance(model, Model):
         logits = model.program.root.outputs["logits"]
         size = logits.sizes[-1] if isinstance(logits, TensorType) else None

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from composer.train.data.text import TextData
+from composer.train.data.examples import ExampleData, TrainingData
 from composer.train.data.tokenizer_files import content_of
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError
@@ -52,7 +52,7 @@ class RunWriter:
         self._digest, self._size = hashlib.sha256(metrics), len(metrics)
 
     @classmethod
-    def begin(cls, lock: Lock, *, recipe: str, settings: TrainSettings, tokenizer: Tokenizer, data: TextData) -> RunWriter:
+    def begin(cls, lock: Lock, *, recipe: str, settings: TrainSettings, tokenizer: Tokenizer, data: TrainingData) -> RunWriter:
         """Write everything of a new run but its metrics and checkpoints.
 
         Raises:
@@ -60,7 +60,9 @@ class RunWriter:
         """
         new_folder(lock.folder)  # again: the folder is locked now
         writer = cls(lock, Manifest(files={}))
-        identity = DataIdentity(str(data.path.absolute()), data.sha256, [str(path.absolute()) for path in data.more_paths])
+        labels = {name: [*known] for name, known in data.labels.items()} if isinstance(data, ExampleData) else {}
+        more = [str(path.absolute()) for path in data.more_paths]
+        identity = DataIdentity(str(data.path.absolute()), data.sha256, more, labels)
         files = {
             "recipe.yaml": recipe.encode("utf-8"),
             "settings.json": json_of(asdict(settings)),

@@ -1,0 +1,100 @@
+"""Params of a recipe that follow from its data: lengths of axes, and the number of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from composer.diagnostics import RecipeError
+from composer.graph.anatomy import wires_of
+from composer.graph.typed import TypedBlock, TypedProgram
+from composer.graph.types import UNKNOWN, TensorType, each_of
+from composer.language.tasks import TASKS
+from composer.train.data.examples import classes_of, in_order, shape_in
+from composer.train.data.fields import BatchField, FieldKind, axis_params, fields_of
+from composer.train.data.tables import Table
+from composer.train.errors import TrainingError
+
+if TYPE_CHECKING:
+    from composer.recipe import Recipe
+
+
+def fitted(recipe: Recipe, table: Table, *, columns: Sequence[str] = ()) -> Recipe:
+    """Return a recipe whose params have the lengths of rows and the number of classes of a table, where they are not overridden.
+
+    A param is set that is written as the length of an axis of an input, such as `n_numbers` in `float[batch, n_numbers]`, and the
+    only one from which the number of classes follows.
+
+    Args:
+        recipe: The recipe.
+        table: The table.
+        columns: `NAME=COLUMN` for each entry of a batch whose column has another name.
+
+    Raises:
+        TrainingError: A column is missing, or the model has fewer classes than the table.
+
+    Examples:
+        >>> import composer
+        >>> from composer.train import fitted, read_table
+        >>> from pathlib import Path
+        >>> written = Path("iris.csv").write_text("length,width,color,label\\n5,3,blue,a\\n7,3,red,b\\n6,2,red,c\\n")
+        >>> recipe = composer.load("mlp_table", {"sizes": [2]})
+        >>> names = ["numbers=length", "numbers=width", "categories=color"]
+        >>> found = fitted(recipe, read_table(["iris.csv"]), columns=names)
+        >>> [found.program.untyped.params[name] for name in ("n_numbers", "n_outputs")]
+        [2, 3]
+    """
+    for field in fields_of(recipe.program, [*table.columns], columns, source=table.name):
+        shape = shape_in(table, field)
+        if field.type is None or shape is None or len(shape) != len(field.type.axes) - 1:
+            continue
+        params = axis_params(recipe.program, field.name)[1:]
+        found = {name: length for name, length in zip(params, shape, strict=True) if name is not None}
+        changed = {name: length for name, length in found.items() if recipe.program.untyped.params[name] != length}
+        recipe = recipe.with_overrides({name: length for name, length in changed.items() if not recipe.overridden(name)})
+    for field in fields_of(recipe.program, [*table.columns], columns, source=table.name):
+        if field.target and field.kind in (FieldKind.CLASS, FieldKind.TAGS):
+            names = in_order(name for row in classes_of(table, field) for name in row)
+            recipe = _with_classes(recipe, field, names, table)
+    return recipe
+
+
+def _with_classes(recipe: Recipe, field: BatchField, names: Sequence[str], table: Table) -> Recipe:
+    """Return a recipe that tells as many classes as there are, if the number of a param decides how many."""
+    known = classes_told(recipe.program, field)
+    if known is None or known == len(names):
+        return recipe
+    params = recipe.program.untyped.params
+    alike = [name for name, value in params.items() if type(value) is int and value == known and not recipe.overridden(name)]
+    found: list[Recipe] = []
+    for name in alike:
+        other = recipe.with_overrides({name: len(names)})
+        try:
+            if classes_told(other.program, field) == len(names):
+                found.append(other)
+        except RecipeError:
+            continue
+    if len(found) == 1:
+        return found[0]
+    if known < len(names):
+        shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+        raise TrainingError(
+            f"`{field.columns[0]}` of {table.name} has {len(names)} classes ({shown}), and the model tells {known}",
+            hint="set the number of classes in the recipe",
+        )
+    return recipe
+
+
+def classes_told(program: TypedProgram, field: BatchField) -> int | None:
+    """Return how many classes a model has scores for, where its task or one of its losses compares them with an entry."""
+    task = program.untyped.recipe.task
+    types: list[object] = []
+    if task and TASKS[task].targets == field.name:
+        types.append(program.root.outputs.get("logits"))
+    for node in program.untyped.losses.values():
+        loss = program.root[node]
+        reads = {wire.port: wire.refs for wire in wires_of(loss)}
+        if isinstance(loss, TypedBlock) and any(ref.node == field.name for ref in reads.get("target", ())):
+            types += each_of(loss.inputs.get("input", UNKNOWN))
+    sizes = [type_.sizes[-1] for type_ in types if isinstance(type_, TensorType) and type_.sizes]
+    return next((size for size in sizes if isinstance(size, int)), None)
