@@ -96,7 +96,7 @@ def declare(parser: Parser, name: str) -> None:
             help = docs[field.name].replace("; None is ", " (default: ") + ")"
         if field.name == "columns":
             continue
-        if field.name == "freeze":
+        if field.name in ("freeze", "recompute"):
             help = f"{docs[field.name]} (repeatable)"
             settings.add_argument(option_of(field.name), metavar="PATTERN", action="append", help=help)
             continue

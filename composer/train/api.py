@@ -35,6 +35,7 @@ from composer.train.run.trained import Build, check_vocabulary, compiled, rebuil
 from composer.train.run.writer import RunWriter, pending
 from composer.train.settings import MAX_DATA_BYTES, TrainSettings, fixed_changes
 from composer.train.starts import freeze
+from composer.train.techniques.recompute import matching
 
 D = TypeVar("D")
 
@@ -91,6 +92,7 @@ def train(
     if reason := why_not_whole(recipe):
         raise TrainingError(f"`recipe` is not the whole text of a recipe: {reason}", hint="pass `Recipe.text`")
     freeze(model, settings.freeze)
+    matching(model, settings.recompute)
     folder = new_folder(Path(run)).path
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -30,6 +30,9 @@ from composer.train.run.trained import vocabulary_of
 from composer.train.run.writer import RunWriter
 from composer.train.schedule import learning_rate
 from composer.train.settings import TrainSettings
+from composer.train.techniques.average import averaged, update_averages
+from composer.train.techniques.compiling import compiled_modules
+from composer.train.techniques.recompute import recomputing
 from composer.train.validation import Validation, unit_of, validate
 
 D = TypeVar("D")
@@ -132,7 +135,8 @@ def fit(
 
     def validated(step: int, report: Report) -> Validation:
         sizes = {"batch_size": settings.batch_size, "seq_len": settings.seq_len, "logits_chunk": settings.logits_chunk or 0}
-        held_out = validate(model, data, objective, **sizes, batches=report.batches)
+        with averaged(optimizer), torch.compiler.set_stance("force_eager"):  # compiled, it may depend on lengths seen before
+            held_out = validate(model, data, objective, **sizes, batches=report.batches)
         display.validated(step, held_out)
         run.append({**report.line, **held_out.line()})
         return held_out
@@ -140,7 +144,13 @@ def fit(
     model.train()
     pace = Pace()
     unit = unit_of(model, data)
-    with display, stop_requests(display.note) as stop:
+    dynamic = not objective.windows
+    with (
+        display,
+        stop_requests(display.note) as stop,
+        recomputing(model, settings.recompute),
+        compiled_modules(model, settings.compile, dynamic=dynamic),
+    ):
         if start is not None and report is not None:
             held_out, loss = validated(start.step, report), report.line["loss"]
             run.seal()
@@ -224,6 +234,8 @@ def update(
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.step()
+        if settings.average:
+            update_averages(optimizer, settings.average)
     optimizer.zero_grad()
     measured = {name: float(value) for name, value in by_name.items()}
     return TrainStep(sum(measured.values()), measured, float(norm), sum(counts))

@@ -9,6 +9,7 @@ from pathlib import Path
 from composer.train.errors import TrainingError
 from composer.train.optimizers import OPTIMIZERS, OptimizerRow
 from composer.train.schedule import SCHEDULES, Schedule
+from composer.train.techniques.compiling import COMPILE_MODES, CompileMode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +61,12 @@ class TrainSettings:
     """Positions whose logits are computed at a time, 0 for all; None is 2^23 logits at a time from 16,384 words on."""
     columns: tuple[str, ...] = ()
     """Entries of a batch whose columns in a table have other names, as NAME=COLUMN; a pattern takes several columns."""
+    compile: str = "off"
+    """Modules that torch.compile compiles: each layer of a repeat (block), or the whole model."""
+    recompute: tuple[str, ...] = ()
+    """Modules that keep only their inputs and compute the rest again in the backward pass, to save memory, such as layers.*."""
+    average: float = 0.0
+    """Decay of a moving average of the weights, such as 0.999, which is then validated and opened; 0 is none."""
     freeze: tuple[str, ...] = ()
     """Names of parameters that are not trained, as patterns of a shell, such as layers.*."""
 
@@ -95,15 +102,19 @@ class TrainSettings:
                     raise TrainingError(f"`{field.name}` is {given}, which {chosen} does not read; `{name}` must be {readers}")
 
 
-CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule]] = {"optimizer": OPTIMIZERS, "schedule": SCHEDULES}
+CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule | CompileMode]] = {
+    "optimizer": OPTIMIZERS,
+    "schedule": SCHEDULES,
+    "compile": COMPILE_MODES,
+}
 """Settings that name a row of a table."""
 AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every"})
-SEVERAL = {"columns": "NAME=COLUMN", "freeze": "patterns for names of parameters"}
+SEVERAL = {"columns": "NAME=COLUMN", "freeze": "patterns for names of parameters", "recompute": "patterns for names of modules"}
 """Settings that are several texts, and what these are."""
 WHOLE = frozenset({"logits_chunk"})
 """Whole numbers whose default is None."""
 ABOVE_ZERO = frozenset({"learning_rate", "eps"})
-BELOW_ONE = frozenset({"beta1", "beta2", "label_smoothing", "momentum"})
+BELOW_ONE = frozenset({"beta1", "beta2", "label_smoothing", "momentum", "average"})
 
 MAX_DATA_BYTES = 1 << 30
 """The largest text that is read unless another limit is given: in memory it takes up to ten times as much."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -15,6 +14,8 @@ from composer.atomic_files import StrPath
 from composer.language.wording import counted
 from composer.train.errors import TrainingError
 from composer.train.run.reader import read_run
+from composer.train.techniques.average import AVERAGE
+from composer.train.techniques.names import none_called
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,10 @@ def start_from(model: nn.Module, run: StrPath, *, checkpoint: str | None = None)
     """
     saved = read_run(Path(run))
     name = saved.name(checkpoint)
-    weights, own = saved.weights(name), model.state_dict()
+    weights, own = {**saved.weights(name)}, model.state_dict()
+    if saved.settings.average:
+        moments = saved.moments(name)
+        weights |= {key: moments[f"{key}/{AVERAGE}"] for key in weights if f"{key}/{AVERAGE}" in moments}
     loaded = [key for key, value in own.items() if key in weights and weights[key].shape == value.shape]
     where = f"{saved.folder.path}, {name}"
     if not loaded:
@@ -96,9 +100,7 @@ def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
     for pattern in patterns:
         found = [parameter for name, parameter in named.items() if fnmatchcase(name, pattern)]
         if not found:
-            near = difflib.get_close_matches(pattern, named, n=1, cutoff=0.5)
-            hint = f"did you mean `{near[0]}`?" if near else "patterns are for whole names, such as `layers.*`"
-            raise TrainingError(f"`freeze`: no parameter is called `{pattern}`", hint=hint)
+            raise none_called("freeze", "parameter", pattern, named)
         for parameter in found:
             parameter.requires_grad_(False)
     if patterns and not any(parameter.requires_grad for parameter in model.parameters()):

@@ -22,7 +22,9 @@ FILES = ("recipe.yaml", "settings.json", "tokenizer.json", "data.json")
 """The files of a run besides metrics and checkpoints."""
 WEIGHTS = "model.safetensors"
 """The file of a checkpoint that is read to use the model."""
-CHECKPOINT_FILES = (WEIGHTS, "optimizer.safetensors", "random.safetensors", "state.json")
+OPTIMIZER = "optimizer.safetensors"
+"""The file of a checkpoint with the moments of the optimizer, and averages of the weights beside them."""
+CHECKPOINT_FILES = (WEIGHTS, OPTIMIZER, "random.safetensors", "state.json")
 """The files of a checkpoint."""
 LIMIT = 1 << 24
 """The largest size of a manifest that is read, in bytes."""

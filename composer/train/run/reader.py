@@ -23,7 +23,7 @@ from composer.train.run import manifest as manifests
 from composer.train.run.checkpoint import Checkpoint, read_checkpoint
 from composer.train.run.disk import aside_of
 from composer.train.run.folder import RunFolder
-from composer.train.run.manifest import CHECKPOINT_FILES, WEIGHTS, Manifest, Seal, step_of
+from composer.train.run.manifest import CHECKPOINT_FILES, OPTIMIZER, WEIGHTS, Manifest, Seal, step_of
 from composer.train.run.tensors import Tensors, read_tensors
 from composer.train.settings import TrainSettings, settings_from_json
 
@@ -133,6 +133,15 @@ class SavedRun:
             yield folder
         except TrainingError as error:
             raise TrainingError(str(error), hint=self._earlier(name) or RESTORE) from None
+
+    def moments(self, name: str) -> Tensors:
+        """Return the moments of the optimizer in a checkpoint of the run, which averages of the weights are kept with.
+
+        Raises:
+            TrainingError: Their file is damaged; the hint names the checkpoint before.
+        """
+        with self._of_checkpoint(name, (OPTIMIZER,)) as folder:
+            return read_tensors(folder / OPTIMIZER)
 
     def metrics(self, name: str) -> bytes:
         """Return the lines of the metrics that a checkpoint of the run has sealed.

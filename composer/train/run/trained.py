@@ -23,6 +23,7 @@ from composer.train.run.manifest import step_of
 from composer.train.run.reader import SavedRun, read_run
 from composer.train.run.state import load_weights
 from composer.train.settings import TrainSettings
+from composer.train.techniques.average import load_averages
 
 Build = Callable[[str], nn.Module]
 """A function that compiles the text of a recipe to a model on its device."""
@@ -76,6 +77,8 @@ def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | Non
     tokenizer, settings = run.tokenizer, run.settings
     model = rebuilt(run, build or compiled)
     load_weights(weights, step, model)
+    if settings.average:
+        load_averages(model, run.moments(name))
     task = task_of(model)
     if task is not None and task in TEXT_TASKS:
         objective_of(task, tokenizer)  # raises if the tokenizer lacks what the task needs
