@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from composer import decode as decode
+    from composer import evaluate as evaluate
     from composer import published as published
     from composer import train as train
     from composer import weights as weights
@@ -34,7 +35,7 @@ _HOME = {
     "loss": "train",
     "param_groups": "train",
 }
-_PACKAGES = ("decode", "published", "train", "weights")
+_PACKAGES = ("decode", "evaluate", "published", "train", "weights")
 __all__ = [
     "ComposerError",
     "Diagnostic",
@@ -44,6 +45,7 @@ __all__ = [
     "RecipeError",
     "Summary",
     "decode",
+    "evaluate",
     "load",
     "loss",
     "param_groups",

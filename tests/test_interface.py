@@ -35,6 +35,11 @@ FUNCTIONS = {
     "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",
     "composer.train.start_from": "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None) -> Start",
     "composer.train.open_run": "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
+    "composer.evaluate.evaluate": (
+        "(run: StrPath, data: StrPath | Sequence[StrPath] | None = None, *, build: Build | None = None, "
+        "checkpoint: str | None = None, batch_size: int | None = None, seq_len: int | None = None, "
+        "max_data_bytes: int = 1073741824, translate: bool = False) -> Evaluation"
+    ),
     "composer.decode.generate": (
         "(model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, *, "
         "encoder_inputs: EncoderInputs | None = None, seed: int = 0, reading: Reading = uncached) -> list[list[int]]"
@@ -141,7 +146,7 @@ def test_package_offers_these_names() -> None:
     offered = [
         "ComposerError", "Diagnostic", "Difference", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups",
     ]  # fmt: skip
-    packages = ["decode", "published", "train", "weights"]
+    packages = ["decode", "evaluate", "published", "train", "weights"]
     assert dir(composer) == sorted([*offered, *packages])
     assert [getattr(composer, name).__name__ for name in offered] == offered
     asked = f"import composer; print(*(getattr(composer, name).__name__ for name in {packages}))"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from torch import nn
 from composer.atomic_files import StrPath
 from composer.language.tasks import TASKS
 from composer.train.accumulation import shares
-from composer.train.data.documents import read_documents
+from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.objectives import Objective, learnable, objective_of
 from composer.train.data.text import TextData, fingerprint
 from composer.train.data.tokenizers import Tokenizer
@@ -177,11 +176,6 @@ def resume(
         check_inputs(model, text, settings, objective)
         writer = RunWriter.go_on(lock, saved, name=name, settings=settings)
         return fit(model, text, settings, writer, objective=objective, display=show or display(), start=start, report=report)
-
-
-def sources_of(data: StrPath | Sequence[StrPath]) -> Sequence[StrPath]:
-    """Return the path of a text, or several, as several."""
-    return [data] if isinstance(data, str | os.PathLike) else data
 
 
 def refuse_changes(saved: SavedRun, *, recipe: str | None, settings: TrainSettings | None) -> TrainSettings:

@@ -64,9 +64,7 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Bat
     """
     task = task_of(model)
     asked = TASKS[task].targets if task is not None else ""
-    own = asked in inspect.signature(model.forward).parameters  # a loss of the recipe may read the same targets
-    inputs = {name: value for name, value in batch.items() if name != asked or own}
-    output = model(**inputs)
+    output = output_of(model, batch)
     by_name: dict[str, Tensor] = {}
     if task is not None and task in OUTPUT_LOSSES:
         by_name[task] = OUTPUT_LOSSES[task](output)
@@ -77,6 +75,14 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Bat
         raise TrainingError("the recipe has no losses and no task with one, so there is nothing to train")
     wide = [value.to(torch.promote_types(value.dtype, torch.float32)) for value in by_name.values()]
     return BatchLoss(torch.stack(wide).sum(), by_name)
+
+
+def output_of(model: nn.Module, batch: Batch) -> Any:
+    """Return what a model computes from a batch, whose targets it reads only if a loss of the recipe does."""
+    task = task_of(model)
+    asked = TASKS[task].targets if task is not None else ""
+    own = asked in inspect.signature(model.forward).parameters
+    return model(**{name: value for name, value in batch.items() if name != asked or own})
 
 
 def targets_of(task: str, batch: Batch) -> Tensor:

@@ -136,7 +136,7 @@ def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: 
         if word in CONFIGS:
             write_example(word, folder / word)
     run = next((word for word in words if word.startswith("runs/")), None)
-    if run and (name in ("generate", "export") or "--resume" in words):
+    if run and (name in ("generate", "evaluate", "export") or "--resume" in words):
         assert (
             arco("train", "gpt2" if name == "export" else "gpt_mini", "--data", "input.txt", "--run", run, *QUICK, *TINY).code
             == 0
