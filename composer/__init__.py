@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from composer import compare as compare
     from composer import decode as decode
     from composer import evaluate as evaluate
     from composer import published as published
@@ -35,7 +36,7 @@ _HOME = {
     "loss": "train",
     "param_groups": "train",
 }
-_PACKAGES = ("decode", "evaluate", "published", "train", "weights")
+_PACKAGES = ("compare", "decode", "evaluate", "published", "train", "weights")
 __all__ = [
     "ComposerError",
     "Diagnostic",
@@ -44,6 +45,7 @@ __all__ = [
     "Recipe",
     "RecipeError",
     "Summary",
+    "compare",
     "decode",
     "evaluate",
     "load",

@@ -35,6 +35,17 @@ FUNCTIONS = {
     "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",
     "composer.train.start_from": "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None) -> Start",
     "composer.train.open_run": "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
+    "composer.compare.read_experiment": "(path: StrPath) -> Experiment",
+    "composer.compare.plan": (
+        "(experiment: Experiment, *, vocabulary: int | Callable[[str], int] | None = None, blocks: Blocks = ()) "
+        "-> tuple[PlannedVariant, ...]"
+    ),
+    "composer.compare.compare": (
+        "(experiment: Experiment, folder: StrPath, *, blocks: Blocks = (), device: str | None = None, "
+        "max_data_bytes: int = 1073741824, tell: Callable[[str], None] | None = None, "
+        "show: Callable[[], Display] | None = None) -> ExperimentResult"
+    ),
+    "composer.compare.paired_difference": "(values: Sequence[float], reference: Sequence[float]) -> PairedDifference | None",
     "composer.evaluate.evaluate": (
         "(run: StrPath, data: StrPath | Sequence[StrPath] | None = None, *, build: Build | None = None, "
         "checkpoint: str | None = None, batch_size: int | None = None, seq_len: int | None = None, "
@@ -146,7 +157,7 @@ def test_package_offers_these_names() -> None:
     offered = [
         "ComposerError", "Diagnostic", "Difference", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups",
     ]  # fmt: skip
-    packages = ["decode", "evaluate", "published", "train", "weights"]
+    packages = ["compare", "decode", "evaluate", "published", "train", "weights"]
     assert dir(composer) == sorted([*offered, *packages])
     assert [getattr(composer, name).__name__ for name in offered] == offered
     asked = f"import composer; print(*(getattr(composer, name).__name__ for name in {packages}))"

@@ -35,6 +35,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "train": ("train", "Train a model on a text file"),
         "generate": ("generate", "Generate text with a trained or published model"),
         "evaluate": ("measures.evaluate", "Measure how well a trained model predicts text"),
+        "compare": ("measures.compare", "Train variants of a model alike, and tell which differences are more than chance"),
     },
     "Published models": {
         "import": ("published", "Turn a published folder or config.json into a recipe, with its weights and tokenizer"),
