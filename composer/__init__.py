@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from composer import compare as compare
     from composer import decode as decode
+    from composer import evaluate as evaluate
     from composer import published as published
     from composer import train as train
     from composer import weights as weights
@@ -34,7 +36,7 @@ _HOME = {
     "loss": "train",
     "param_groups": "train",
 }
-_PACKAGES = ("decode", "published", "train", "weights")
+_PACKAGES = ("compare", "decode", "evaluate", "published", "train", "weights")
 __all__ = [
     "ComposerError",
     "Diagnostic",
@@ -43,7 +45,9 @@ __all__ = [
     "Recipe",
     "RecipeError",
     "Summary",
+    "compare",
     "decode",
+    "evaluate",
     "load",
     "loss",
     "param_groups",

@@ -35,6 +35,22 @@ FUNCTIONS = {
     "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",
     "composer.train.start_from": "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None) -> Start",
     "composer.train.open_run": "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
+    "composer.compare.read_experiment": "(path: StrPath) -> Experiment",
+    "composer.compare.plan": (
+        "(experiment: Experiment, *, vocabulary: int | Callable[[str], int] | None = None, blocks: Blocks = ()) "
+        "-> tuple[PlannedVariant, ...]"
+    ),
+    "composer.compare.compare": (
+        "(experiment: Experiment, folder: StrPath, *, blocks: Blocks = (), device: str | None = None, "
+        "max_data_bytes: int = 1073741824, tell: Callable[[str], None] | None = None, "
+        "show: Callable[[], Display] | None = None) -> ExperimentResult"
+    ),
+    "composer.compare.paired_difference": "(values: Sequence[float], reference: Sequence[float]) -> PairedDifference | None",
+    "composer.evaluate.evaluate": (
+        "(run: StrPath, data: StrPath | Sequence[StrPath] | None = None, *, build: Build | None = None, "
+        "checkpoint: str | None = None, batch_size: int | None = None, seq_len: int | None = None, "
+        "max_data_bytes: int = 1073741824, translate: bool = False) -> Evaluation"
+    ),
     "composer.decode.generate": (
         "(model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, *, "
         "encoder_inputs: EncoderInputs | None = None, seed: int = 0, reading: Reading = uncached) -> list[list[int]]"
@@ -141,7 +157,7 @@ def test_package_offers_these_names() -> None:
     offered = [
         "ComposerError", "Diagnostic", "Difference", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups",
     ]  # fmt: skip
-    packages = ["decode", "published", "train", "weights"]
+    packages = ["compare", "decode", "evaluate", "published", "train", "weights"]
     assert dir(composer) == sorted([*offered, *packages])
     assert [getattr(composer, name).__name__ for name in offered] == offered
     asked = f"import composer; print(*(getattr(composer, name).__name__ for name in {packages}))"

@@ -34,6 +34,8 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "export": ("published", "Print a model as one Python file, or write it as a published folder for transformers"),
         "train": ("train", "Train a model on a text file"),
         "generate": ("generate", "Generate text with a trained or published model"),
+        "evaluate": ("measures.evaluate", "Measure how well a trained model predicts text"),
+        "compare": ("measures.compare", "Train variants of a model alike, and tell which differences are more than chance"),
     },
     "Published models": {
         "import": ("published", "Turn a published folder or config.json into a recipe, with its weights and tokenizer"),

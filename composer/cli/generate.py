@@ -15,6 +15,7 @@ from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integ
 from composer.cli.output import generated
 from composer.cli.running import add_device, open_folder, rebuild, refusals
 from composer.language.tasks import TASKS
+from composer.printable import printable
 
 if TYPE_CHECKING:
     from torch import nn
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 MOST = 400
 """New tokens by default."""
-SAMPLING = ("temperature", "top_k", "top_p")
+SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "no_repeat_ngram")
 """Options of sampling alone."""
 
 
@@ -58,7 +59,28 @@ def declare(parser: Parser, name: str) -> None:
     sampling.add_argument(
         "--top-p", metavar="P", type=number, help="Sample from the fewest tokens whose probabilities sum to P (default: 1)"
     )
+    sampling.add_argument(
+        "--min-p",
+        metavar="P",
+        type=number,
+        help="Sample from the tokens at least P times as probable as the likeliest (default: 0)",
+    )
+    sampling.add_argument(
+        "--repetition-penalty",
+        metavar="X",
+        type=number,
+        help="Make tokens of the text so far less likely: divide their logits by X, or multiply negative ones (default: 1)",
+    )
+    sampling.add_argument(
+        "--no-repeat-ngram", metavar="N", type=integer, help="Never repeat a sequence of N tokens, of the prompt neither"
+    )
     sampling.add_argument("--seed", metavar="N", type=integer, default=0, help="Random seed")
+    sampling.add_argument(
+        "--n", metavar="N", type=integer, help="Generate N texts, with the random seeds from --seed on (default: 1)"
+    )
+    sampling.add_argument(
+        "--next-tokens", metavar="N", type=integer, help="Print the N likeliest next tokens with their probabilities, and no text"
+    )
     search = parser.add_argument_group("Beam search")
     search.add_argument(
         "--num-beams", metavar="N", type=integer, help="Search for the likeliest text with this many beams, instead of sampling"
@@ -79,6 +101,8 @@ def declare(parser: Parser, name: str) -> None:
     parser.examples = [
         ("Continue a text", 'arco generate runs/gpt_mini --prompt "To be"'),
         ("Sample likelier text", 'arco generate runs/gpt_mini --prompt "To be" --temperature 0.8 --top-k 50'),
+        ("Generate three texts without repetition", "arco generate runs/gpt_mini --n 3 --no-repeat-ngram 4"),
+        ("Show what may come next", 'arco generate runs/gpt_mini --prompt "To be" --next-tokens 5'),
         ("Ask a published model", 'arco generate SmolLM2-135M-Instruct --prompt "What is the capital of France?"'),
         ("Fill in hidden words", 'arco generate bert-base-uncased --prompt "Paris is the <mask> of France."'),
         ("Find the likeliest continuation", 'arco generate runs/gpt_mini --prompt "To be" --num-beams 4 --max-new-tokens 100'),
@@ -109,9 +133,14 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.num_beams is not None:
                 penalty = {} if arguments.length_penalty is None else {"length_penalty": arguments.length_penalty}
                 write_best(voice, Search(num_beams=arguments.num_beams, **penalty), arguments.max_new_tokens)
+            elif arguments.next_tokens is not None:
+                write_next(voice, sampling, arguments.next_tokens)
             else:
                 most = MOST if arguments.max_new_tokens is None else arguments.max_new_tokens
-                write(voice, max_new_tokens=most, sampling=sampling, seed=arguments.seed)
+                for seed in range(arguments.seed, arguments.seed + (arguments.n or 1)):
+                    if arguments.n is not None:
+                        print(f"--- seed {seed}")
+                    write(voice, max_new_tokens=most, sampling=sampling, seed=seed)
     return 0
 
 
@@ -133,7 +162,14 @@ def check_options(arguments: argparse.Namespace) -> None:
     """Raise `Problem` if options of sampling and of beam search are combined."""
     if arguments.num_beams is None and arguments.length_penalty is not None:
         raise Problem("arco generate: --length-penalty is for beam search", "add --num-beams N")
-    used = next((name for name in SAMPLING if getattr(arguments, name) is not None), None)
+    for name in ("n", "next_tokens"):
+        if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
+            raise Problem(f"arco generate: --{name.replace('_', '-')} is {getattr(arguments, name)}; it must be at least 1")
+    if arguments.n is not None and arguments.next_tokens is not None:
+        raise Problem("arco generate: --next-tokens prints no text, of which --n prints several", "remove one of them")
+    if arguments.n is not None and arguments.temperature == 0:
+        raise Problem(f"arco generate: at temperature 0 all {arguments.n} texts are the same", "remove --n or --temperature")
+    used = next((name for name in (*SAMPLING, "n", "next_tokens") if getattr(arguments, name) is not None), None)
     if arguments.num_beams is not None and used is not None:
         option = f"--{used.replace('_', '-')}"
         raise Problem(f"arco generate: --num-beams searches for the likeliest text, and {option} samples", "remove one of them")
@@ -174,6 +210,22 @@ def write(voice: Voice, *, max_new_tokens: int, sampling: Sampling, seed: int) -
     for piece in voice.as_it_comes(ids):
         print(generated(piece, sys.stdout), end="", flush=True)
     print()
+
+
+def write_next(voice: Voice, sampling: Sampling, count: int) -> None:
+    """Print a table of the likeliest next tokens: rank, probability, and text as in Python."""
+    from composer.decode import Slide, next_token
+
+    limit = Slide(voice.context) if not voice.encoder_inputs and voice.context is not None else None
+    chances = next_token(
+        voice.model, voice.tokens, sampling, encoder_inputs=voice.encoder_inputs, limit=limit, vocabulary=voice.vocabulary
+    )
+    order = chances.sort(descending=True, stable=True).indices[:count].tolist()
+    width = len(str(len(order)))
+    for rank, token in enumerate(order, 1):
+        if chances[token] > 0:
+            ending = "  (ends the text)" if token in voice.stop else ""
+            print(f"{rank:>{width}}  {float(chances[token]):.4f}  {printable(repr(voice.decode([token])))}{ending}")
 
 
 def write_best(voice: Voice, search: Search, max_new_tokens: int | None) -> None:

@@ -15,6 +15,7 @@ from composer.decode.generate import (
     stream,
     uncached,
 )
+from composer.decode.next_token import next_token
 from composer.decode.prepack import prepacked
 from composer.decode.sample import GREEDY, Sampling, draw, probabilities
 from composer.decode.session import Session, session
@@ -37,6 +38,7 @@ __all__ = [
     "draw",
     "fill",
     "generate",
+    "next_token",
     "prepacked",
     "probabilities",
     "session",

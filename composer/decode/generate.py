@@ -284,7 +284,7 @@ def continuations(
                 unread = window
                 for _ in range(min(left, room)):
                     logits = step(unread.to(device))[:, : request.vocabulary]
-                    unread = draw(logits, request.sampling, generator)[:, None]  # [B, 1]
+                    unread = draw(logits, request.sampling, generator, sequence)[:, None]  # [B, 1]
                     sequence = torch.cat([sequence, unread], dim=1)
                     left -= 1
                     yield unread[:, 0]

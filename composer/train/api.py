@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from composer.atomic_files import StrPath
 from composer.language.tasks import TASKS
 from composer.lower.model import Model
 from composer.train.accumulation import shares
-from composer.train.data.documents import read_documents
+from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.examples import ExampleData, Examples, TrainingData, examples_of
 from composer.train.data.objectives import Batches, learnable, objective_of
 from composer.train.data.tables import is_table, read_table
@@ -181,11 +180,6 @@ def resume(
         check_inputs(model, again, settings, objective)
         writer = RunWriter.go_on(lock, saved, name=name, settings=settings)
         return fit(model, again, settings, writer, objective=objective, display=show or display(), start=start, report=report)
-
-
-def sources_of(data: StrPath | Sequence[StrPath]) -> Sequence[StrPath]:
-    """Return the path of a text, or several, as several."""
-    return [data] if isinstance(data, str | os.PathLike) else data
 
 
 def batches_of(model: nn.Module, tokenizer: Tokenizer, data: TrainingData) -> Batches[Any]:

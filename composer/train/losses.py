@@ -77,19 +77,17 @@ def loss_and_output(
     """Return the loss as `loss` does, and what the model returned; in chunks, the logits of one position only."""
     task = task_of(model)
     asked = TASKS[task].targets if task is not None else ""
-    own = asked in inspect.signature(model.forward).parameters  # a loss of the recipe may read the same targets
-    inputs = {name: value for name, value in batch.items() if name != asked or own}
     by_name: dict[str, Tensor] = {}
     end = tail(model) if logits_chunk and asked and isinstance(model, Model) and not _is_compiled(model) else None
     if end is not None and task is not None:
         with end.taken() as taken:
-            output = model(**inputs)
+            output = output_of(model, batch)
         (hidden,) = taken
         by_name[task] = chunked_cross_entropy(
             end, hidden, targets_of(task, batch), positions=logits_chunk, label_smoothing=label_smoothing, ignored=IGNORED
         )
         return _together(by_name | output.losses), output
-    output = model(**inputs)
+    output = output_of(model, batch)
     if task is not None and task in OUTPUT_LOSSES:
         by_name[task] = OUTPUT_LOSSES[task](output)
     elif task is not None and asked:
@@ -109,6 +107,14 @@ def _together(by_name: dict[str, Tensor]) -> BatchLoss:
     """Return the sum of losses, with its terms."""
     wide = [value.to(torch.promote_types(value.dtype, torch.float32)) for value in by_name.values()]
     return BatchLoss(torch.stack(wide).sum(), by_name)
+
+
+def output_of(model: nn.Module, batch: Batch) -> Any:
+    """Return what a model computes from a batch, whose targets it reads only if a loss of the recipe does."""
+    task = task_of(model)
+    asked = TASKS[task].targets if task is not None else ""
+    own = asked in inspect.signature(model.forward).parameters
+    return model(**{name: value for name, value in batch.items() if name != asked or own})
 
 
 def targets_of(task: str, batch: Batch) -> Tensor:

@@ -22,6 +22,13 @@ METAVARS = {
     "X",
 }  # fmt: skip
 """What values are called; choices are called as their option."""
+EXPERIMENT = """experiment: depth
+data: input.txt
+variants: {one: {recipe: gpt_mini, set: {n_layers: 1, d_model: 16}}, two: {recipe: gpt_mini, set: {d_model: 16}}}
+seeds: 2
+budget: {steps: 2}
+train: {batch_size: 2, seq_len: 8, warmup_steps: 1}
+"""
 QUICK = ["--steps", "2", "--device", "cpu"]
 TINY = ["--seq-len", "8", "--batch-size", "2", "--warmup-steps", "1", "--set", "d_model=16", "--set", "n_heads=2"]
 
@@ -128,6 +135,7 @@ def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: 
     (folder / "blocks.yaml").write_text(BLOCKS, encoding="utf-8")
     (folder / "my_blocks.py").write_text(CLASS, encoding="utf-8")
     (folder / "input.txt").write_text("To be, or not to be: that is the question. HAMLET\n" * 60, encoding="utf-8")
+    (folder / "depth.yaml").write_text(EXPERIMENT, encoding="utf-8")
     for page, file in ((ROOT / "README.md", "small.yaml"), (ROOT / "docs" / "getting-started.md", "config.json")):
         text = next(example.text for example in examples(page) if example.option("file") == file)
         (folder / file).write_text(text, encoding="utf-8")
@@ -137,7 +145,7 @@ def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: 
         if word in CONFIGS:
             write_example(word, folder / word)
     run = next((word for word in words if word.startswith("runs/")), None)
-    if run and (name in ("generate", "export") or "--resume" in words):
+    if run and (name in ("generate", "evaluate", "export") or "--resume" in words):
         assert (
             arco("train", "gpt2" if name == "export" else "gpt_mini", "--data", "input.txt", "--run", run, *QUICK, *TINY).code
             == 0

@@ -323,7 +323,8 @@ def test_a_command_prints_names_and_words_through_one_function() -> None:
         *("reference.show", "reference.explain", "recipes.list_zoo", "mask.mask"),  # of blocks that were trusted to run
         *("demo", "demo_models"),  # our own recipes
         *("generate.write", "generate.write_best", "generate.write_filled"),  # through `generated`
-        *("train.warn", "train.sized"),  # numbers
+        *("train.warn", "train.sized", "generate.run"),  # numbers
+        "generate.write_next",  # through `printable`
     }
     found = set()
     for file in (Path(composer.__file__).parent / "cli").glob("*.py"):

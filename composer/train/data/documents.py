@@ -111,6 +111,11 @@ def read_documents(sources: Sequence[StrPath], *, max_bytes: int = MAX_DATA_BYTE
     return tuple(documents)
 
 
+def sources_of(data: StrPath | Sequence[StrPath]) -> Sequence[StrPath]:
+    """Return the path of a text, or several, as several."""
+    return [data] if isinstance(data, str | os.PathLike) else data
+
+
 def resolved(path: Path) -> Path:
     """Return a path without symbolic links; itself if it is no path of a file."""
     try:

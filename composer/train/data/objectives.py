@@ -88,6 +88,18 @@ class Objective(Batches[TextData], Protocol):
         """
         ...
 
+    def unseen(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
+        """Return a text as tokens that are all held out, to evaluate a model on it.
+
+        Args:
+            text: The text, or documents.
+            path: The file that the text was read from, or several paths and patterns.
+
+        Raises:
+            TrainingError: There is nothing in the text to predict.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class NextToken:
@@ -98,6 +110,9 @@ class NextToken:
 
     def tokenize(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
         return tokenize(text, self.tokenizer, path=path)
+
+    def unseen(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
+        return texts.unseen(text, self.tokenizer, path=path, first=1)
 
     def check(self, data: TextData, seq_len: int) -> None:
         texts.check_length(data, seq_len)
@@ -122,6 +137,9 @@ class Windows:
 
     def tokenize(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
         return tokenize(text, self.tokenizer, path=path)
+
+    def unseen(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
+        return texts.unseen(text, self.tokenizer, path=path, first=0)
 
     def check(self, data: TextData, seq_len: int) -> None:
         texts.check_length(data, seq_len)
@@ -185,6 +203,18 @@ class Translation:
             validation=[self._stream(pairs) for _, pairs in parts],
             held_out=held_out,
         )
+
+    def unseen(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
+        split = [self._pairs_of(document, document.path or path) for document in texts.as_documents(text)]
+        parts = [[*first, *rest] for first, rest in split]
+        data = texts.data_of(
+            text,
+            path=path,
+            train=[self._stream([]) for _ in parts],
+            validation=[self._stream(pairs) for pairs in parts],
+            held_out=["".join(target for _, target in pairs) for pairs in parts],
+        )
+        return texts.predictable(data)
 
     def _pairs_of(self, document: TextDocument, path: object) -> tuple[Sequence[tuple[str, ...]], Sequence[tuple[str, ...]]]:
         """Return the pairs to train on and those held out, the last tenth; a single pair is trained on."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor
 
 from composer.atomic_files import StrPath
-from composer.train.data.documents import TextDocument
+from composer.train.data.documents import TextDocument, sources_of
 from composer.train.data.tokenizers import Tokenizer, stretches
 from composer.train.errors import TrainingError
 
@@ -113,6 +112,48 @@ def tokenize(text: str | Sequence[TextDocument], tokenizer: Tokenizer, *, path: 
     )
 
 
+def unseen(
+    text: str | Sequence[TextDocument], tokenizer: Tokenizer, *, path: StrPath | Sequence[StrPath], first: Literal[0, 1]
+) -> TextData:
+    """Return a text as tokens that are all held out.
+
+    Args:
+        text: The text, or documents.
+        tokenizer: The tokenizer, which loses nothing.
+        path: The file that the text was read from, or several paths and patterns.
+        first: 1 if the beginning of a document is only read, since there is nothing before it to predict it from: its first
+            token, and those that complete a character of it.
+
+    Raises:
+        TrainingError: Nothing is left to be predicted.
+    """
+    parts = [begun(document.text, tokenizer, at_least=first) for document in as_documents(text)]
+    data = data_of(
+        text,
+        path=path,
+        train=[train for train, _, _ in parts],
+        validation=[validation for _, validation, _ in parts],
+        held_out=[held_out for _, _, held_out in parts],
+    )
+    return predictable(data)
+
+
+def predictable(data: TextData) -> TextData:
+    """Return a held-out text, unless there is nothing in it to predict, which raises `TrainingError`."""
+    if not len(data.validation):
+        raise TrainingError(f"{data.name} is too short: there is nothing in it to predict")
+    return data
+
+
+def begun(text: str, tokenizer: Tokenizer, *, at_least: int) -> tuple[Ids, Ids, str]:
+    """Return the fewest first tokens of a text, but `at_least` so many, that are whole characters; the others, and their text."""
+    ids = encode(text, tokenizer)
+    for count in range(at_least, len(ids)):
+        if text.startswith(start := tokenizer.decode(ids[:count].tolist())):
+            return ids[:count], ids[count:], text[len(start) :]
+    return ids, ids[:0], ""
+
+
 def as_documents(text: str | Sequence[TextDocument]) -> Sequence[TextDocument]:
     """Return a text as the only document."""
     return [TextDocument("", text)] if isinstance(text, str) else text
@@ -133,7 +174,7 @@ def data_of(
     held_out: Sequence[str],
 ) -> TextData:
     """Return texts as `TextData`, from the tokens of each document and the texts whose tokens are held out."""
-    first, *more = [path] if isinstance(path, str | os.PathLike) else path
+    first, *more = sources_of(path)
     several = len(train) > 1
     return TextData(
         path=Path(first),

@@ -1,0 +1,76 @@
+"""`arco evaluate`: measure how well a trained model predicts text."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from composer.cli.arguments import Parser, StoreOnce, add_blocks, integer
+from composer.cli.output import add_output, emit
+from composer.cli.running import add_device, rebuild, refusals
+
+
+def declare(parser: Parser, name: str) -> None:
+    """Declare a run folder, a text, and the format of the numbers."""
+    from composer.train.settings import MAX_DATA_BYTES
+
+    parser.add_argument("trained", metavar="RUN", type=Path, help="Run folder that `arco train` wrote")
+    parser.add_argument(
+        "--data",
+        metavar="FILE",
+        action="append",
+        type=Path,
+        help="UTF-8 text to read as a whole, also .gz or .zst; a folder of texts or a pattern in quotes; may be repeated "
+        "(default: the text of the run, of which the held-out part is read)",
+    )
+    parser.add_argument(
+        "--max-data-bytes",
+        metavar="N",
+        type=integer,
+        default=MAX_DATA_BYTES,
+        help="Largest size of all texts that are read, decompressed",
+    )
+    parser.add_argument("--checkpoint", metavar="NAME", help="Checkpoint of the run, such as step-000500 (default: the latest)")
+    parser.add_argument(
+        "--batch-size", metavar="N", type=integer, help="Sequences in one forward pass (default: as many as in training)"
+    )
+    parser.add_argument("--seq-len", metavar="N", type=integer, help="Length of a sequence, in tokens (default: as in training)")
+    parser.add_argument(
+        "--translate",
+        action="store_true",
+        help="With seq2seq_lm, also translate each source: exact matches, BLEU and chrF, for which the extra metrics is needed",
+    )
+    parser.add_argument("--format", choices=("text", "json"), action=StoreOnce, help="Output format (default: text)")
+    add_output(parser)
+    add_device(parser)
+    add_blocks(parser)
+    parser.examples = [
+        ("Measure a model on the held-out part of its text", "arco evaluate runs/gpt_mini"),
+        ("Measure it on another text, for a program", "arco evaluate runs/gpt_mini --data input.txt --format json"),
+    ]
+    parser.notes = (
+        "Perplexity and accuracy depend on the tokenizer; bits per character and per byte can be compared across tokenizers. "
+        "Windows are adjacent, as in the validations of a run: a longer --seq-len gives each token more context."
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the numbers."""
+    from composer.evaluate import evaluate
+
+    with refusals():
+        found = evaluate(
+            arguments.trained,
+            arguments.data,
+            build=rebuild(arguments.blocks, arguments.device),
+            checkpoint=arguments.checkpoint,
+            batch_size=arguments.batch_size,
+            seq_len=arguments.seq_len,
+            max_data_bytes=arguments.max_data_bytes,
+            translate=arguments.translate,
+        )
+    text = json.dumps(found.to_json(), indent=2) if arguments.format == "json" else str(found)
+    emit(f"{text}\n", arguments.output)
+    return 0

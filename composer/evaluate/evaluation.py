@@ -1,0 +1,253 @@
+"""Evaluation: how well a trained model predicts a text that it was not trained on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from composer.atomic_files import StrPath
+from composer.evaluate.translations import Translations, check_installed, translations_of
+from composer.train.data.documents import read_documents, sources_of
+from composer.train.data.objectives import Objective, Translation, learnable, objective_of
+from composer.train.data.text import TextData, fingerprint
+from composer.train.device import autocast, device_of, on_device
+from composer.train.errors import TrainingError
+from composer.train.losses import IGNORED, cross_entropy, output_of, targets_of, task_of
+from composer.train.run.reader import read_run
+from composer.train.run.trained import Build, open_run
+from composer.train.settings import MAX_DATA_BYTES
+from composer.train.validation import unchanged
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """How well a model predicts the targets of a held-out text, given all true tokens before each."""
+
+    tokens: int
+    """Number of predicted tokens."""
+    loss: float
+    """Mean cross-entropy, in nats per predicted token."""
+    accuracy: float
+    """Share of the targets that are the most probable token."""
+
+    @property
+    def perplexity(self) -> float:
+        """The exponential of the loss: of how many equally probable tokens the model chooses."""
+        try:
+            return math.exp(self.loss)
+        except OverflowError:
+            return math.inf
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How well a trained model predicts a text.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from composer.evaluate import Evaluation
+        >>> found = Evaluation(Path("runs/small"), 500, "causal_lm", "plays.txt", True, 1000, 1.5, 0.5, 1.5, 1.5)
+        >>> f"{found.perplexity:.2f}"
+        '4.48'
+    """
+
+    run: Path
+    step: int
+    """The step of the checkpoint."""
+    task: str
+    data: str
+    """The name of the text."""
+    held_out: bool
+    """Whether the text is the one of the run, of which only the held-out part is read; all of any other text is."""
+    tokens: int
+    """Number of predicted tokens."""
+    loss: float
+    """Mean cross-entropy, in nats per predicted token."""
+    accuracy: float
+    """Share of the predicted tokens that are the most probable one, from 0 to 1."""
+    per_character: float | None = None
+    """Nats per character; None if only a part of the text is predicted, as in masked_lm."""
+    per_byte: float | None = None
+    """Nats per byte; None like `per_character`."""
+    translations: Translations | None = None
+    """What became of the translations, if there were any."""
+
+    @property
+    def perplexity(self) -> float:
+        """The exponential of the loss: of how many equally probable tokens the model chooses."""
+        return Prediction(self.tokens, self.loss, self.accuracy).perplexity
+
+    def to_json(self) -> dict[str, object]:
+        """Return the numbers by name; those that the task does not have are left out."""
+        numbers = {
+            "run": str(self.run),
+            "step": self.step,
+            "task": self.task,
+            "data": self.data,
+            "held_out": self.held_out,
+            "tokens": self.tokens,
+            "loss": self.loss,
+            "perplexity": self.perplexity,
+            "accuracy": self.accuracy,
+            "bits_per_character": bits(self.per_character),
+            "bits_per_byte": bits(self.per_byte),
+            **({} if self.translations is None else asdict(self.translations)),
+        }
+        known = {name: value for name, value in numbers.items() if value is not None}
+        return {name: None if value == math.inf else value for name, value in known.items()}
+
+    def __str__(self) -> str:
+        what = "the held-out part of " if self.held_out else ""
+        lines = [
+            f"{self.run}, step {self.step}, {self.task} on {what}{self.data}",
+            f"loss        {self.loss:.4f} nats per token, over {self.tokens:,} tokens",
+            f"perplexity  {self.perplexity:.4g}",
+            f"accuracy    {self.accuracy:.2%} of the tokens",
+        ]
+        if self.per_character is not None and self.per_byte is not None:
+            lines.append(f"bits        {bits(self.per_character):.4f} per character, {bits(self.per_byte):.4f} per byte")
+        return "\n".join([*lines, *([] if self.translations is None else [str(self.translations)])])
+
+
+def evaluate(
+    run: StrPath,
+    data: StrPath | Sequence[StrPath] | None = None,
+    *,
+    build: Build | None = None,
+    checkpoint: str | None = None,
+    batch_size: int | None = None,
+    seq_len: int | None = None,
+    max_data_bytes: int = MAX_DATA_BYTES,
+    translate: bool = False,
+) -> Evaluation:
+    """Measure how well the model of a run predicts a text, each time with the same numbers.
+
+    Args:
+        run: The run folder.
+        data: The path of a text to read, or the paths and patterns of several; by default, the text of the run. Of that one only
+            the held-out part is read, which the model was not trained on, and all of any other.
+        build: Compiles the text of the recipe; pass your own if the recipe uses blocks of yours.
+        checkpoint: The name of a checkpoint, such as `step-000500`; by default, the latest.
+        batch_size: Sequences in one forward pass; by default, as many as in training.
+        seq_len: Length of a sequence, in tokens; by default, that of training.
+        max_data_bytes: The largest size of the text that is read, decompressed.
+        translate: With the task seq2seq_lm, also translate each source, taking the most probable token each time, and compare it
+            with its target.
+
+    Raises:
+        TrainingError: The folder is not a run folder or is damaged, the text cannot be read or used, the model's numbers are not
+            finite, `translate` is not for this task, or a package is missing.
+        RecipeError: The recipe does not compile, such as for lack of your own blocks.
+
+    Examples:
+        >>> import composer
+        >>> from pathlib import Path
+        >>> from composer.evaluate import evaluate
+        >>> from composer.train import TrainSettings, characters_of, tokenize, train
+        >>> text = "to be or not to be\\n" * 20
+        >>> written = Path("hamlet.txt").write_text(text)
+        >>> tokenizer = characters_of(text)
+        >>> recipe = composer.load("gpt_mini", {"vocab": tokenizer.size, "d_model": 16, "n_layers": 1})
+        >>> settings = TrainSettings(steps=1, batch_size=2, seq_len=8, log_every=100)
+        >>> data = tokenize(text, tokenizer, path="hamlet.txt")
+        >>> result = train(recipe.compile(seed=0), tokenizer, data, settings, "runs/hamlet", recipe=recipe.text)
+        step 1/1  loss …
+        validation at step 1: …
+        >>> found = evaluate("runs/hamlet")
+        >>> found.tokens, found.loss == result.validation.per_token
+        (38, True)
+    """
+    check_sizes(batch_size=batch_size, seq_len=seq_len)
+    trained = open_run(run, build=build, checkpoint=checkpoint)
+    task = learnable(task_of(trained.model))
+    objective = objective_of(task, trained.tokenizer)
+    if translate:
+        check_translated(objective, task)
+    batch_size, seq_len = batch_size or trained.settings.batch_size, seq_len or trained.settings.seq_len
+    saved = read_run(Path(run)).data
+    sources = sources_of(data) if data else saved.paths
+    try:
+        documents = read_documents(sources, max_bytes=max_data_bytes)
+    except TrainingError as error:
+        hint = error.hint or ("" if data else "if the text of the run has moved, say where it is, or give another one")
+        raise TrainingError(str(error), hint=hint) from None
+    own = fingerprint(documents) == saved.sha256
+    if not own and not data:
+        raise TrainingError(
+            f"{' and '.join(map(str, sources))} is not the text that this run was trained on: its checksum differs",
+            hint="name a text to evaluate the model on: all of a text is read that the run does not know",
+        )
+    text = objective.tokenize(documents, path=sources) if own else objective.unseen(documents, path=sources)
+    try:
+        found = predicted(trained.model, text, objective, batch_size=batch_size, seq_len=seq_len)
+    except IndexError as error:  # learned positions, of which there is a number
+        raise TrainingError(f"the model cannot read {seq_len} tokens: {str(error).splitlines()[0]}") from None
+    targets = objective.whole(text)
+    whole = None if targets is None else found.loss * targets
+    translations = None
+    if isinstance(objective, Translation) and translate:
+        translations = translations_of(trained.model, objective, text, batch_size=batch_size, longest=seq_len)
+    return Evaluation(
+        run=Path(run),
+        step=trained.step,
+        task=task,
+        data=text.name,
+        held_out=own,
+        tokens=found.tokens,
+        loss=found.loss,
+        accuracy=found.accuracy,
+        per_character=None if whole is None else whole / text.characters,
+        per_byte=None if whole is None else whole / text.bytes,
+        translations=translations,
+    )
+
+
+@torch.no_grad()
+def predicted(model: nn.Module, data: TextData, objective: Objective, *, batch_size: int, seq_len: int) -> Prediction:
+    """Return how well a model predicts a held-out text, in the batches of `validate`.
+
+    Raises:
+        TrainingError: There is nothing to predict, or the loss is not finite.
+    """
+    device, task = device_of(model), task_of(model) or ""
+    nats, right, tokens = 0.0, 0, 0
+    with unchanged(model):
+        for batch in objective.held_out(data, batch_size=batch_size, seq_len=seq_len):
+            part = on_device(batch, device)
+            targets = targets_of(task, part)
+            with autocast(device):
+                logits = output_of(model, part).logits
+                mean = cross_entropy(logits, targets)
+            count = int((targets != IGNORED).sum())
+            nats += float(mean) * count
+            right += int((logits.argmax(-1) == targets).sum())
+            tokens += count
+    if not tokens:
+        raise TrainingError(f"{data.name} is too short: there is nothing in it to predict")
+    if not math.isfinite(nats):
+        raise TrainingError(f"the model's loss on {data.name} is not finite", hint="evaluate an earlier checkpoint")
+    return Prediction(tokens, nats / tokens, right / tokens)
+
+
+def check_sizes(**sizes: int | None) -> None:
+    """Raise `TrainingError` if a size is given and below 1."""
+    for name, size in sizes.items():
+        if size is not None and size < 1:
+            raise TrainingError(f"`{name}` is {size}; it must be at least 1")
+
+
+def check_translated(objective: Objective, task: str) -> None:
+    """Raise `TrainingError` if a model does not translate, or its translations cannot be measured."""
+    if not isinstance(objective, Translation):
+        raise TrainingError(f"a model of the task {task} does not translate", hint="those of seq2seq_lm do")
+    check_installed()
+
+
+def bits(nats: float | None) -> float | None:
+    """Return nats as bits."""
+    return None if nats is None else nats / math.log(2)
