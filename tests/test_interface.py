@@ -46,6 +46,11 @@ FUNCTIONS = {
         "show: Callable[[], Display] | None = None) -> ExperimentResult"
     ),
     "composer.compare.paired_difference": "(values: Sequence[float], reference: Sequence[float]) -> PairedDifference | None",
+    "composer.evaluate.evaluate_answers": (
+        "(run: StrPath, task: str, lengths: Sequence[int], *, examples: int = 200, seed: int = 0, "
+        "build: Build | None = None, checkpoint: str | None = None) -> tuple[AnswerScore, ...]"
+    ),
+    "composer.evaluate.synthetic_text": "(task: str, lengths: Sequence[int], *, lines: int, seed: int = 0) -> str",
     "composer.evaluate.evaluate": (
         "(run: StrPath, data: StrPath | Sequence[StrPath] | None = None, *, build: Build | None = None, "
         "checkpoint: str | None = None, batch_size: int | None = None, seq_len: int | None = None, "

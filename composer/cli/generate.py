@@ -79,7 +79,7 @@ def declare(parser: Parser, name: str) -> None:
         "--n", metavar="N", type=integer, help="Generate N texts, with the random seeds from --seed on (default: 1)"
     )
     sampling.add_argument(
-        "--next-tokens", metavar="N", type=integer, help="Print the N likeliest next tokens with their probabilities, and no text"
+        "--next", metavar="N", type=integer, help="Print the N likeliest next tokens with their probabilities, and no text"
     )
     search = parser.add_argument_group("Beam search")
     search.add_argument(
@@ -102,7 +102,7 @@ def declare(parser: Parser, name: str) -> None:
         ("Continue a text", 'arco generate runs/gpt_mini --prompt "To be"'),
         ("Sample likelier text", 'arco generate runs/gpt_mini --prompt "To be" --temperature 0.8 --top-k 50'),
         ("Generate three texts without repetition", "arco generate runs/gpt_mini --n 3 --no-repeat-ngram 4"),
-        ("Show what may come next", 'arco generate runs/gpt_mini --prompt "To be" --next-tokens 5'),
+        ("Show what may come next", 'arco generate runs/gpt_mini --prompt "To be" --next 5'),
         ("Ask a published model", 'arco generate SmolLM2-135M-Instruct --prompt "What is the capital of France?"'),
         ("Fill in hidden words", 'arco generate bert-base-uncased --prompt "Paris is the <mask> of France."'),
         ("Find the likeliest continuation", 'arco generate runs/gpt_mini --prompt "To be" --num-beams 4 --max-new-tokens 100'),
@@ -133,8 +133,8 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.num_beams is not None:
                 penalty = {} if arguments.length_penalty is None else {"length_penalty": arguments.length_penalty}
                 write_best(voice, Search(num_beams=arguments.num_beams, **penalty), arguments.max_new_tokens)
-            elif arguments.next_tokens is not None:
-                write_next(voice, sampling, arguments.next_tokens)
+            elif arguments.next is not None:
+                write_next(voice, sampling, arguments.next)
             else:
                 most = MOST if arguments.max_new_tokens is None else arguments.max_new_tokens
                 for seed in range(arguments.seed, arguments.seed + (arguments.n or 1)):
@@ -162,14 +162,14 @@ def check_options(arguments: argparse.Namespace) -> None:
     """Raise `Problem` if options of sampling and of beam search are combined."""
     if arguments.num_beams is None and arguments.length_penalty is not None:
         raise Problem("arco generate: --length-penalty is for beam search", "add --num-beams N")
-    for name in ("n", "next_tokens"):
+    for name in ("n", "next"):
         if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
             raise Problem(f"arco generate: --{name.replace('_', '-')} is {getattr(arguments, name)}; it must be at least 1")
-    if arguments.n is not None and arguments.next_tokens is not None:
-        raise Problem("arco generate: --next-tokens prints no text, of which --n prints several", "remove one of them")
+    if arguments.n is not None and arguments.next is not None:
+        raise Problem("arco generate: --next prints no text, of which --n prints several", "remove one of them")
     if arguments.n is not None and arguments.temperature == 0:
         raise Problem(f"arco generate: at temperature 0 all {arguments.n} texts are the same", "remove --n or --temperature")
-    used = next((name for name in (*SAMPLING, "n", "next_tokens") if getattr(arguments, name) is not None), None)
+    used = next((name for name in (*SAMPLING, "n", "next") if getattr(arguments, name) is not None), None)
     if arguments.num_beams is not None and used is not None:
         option = f"--{used.replace('_', '-')}"
         raise Problem(f"arco generate: --num-beams searches for the likeliest text, and {option} samples", "remove one of them")

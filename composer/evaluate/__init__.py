@@ -5,12 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from composer.evaluate.answers import AnswerScore as AnswerScore
+    from composer.evaluate.answers import evaluate_answers as evaluate_answers
     from composer.evaluate.evaluation import Evaluation as Evaluation
     from composer.evaluate.evaluation import evaluate as evaluate
+    from composer.evaluate.synthetic import SyntheticExample as SyntheticExample
+    from composer.evaluate.synthetic import synthetic_text as synthetic_text
     from composer.evaluate.translations import Translations as Translations
 
-_HOME = {"Evaluation": "evaluation", "Translations": "translations", "evaluate": "evaluation"}
-__all__ = ["Evaluation", "Translations", "evaluate"]
+_HOME = {
+    "AnswerScore": "answers",
+    "Evaluation": "evaluation",
+    "SyntheticExample": "synthetic",
+    "Translations": "translations",
+    "evaluate": "evaluation",
+    "evaluate_answers": "answers",
+    "synthetic_text": "synthetic",
+}
+__all__ = [
+    "AnswerScore",
+    "Evaluation",
+    "SyntheticExample",
+    "Translations",
+    "evaluate",
+    "evaluate_answers",
+    "synthetic_text",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -17,7 +17,7 @@ from tests.published.examples import CONFIGS, write_example
 PARSERS = {name: declare(Parser(prog=f"arco {name}"), name) for name in COMMANDS}
 EXAMPLES = [(name, command) for name, parser in PARSERS.items() for _, command in parser.examples]
 METAVARS = {
-    "AXIS=LENGTH", "BLOCK", "CODE", "DIR", "DEVICE", "FILE", "FILE.py", "LENGTH", "MASK", "N", "NAME", "NAME=COLUMN",
+    "AXIS=LENGTH", "BLOCK", "CODE", "DIR", "DEVICE", "FILE", "FILE.py", "LENGTH", "LENGTHS", "MASK", "N", "NAME", "NAME=COLUMN",
     "NAME=NUMBERS", "OTHER", "P", "PATH", "PATH=VALUE", "PATTERN", "RECIPE", "RECIPE|REVISION", "RUN", "SHELL", "SIZE", "TEXT",
     "X",
 }  # fmt: skip
@@ -125,6 +125,8 @@ def shortened(name: str, words: list[str]) -> list[str]:
             return ["--steps", "4", "--device", "cpu"] if "--resume" in words else [*QUICK, *TINY]
         case "demo":
             return [*QUICK, *(["--only", "rnn_lm"] if "--compare" in words else [])]
+        case "evaluate":
+            return ["--examples", "3", "--device", "cpu"] if "--task" in words else ["--device", "cpu"]
         case "generate":
             return ["--max-new-tokens", "3", "--device", "cpu"]
     return []
@@ -134,7 +136,8 @@ def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: 
     """Write the files that the examples name, and a run folder where one is read."""
     (folder / "blocks.yaml").write_text(BLOCKS, encoding="utf-8")
     (folder / "my_blocks.py").write_text(CLASS, encoding="utf-8")
-    (folder / "input.txt").write_text("To be, or not to be: that is the question. HAMLET\n" * 60, encoding="utf-8")
+    text = "To be, or not to be: that is the question. HAMLET\n" * 60 + "abcdefghij=\n"
+    (folder / "input.txt").write_text(text, encoding="utf-8")
     (folder / "depth.yaml").write_text(EXPERIMENT, encoding="utf-8")
     for page, file in ((ROOT / "README.md", "small.yaml"), (ROOT / "docs" / "getting-started.md", "config.json")):
         text = next(example.text for example in examples(page) if example.option("file") == file)

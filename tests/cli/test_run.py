@@ -341,14 +341,14 @@ def test_several_texts_and_the_next_tokens(arco: Arco, text: Path) -> None:
     alone = [arco(*words, "--seed", seed).out for seed in (4, 5)]
     assert arco(*words, "--seed", 4, "--n", 2).out == f"--- seed 4\n{alone[0]}--- seed 5\n{alone[1]}" and alone[0] != alone[1]
     best = arco("generate", run, "--prompt", "7 sheep", "--max-new-tokens", 1, "--temperature", 0, "--device", "cpu").out
-    first, second = arco(*words, "--next-tokens", 2).out.splitlines()
+    first, second = arco(*words, "--next", 2).out.splitlines()
     rank, chance, token = first.split(maxsplit=2)
     assert (rank, token) == ("1", repr(best.removeprefix("7 sheep")[:-1])) and float(chance) >= float(second.split()[1])
     for wrong, said in (
         (["--n", 2, "--temperature", 0], "at temperature 0 all 2 texts are the same"),
         (["--n", 2, "--num-beams", 2], "--n samples"),
-        (["--next-tokens", 0], "--next-tokens is 0"),
-        (["--next-tokens", 2, "--n", 2], "--next-tokens prints no text"),
+        (["--next", 0], "--next is 0"),
+        (["--next", 2, "--n", 2], "--next prints no text"),
         (["--min-p", 2], "`min_p` is 2"),
     ):
         refused = arco(*words, *wrong)

@@ -37,7 +37,7 @@ MISTAKES = [
         "arco train: a resumed run keeps its recipe and its settings",
         "only --steps, --data, --max-data-bytes, --checkpoint, --device and --blocks can be combined with --resume",
     ),
-    ("generate r --tokens 3", "arco generate: unknown option --tokens", "did you mean --max-new-tokens or --next-tokens?"),
+    ("generate r --tokens 3", "arco generate: unknown option --tokens", "did you mean --max-new-tokens?"),
     ("generate r --beams 3", "arco generate: unknown option --beams", "did you mean --num-beams?"),
     (
         "generate r --num-beams 3 --top-k 5",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict
 from pathlib import Path
 
-from composer.cli.arguments import Parser, StoreOnce, add_blocks, integer
+from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer
+from composer.cli.measures.data import lengths_of
 from composer.cli.output import add_output, emit
 from composer.cli.running import add_device, rebuild, refusals
 
@@ -41,12 +43,23 @@ def declare(parser: Parser, name: str) -> None:
         action="store_true",
         help="With seq2seq_lm, also translate each source: exact matches, BLEU and chrF, for which the extra metrics is needed",
     )
+    questions = parser.add_argument_group("Synthetic task")
+    questions.add_argument(
+        "--task",
+        choices=("copy", "recall", "arithmetic"),
+        action=StoreOnce,
+        help="Ask questions of a task of `arco data` instead, none of which is in its texts, and count right answers by length",
+    )
+    questions.add_argument("--lengths", metavar="LENGTHS", type=lengths_of, help="Lengths of the questions (default: 2-8)")
+    questions.add_argument("--examples", metavar="N", type=integer, help="Questions of each length (default: 200)")
+    questions.add_argument("--seed", metavar="N", type=integer, help="Random seed of the questions (default: 0)")
     parser.add_argument("--format", choices=("text", "json"), action=StoreOnce, help="Output format (default: text)")
     add_output(parser)
     add_device(parser)
     add_blocks(parser)
     parser.examples = [
         ("Measure a model on the held-out part of its text", "arco evaluate runs/gpt_mini"),
+        ("Count right answers by length, also beyond those of training", "arco evaluate runs/copy --task copy --lengths 2-12"),
         ("Measure it on another text, for a program", "arco evaluate runs/gpt_mini --data input.txt --format json"),
     ]
     parser.notes = (
@@ -60,6 +73,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the numbers."""
     from composer.evaluate import evaluate
 
+    if arguments.task is not None:
+        return answer(arguments)
+    stray = next((name for name in ("lengths", "examples", "seed") if getattr(arguments, name) is not None), None)
+    if stray is not None:
+        raise Problem(f"arco evaluate: --{stray} is for synthetic tasks", "add --task copy, recall or arithmetic")
     with refusals():
         found = evaluate(
             arguments.trained,
@@ -72,5 +90,34 @@ def run(arguments: argparse.Namespace) -> int:
             translate=arguments.translate,
         )
     text = json.dumps(found.to_json(), indent=2) if arguments.format == "json" else str(found)
+    emit(f"{text}\n", arguments.output)
+    return 0
+
+
+def answer(arguments: argparse.Namespace) -> int:
+    """Print how many questions of a synthetic task are answered rightly, by length."""
+    from composer.evaluate import evaluate_answers
+
+    for name in ("data", "translate", "batch_size", "seq_len"):
+        if getattr(arguments, name):
+            raise Problem(
+                f"arco evaluate: --task asks questions, and --{name.replace('_', '-')} is for texts", "remove one of them"
+            )
+    given = {"examples": arguments.examples, "seed": arguments.seed}
+    with refusals():
+        scores = evaluate_answers(
+            arguments.trained,
+            arguments.task,
+            lengths_of("2-8") if arguments.lengths is None else arguments.lengths,
+            build=rebuild(arguments.blocks, arguments.device),
+            checkpoint=arguments.checkpoint,
+            **{name: value for name, value in given.items() if value is not None},
+        )
+    if arguments.format == "json":
+        rows = [asdict(score) | {"accuracy": score.accuracy} for score in scores]
+        text = json.dumps({"run": str(arguments.trained), "task": arguments.task, "lengths": rows}, indent=2)
+    else:
+        lines = [f"{score.length:>6}  {score.accuracy:>7.1%}  {score.right:>5} of {score.examples}" for score in scores]
+        text = "\n".join(["length    right", *lines])
     emit(f"{text}\n", arguments.output)
     return 0
