@@ -55,7 +55,8 @@ def translations_of(model: nn.Module, objective: Translation, data: TextData, *,
         batch_size: Sources of one length that are translated together.
         longest: The largest number of tokens of a translation.
     """
-    from sacrebleu.metrics import BLEU, CHRF
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
 
     tokenizer = objective.tokenizer
     start, end = tokenizer.mark(START), tokenizer.mark(END)
