@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integ
 from composer.cli.measures.data import lengths_of
 from composer.cli.output import add_output, emit
 from composer.cli.running import add_device, open_folder, rebuild, refusals
+from composer.printable import json_text
 
 if TYPE_CHECKING:
     from composer.evaluate import Evaluation
@@ -116,7 +116,7 @@ def published(arguments: argparse.Namespace) -> int:
 
 def write(found: Evaluation, arguments: argparse.Namespace) -> int:
     """Print numbers in the format that is asked for."""
-    text = json.dumps(found.to_json(), indent=2, ensure_ascii=False) if arguments.format == "json" else str(found)
+    text = json_text(found.to_json(), indent=2) if arguments.format == "json" else str(found)
     emit(f"{text}\n", arguments.output)
     return 0
 
@@ -142,7 +142,7 @@ def answer(arguments: argparse.Namespace) -> int:
         )
     if arguments.format == "json":
         rows = [asdict(score) | {"accuracy": score.accuracy} for score in scores]
-        text = json.dumps({"run": str(arguments.trained), "task": arguments.task, "lengths": rows}, indent=2)
+        text = json_text({"run": str(arguments.trained), "task": arguments.task, "lengths": rows}, indent=2)
     else:
         lines = [f"{score.length:>6}  {score.accuracy:>7.1%}  {score.right:>5} of {score.examples}" for score in scores]
         text = "\n".join(["length    right", *lines])
