@@ -50,6 +50,10 @@ FUNCTIONS = {
         "(run: StrPath, task: str, lengths: Sequence[int], *, examples: int = 200, seed: int = 0, "
         "build: Build | None = None, checkpoint: str | None = None) -> tuple[AnswerScore, ...]"
     ),
+    "composer.evaluate.evaluate_published": (
+        "(published: PublishedModel, data: StrPath | Sequence[StrPath], *, batch_size: int | None = None, "
+        "seq_len: int | None = None, max_data_bytes: int = 1073741824) -> Evaluation"
+    ),
     "composer.evaluate.synthetic_text": "(task: str, lengths: Sequence[int], *, lines: int, seed: int = 0) -> str",
     "composer.evaluate.evaluate": (
         "(run: StrPath, data: StrPath | Sequence[StrPath] | None = None, *, build: Build | None = None, "

@@ -35,7 +35,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "data": ("measures.data", "Write a text of a synthetic task: copying, recall or sums"),
         "train": ("train", "Train a model on a text file"),
         "generate": ("generate", "Generate text with a trained or published model"),
-        "evaluate": ("measures.evaluate", "Measure how well a trained model predicts text"),
+        "evaluate": ("measures.evaluate", "Measure how well a trained or published model predicts text"),
         "compare": ("measures.compare", "Train variants of a model alike, and tell which differences are more than chance"),
     },
     "Published models": {

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer, number
-from composer.cli.output import generated
+from composer.cli.output import generated, say
 from composer.cli.running import add_device, open_folder, rebuild, refusals
 from composer.language.tasks import TASKS
-from composer.printable import printable
 
 if TYPE_CHECKING:
     from torch import nn
@@ -139,7 +138,7 @@ def run(arguments: argparse.Namespace) -> int:
                 most = MOST if arguments.max_new_tokens is None else arguments.max_new_tokens
                 for seed in range(arguments.seed, arguments.seed + (arguments.n or 1)):
                     if arguments.n is not None:
-                        print(f"--- seed {seed}")
+                        say(f"--- seed {seed}")
                     write(voice, max_new_tokens=most, sampling=sampling, seed=seed)
     return 0
 
@@ -225,7 +224,7 @@ def write_next(voice: Voice, sampling: Sampling, count: int) -> None:
     for rank, token in enumerate(order, 1):
         if chances[token] > 0:
             ending = "  (ends the text)" if token in voice.stop else ""
-            print(f"{rank:>{width}}  {float(chances[token]):.4f}  {printable(repr(voice.decode([token])))}{ending}")
+            say(f"{rank:>{width}}  {float(chances[token]):.4f}  {voice.decode([token])!r}{ending}")
 
 
 def write_best(voice: Voice, search: Search, max_new_tokens: int | None) -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from composer.evaluate.answers import evaluate_answers as evaluate_answers
     from composer.evaluate.evaluation import Evaluation as Evaluation
     from composer.evaluate.evaluation import evaluate as evaluate
+    from composer.evaluate.published import evaluate_published as evaluate_published
     from composer.evaluate.synthetic import SyntheticExample as SyntheticExample
     from composer.evaluate.synthetic import synthetic_text as synthetic_text
     from composer.evaluate.translations import Translations as Translations
@@ -20,6 +21,7 @@ _HOME = {
     "Translations": "translations",
     "evaluate": "evaluation",
     "evaluate_answers": "answers",
+    "evaluate_published": "published",
     "synthetic_text": "synthetic",
 }
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "Translations",
     "evaluate",
     "evaluate_answers",
+    "evaluate_published",
     "synthetic_text",
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -57,8 +57,9 @@ class Evaluation:
     """
 
     run: Path
-    step: int
-    """The step of the checkpoint."""
+    """The run folder, or a published one."""
+    step: int | None
+    """The step of the checkpoint; None for a published model."""
     task: str
     data: str
     """The name of the text."""
@@ -104,7 +105,7 @@ class Evaluation:
     def __str__(self) -> str:
         what = "the held-out part of " if self.held_out else ""
         lines = [
-            f"{self.run}, step {self.step}, {self.task} on {what}{self.data}",
+            f"{self.run}{'' if self.step is None else f', step {self.step}'}, {self.task} on {what}{self.data}",
             f"loss        {self.loss:.4f} nats per token, over {self.tokens:,} tokens",
             f"perplexity  {self.perplexity:.4g}",
             f"accuracy    {self.accuracy:.2%} of the tokens",
@@ -183,27 +184,48 @@ def evaluate(
             hint="name a text to evaluate the model on: all of a text is read that the run does not know",
         )
     text = objective.tokenize(documents, path=sources) if own else objective.unseen(documents, path=sources)
+    found = evaluated(
+        trained.model, text, objective, batch_size=batch_size, seq_len=seq_len, run=Path(run), step=trained.step, held_out=own
+    )
+    if isinstance(objective, Translation) and translate:
+        translations = translations_of(trained.model, objective, text, batch_size=batch_size, longest=seq_len)
+        return replace(found, translations=translations)
+    return found
+
+
+def evaluated(
+    model: nn.Module,
+    text: TextData,
+    objective: Objective,
+    *,
+    batch_size: int,
+    seq_len: int,
+    run: Path,
+    step: int | None,
+    held_out: bool,
+) -> Evaluation:
+    """Return how well a model predicts the held-out part of a text.
+
+    Raises:
+        TrainingError: There is nothing to predict, the loss is not finite, or the model cannot read so many tokens.
+    """
     try:
-        found = predicted(trained.model, text, objective, batch_size=batch_size, seq_len=seq_len)
+        found = predicted(model, text, objective, batch_size=batch_size, seq_len=seq_len)
     except IndexError as error:  # learned positions, of which there is a number
         raise TrainingError(f"the model cannot read {seq_len} tokens: {str(error).splitlines()[0]}") from None
     targets = objective.whole(text)
     whole = None if targets is None else found.loss * targets
-    translations = None
-    if isinstance(objective, Translation) and translate:
-        translations = translations_of(trained.model, objective, text, batch_size=batch_size, longest=seq_len)
     return Evaluation(
-        run=Path(run),
-        step=trained.step,
-        task=task,
+        run=run,
+        step=step,
+        task=task_of(model) or "",
         data=text.name,
-        held_out=own,
+        held_out=held_out,
         tokens=found.tokens,
         loss=found.loss,
         accuracy=found.accuracy,
         per_character=None if whole is None else whole / text.characters,
         per_byte=None if whole is None else whole / text.bytes,
-        translations=translations,
     )
 
 

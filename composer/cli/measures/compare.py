@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from composer.cli.arguments import Parser, StoreOnce, add_blocks, integer
 from composer.cli.output import add_output, emit, say, write_file
 from composer.cli.running import add_device, chosen_device, refusals
 from composer.cost.units import in_flops
-from composer.printable import printable
+from composer.printable import json_text, printable
 
 if TYPE_CHECKING:
     from composer.compare import Experiment, PlannedVariant
@@ -89,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         result = compare(experiment, folder, tell=tell, show=lambda: display(console), **given)
     match arguments.format:
         case "json":
-            content = json.dumps(result.to_json(), indent=2)
+            content = json_text(result.to_json(), indent=2)
         case "csv":
             content = result.to_csv().rstrip("\n")
         case _:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer
 from composer.cli.measures.data import lengths_of
 from composer.cli.output import add_output, emit
-from composer.cli.running import add_device, rebuild, refusals
+from composer.cli.running import add_device, open_folder, rebuild, refusals
+from composer.printable import json_text
+
+if TYPE_CHECKING:
+    from composer.evaluate import Evaluation
 
 
 def declare(parser: Parser, name: str) -> None:
     """Declare a run folder, a text, and the format of the numbers."""
     from composer.train.settings import MAX_DATA_BYTES
 
-    parser.add_argument("trained", metavar="RUN", type=Path, help="Run folder that `arco train` wrote")
+    parser.add_argument("trained", metavar="RUN", type=Path, help="Run folder that `arco train` wrote, or a published folder")
     parser.add_argument(
         "--data",
         metavar="FILE",
@@ -72,12 +76,15 @@ def declare(parser: Parser, name: str) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the numbers."""
     from composer.evaluate import evaluate
+    from composer.published.folder import is_published
 
     if arguments.task is not None:
         return answer(arguments)
     stray = next((name for name in ("lengths", "examples", "seed") if getattr(arguments, name) is not None), None)
     if stray is not None:
         raise Problem(f"arco evaluate: --{stray} is for synthetic tasks", "add --task copy, recall or arithmetic")
+    if is_published(arguments.trained):
+        return published(arguments)
     with refusals():
         found = evaluate(
             arguments.trained,
@@ -89,7 +96,27 @@ def run(arguments: argparse.Namespace) -> int:
             max_data_bytes=arguments.max_data_bytes,
             translate=arguments.translate,
         )
-    text = json.dumps(found.to_json(), indent=2) if arguments.format == "json" else str(found)
+    return write(found, arguments)
+
+
+def published(arguments: argparse.Namespace) -> int:
+    """Print the numbers of a published model."""
+    from composer.evaluate import evaluate_published
+
+    if arguments.data is None:
+        raise Problem("arco evaluate: --data is missing", "a published folder has no text of its own")
+    for name in ("translate", "checkpoint"):
+        if getattr(arguments, name):
+            raise Problem(f"arco evaluate: --{name} is for run folders", "remove it")
+    sizes = {"batch_size": arguments.batch_size, "seq_len": arguments.seq_len}
+    with refusals():
+        found = evaluate_published(open_folder(arguments), arguments.data, **sizes, max_data_bytes=arguments.max_data_bytes)
+    return write(found, arguments)
+
+
+def write(found: Evaluation, arguments: argparse.Namespace) -> int:
+    """Print numbers in the format that is asked for."""
+    text = json_text(found.to_json(), indent=2) if arguments.format == "json" else str(found)
     emit(f"{text}\n", arguments.output)
     return 0
 
@@ -115,7 +142,7 @@ def answer(arguments: argparse.Namespace) -> int:
         )
     if arguments.format == "json":
         rows = [asdict(score) | {"accuracy": score.accuracy} for score in scores]
-        text = json.dumps({"run": str(arguments.trained), "task": arguments.task, "lengths": rows}, indent=2)
+        text = json_text({"run": str(arguments.trained), "task": arguments.task, "lengths": rows}, indent=2)
     else:
         lines = [f"{score.length:>6}  {score.accuracy:>7.1%}  {score.right:>5} of {score.examples}" for score in scores]
         text = "\n".join(["length    right", *lines])

@@ -25,6 +25,10 @@ HELD_OUT = 0.1
 """Share of the text, at its end, that is used for validation and never for training."""
 
 
+MOST_PIECES = 16
+"""Tokens that are joined at most to have whole characters."""
+
+
 @dataclass(frozen=True, eq=False)
 class TextData:
     """A text as tokens, with its last tenth held out; or several, with the last tenth of each held out."""
@@ -146,12 +150,15 @@ def predictable(data: TextData) -> TextData:
 
 
 def begun(text: str, tokenizer: Tokenizer, *, at_least: int) -> tuple[Ids, Ids, str]:
-    """Return the fewest first tokens of a text, but `at_least` so many, that are whole characters; the others, and their text."""
+    """Return the fewest first tokens of a text, but `at_least` so many, that are whole characters; the others, and their text.
+
+    That text is the whole one if the tokenizer changes the text, so that no first tokens are its beginning.
+    """
     ids = encode(text, tokenizer)
-    for count in range(at_least, len(ids)):
+    for count in range(at_least, min(len(ids), at_least + MOST_PIECES) + 1):
         if text.startswith(start := tokenizer.decode(ids[:count].tolist())):
             return ids[:count], ids[count:], text[len(start) :]
-    return ids, ids[:0], ""
+    return ids[:at_least], ids[at_least:], text
 
 
 def as_documents(text: str | Sequence[TextDocument]) -> Sequence[TextDocument]:
