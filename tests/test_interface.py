@@ -58,7 +58,7 @@ FUNCTIONS = {
     "composer.evaluate.evaluate": (
         "(run: StrPath, data: StrPath | Sequence[StrPath] | None = None, *, build: Build | None = None, "
         "checkpoint: str | None = None, batch_size: int | None = None, seq_len: int | None = None, "
-        "max_data_bytes: int = 1073741824, translate: bool = False) -> Evaluation"
+        "max_data_bytes: int = 1073741824, translate: bool = False) -> Evaluation | TableEvaluation"
     ),
     "composer.decode.generate": (
         "(model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, *, "

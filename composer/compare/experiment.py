@@ -14,7 +14,7 @@ from composer.language.source_file import form_of, open_source
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.language.yaml.reader import read
 from composer.train.errors import TrainingError
-from composer.train.settings import CHOICES, TrainSettings
+from composer.train.settings import CHOICES, SEVERAL, TrainSettings
 
 BudgetKind: TypeAlias = Literal["steps", "tokens", "flops", "minutes"]
 MatchedCost: TypeAlias = Literal["parameters", "flops"]
@@ -27,7 +27,7 @@ MISSING = {
     "variants": "name two models or more, such as `variants: {small: gpt_mini, deep: {recipe: gpt_mini, set: {n_layers: 8}}}`",
     "budget": "say how long each run is, such as `budget: {steps: 500}`",
 }
-TRAINED = tuple(each.name for each in fields(TrainSettings) if each.name not in ("steps", "seed", "freeze"))
+TRAINED = tuple(each.name for each in fields(TrainSettings) if each.name not in ("steps", "seed", *SEVERAL))
 """The settings that an experiment may give: the others are its budget and its seeds."""
 MOST_SEEDS = 1000
 

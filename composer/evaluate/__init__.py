@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from composer.evaluate.answers import evaluate_answers as evaluate_answers
     from composer.evaluate.evaluation import Evaluation as Evaluation
     from composer.evaluate.evaluation import evaluate as evaluate
+    from composer.evaluate.examples import ClassScores as ClassScores
+    from composer.evaluate.examples import TableEvaluation as TableEvaluation
     from composer.evaluate.published import evaluate_published as evaluate_published
     from composer.evaluate.synthetic import SyntheticExample as SyntheticExample
     from composer.evaluate.synthetic import synthetic_text as synthetic_text
@@ -16,8 +18,10 @@ if TYPE_CHECKING:
 
 _HOME = {
     "AnswerScore": "answers",
+    "ClassScores": "examples",
     "Evaluation": "evaluation",
     "SyntheticExample": "synthetic",
+    "TableEvaluation": "examples",
     "Translations": "translations",
     "evaluate": "evaluation",
     "evaluate_answers": "answers",
@@ -26,8 +30,10 @@ _HOME = {
 }
 __all__ = [
     "AnswerScore",
+    "ClassScores",
     "Evaluation",
     "SyntheticExample",
+    "TableEvaluation",
     "Translations",
     "evaluate",
     "evaluate_answers",

@@ -11,9 +11,11 @@ import torch
 from torch import nn
 
 from composer.atomic_files import StrPath
+from composer.evaluate.examples import TableEvaluation, evaluated_table
 from composer.evaluate.translations import Translations, check_installed, translations_of
 from composer.train.data.documents import read_documents, sources_of
-from composer.train.data.objectives import Objective, Translation, learnable, objective_of
+from composer.train.data.objectives import TEXT_TASKS, Objective, Translation, objective_of
+from composer.train.data.tables import is_table
 from composer.train.data.text import TextData, fingerprint
 from composer.train.device import autocast, device_of, on_device
 from composer.train.errors import TrainingError
@@ -125,13 +127,13 @@ def evaluate(
     seq_len: int | None = None,
     max_data_bytes: int = MAX_DATA_BYTES,
     translate: bool = False,
-) -> Evaluation:
-    """Measure how well the model of a run predicts a text, each time with the same numbers.
+) -> Evaluation | TableEvaluation:
+    """Measure how well the model of a run predicts a text or the targets of a table, each time with the same numbers.
 
     Args:
         run: The run folder.
-        data: The path of a text to read, or the paths and patterns of several; by default, the text of the run. Of that one only
-            the held-out part is read, which the model was not trained on, and all of any other.
+        data: The path of a text or a table to read, or the paths and patterns of several; by default, that of the run. Of that
+            one only the held-out part is read, which the model was not trained on, and all of any other.
         build: Compiles the text of the recipe; pass your own if the recipe uses blocks of yours.
         checkpoint: The name of a checkpoint, such as `step-000500`; by default, the latest.
         batch_size: Sequences in one forward pass; by default, as many as in training.
@@ -165,13 +167,21 @@ def evaluate(
     """
     check_sizes(batch_size=batch_size, seq_len=seq_len)
     trained = open_run(run, build=build, checkpoint=checkpoint)
-    task = learnable(task_of(trained.model))
-    objective = objective_of(task, trained.tokenizer)
-    if translate:
-        check_translated(objective, task)
     batch_size, seq_len = batch_size or trained.settings.batch_size, seq_len or trained.settings.seq_len
     saved = read_run(Path(run)).data
     sources = sources_of(data) if data else saved.paths
+    task = task_of(trained.model)
+    if any(is_table(source, pairs=task == "seq2seq_lm") for source in sources):
+        if translate:
+            raise TrainingError("translations are compared with those of a text of pairs, not of a table")
+        sizes = {"batch_size": batch_size, "seq_len": seq_len, "max_data_bytes": max_data_bytes}
+        return evaluated_table(trained, Path(run), saved, sources, given=bool(data), **sizes)
+    if task is None or task not in TEXT_TASKS:
+        what = f"the task {task}" if task else "no task"
+        raise TrainingError(f"a model of {what} predicts no text", hint="it is evaluated on tables: --data FILE.csv")
+    objective = objective_of(task, trained.tokenizer)
+    if translate:
+        check_translated(objective, task)
     try:
         documents = read_documents(sources, max_bytes=max_data_bytes)
     except TrainingError as error:

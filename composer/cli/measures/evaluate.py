@@ -14,7 +14,7 @@ from composer.cli.running import add_device, open_folder, rebuild, refusals
 from composer.printable import json_text
 
 if TYPE_CHECKING:
-    from composer.evaluate import Evaluation
+    from composer.evaluate import Evaluation, TableEvaluation
 
 
 def declare(parser: Parser, name: str) -> None:
@@ -28,7 +28,7 @@ def declare(parser: Parser, name: str) -> None:
         action="append",
         type=Path,
         help="UTF-8 text to read as a whole, also .gz or .zst; a folder of texts or a pattern in quotes; may be repeated "
-        "(default: the text of the run, of which the held-out part is read)",
+        "(default: the text of the run, of which the held-out part is read). Or a table, for a model that was trained on one",
     )
     parser.add_argument(
         "--max-data-bytes",
@@ -114,7 +114,7 @@ def published(arguments: argparse.Namespace) -> int:
     return write(found, arguments)
 
 
-def write(found: Evaluation, arguments: argparse.Namespace) -> int:
+def write(found: Evaluation | TableEvaluation, arguments: argparse.Namespace) -> int:
     """Print numbers in the format that is asked for."""
     text = json_text(found.to_json(), indent=2) if arguments.format == "json" else str(found)
     emit(f"{text}\n", arguments.output)

@@ -186,7 +186,14 @@ def marks_of(task: str | None) -> tuple[str, ...]:
 
 
 def examples_of(
-    table: Table, program: TypedProgram, tokenizer: Tokenizer, *, columns: Sequence[str] = (), seq_len: int
+    table: Table,
+    program: TypedProgram,
+    tokenizer: Tokenizer,
+    *,
+    columns: Sequence[str] = (),
+    seq_len: int,
+    labels: Mapping[str, Sequence[str]] | None = None,
+    unseen: bool = False,
 ) -> ExampleData:
     """Return the rows of a table as examples for a model, of which every tenth is held out.
 
@@ -199,31 +206,40 @@ def examples_of(
         tokenizer: The tokenizer of texts, with the special tokens of the task.
         columns: `NAME=COLUMN` for each entry of a batch whose column has another name.
         seq_len: The largest number of tokens.
+        labels: The names of classes for each entry that has some, if a trained model numbers them; by default those of the table.
+        unseen: Whether all rows are held out, to evaluate a model on them.
 
     Raises:
         TrainingError: A column is missing, or a value cannot be read or does not fit the model.
     """
     fields = fields_of(program, [*table.columns], columns, source=table.name)
-    return _Reader(table, program, tokenizer, fields, seq_len).data()
+    return _Reader(table, program, tokenizer, fields, seq_len, labels or {}).data(unseen=unseen)
 
 
 class _Reader:
     def __init__(
-        self, table: Table, program: TypedProgram, tokenizer: Tokenizer, fields: Sequence[BatchField], seq_len: int
+        self,
+        table: Table,
+        program: TypedProgram,
+        tokenizer: Tokenizer,
+        fields: Sequence[BatchField],
+        seq_len: int,
+        known: Mapping[str, Sequence[str]],
     ) -> None:
         self.table, self.program, self.tokenizer, self.fields, self.seq_len = table, program, tokenizer, fields, seq_len
         self.task = program.untyped.recipe.task or None
         self.written = TASKS[self.task].text if self.task else ""
         self.continues = self.task is not None and TASKS[self.task].continues
+        self.known = known
         self.labels: dict[str, tuple[str, ...]] = {}
         self.fits = np.ones(len(table), dtype=bool)
         self.cut = np.zeros(len(table), dtype=bool)
 
-    def data(self) -> ExampleData:
+    def data(self, *, unseen: bool) -> ExampleData:
         values = [self._values(field) for field in self.fields if field.kind is not FieldKind.TAGS]
         values += [self._tags(field) for field in self.fields if field.kind is FieldKind.TAGS]
         kept = np.flatnonzero(self.fits)
-        held = np.arange(len(kept)) % EVERY == EVERY - 1
+        held = (np.arange(len(kept)) % EVERY == EVERY - 1) | unseen
         first, *more = self.table.paths
         left_out = len(self.table) - len(kept)
         return ExampleData(
@@ -344,7 +360,12 @@ class _Reader:
 
     def _numbered(self, entry: str, names: Sequence[str]) -> dict[str, int]:
         """Return the number of each class, and keep their names."""
-        self.labels[entry] = in_order(names)
+        self.labels[entry] = tuple(self.known.get(entry, ())) or in_order(names)
+        if unknown := sorted({*names} - {*self.labels[entry]}):
+            raise TrainingError(
+                f"{self.table.name} has the class {unknown[0]!r}, which is none of those that the model knows for `{entry}`: "
+                f"{', '.join(self.labels[entry][:8])}{', …' if len(self.labels[entry]) > 8 else ''}"
+            )
         return {name: place for place, name in enumerate(self.labels[entry])}
 
     def _numbers(self, field: BatchField) -> Values:

@@ -1,0 +1,207 @@
+"""Evaluation on the rows of a table: the loss, and for classes how often and where the model is right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from composer.atomic_files import StrPath
+from composer.lower.model import Model
+from composer.train.data.examples import ExampleData, Examples, examples_of
+from composer.train.data.tables import read_table
+from composer.train.device import autocast, device_of, on_device
+from composer.train.errors import TrainingError
+from composer.train.losses import IGNORED, loss_and_output, target_count, task_of
+from composer.train.run.reader import DataIdentity
+from composer.train.run.trained import Trained
+from composer.train.validation import classes_told, unchanged, unit_of
+
+MOST_SHOWN = 12
+"""The number of classes up to which the table of right and wrong ones is shown."""
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """How often each class was told for each.
+
+    Examples:
+        >>> from composer.evaluate import ClassScores
+        >>> found = ClassScores(("cat", "dog"), ((8, 2), (1, 9)))
+        >>> round(found.accuracy, 3), round(found.f1, 3)
+        (0.85, 0.85)
+    """
+
+    names: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    """For each true class, how often each class was told: the confusion matrix."""
+
+    @property
+    def accuracy(self) -> float:
+        """The share of examples whose class was told."""
+        return sum(row[place] for place, row in enumerate(self.counts)) / sum(map(sum, self.counts))
+
+    @property
+    def f1(self) -> float:
+        """The mean over all classes of F1, the harmonic mean of precision and recall; classes that never occur are left out."""
+        scores = [score for score in map(self.f1_of, range(len(self.names))) if score is not None]
+        return sum(scores) / len(scores)
+
+    def f1_of(self, place: int) -> float | None:
+        """Return F1 of a class; None if it never occurs and was never told.
+
+        Args:
+            place: The number of the class.
+        """
+        told, true = sum(row[place] for row in self.counts), sum(self.counts[place])
+        return 2 * self.counts[place][place] / (told + true) if told + true else None
+
+    def __str__(self) -> str:
+        rows = [["true \\ told", *self.names, "F1"]]
+        for place, (name, row) in enumerate(zip(self.names, self.counts, strict=True)):
+            score = self.f1_of(place)
+            rows.append([name, *map(str, row), "" if score is None else f"{score:.3f}"])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            "  ".join(cell.ljust(width) if not place else cell.rjust(width) for place, (cell, width) in enumerate(pairs)).rstrip()
+            for pairs in (list(zip(row, widths, strict=True)) for row in rows)
+        )
+
+
+@dataclass(frozen=True)
+class TableEvaluation:
+    """How well a trained model predicts the targets of a table.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from composer.evaluate import TableEvaluation
+        >>> print(TableEvaluation(Path("runs/iris"), 500, "", "iris.csv", True, 15, 0.25, "example"))
+        runs/iris, step 500, on the held-out rows of iris.csv
+        loss        0.2500 per example, over 15 examples
+    """
+
+    run: Path
+    step: int
+    """The step of the checkpoint."""
+    task: str
+    """The model's task; empty for one with losses of its own."""
+    data: str
+    """The name of the table."""
+    held_out: bool
+    """Whether the table is the one of the run, of which only the held-out rows are read; all of any other table are."""
+    targets: int
+    """Number of targets: of examples, or of tokens."""
+    loss: float
+    """Mean loss, in nats where it is cross-entropy."""
+    unit: str
+    """What the loss is a mean over: `example` or `token`."""
+    classes: Mapping[str, ClassScores] = field(default_factory=dict)
+    """For each target that is a class, how often which was told."""
+
+    def to_json(self) -> dict[str, object]:
+        """Return the numbers by name."""
+        told = {
+            name: {
+                "accuracy": scores.accuracy,
+                "f1": scores.f1,
+                "classes": [*scores.names],
+                "counts": [*map(list, scores.counts)],
+            }
+            for name, scores in self.classes.items()
+        }
+        numbers = {"run": str(self.run), "step": self.step, "task": self.task, "data": self.data, "held_out": self.held_out}
+        return {**numbers, f"{self.unit}s": self.targets, "loss": self.loss, **({"classes": told} if told else {})}
+
+    def __str__(self) -> str:
+        task = f"{self.task} " if self.task else ""
+        rows = f"the held-out rows of {self.data}" if self.held_out else self.data
+        lines = [
+            f"{self.run}, step {self.step}, {task}on {rows}",
+            f"loss        {self.loss:.4f} per {self.unit}, over {self.targets:,} {self.unit}s",
+        ]
+        for name, scores in self.classes.items():
+            lines.append(f"accuracy    {scores.accuracy:.2%} of `{name}`, macro F1 {scores.f1:.3f}")
+            lines += ["", str(scores)] if len(scores.names) <= MOST_SHOWN else []
+        return "\n".join(lines)
+
+
+def evaluated_table(
+    trained: Trained,
+    run: Path,
+    saved: DataIdentity,
+    sources: Sequence[StrPath],
+    *,
+    given: bool,
+    batch_size: int,
+    seq_len: int,
+    max_data_bytes: int,
+) -> TableEvaluation:
+    """Return how well a model predicts the targets of a table.
+
+    Args:
+        trained: The model of a run.
+        run: The run folder.
+        saved: What the run was trained on.
+        sources: The paths of tables.
+        given: Whether they were named, rather than those of the run.
+        batch_size: Rows in one forward pass.
+        seq_len: Length of a sequence, in tokens.
+        max_data_bytes: The largest size of all tables.
+
+    Raises:
+        TrainingError: A table cannot be read or does not fit the model, or the loss is not finite.
+    """
+    model = trained.model
+    if not isinstance(model, Model):
+        raise TrainingError("only a model that was compiled from a recipe is evaluated on a table: it says what columns become")
+    table = read_table(sources, max_bytes=max_data_bytes)
+    own = table.sha256 == saved.sha256
+    if not own and not given:
+        raise TrainingError(
+            f"{table.name} is not the table that this run was trained on: its checksum differs",
+            hint="name a table to evaluate the model on: all of its rows are read",
+        )
+    columns = trained.settings.columns
+    data = examples_of(
+        table, model.program, trained.tokenizer, columns=columns, seq_len=seq_len, labels=saved.labels, unseen=not own
+    )
+    if not len(data.validation):
+        raise TrainingError(f"{table.name} has no row that can be read with {seq_len} tokens")
+    loss, targets, classes = _predicted(model, data, batch_size=batch_size, seq_len=seq_len)
+    if not math.isfinite(loss):
+        raise TrainingError(f"the model's loss on {table.name} is not finite", hint="evaluate an earlier checkpoint")
+    return TableEvaluation(run, trained.step, task_of(model) or "", table.name, own, targets, loss, unit_of(model, data), classes)
+
+
+@torch.no_grad()
+def _predicted(model: Model, data: ExampleData, *, batch_size: int, seq_len: int) -> tuple[float, int, dict[str, ClassScores]]:
+    """Return the mean loss, the number of targets, and which classes were told."""
+    device, task = device_of(model), task_of(model) or ""
+    total, targets = 0.0, 0
+    told = [(output, entry) for output, entry in classes_told(model) if entry in data.labels]
+    counts: dict[str, torch.Tensor] = {}
+    with unchanged(model):
+        for batch in Examples().held_out(data, batch_size=batch_size, seq_len=seq_len):
+            part = on_device(batch, device)
+            with autocast(device):
+                found, output = loss_and_output(model, part)
+            count = int(target_count(batch, task))
+            total, targets = total + float(found.by_name.get(task, found.total)) * count, targets + count
+            for name, entry in told:
+                scores = getattr(output, name)
+                size = max(scores.shape[-1], len(data.labels[entry]))
+                asked = part[entry] != IGNORED
+                places = part[entry][asked] * size + scores.argmax(-1)[asked]
+                counted = torch.bincount(places.cpu(), minlength=size * size).view(size, size)
+                counts[entry] = counts[entry] + counted if entry in counts else counted
+    classes = {}
+    for entry, table in counts.items():
+        known = data.labels[entry]
+        names = (*known, *(f"<{place}>" for place in range(len(known), len(table))))  # the model may tell more than there are
+        used = [place for place in range(len(names)) if place < len(known) or bool(table[:, place].any())]
+        rows = tuple(tuple(int(table[row, column]) for column in used) for row in used)
+        classes[entry] = ClassScores(tuple(names[place] for place in used), rows)
+    return total / max(targets, 1), targets, classes
