@@ -87,6 +87,7 @@ def schema(library: Library) -> Schema:
             "param": either(EXPRESSION, list_of(EXPRESSION), _object("param") | _VALUED),
             "input": _object("input"),
             "initializer": INITIALIZER,
+            "adapter": _object("adapter"),
             "blocks": _blocks(),
             "loss": _loss(library),
             "checkpoint": _object("checkpoint") | either({"required": ["rules"]}, {"required": ["like"]}),

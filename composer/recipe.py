@@ -173,6 +173,23 @@ class Recipe:
             del data["checkpoints"]
         return write(data)
 
+    def without_adapters(self) -> Recipe:
+        """Return the recipe without `adapters`, which trains all that `trainable` does not exclude; itself if it has none.
+
+        Examples:
+            >>> import composer
+            >>> recipe = composer.load("extends: gpt_mini\\nrecipe: tuned\\nadapters: {'*.q': {rank: 4}}\\n")
+            >>> recipe.summary().costs.trainable, recipe.without_adapters().summary().costs.trainable
+            (4096, 796160)
+        """
+        root = self.document.root
+        if root is None or "adapters" not in root:
+            return self
+        entries = tuple(entry for entry in root.entries if entry.key.text != "adapters")
+        data = data_of(without_unused(YamlMapping(entries, root.span)))
+        assert isinstance(data, dict)
+        return Recipe(Source(self.source.name, write(data)), (), self.blocks, None, self.published)
+
     @property
     def name(self) -> str:
         """The recipe's name."""

@@ -78,7 +78,9 @@ FUNCTIONS = {
         "(model: Model, source: StrPath | Mapping[str, Tensor] | Mapping[str, NDArray[Any]], "
         "model_type: str | None = None) -> None"
     ),
+    "composer.weights.merge_adapters": "(model: Model[R]) -> Model[R]",
     "composer.weights.save_published": "(model: Model, path: StrPath, model_type: str | None = None) -> None",
+    "composer.published.export_adapters": "(model: Model[Recipe], path: StrPath, model_type: str | None = None) -> None",
     "composer.published.export_folder": (
         "(model: Model[Recipe], path: StrPath, model_type: str | None = None, *, tokenizer: Tokenizer | None = None, "
         "max_shard_bytes: int = 5000000000) -> None"
@@ -101,6 +103,7 @@ FUNCTIONS = {
     "composer.Recipe.overridden": "(self, param: str) -> bool",
     "composer.Recipe.with_overrides": "(self, overrides: Overrides) -> Recipe",
     "composer.Recipe.verify": "(self) -> Verification",
+    "composer.Recipe.without_adapters": "(self) -> Recipe",
     "composer.Recipe.with_config": "(self, config: StrPath | Mapping[str, Any]) -> Recipe",
     "composer.Recipe.pretrained": (
         "(self, weights: StrPath | Mapping[str, torch.Tensor] | Mapping[str, NDArray[Any]] | None = None, *, "

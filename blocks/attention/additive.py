@@ -22,7 +22,11 @@ class AdditiveAttention(Block, kind="additive_attention"):
     inputs = {"query": "float[batch, dim]", "memory": "float[batch, source, memory_dim]", "valid?": "bool[batch, source]"}
     second_stream_inputs = ("memory",)
     outputs = {"y": "float[batch, memory_dim]", "weights?": "float[batch, source]"}
-    weights = {"q": LinearWeights("dim", "hidden"), "k": LinearWeights("memory_dim", "hidden"), "v": LinearWeights("hidden", "1")}
+    weights = {
+        "q": LinearWeights("dim", "hidden"),
+        "k": LinearWeights("memory_dim", "hidden"),
+        "v": LinearWeights("hidden", "1", rows="memory"),
+    }
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["source"],)

@@ -109,7 +109,7 @@ outputs: {logits: head}
             weights["q_up"] = LinearWeights("q_rank", queries)
         weights["kv_down"] = LinearWeights("dim", "kv_rank + rope_dim")
         weights["kv_norm"] = Slot("norm", "float[batch, time, kv_rank]")
-        weights["kv_up"] = LinearWeights("kv_rank", "heads * (nope_dim + value_dim)")
+        weights["kv_up"] = LinearWeights("kv_rank", "heads * (nope_dim + value_dim)", adaptable=False)  # absorbed when decoding
         weights["out"] = LinearWeights("heads * value_dim", "dim")
         return weights
 

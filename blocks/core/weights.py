@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-ParameterRole = Literal["matrix", "embedding", "gain", "bias", "experts", "state", "table"]
-"""The role of a parameter, which determines weight decay; its number of dimensions does not. `table` is a table of positions."""
+ParameterRole = Literal["matrix", "embedding", "gain", "bias", "experts", "state", "table", "adapter"]
+"""The role of a parameter, which determines weight decay; its number of dimensions does not. `table` is a table of positions, and
+`adapter` what a recipe adds to a linear map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,10 @@ class LinearWeights:
     inputs: str
     outputs: str
     bias: bool = False
+    rows: str = ""
+    """The input whose vectors it maps; by default, the one whose last axis is `inputs`, or else the first."""
+    adaptable: bool = True
+    """Whether the block always calls it, so that a recipe may give it an adapter; false where `forward` reads its `weight`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from composer.recipe import Recipe
     from composer.train import Tokenizer
 
-FORMATS = ("python", "transformers", "gguf", "onnx", "torch")
+FORMATS = ("python", "transformers", "peft", "gguf", "onnx", "torch")
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 SHARD = "5GB"
 OPTIONS = {
-    "checkpoint": ("transformers", "gguf", "onnx", "torch"),
-    "model_type": ("transformers", "gguf"),
+    "checkpoint": ("transformers", "peft", "gguf", "onnx", "torch"),
+    "model_type": ("transformers", "peft", "gguf"),
     "max_shard_size": ("transformers",),
     "dtype": ("gguf",),
-    "seed": ("transformers", "gguf", "onnx", "torch"),
+    "seed": ("transformers", "peft", "gguf", "onnx", "torch"),
     "at": ("torch", "onnx"),
 }
 """The formats that an option is for."""
@@ -189,10 +189,12 @@ def declare_export(parser: Parser) -> None:
         "--to",
         choices=FORMATS,
         default="python",
-        help="Print one Python file, or write a folder that the `Auto…` classes of transformers load, a file for llama.cpp, for "
-        "runtimes of ONNX, or for `torch.export.load`",
+        help="Print one Python file, or write a folder that the `Auto…` classes of transformers load, a folder with the adapters "
+        "alone for PEFT, a file for llama.cpp, for runtimes of ONNX, or for `torch.export.load`",
     )
-    add_output(parser, "Write to this file, replacing it, instead of standard output; with --to transformers, the new folder")
+    add_output(
+        parser, "Write to this file, replacing it, instead of standard output; with --to transformers or peft, the new folder"
+    )
     weights = parser.add_argument_group("Formats with weights")
     weights.add_argument(
         "--checkpoint", metavar="NAME", action=StoreOnce,
@@ -267,6 +269,10 @@ def run_export(arguments: argparse.Namespace) -> int:
         match arguments.to:
             case "transformers":
                 write_folder(model, tokenizer, arguments)
+            case "peft":
+                from composer.published import export_adapters
+
+                export_adapters(model, arguments.output, arguments.model_type)
             case "gguf":
                 write_gguf(model, tokenizer, arguments)
             case "onnx":

@@ -74,10 +74,11 @@ def refusals() -> Iterator[None]:
     """Turn errors of training, decoding and compiling into problems of the command."""
     from composer.decode import DecodeError
     from composer.train import TrainingError
+    from composer.weights import AdapterError
 
     try:
         yield
-    except TrainingError as error:
+    except (TrainingError, AdapterError) as error:
         raise Problem(f"arco: {error}", error.hint) from None
     except DecodeError as error:
         raise Problem(f"arco: {error}") from None

@@ -282,7 +282,9 @@ def trained(
     if init is not None:
         say(str(start_from(model, init, checkpoint=checkpoint)))
     count = sum(parameter.numel() for parameter in model.parameters())
-    say(f"training {recipe.name}, {count:,} parameters, on {data.name}; run folder {folder}")
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    of_which = f", of which {trained:,} are trained" if trained < count else ""
+    say(f"training {recipe.name}, {count:,} parameters{of_which}, on {data.name}; run folder {folder}")
     return train(model, tokenizer, data, settings, folder, recipe=recipe.text)
 
 

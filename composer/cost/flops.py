@@ -14,6 +14,7 @@ from blocks.masks.count import visible
 from blocks.masks.mask import Mask
 from composer.graph.anatomy import TYPED
 from composer.graph.dims import Symbolic, substitute
+from composer.graph.passes.adapt import linear_maps
 from composer.graph.type_patterns import declared
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
@@ -67,7 +68,7 @@ class FlopCounter:
         """Return the FLOPs of one forward pass of a node, including the parts in its slots."""
         match node:
             case TypedBlock():
-                return sum((flops for _, flops in inside.slots), self._block(node))
+                return sum((flops for _, flops in inside.slots), self._block(node) + self._adapters(node))
             case TypedGroup() | TypedRepeat():
                 return sum(inside.passes(), Flops())
             case TypedScan(axis=axis):
@@ -89,9 +90,19 @@ class FlopCounter:
         pairs = computed(cost.per_pair, sizes) * computed(cost.pairs, sizes)
         return Flops(dense, dense - whole(pairs * (1 - self._visible_share(block, sizes))))
 
-    def _positions(self, block: TypedBlock) -> int:
-        """Return the number of vectors that the block's matrices are applied to."""
-        first = next((block.inputs[port] for port in ports(type(block.part)) if port in block.inputs), None)
+    def _adapters(self, block: TypedBlock) -> Flops:
+        """Return the FLOPs of what is added to linear maps."""
+        maps = linear_maps(block) if block.adapters else {}
+        every = 0
+        for name, adapter in block.adapters.items():
+            inputs, outputs, _, port, _ = maps[name]
+            every += 2 * adapter.rank * (inputs + outputs) * self._positions(block, port)
+        return Flops(every, every)
+
+    def _positions(self, block: TypedBlock, port: str = "") -> int:
+        """Return the number of vectors at a port, by default the first one, that the block's matrices are applied to."""
+        wanted = [port] if port else ports(type(block.part))
+        first = next((block.inputs[port] for port in wanted if port in block.inputs), None)
         axes = first.sizes[:-1] if isinstance(first, TensorType) else ()
         return prod(map(self._number, axes))
 

@@ -109,7 +109,7 @@ class _Flattener:
         starts: dict[str, tuple[Init, bool]] = {}
         for entry in table:
             if not entry.tied_to:
-                rule = start_of(self.program.untyped, entry.name)
+                rule = start_of(self.program.untyped, entry)
                 starts[entry.name] = rule or entry.parameter.init, rule is not None
         for entry in table:
             start, set_by_recipe = starts[entry.owner]

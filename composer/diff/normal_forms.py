@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, TypeAlias
 
 from blocks.along_axes import axis_formulas
@@ -101,6 +101,10 @@ def forms(block: TypedBlock) -> dict[str, NormalForm]:
             found |= _matched_axes(block, name, value)
             continue
         found |= _axis(block, name, field) or _axes_by_place(block, name, field) or _forms(name, field, value, derived)
+    for name, adapter in block.adapters.items():
+        shares = f", dropout {adapter.dropout:g}" if adapter.dropout else ""
+        written_adapter = f"LoRA of rank {adapter.rank}, alpha {adapter.alpha:g}{shares}"
+        found[f"adapter of {name}" if name else "adapter"] = NormalValue(astuple(adapter), written_adapter)
     return found
 
 

@@ -9,6 +9,7 @@ from blocks.core import Builtin, Formula, Part, fields
 from blocks.core.fields import SlotOf
 from blocks.masks.mask import Mask
 from composer.graph.formula_text import formula_text
+from composer.graph.ir import Adapter
 from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, TypedScan
 
 
@@ -32,6 +33,16 @@ def phrases(block: TypedBlock) -> Iterator[str]:
                 yield f"{name} {kind_of(slot)}"
         elif name in written and (value := getattr(block.part, name)) != field.default:
             yield phrase(name, value, edges)
+    yield from adapters(block)
+
+
+def adapters(block: TypedBlock) -> Iterator[str]:
+    """Yield what is added to its linear maps, equal adapters together: `LoRA of rank 8 on q, v`."""
+    alike: dict[Adapter, list[str]] = {}
+    for name, adapter in block.adapters.items():
+        alike.setdefault(adapter, []).append(name)
+    for adapter, names in alike.items():
+        yield f"LoRA of rank {adapter.rank}" + (f" on {', '.join(names)}" if names != [""] else "")
 
 
 def phrase(name: str, value: Any, edges: Mapping[str, str]) -> str:

@@ -11,10 +11,14 @@ from composer.graph.parameters import NamedParameter, holders
 from composer.language.patterns import matches
 
 
-def start_of(program: Program, name: str) -> Init | None:
-    """Return the initializer that a recipe sets for a parameter: that of the last pattern that matches; None if none does."""
+def start_of(program: Program, entry: NamedParameter) -> Init | None:
+    """Return the initializer that a recipe sets for a parameter: that of the last pattern that matches; None if none does. Those
+    of adapters start as they are, so that they change nothing at first.
+    """
+    if entry.parameter.role == "adapter":
+        return None
     for rule in reversed(program.init):
-        if matches(rule.pattern, name):
+        if matches(rule.pattern, entry.name):
             return Init(rule.how, rule.value)  # type: ignore[arg-type]  # one of three words
     return None
 
@@ -26,7 +30,7 @@ class InitDescriptions:
         self.ruled: dict[str, dict[str, str]] = {}
         """Path of a node to its parameters, by their names below it, each with how it starts."""
         for entry, in_recipe in zip(table, written, strict=True) if program.init else ():
-            start = start_of(program, in_recipe.name)
+            start = start_of(program, in_recipe)
             if start and not entry.tied_to:
                 for path in holders(entry.name):
                     said = f"{start.how} {number(float(start.value))}"

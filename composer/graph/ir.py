@@ -32,6 +32,30 @@ class InitPattern(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Adapter:
+    """What is added to a linear map: a product of two narrow ones (LoRA), `y = x Wᵀ + b + alpha / rank · x Aᵀ Bᵀ`."""
+
+    rank: int
+    alpha: float
+    dropout: float = 0.0
+    """Of what the addition reads, in training."""
+
+    @property
+    def scale(self) -> float:
+        """The factor of the addition."""
+        return self.alpha / self.rank
+
+
+class AdapterPattern(NamedTuple):
+    """How linear maps are trained whose names match a pattern, where a recipe has adapters."""
+
+    pattern: str
+    adapter: Adapter | None
+    """What is added; None for all that is trained as a whole."""
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Ref:
     """Where a value comes from: a node of the same graph, or one of the graph's inputs."""
 
@@ -316,6 +340,8 @@ class Program:
     """How parameters start; the last match wins."""
     losses: Mapping[str, str]
     """The recipe's own losses, each with its node in the graph."""
+    adapters: tuple[AdapterPattern, ...] = ()
+    """What alone is trained, if there is any: of a linear map, the last match decides."""
     sound: bool = True
     """Whether the recipe has no mistakes, so that nothing is left out."""
 

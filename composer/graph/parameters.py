@@ -9,7 +9,7 @@ from math import prod
 
 from composer.diagnostics import MAX_ERRORS, Diagnostic, Span
 from composer.graph.anatomy import regions, slots
-from composer.graph.ir import Tie
+from composer.graph.ir import AdapterPattern, Tie
 from composer.graph.typed import (
     TypedBlock,
     TypedGraph,
@@ -19,6 +19,7 @@ from composer.graph.typed import (
     TypedRepeat,
 )
 from composer.graph.visit import Visit, walk
+from composer.language.patterns import matches
 from composer.language.suggestions import suggest
 
 
@@ -53,6 +54,21 @@ def holders(name: str) -> list[str]:
     """
     steps = name.split(".")
     return [".".join(steps[:end]) for end in range(1, len(steps))]
+
+
+def covers(pattern: str, name: str) -> bool:
+    """Return whether a pattern matches the name of a parameter, or of what holds it.
+
+    Examples:
+        >>> covers("head", "head.weight"), covers("*.head", "head.weight")
+        (True, False)
+    """
+    return any(matches(pattern, each) for each in (name, *holders(name)))
+
+
+def is_trained(name: str, parameter: TypedParameter, adapters: Sequence[AdapterPattern]) -> bool:
+    """Return whether a parameter is trained in a recipe with adapters: only these are, and what is named to be trained whole."""
+    return parameter.role == "adapter" or any(rule.adapter is None and covers(rule.pattern, name) for rule in adapters)
 
 
 def owned(table: Iterable[NamedParameter]) -> dict[str, int]:
@@ -155,6 +171,10 @@ def _resolved(typed: TypedProgram) -> tuple[tuple[NamedParameter, ...], tuple[Di
             diagnostics[span] = Diagnostic(wrong.code, wrong.message, span, hint=wrong.hint)
     kept = {name: _owner(owners, name) for name in table.names}
     frozen = {kept[name] for name, (_, trainable) in table.parameters.items() if not trainable}
+    if adapters := typed.untyped.adapters:
+        frozen |= {*kept.values()} - {
+            kept[name] for name, (one, _) in table.parameters.items() if is_trained(name, one, adapters)
+        }
     rows = []
     for name, (parameter, _) in table.parameters.items():
         owner = kept[name]

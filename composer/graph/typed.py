@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from blocks.core import Init, ParameterRole, Part, ports
 from composer.graph.dims import as_written
-from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode, ScanNode
+from composer.graph.ir import Adapter, BlockNode, Graph, GroupNode, Program, Ref, RepeatNode, ScanNode
 from composer.graph.state_update import Renewal
 from composer.graph.types import UNKNOWN, Axis, InputTypes, PortTypes, TensorType, Type, Types, first_of
 from composer.language.expressions.ast import Value
@@ -27,6 +27,18 @@ class TypedParameter:
     """A row that is initialized to zero."""
 
 
+class LinearMap(NamedTuple):
+    """An `nn.Linear` inside of a block."""
+
+    inputs: int
+    outputs: int
+    bias: bool
+    rows: str
+    """The port whose vectors it maps."""
+    adaptable: bool = True
+    """Whether the block always calls it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TypedBlock:
     """A block with its fields computed, its sizes bound and its ports typed."""
@@ -40,8 +52,8 @@ class TypedBlock:
     outputs: PortTypes
     parameters: tuple[TypedParameter, ...]
     """Its own, without those of its slots."""
-    modules: Mapping[str, tuple[int, int, bool]]
-    """Every `nn.Linear` inside: name to (in, out, bias)."""
+    modules: Mapping[str, LinearMap]
+    """Every `nn.Linear` inside, by its name."""
     slots: Mapping[str, TypedNode | None]
     """Every sub-module that fills a slot, by its name; None where the slot is empty."""
     expansions: tuple[tuple[int | None, ...], ...] = ()
@@ -52,6 +64,8 @@ class TypedBlock:
     """For an expert, the number of copies that its parameters hold along their first axis."""
     buffers: tuple[TypedParameter, ...] = ()
     """What it keeps from call to call and does not learn."""
+    adapters: Mapping[str, Adapter] = field(default_factory=dict)
+    """What is added to linear maps, by the name of the map; nothing for the name of one that is the whole block."""
 
     @property
     def name(self) -> str:

@@ -2,7 +2,8 @@
 
 - `walk` gives every node with its path, from the outside in;
 - `Fold` works out a value for each node from the values of what is inside of it;
-- `Map` rewrites every graph, from the inside out.
+- `Map` rewrites every graph, from the inside out;
+- `PlacedMap` rewrites nodes by their names.
 
 Nothing else recurses into nodes, except for what interprets a graph along its wires.
 """
@@ -207,3 +208,26 @@ class Map:
         """Return the node with what is inside of it rewritten."""
         filled = {name: self.node(slot) for name, slot in slots(node)}
         return rebuilt(node, [self.graph(region.graph) for region in regions(node)], filled)
+
+
+class PlacedMap:
+    """Rewrites nodes by their names in the `state_dict`; graphs and nodes that become the same stay one."""
+
+    def __init__(self, change: Callable[[str, TypedNode], TypedNode]) -> None:
+        """Rewrite with a function that is given the name of each node and the node, once all inside of it is rewritten; for equal
+        nodes that become the same it returns one object.
+        """
+        self.change = change
+        self.graphs: Interned[tuple[TypedGraph, tuple[TypedNode, ...]], TypedGraph] = Interned()
+        self.nodes: Interned[tuple[TypedNode, tuple[TypedGraph, ...], tuple[TypedNode, ...]], TypedNode] = Interned()
+
+    def graph(self, graph: TypedGraph, prefix: str = "") -> TypedGraph:
+        """Return a graph rewritten, whose names begin with the prefix."""
+        nodes = tuple(self.node(node, prefix + node.name) for node in graph.nodes)
+        return self.graphs.get((graph, nodes), partial(with_nodes, graph, nodes))
+
+    def node(self, node: TypedNode, path: str) -> TypedNode:
+        """Return the node of a name with what is inside of it rewritten."""
+        filled = {name: self.node(slot, f"{path}.{name}") for name, slot in slots(node)}
+        graphs = tuple(self.graph(region.graph, f"{path}.{region.name}") for region in regions(node))
+        return self.change(path, self.nodes.get((node, graphs, tuple(filled.values())), partial(rebuilt, node, graphs, filled)))

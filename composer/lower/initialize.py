@@ -29,7 +29,7 @@ def initialize(tensors: Mapping[str, torch.Tensor], table: Sequence[NamedParamet
         if entry.tied_to:
             continue
         tensor = tensors[entry.name]
-        init = start_of(typed.untyped, entry.name) or entry.parameter.init
+        init = start_of(typed.untyped, entry) or entry.parameter.init
         value = float(init.value)
         generator = torch.Generator(device="cpu").manual_seed(_seed(seed, entry.name))
         fresh = torch.empty(tensor.shape, dtype=torch.float32)

@@ -56,6 +56,9 @@ class CompilableRecipe(Protocol):
     def compile(self, device: torch.device | str | None = None, *, seed: int | None = None) -> Model:
         """Return a new model of the recipe."""
 
+    def without_adapters(self) -> CompilableRecipe:
+        """Return the recipe without adapters."""
+
     def _repr_svg_(self) -> str | None: ...
 
 

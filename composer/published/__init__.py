@@ -8,30 +8,26 @@ if TYPE_CHECKING:
     from composer.published.exported_onnx import export_onnx as export_onnx
     from composer.published.exported_program import export_program as export_program
     from composer.published.exporting import export_folder as export_folder
+    from composer.published.exporting_adapters import export_adapters as export_adapters
     from composer.published.exporting_gguf import export_gguf as export_gguf
 
-__all__ = ["export_folder", "export_gguf", "export_onnx", "export_program"]
+_HOME = {
+    "export_adapters": "exporting_adapters",
+    "export_folder": "exporting",
+    "export_gguf": "exporting_gguf",
+    "export_onnx": "exported_onnx",
+    "export_program": "exported_program",
+}
+__all__ = ["export_adapters", "export_folder", "export_gguf", "export_onnx", "export_program"]
 
 
 def __getattr__(name: str) -> object:
     """A public name, imported from the module that defines it."""
-    if name == "export_folder":
-        from composer.published.exporting import export_folder
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return export_folder
-    if name == "export_gguf":
-        from composer.published.exporting_gguf import export_gguf
-
-        return export_gguf
-    if name == "export_onnx":
-        from composer.published.exported_onnx import export_onnx
-
-        return export_onnx
-    if name == "export_program":
-        from composer.published.exported_program import export_program
-
-        return export_program
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

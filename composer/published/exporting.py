@@ -23,6 +23,7 @@ from composer.published.shards import write_shards
 from composer.published.tokenizer_files import token_ids, tokenizer_files
 from composer.published.writing import copy_settings, new_folder
 from composer.recipe import Recipe
+from composer.weights.adapters import merge_adapters
 from composer.weights.config import model_type_of, parsed
 from composer.weights.gguf.file import GGUF
 from composer.weights.mapping import WeightMap, entry_of
@@ -51,6 +52,7 @@ def export_folder(
     max_shard_bytes: int = SHARD_BYTES,
 ) -> None:
     """Write a model as a published folder: `config.json`, weights, the settings of generation, the tokenizer, and the recipe.
+    Adapters are merged into the weights.
 
     The configuration is written by the rules that read one, and read again: it must give the model that is written. What was
     loaded from a published folder keeps that folder's tokenizer and settings, with the values of the recipe.
@@ -76,6 +78,7 @@ def export_folder(
         >>> composer.load("mine").diff(model.recipe).equal
         True
     """
+    model = merge_adapters(model)
     recipe = model.recipe
     home = home_of(recipe)
     kept = parsed(home.config) if home is not None else {}

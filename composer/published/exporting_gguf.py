@@ -18,6 +18,7 @@ from composer.published.gguf_tokenizer import tokenizer_settings
 from composer.published.importing import imported_folder, zoo_recipe_for
 from composer.published.tokenizer_files import tokenizer_files
 from composer.recipe import Recipe
+from composer.weights.adapters import merge_adapters
 from composer.weights.config import model_type_of, parsed
 from composer.weights.gguf.architectures import ARCHITECTURES, Architecture, Layout, architecture_of
 from composer.weights.gguf.file import GGUF, read_header
@@ -46,6 +47,7 @@ def export_gguf(
     tokenizer: Tokenizer | None = None,
 ) -> None:
     """Write a model as a GGUF file of llama.cpp: its settings, its weights, and its tokenizer with the chat template.
+    Adapters are merged into the weights.
 
     Before the file gets its name, it is read as an import reads it: it must give the model that is written, and its weights. What
     acts in training alone, such as dropout, is not in the file. What was loaded from a published folder keeps that folder's
@@ -73,6 +75,7 @@ def export_gguf(
         >>> composer.load("mine.gguf", {"dropout": 0.1}).diff(model.recipe).equal
         True
     """
+    model = merge_adapters(model)
     recipe = model.recipe
     home = home_of(recipe)
     made = weight_map(model, model_type or (model_type_of(parsed(home.config)) if home is not None else None))

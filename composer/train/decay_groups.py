@@ -10,7 +10,7 @@ from torch import nn
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram
 
-DECAYED = frozenset({"matrix", "experts", "embedding"})
+DECAYED = frozenset({"matrix", "experts", "embedding", "adapter"})
 """Roles with weight decay. Embeddings are included because GPT-2's are also its output matrix (as in nanoGPT, transformers)."""
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from composer.atomic_files import StrPath
+from composer.language.name_patterns import folded
 from composer.language.wording import counted
 from composer.train.errors import TrainingError
 from composer.train.run.reader import read_run
@@ -37,7 +38,7 @@ class Start:
         lines = [f"loaded {counted(len(self.loaded), 'tensor')} of {self.run}"]
         for what, names in (("new", self.new), ("of another shape, so new", self.misfits), ("left out", self.unused)):
             if names:
-                lines.append(f"{what}: {', '.join(names)}")
+                lines.append(f"{what}: {folded(names)}")
         return "\n".join(lines)
 
 

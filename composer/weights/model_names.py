@@ -28,7 +28,7 @@ class ModelNames:
     """What a model has, under the names of its `state_dict`."""
 
     owned: Mapping[str, TensorShape]
-    """Every parameter and buffer with its shape."""
+    """Every parameter and buffer with its shape, without adapters."""
     tied: Mapping[str, str]
     """Every name of a tensor that another one owns, with that one."""
     absent: Mapping[str, YamlNode | None]
@@ -45,7 +45,8 @@ def names_of(typed: TypedProgram, passes: Collection[int] | None = None) -> Mode
     for visit in walk(typed.root, left_out.entered, every_node):
         ties = ties or bool(visit.node.node.ties)
         if isinstance(visit.node, TypedBlock):
-            found |= {f"{visit.path}.{each.name}": each.shape for each in (*visit.node.parameters, *visit.node.buffers)}
+            kept = (each for each in (*visit.node.parameters, *visit.node.buffers) if each.role != "adapter")
+            found |= {f"{visit.path}.{each.name}": each.shape for each in kept}
             left_out.slots(visit, visit.node)
     tied = {row.name: row.tied_to for row in parameters(typed) if row.tied_to and row.name in found} if ties else {}
     return ModelNames(

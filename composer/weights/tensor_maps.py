@@ -44,12 +44,7 @@ class TensorMap:
     def save(self, ours: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Return the published tensors from ours."""
         rule = self.rule
-        lowered = [raised(tensor, -rule.offset) for tensor in ours]
-        other = {"halves": "interleaved", "interleaved": "halves"}
-        rows = [
-            rearranged(tensor, rule.permute, other[rule.permute.ours]) if permuted and rule.permute else tensor
-            for tensor, permuted in zip(lowered, self.permuted, strict=True)
-        ]
+        rows = self.turned_rows([raised(tensor, -rule.offset) for tensor in ours])
         if rule.stack:
             pieces: Sequence[Tensor] = rows[0].unbind()
         else:
@@ -57,6 +52,15 @@ class TensorMap:
             pieces = self._cut(whole, [whole.shape[rule.axis] // count] * count if count > 1 else [])
         turned = [self._turned(piece) for piece in pieces]
         return tuple(tensor if rule.reshape is None else tensor.reshape(rule.reshape) for tensor in turned)
+
+    def turned_rows(self, ours: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Return our tensors with their rows in the published rotary layout."""
+        rule = self.rule
+        other = {"halves": "interleaved", "interleaved": "halves"}
+        return [
+            rearranged(tensor, rule.permute, other[rule.permute.ours]) if permuted and rule.permute else tensor
+            for tensor, permuted in zip(ours, self.permuted, strict=True)
+        ]
 
     def published(self, shapes: Sequence[TensorShape]) -> tuple[TensorShape, ...]:
         """Return the shapes of the published tensors.

@@ -55,7 +55,7 @@ def load_published(
 
 
 def save_published(model: Model, path: StrPath, model_type: str | None = None) -> None:
-    """Write a model's parameters to a safetensors file, under their published names.
+    """Write a model's parameters to a safetensors file, under their published names; adapters are merged into the weights.
 
     Args:
         model: A compiled recipe with `checkpoints:`.
@@ -64,6 +64,7 @@ def save_published(model: Model, path: StrPath, model_type: str | None = None) -
 
     Raises:
         RecipeError: The recipe has no rules for this model type.
+        AdapterError: An adapter cannot be merged.
 
     Examples:
         >>> import composer
@@ -75,6 +76,9 @@ def save_published(model: Model, path: StrPath, model_type: str | None = None) -
     """
     from safetensors.torch import save_file
 
+    from composer.weights.adapters import merge_adapters
+
+    model = merge_adapters(model)
     file = Path(path) / ONE if Path(path).is_dir() else Path(path)
     save_file(weight_map(model, model_type).save(model.state_dict()), file, metadata={"format": "pt"})
 
@@ -100,4 +104,5 @@ def weight_map(model: Model, model_type: str | None, at: Span | None = None) -> 
                 )
             ]
         )
-    return mapping(recipe.checkpoints, model_type, shapes_of(model.state_dict()), model.program.untyped.params, at=at)
+    ours = {name: tensor for name, tensor in model.state_dict().items() if model.roles.get(name) != "adapter"}
+    return mapping(recipe.checkpoints, model_type, shapes_of(ours), model.program.untyped.params, at=at)

@@ -224,7 +224,7 @@ def _with_starts(
         names[visit.path] = f"{above}{visit.region.name if visit.region else ''}{called}"
     starts = {}
     for entry in parameters(typed):
-        rule = start_of(typed.untyped, entry.name)
+        rule = start_of(typed.untyped, entry)
         if rule and not entry.tied_to:
             home = entry.name.removesuffix(f".{entry.parameter.name}")
             starts[path([*names[home].split("."), entry.parameter.name])] = {rule.how: repr(rule.value)}

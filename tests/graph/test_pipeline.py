@@ -15,7 +15,7 @@ from composer.graph.passes import PASSES, compile_graph
 from composer.graph.passes.compilation import Compilation, GraphPass
 from composer.graph.passes.expand.builders import GraphBuilder
 from composer.graph.passes.roll_layers.roll_layers import roll_layers
-from composer.graph.typed import TypedRepeat
+from composer.graph.typed import TypedBlock, TypedRepeat
 from composer.graph.visit import walk
 from composer.language.recipe.ast import UseDecl
 from composer.language.yaml.reader import read
@@ -85,6 +85,14 @@ def united(state: Compilation) -> Iterator[str]:
                 yield f"{node.name}: passes {' and '.join(same)} are one"
 
 
+def adapted(state: Compilation) -> Iterator[str]:
+    """Yield the nodes with adapters."""
+    assert state.typed is not None
+    for visit in walk(state.typed.root):
+        if isinstance(visit.node, TypedBlock) and visit.node.adapters:
+            yield f"{visit.path} has {' and '.join(each.name for each in visit.node.parameters if each.role == 'adapter')}"
+
+
 def diagnostics(state: Compilation) -> Iterator[str]:
     """Yield what is told."""
     yield from (f"{each.severity}[{each.code}]: {each.message}" for each in state.diagnostics)
@@ -97,6 +105,7 @@ SHOWN: dict[str, Callable[[Compilation], Iterator[str]]] = {
     "freeze": order,
     "infer": types,
     "unite_passes": united,
+    "adapt": adapted,
 }
 """How a state is shown after a pass; without one, by what the pass has found."""
 

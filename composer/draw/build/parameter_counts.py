@@ -19,6 +19,8 @@ class ParameterCounts:
         """Path to all that is owned at it or below."""
         self.frozen = owned(entry for entry in table if not entry.trainable)
         """The same of what is not trained."""
+        self.adapters = owned(entry for entry in table if entry.parameter.role == "adapter")
+        """The same of what is added to linear maps."""
         self.tied: dict[str, str] = {}
         """Path to the name of another's tensor that stands at it or below."""
         for entry in table:
@@ -40,5 +42,8 @@ class ParameterCounts:
             return ""
         if count := self.total(paths):
             frozen = sum(self.frozen.get(path, 0) for path in paths)
+            adapters = sum(self.adapters.get(path, 0) for path in paths)
+            if adapters and adapters + frozen == count:
+                return f"{short(frozen)} + LoRA"
             return short(count) + ("" if not frozen else " frozen" if frozen == count else ", some frozen")
         return "tied" if any(path in self.tied for path in paths) else ""

@@ -45,7 +45,7 @@ def _block_view(block: TypedBlock, filled: Mapping[str, Look | None], head: str 
         edges=edge_names(block),
         optional=frozenset(port for port, given in block.inputs.items() if isinstance(given, TensorType) and given.optional),
         learns=bool(block.parameters),
-        modules=block.modules,
+        modules={name: (each.inputs, each.outputs, each.bias) for name, each in block.modules.items()},
         slots=filled,
         head=head,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from blocks.core import Library
+from composer.graph.passes.adapt import adapt
 from composer.graph.passes.check_sharing import check_sharing
 from composer.graph.passes.check_ties import check_ties
 from composer.graph.passes.check_unused import check_unused
@@ -27,6 +28,7 @@ PASSES: tuple[GraphPass, ...] = (
     check_ties,
     lint,
     unite_passes,
+    adapt,
 )
 
 

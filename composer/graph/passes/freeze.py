@@ -29,6 +29,7 @@ from composer.graph.ir import (
 )
 from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.error_report import ErrorReport, TooMuch
+from composer.graph.passes.expand.adapter_rules import evaluated_adapters
 from composer.graph.passes.expand.builders import Extent, GraphBuilder, NodeBuilder, plain_values
 from composer.graph.passes.expand.expansion import MAX_EDGES
 from composer.graph.passes.expand.init_rules import block_rules, evaluated_rules
@@ -53,6 +54,7 @@ def freeze(state: Compilation) -> Compilation:
     assert expansion is not None
     try:
         rules = tuple(evaluated_rules(recipe.init, expansion.scope, expansion.values))
+        adapters = tuple(evaluated_adapters(recipe.adapters, expansion.scope, expansion.values))
         graph = _Freezer(expansion.report, expansion.root, {ref.node for _, ref in expansion.positions}).graph(expansion.root)
     except (CycleError, TooMuch):
         return state.reported(stopped=True)
@@ -61,7 +63,7 @@ def freeze(state: Compilation) -> Compilation:
     values = plain_values(expansion.params)
     origins = {name: binding.span for name, binding in expansion.params.items() if not isinstance(binding, Extent)}
     positions, losses, sound = tuple(expansion.positions), expansion.losses, expansion.sound
-    program = Program(recipe, graph, recipe.inputs, values, origins, positions, rules, losses, sound)
+    program = Program(recipe, graph, recipe.inputs, values, origins, positions, rules, losses, adapters, sound)
     return replace(state, program=program).reported()
 
 

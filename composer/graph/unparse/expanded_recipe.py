@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from string import ascii_lowercase
 from typing import Any, assert_never
@@ -15,7 +15,7 @@ from blocks.masks.mask import Mask
 from composer.graph.anatomy import wires_of
 from composer.graph.describe import mask
 from composer.graph.formula_text import formula_text, written_axes
-from composer.graph.ir import FieldValue, Graph, PartValue, Ref, SlotNode, Tie, Wire
+from composer.graph.ir import AdapterPattern, FieldValue, Graph, PartValue, Ref, SlotNode, Tie, Wire
 from composer.graph.parameters import buffers, in_file_order, parameters
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
@@ -33,7 +33,7 @@ from composer.graph.visit import every_node, every_pass, walk
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.defined_block import is_defined
 from composer.language.recipe.free_names import fresh
-from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
+from composer.language.recipe.keys import FULL, KEYS, LANGUAGE, KeyPlace, KeyRow
 from composer.language.recipe.writer import YamlData, write
 from composer.language.wording import boolean
 from composer.language.yaml.nodes import YamlScalar
@@ -63,6 +63,13 @@ def _written(key: KeyRow, typed: TypedProgram, way: GraphForm) -> YamlData | Non
             return WRITERS[key.name](typed, way)
         case "resolved":
             return None
+
+
+def _adapters(rules: Sequence[AdapterPattern]) -> dict[str, YamlData]:
+    return {
+        rule.pattern: FULL if rule.adapter is None else {key: number(value) for key, value in asdict(rule.adapter).items()}
+        for rule in rules
+    }
 
 
 def _graph(typed: TypedProgram, way: GraphForm) -> YamlData:
@@ -107,6 +114,7 @@ WRITERS: Mapping[str, Callable[[TypedProgram, GraphForm], YamlData | None]] = {
     "positions": lambda typed, way: _references(typed.untyped.positions, typed) or None,
     "losses": _losses,
     "init": lambda typed, way: {rule.pattern: {rule.how: number(rule.value)} for rule in typed.untyped.init} or None,
+    "adapters": lambda typed, way: _adapters(typed.untyped.adapters) or None,
     "checkpoints": lambda typed, way: _checkpoints(typed),
 }
 """What is written under each key of a recipe whose value is computed."""

@@ -269,6 +269,19 @@ class InitRule:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class AdapterRule:
+    """A pattern over the names of linear maps with the adapter that they get, or over those of what is trained as a whole."""
+
+    pattern: str
+    span: Span
+    rank: ExpressionValue | None
+    """None: it is trained as a whole."""
+    alpha: ExpressionValue | None = None
+    """None: as large as the rank."""
+    dropout: ExpressionValue | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Definition:
     """A block that a recipe defines from others."""
 
@@ -311,6 +324,7 @@ class ParsedRecipe:
     positions: tuple[tuple[str, Span, Expression], ...]
     losses: tuple[LossDecl, ...]
     init: tuple[InitRule, ...]
+    adapters: tuple[AdapterRule, ...]
     checkpoints: YamlMapping | None
     root: YamlMapping
     name_scalar: YamlScalar

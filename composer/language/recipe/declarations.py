@@ -8,9 +8,9 @@ from typing import Any, get_args
 from blocks.core import Library
 from composer.language.patterns import Unbalanced, parsed
 from composer.language.python_names import TAKEN
-from composer.language.recipe.ast import InitRule, InputDecl, Param, ParamType
+from composer.language.recipe.ast import AdapterRule, InitRule, InputDecl, Param, ParamType
 from composer.language.recipe.base_parser import BaseParser
-from composer.language.recipe.keys import VALUE_WORDS, keys_of
+from composer.language.recipe.keys import FULL, VALUE_WORDS, keys_of
 from composer.language.recipe.type_syntax import type_of
 from composer.language.unknown_names import quoted
 from composer.language.wording import BOOLEANS
@@ -181,11 +181,7 @@ def _input(reader: BaseParser, entry: YamlEntry) -> InputDecl | None:
 def init(reader: BaseParser, node: YamlNode | None) -> Iterator[InitRule]:
     """Yield the initializers, pattern by pattern, each with its number."""
     for pattern, value in ((entry.key, entry.value) for entry in reader.entries(node, "init")):
-        try:
-            parsed(pattern.text)
-        except Unbalanced:
-            hint = "alternatives are written in parentheses: *.(q|k).weight"
-            reader.error("init-pattern", pattern.span, "the brackets of this pattern do not match", hint=hint)
+        if not _balanced(reader, pattern, "*.(q|k).weight"):
             continue
         if not isinstance(value, YamlMapping) or len(value.entries) != 1:
             hint = "{normal: 0.02}, {uniform: 0.1} or {constant: 0}"
@@ -197,3 +193,35 @@ def init(reader: BaseParser, node: YamlNode | None) -> Iterator[InitRule]:
         elif number := reader.expression(written):
             initializer: Any = how.text
             yield InitRule(pattern.text, pattern.span, initializer, number)
+
+
+def adapters(reader: BaseParser, node: YamlNode | None) -> Iterator[AdapterRule]:
+    """Yield what is trained, pattern by pattern: adapters of linear maps, or what is trained as a whole."""
+    for pattern, value in ((entry.key, entry.value) for entry in reader.entries(node, "adapters")):
+        if not _balanced(reader, pattern, "*.(q|v)"):
+            continue
+        if isinstance(value, YamlScalar) and value.text == FULL:
+            yield AdapterRule(pattern.text, pattern.span, None)
+            continue
+        if not isinstance(value, YamlMapping):
+            hint = f"{{rank: 8, alpha: 16}}, or {FULL} for what is trained as a whole"
+            reader.error("adapter-form", value.span, "an adapter is a mapping with its rank", hint=hint)
+            continue
+        reader.keys(value, keys_of("adapter"), "an adapter")
+        if "rank" not in value:
+            reader.error("missing-key", pattern.span, "an adapter needs `rank`", hint="such as {rank: 8, alpha: 16}")
+            continue
+        rank, *others = (reader.expression(value.get(key), key) for key in ("rank", "alpha", "dropout"))
+        if rank is not None:
+            yield AdapterRule(pattern.text, pattern.span, rank, *others)
+
+
+def _balanced(reader: BaseParser, pattern: YamlScalar, example: str) -> bool:
+    """Return whether the brackets of a pattern match; that they do not is reported."""
+    try:
+        parsed(pattern.text)
+    except Unbalanced:
+        hint = f"alternatives are written in parentheses: {example}"
+        reader.error("init-pattern", pattern.span, "the brackets of this pattern do not match", hint=hint)
+        return False
+    return True

@@ -39,11 +39,13 @@ from composer.language.tasks import TASKS
 from composer.language.wording import BOOLEANS
 
 LANGUAGE = 1
+FULL = "full"
+"""What is written in place of an adapter for what is trained as a whole."""
 """The version of the language."""
 
 KeyPlace: TypeAlias = Literal[
     "composition", "recipe", "block", "node", "compute", "choice", "group", "repeat", "scan", "loss", "param", "input",
-    "checkpoint", "config", "config param", "config constant", "rule", "ignored", "rotary permutation",
+    "checkpoint", "config", "config param", "config constant", "rule", "ignored", "rotary permutation", "adapter",
 ]  # fmt: skip
 """Where keys stand; those of `composition` stand beside a recipe's own, and are worked out before the others are read."""
 KeyContent: TypeAlias = Literal[
@@ -135,8 +137,19 @@ TABLE: tuple[KeyRow, ...] = (
         "language.recipe.losses.losses", "computed"),
     KeyRow("init", _DEFINED, "pattern over parameter names → initializer", "initializers", mapping(ref("initializer")),
         f"{_DECLARED}.init", "computed"),
+    KeyRow("adapters", _RECIPE, "pattern over the names of linear maps → the adapter (LoRA) that is trained in place of their "
+        "weights, or `full`; all else is frozen", "initializers", mapping(either(one_of([FULL]), ref("adapter"))),
+        f"{_DECLARED}.adapters", "computed", whole_model=True),
     KeyRow("checkpoints", _RECIPE, "how parameters map to published checkpoints", "checkpoints",
         mapping(ref("checkpoint")), _RULES, "computed"),
+
+    # an adapter
+    KeyRow("rank", ("adapter",), "the number of rows of A and of columns of B, in `y = x Wᵀ + alpha / rank · x Aᵀ Bᵀ`", "value",
+        EXPRESSION, f"{_DECLARED}.adapters", "computed", required=True),
+    KeyRow("alpha", ("adapter",), "the factor of what is added, times the rank; by default the rank, so that it is 1", "value",
+        EXPRESSION, f"{_DECLARED}.adapters", "computed"),
+    KeyRow("dropout", ("adapter",), "the share of what A reads that is set to zero in training", "value", EXPRESSION,
+        f"{_DECLARED}.adapters", "computed"),
 
     # what a recipe declares by name
     KeyRow("default", ("param",), "the value if none is set", "default",

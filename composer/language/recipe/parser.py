@@ -5,7 +5,7 @@ from __future__ import annotations
 from blocks.core import Library
 from composer.language.recipe.ast import GraphBody, ParsedRecipe
 from composer.language.recipe.base_parser import LETTERS, NAME, BaseParser, first_key, names_under
-from composer.language.recipe.declarations import init, inputs, params
+from composer.language.recipe.declarations import adapters, init, inputs, params
 from composer.language.recipe.definitions import DefinitionParser
 from composer.language.recipe.graphs import GraphParser
 from composer.language.recipe.keys import KEYS, LANGUAGE, keys_of
@@ -66,6 +66,7 @@ def parse(document: Document, library: Library) -> ParsedRecipe | None:
         positions=tuple(named_references(reader, root.entry("positions"))),
         losses=tuple(losses(graphs, root.get("losses"), task.text if task else "")),
         init=tuple(init(reader, root.get("init"))),
+        adapters=tuple(adapters(reader, root.get("adapters"))),
         checkpoints=checkpoints if isinstance(checkpoints, YamlMapping) else None,
         root=root,
         name_scalar=name or YamlScalar("", root.span),

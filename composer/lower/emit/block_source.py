@@ -89,6 +89,25 @@ class Tied(nn.Module):
         return self
 '''
 """The base of a model with ties, which hold through materializing, loading and copying."""
+LORA_CLASS = "LoRALinear"
+LORA = '''
+
+class LoRALinear(nn.Linear):
+    """A linear map with a low-rank addition (LoRA): `y = x Wᵀ + b + scale · x Aᵀ Bᵀ`, with A [rank, in] and B [out, rank]."""
+
+    def __init__(self, in_features, out_features, bias=True, *, rank, scale, dropout=0.0):
+        super().__init__(in_features, out_features, bias)
+        self.scale, self.dropout = scale, dropout
+        self.lora_a = nn.Parameter(torch.empty(rank, in_features))
+        self.lora_b = nn.Parameter(torch.empty(out_features, rank))
+
+    def forward(self, x):
+        read = torch.dropout(x, self.dropout, self.training) if self.dropout else x
+        return super().forward(x) + F.linear(F.linear(read, self.lora_a) * self.scale, self.lora_b)
+
+    def extra_repr(self):
+        return f"{super().extra_repr()}, rank={self.lora_a.shape[0]}, scale={self.scale}"
+'''
 SETUP = """    def __init__(self, **attributes):
         super().__init__(**attributes)
         self.setup()
@@ -119,7 +138,21 @@ class CopiedSource:
         """For each class, the attributes that have a default."""
         self.plain: set[str] = set()
         """Classes that are no torch modules."""
-        self.taken: set[str] = {"torch", "nn", "F", "Any", "Module", "Plain", "Tied", "Output", "NamedTuple", "Tensor"}
+        self.adapters = False
+        """Whether any linear map has an adapter."""
+        self.taken: set[str] = {
+            "torch",
+            "nn",
+            "F",
+            "Any",
+            "Module",
+            "Plain",
+            "Tied",
+            "Output",
+            "NamedTuple",
+            "Tensor",
+            LORA_CLASS,
+        }
 
     def part(self, part: type[Part]) -> str:
         """Return the name of a part's class in the generated module."""

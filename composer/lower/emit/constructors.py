@@ -7,10 +7,12 @@ from typing import Any, assert_never
 
 from blocks.core import Builtin, Expert, Part
 from composer.graph.dims import Symbolic
+from composer.graph.ir import Adapter
+from composer.graph.passes.adapt import LINEAR
 from composer.graph.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.language.expressions.ast import RefPath
-from composer.lower.emit.block_source import CopiedSource
+from composer.lower.emit.block_source import LORA_CLASS, CopiedSource
 from composer.lower.emit.constructor_trees import Literal, New, Tree
 from composer.lower.passes.hoist import Preparation
 from composer.lower.passes.node_queries import tensor_names
@@ -40,11 +42,12 @@ class Constructors:
                 self.copied.imports.add(f"from {home} import {name}")
             function = call.function.rpartition(":")[2]
             keywords = tuple((name, Literal(_argument(value, block))) for name, value in call.keywords.items())
-            return New(
+            plain = New(
                 function,
                 tuple(Literal(_argument(value, block)) for value in call.arguments),
                 _without_defaults(function, keywords),
             )
+            return self._adapted(plain, block.adapters.get(""))
         kind = part.grouped if isinstance(part, Expert) and block.copies else type(part)
         name = self.copied.part(kind)
         reached = self.copied.attributes[kind]
@@ -61,15 +64,25 @@ class Constructors:
             if "." not in parameter.name:
                 attributes[parameter.name] = _parameter(parameter.shape)
         attributes |= _buffers(block)
-        for key, (width, out, bias) in block.modules.items():
+        for key, (width, out, bias, *_) in block.modules.items():
             if block.copies:
                 held = _parameter((block.copies, out)) if bias else Literal(None)
                 attributes[key] = New("Module", (), (("weight", _parameter((block.copies, out, width))), ("bias", held)))
                 continue
-            attributes[key] = New("nn.Linear", (Literal(width), Literal(out)), (("bias", Literal(bias)),) if not bias else ())
+            plain = New(LINEAR, (Literal(width), Literal(out)), (("bias", Literal(bias)),) if not bias else ())
+            attributes[key] = self._adapted(plain, block.adapters.get(key))
         for key, slot in block.slots.items():
             attributes[key] = self._slot(slot)
         return New(name, (), tuple(sorted(attributes.items(), key=lambda item: isinstance(item[1], New))))
+
+    def _adapted(self, linear: New, adapter: Adapter | None) -> New:
+        """Return the constructor call of a linear map with what is added to it."""
+        if adapter is None:
+            return linear
+        self.copied.adapters = True
+        added = [("rank", Literal(adapter.rank)), ("scale", Literal(adapter.scale))]
+        added += [("dropout", Literal(adapter.dropout))] if adapter.dropout else []
+        return New(LORA_CLASS, linear.arguments, (*linear.keywords, *added))
 
     def _slot(self, slot: TypedNode | None) -> Tree:
         match slot:

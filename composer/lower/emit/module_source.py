@@ -11,9 +11,10 @@ from types import MappingProxyType
 from composer.graph.anatomy import wires_of
 from composer.graph.dims import Dim
 from composer.graph.parameters import parameters
+from composer.graph.passes.adapt import MATRICES
 from composer.graph.typed import TypedProgram
 from composer.graph.types import TensorType
-from composer.lower.emit.block_source import HEADER, TIED, docstring
+from composer.lower.emit.block_source import HEADER, LORA, TIED, docstring
 from composer.lower.emit.constructor_trees import Hole, New, literal, pretty, together, trim
 from composer.lower.emit.forward import forward, signatures
 from composer.lower.emit.identifiers import attribute, one_line, safe
@@ -61,7 +62,8 @@ class _ModuleWriter:
         fields = self._fields()
         sources = [self._class(class_, self._forward(class_), (), ()) for class_ in self.inner]
         sources.append(self._class(self.top, self._root_forward(self.top, fields), ties, frozen))
-        text, lines = self._text(sources, fields, HEADER + TIED if ties else HEADER)
+        header = HEADER + TIED * bool(ties) + LORA * self.classes.copied.adapters
+        text, lines = self._text(sources, fields, header)
         return Module(text, self.top.name, lines, ties, frozen, fields)
 
     def _fields(self) -> tuple[tuple[str, str], ...]:
@@ -176,10 +178,19 @@ class _ModuleWriter:
             lines += [(line, None, "") for line in rest]
         if ties:
             lines.append(("        self._tie()", None, ""))
-        for name in frozen:
-            lines.append((f"        {attribute(name)}.requires_grad_(False)", None, ""))
+        lines += [(f"        {line}", None, "") for line in self._frozen(frozen)]
         lines.append(("", None, ""))
         return lines + [(f"    {line}", span, node) for line, span, node in forward]
+
+    def _frozen(self, frozen: Sequence[str]) -> list[str]:
+        """Return the lines that freeze parameters; with adapters, which most are without, those that name what is trained."""
+        if not (frozen and self.classes.copied.adapters):
+            return [f"{attribute(name)}.requires_grad_(False)" for name in frozen]
+        whole = [each.name for each in parameters(self.program) if each.trainable and not each.tied_to]
+        whole = [name for name in whole if name.rpartition(".")[2] not in MATRICES]
+        trained = f'name.rpartition(".")[2] in {literal(MATRICES)}' + (" or name in trained" if whole else "")
+        named = ["trained = {", *(f"    {name!r}," for name in whole), "}"] if whole else []
+        return [*named, "for name, parameter in self.named_parameters():", f"    parameter.requires_grad_({trained})"]
 
     def _text(
         self, sources: Sequence[SourceLines], fields: Sequence[tuple[str, str]], header: str

@@ -6,18 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, TypeAlias
 
-from blocks.core import LinearWeights, Part, Slot, Tensor
+from blocks.core import LinearWeights, Part, Slot, Tensor, ports
 from blocks.core.weights import Init
 from composer.diagnostics import Diagnostic, Label
 from composer.graph.anatomy import TYPED, slots
 from composer.graph.dims import Dim, Symbolic
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, SlotNode
 from composer.graph.passes.error_report import StopExpansion
+from composer.graph.passes.infer.axis_lengths import declared_type
 from composer.graph.passes.infer.computed_fields import plain
 from composer.graph.passes.infer.text_dependence import GeneratedText, depending, most_of, read_by, routed_rows
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import declared, fill, pattern, size, text_of_size
-from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedParameter
+from composer.graph.typed import LinearMap, TypedBlock, TypedGraph, TypedNode, TypedParameter
 from composer.graph.types import UNKNOWN, Depends, InputTypes, TensorType, Type, Unknown, first_of
 from composer.graph.visit import Fold, Inside
 from composer.language.expressions.ast import Expression
@@ -32,8 +33,8 @@ class BlockContents:
     """The parameters, linear modules and slots of a block."""
 
     parameters: list[TypedParameter] = field(default_factory=list)
-    modules: dict[str, tuple[int, int, bool]] = field(default_factory=dict)
-    """Every `nn.Linear`: name to (in, out, bias)."""
+    modules: dict[str, LinearMap] = field(default_factory=dict)
+    """Every `nn.Linear`, by its name."""
     slots: dict[str, TypedNode | None] = field(default_factory=dict)
 
 
@@ -67,7 +68,7 @@ class WeightTyper:
                     if not when or getattr(self.part, when):
                         held.parameters.append(self.tensor(name, weight))
                 case LinearWeights():
-                    self._linear(name, weight, held)
+                    self._linear(name, weight, held, given)
                 case Slot():
                     held.slots[name] = self._slot(name, weight, most_of(read_by(self.part, given, name).values()))
         self._constructor()
@@ -109,14 +110,20 @@ class WeightTyper:
                 if isinstance(length, Symbolic):
                     self._unknown(f"`{call.function.rpartition(':')[2]}` of {self.node.part.kind} is given", length)
 
-    def _linear(self, name: str, linear: LinearWeights, held: BlockContents) -> None:
+    def _linear(self, name: str, linear: LinearWeights, held: BlockContents, given: InputTypes) -> None:
         width, out = self._shape(name, (linear.inputs, linear.outputs))
         bias = bool(getattr(self.part, linear.bias)) if isinstance(linear.bias, str) else linear.bias
         start = Init("uniform", width**-0.5)
-        held.modules[name] = (width, out, bias)
+        held.modules[name] = LinearMap(width, out, bias, linear.rows or self._port(linear.inputs, given), linear.adaptable)
         held.parameters.append(TypedParameter(f"{name}.weight", (out, width), "matrix", start))
         if bias:
             held.parameters.append(TypedParameter(f"{name}.bias", (out,), "bias", start))
+
+    def _port(self, axis: str, given: InputTypes) -> str:
+        """Return the wired port whose last axis has this name, the first one if none has."""
+        wired = {port: pattern(declared_type(self.node.part, port)).axes for port in ports(self.node.part) if port in given}
+        found = (port for port, axes in wired.items() if axes and text_of_size(axes[-1]) == axis)
+        return next(found, next(iter(wired), ""))
 
     def _shape(self, name: str, shape: tuple[str | int, ...]) -> tuple[int, ...]:
         found = []

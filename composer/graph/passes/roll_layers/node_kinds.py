@@ -53,7 +53,15 @@ class Kinds:
             case TypedBlock(part=part, slots=slots):
                 filled = tuple((name, dict(inside.slots).get(name)) for name in slots)
                 ports = tuple(node.inputs.items()), tuple(node.outputs.items()), node.node.requested_outputs
-                return "block", type(part) if self.bare else settings(part), ports, filled, node.copies, held
+                return (
+                    "block",
+                    type(part) if self.bare else settings(part),
+                    ports,
+                    filled,
+                    node.copies,
+                    held,
+                    tuple(node.adapters.items()),
+                )
             case TypedGroup(graph=graph):
                 return "group", node.node.part, graphs[graph], held
             case TypedScan(graph=graph):
