@@ -93,6 +93,8 @@ FUNCTIONS = {
     "composer.published.export_program": (
         "(model: Model[Recipe], path: StrPath, lengths: Mapping[str, int] | None = None) -> None"
     ),
+    "composer.published.start_from_published": "(model: nn.Module, folder: StrPath, *, blocks: Blocks = ()) -> Start",
+    "composer.published.tokenizer_to_train": "(folder: StrPath) -> PiecesTokenizer",
     "composer.Recipe.check": "(self) -> list[Diagnostic]",
     "composer.Recipe.summary": "(self, lengths: Mapping[str, int] | None = None) -> Summary",
     "composer.Recipe.draw": "(self, level: Level = block, **options: Unpack[Options]) -> Figure",

@@ -259,6 +259,7 @@ def voice_of_run(trained: Trained, prompt: str) -> Voice:
 
     from composer.train import MarkedTokenizer, task_of, text_as_it_comes
     from composer.train.data.objectives import END, MASK, START
+    from composer.train.data.tokenizers import PiecesTokenizer
 
     task, tokenizer = task_of(trained.model) or "", trained.tokenizer
 
@@ -266,7 +267,9 @@ def voice_of_run(trained: Trained, prompt: str) -> Voice:
         tokens: list[int], encoder_inputs: EncoderInputs, stop: frozenset[int], said: str, hidden: int | None = None
     ) -> Voice:
         context = None if hidden is not None else trained.settings.seq_len
-        vocabulary = tokenizer.size if hidden is None else hidden  # marks are never an answer
+        vocabulary = tokenizer.size
+        if hidden is not None and isinstance(tokenizer, MarkedTokenizer):
+            vocabulary = tokenizer.text.size  # marks that are behind it are never an answer
         pieces = partial(text_as_it_comes, tokenizer)
         return Voice(trained.model, tokens, encoder_inputs, stop, said, vocabulary, context, tokenizer.decode, pieces, hidden)
 
@@ -280,8 +283,11 @@ def voice_of_run(trained: Trained, prompt: str) -> Voice:
             "in Python: composer.decode.generate with `encoder_inputs`",
         )
     if not isinstance(tokenizer, MarkedTokenizer) or TASKS[task].continues:
-        ends = isinstance(tokenizer, MarkedTokenizer) and END in tokenizer.marks
-        stop = frozenset({tokenizer.mark(END)} if ends and isinstance(tokenizer, MarkedTokenizer) else ())
+        stop = frozenset[int]()
+        if isinstance(tokenizer, MarkedTokenizer) and END in tokenizer.marks:
+            stop = frozenset({tokenizer.mark(END)})
+        elif isinstance(tokenizer, PiecesTokenizer) and END in tokenizer.special:
+            stop = frozenset({tokenizer.special[END]})
         return voice(tokenizer.encode(prompt), {}, stop, prompt)
     start, end = tokenizer.mark(START), tokenizer.mark(END)
     return voice([start], {"source": torch.tensor([[*tokenizer.encode_marked(prompt), end]])}, frozenset({end}), "")

@@ -19,7 +19,6 @@ from composer.language.tasks import TASKS
 if TYPE_CHECKING:
     from composer.recipe import Recipe
     from composer.train import ExampleData, Result, TextData, Tokenizer, TrainSettings
-    from composer.train.run.reader import SavedRun
 
 RUNS = Path("runs")
 TOKENIZERS = ("characters", "bytes", "bpe")
@@ -67,7 +66,11 @@ def declare(parser: Parser, name: str) -> None:
         default=MAX_DATA_BYTES,
         help="Largest size of all texts that are read, decompressed",
     )
-    data.add_argument("--tokenizer", choices=TOKENIZERS, help="How text becomes tokens (default: characters)")
+    data.add_argument(
+        "--tokenizer",
+        metavar="NAME",
+        help=f"How text becomes tokens: {', '.join(TOKENIZERS)}, or a published folder for its tokenizer (default: characters)",
+    )
     data.add_argument("--vocab-size", metavar="N", type=integer, help=f"Vocabulary size of bpe (default: {BPE_TOKENS})")
     run_folder = parser.add_argument_group("Run folder")
     run_folder.add_argument(
@@ -79,7 +82,8 @@ def declare(parser: Parser, name: str) -> None:
         metavar="RUN",
         action=StoreOnce,
         type=Path,
-        help="Start from the weights of this run folder, as far as they fit, with its tokenizer unless --tokenizer is given",
+        help="Start from the weights of this run or published folder, as far as they fit, with its tokenizer unless "
+        "--tokenizer is given (default: the published folder, if one is trained)",
     )
     run_folder.add_argument(
         "--checkpoint",
@@ -121,6 +125,7 @@ def declare(parser: Parser, name: str) -> None:
             "--batch-size 16 --learning-rate 0.003 --run runs/small",
         ),
         ("Train a byte-pair encoding (BPE) first", "arco train gpt_mini --data input.txt --tokenizer bpe --vocab-size 300"),
+        ("Train a published model further", "arco train SmolLM2-135M-Instruct --data input.txt --learning-rate 2e-5"),
         ("Resume a run up to step 1000", "arco train --resume runs/small --steps 1000"),
     ]
     parser.notes = (
@@ -163,6 +168,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def started(arguments: argparse.Namespace) -> Result:
     """Train a recipe in a new run folder; the folder, settings, recipe and device are judged before the text is read."""
+    from composer.published import tokenizer_to_train
+    from composer.published.folder import is_published
     from composer.train import TrainSettings, is_table, learnable, marked, objective_of, read_documents
     from composer.train.run.folder import new_folder
     from composer.train.run.reader import read_run
@@ -171,8 +178,14 @@ def started(arguments: argparse.Namespace) -> Result:
         new_folder(arguments.folder)
     check_tokenizer(arguments)
     settings_of(arguments, TrainSettings())
-    initial = None if arguments.init is None else read_run(arguments.init)
     recipe = sound_recipe(arguments.recipe, arguments)
+    arguments.init = arguments.init or recipe.published
+    if arguments.init is not None and is_published(arguments.init):
+        if arguments.checkpoint is not None:
+            raise Problem("arco train: --checkpoint is for run folders", f"{arguments.init} is a published folder")
+        initial: Tokenizer | None = tokenizer_to_train(arguments.init) if arguments.tokenizer is None else None
+    else:
+        initial = None if arguments.init is None else read_run(arguments.init).tokenizer
     if any(is_table(source, pairs=recipe.task == "seq2seq_lm") for source in arguments.data):
         return started_on_table(arguments, recipe, initial)
     if arguments.columns:
@@ -195,7 +208,7 @@ def started(arguments: argparse.Namespace) -> Result:
     return trained(recipe, tokenizer, data, settings, folder, device, init=arguments.init, checkpoint=arguments.checkpoint)
 
 
-def started_on_table(arguments: argparse.Namespace, recipe: Recipe, initial: SavedRun | None) -> Result:
+def started_on_table(arguments: argparse.Namespace, recipe: Recipe, initial: Tokenizer | None) -> Result:
     """Train a recipe on the rows of a table in a new run folder."""
     from composer.train import ByteTokenizer, MarkedTokenizer, TrainSettings, examples_of, fitted, read_table
     from composer.train.data.examples import marks_of, text_of
@@ -211,7 +224,7 @@ def started_on_table(arguments: argparse.Namespace, recipe: Recipe, initial: Sav
     if text:
         marks = marks_of(recipe.task)
         tokenizer = tokenizer_of(text, arguments, initial)
-        kept = None if initial is None or arguments.tokenizer is not None else initial.tokenizer
+        kept = None if initial is None or arguments.tokenizer is not None else initial
         if isinstance(kept, MarkedTokenizer) and {*marks} <= {*kept.marks}:
             tokenizer = kept
         elif marks:
@@ -248,19 +261,29 @@ def check_tokenizer(arguments: argparse.Namespace) -> None:
             "arco train: --vocab-size only works with --tokenizer bpe",
             "the other tokenizers determine their vocabulary themselves",
         )
+    if arguments.tokenizer not in (None, *TOKENIZERS):
+        from composer.published.folder import is_published
+
+        if not is_published(Path(arguments.tokenizer)):
+            hint = f"one of {', '.join(TOKENIZERS)}, or a published folder"
+            raise Problem(f"arco train: there is no tokenizer {arguments.tokenizer}", hint)
 
 
-def tokenizer_of(text: str, arguments: argparse.Namespace, initial: SavedRun | None) -> Tokenizer:
+def tokenizer_of(text: str, arguments: argparse.Namespace, initial: Tokenizer | None) -> Tokenizer:
     """Return the tokenizer of `--tokenizer`, built from the text, or that of the run to start from."""
     from composer.train import ByteTokenizer, MarkedTokenizer, characters_of, train_bpe
 
     if initial is not None and arguments.tokenizer is None:
-        return initial.tokenizer.text if isinstance(initial.tokenizer, MarkedTokenizer) else initial.tokenizer
+        return initial.text if isinstance(initial, MarkedTokenizer) else initial
     match arguments.tokenizer:
         case "bpe":
             return train_bpe(text, size=BPE_TOKENS if arguments.vocab_size is None else arguments.vocab_size)
         case "bytes":
             return ByteTokenizer()
+    if arguments.tokenizer not in (None, *TOKENIZERS):
+        from composer.published import tokenizer_to_train
+
+        return tokenizer_to_train(arguments.tokenizer)
     return characters_of(text)
 
 
@@ -276,11 +299,16 @@ def trained(
     checkpoint: str | None = None,
 ) -> Result:
     """Compile a recipe, start from the weights of a run if there is one, and train it."""
+    from composer.published import start_from_published
+    from composer.published.folder import is_published
     from composer.train import start_from, train
 
     model = recipe.compile(device=chosen_device(device), seed=settings.seed)
     if init is not None:
-        say(str(start_from(model, init, checkpoint=checkpoint)))
+        if is_published(init):
+            say(str(start_from_published(model, init, blocks=recipe.blocks)))
+        else:
+            say(str(start_from(model, init, checkpoint=checkpoint)))
     count = sum(parameter.numel() for parameter in model.parameters())
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     of_which = f", of which {trained:,} are trained" if trained < count else ""
@@ -310,9 +338,15 @@ def resumed(arguments: argparse.Namespace) -> Result:
 
 def sized(recipe: Recipe, tokenizer: Tokenizer) -> Recipe:
     """Return the recipe with its param `vocab` set to the tokenizer's size, unless it was overridden."""
+    from composer.train import MarkedTokenizer
+    from composer.train.data.tokenizers import PiecesTokenizer
+
     params = recipe.program.untyped.params
     if recipe.overridden("vocab") or "vocab" not in params or params["vocab"] == tokenizer.size:
         return recipe
+    text = tokenizer.text if isinstance(tokenizer, MarkedTokenizer) else tokenizer
+    if isinstance(text, PiecesTokenizer) and isinstance(params["vocab"], int) and params["vocab"] > tokenizer.size:
+        return recipe  # published embeddings often have rows that no token uses
     print(f"vocab is set to {tokenizer.size}, the size of the tokenizer")
     return recipe.with_overrides({"vocab": tokenizer.size})
 

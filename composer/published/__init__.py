@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from composer.published.exporting import export_folder as export_folder
     from composer.published.exporting_adapters import export_adapters as export_adapters
     from composer.published.exporting_gguf import export_gguf as export_gguf
+    from composer.published.starting import start_from_published as start_from_published
+    from composer.published.starting import tokenizer_to_train as tokenizer_to_train
 
 _HOME = {
     "export_adapters": "exporting_adapters",
@@ -17,8 +19,18 @@ _HOME = {
     "export_gguf": "exporting_gguf",
     "export_onnx": "exported_onnx",
     "export_program": "exported_program",
+    "start_from_published": "starting",
+    "tokenizer_to_train": "starting",
 }
-__all__ = ["export_adapters", "export_folder", "export_gguf", "export_onnx", "export_program"]
+__all__ = [
+    "export_adapters",
+    "export_folder",
+    "export_gguf",
+    "export_onnx",
+    "export_program",
+    "start_from_published",
+    "tokenizer_to_train",
+]
 
 
 def __getattr__(name: str) -> object:

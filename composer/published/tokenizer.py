@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,16 +18,10 @@ from composer.weights.published_files import read_json
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Pieces
 
+    from composer.train.data.tokenizers import PiecesTokenizer
+
 LIMIT = 1 << 28
 """The largest size of the file of a tokenizer that is read, in bytes."""
-SEVERAL = re.compile(r"\)[*+?{]|\\[1-9]")
-"""What repeats a group of a pattern, or refers to one."""
-UNBOUNDED = re.compile(r"(?<!\\)(?:[*+]|\{\d*,\})")
-KNOWN = (
-    # GPT-2
-    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-)
-"""Patterns that cut a text as published, besides those that a tokenizer to be trained with may have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +35,8 @@ class PublishedTokenizer:
     """The tokens that end a text."""
     chat_template: str | None
     folder: Path
+    start: int | None = None
+    """The token with which a decoder begins, if the settings name one."""
 
     @cached_property
     def size(self) -> int:
@@ -72,16 +67,21 @@ class PublishedTokenizer:
 
     def as_it_comes(self, ids: Iterable[int]) -> Iterator[str]:
         """Yield the text of a stream of ids piece by piece, each once it is a whole character."""
-        seen: list[int] = []
-        start = shown = 0
-        for index in ids:
-            seen.append(index)
-            before, text = self.decode(seen[start:shown]), self.decode(seen[start:])
-            if len(text) > len(before) and not text.endswith("\N{REPLACEMENT CHARACTER}"):
-                yield text[len(before) :]
-                start, shown = shown, len(seen)
-        if rest := self.decode(seen[start:])[len(self.decode(seen[start:shown])) :]:
-            yield rest
+        from composer.train.data.tokenizers import text_as_it_comes
+
+        return text_as_it_comes(self.to_train(), ids)
+
+    def to_train(self) -> PiecesTokenizer:
+        """Return the tokenizer as one that a model can be trained with, with ids for the marks that tasks need."""
+        from composer.train.data.objectives import END, GAPS, MASK, START
+        from composer.train.data.tokenizers import PiecesTokenizer
+
+        roles = {START: ("bos_token", "cls_token"), END: ("eos_token", "sep_token"), MASK: ("mask_token",)}
+        found = {mark: [self.id_of(name) for name in names] for mark, names in roles.items()}
+        special = {mark: next((one for one in ids if one is not None), None) for mark, ids in found.items()}
+        special |= {gap: self.pieces.token_to_id(f"<extra_id_{number}>") for number, gap in enumerate(GAPS)}
+        special[START] = special[START] if self.start is None else self.start
+        return PiecesTokenizer(self.pieces, {mark: one for mark, one in special.items() if one is not None}, self.special)
 
     def chat(self, message: str) -> str:
         """Return what a user says as the chat template puts it, up to where the answer begins.
@@ -124,7 +124,8 @@ def published_tokenizer(folder: Path) -> PublishedTokenizer:
     stop = {token for source in (generation, config) for token in _ids(source.get("eos_token_id"))}
     if "eos_token" in special and (ending := pieces.token_to_id(special["eos_token"])) is not None:
         stop.add(ending)
-    return PublishedTokenizer(pieces, special, frozenset(stop), _template(folder, settings), folder)
+    starts = [one for source in (generation, config) for one in _ids(source.get("decoder_start_token_id"))]
+    return PublishedTokenizer(pieces, special, frozenset(stop), _template(folder, settings), folder, next(iter(starts), None))
 
 
 def _of_gguf(file: Path) -> PublishedTokenizer:
@@ -175,29 +176,11 @@ def _pieces(folder: Path, settings: Mapping[str, Any]) -> Pieces:
 
 def _refuse_patterns(content: Any, file: Path) -> None:
     """Raise `RecipeError` for a pattern that may take a time without bound: the library has none."""
-    from composer.train.data.tokenizer_files import PATTERNS
+    from composer.train.data.tokenizer_files import unknown_pattern
 
-    level = [content]
-    while level:
-        below: list[Any] = []
-        for each in level:
-            if isinstance(each, dict):
-                pattern = each.get("Regex")
-                if isinstance(pattern, str) and pattern not in (*PATTERNS, *KNOWN) and not _is_plain(pattern):
-                    refuse(
-                        "unreadable-file",
-                        f"this tokenizer cuts a text by a pattern that is not known here: {pattern[:200]}",
-                        file,
-                    )
-                below += each.values()
-            elif isinstance(each, list):
-                below += [one for one in each if isinstance(one, dict | list)]
-        level = below
-
-
-def _is_plain(pattern: str) -> bool:
-    """Return whether a pattern repeats one thing at most, so that it takes no longer than the text is long."""
-    return not SEVERAL.search(pattern) and len(UNBOUNDED.findall(pattern)) <= 1
+    if (pattern := unknown_pattern(content)) is not None:
+        message = f"this tokenizer cuts a text by a pattern that is not known here: {pattern[:200]}"
+        refuse("unreadable-file", message, file)
 
 
 def _special(settings: Mapping[str, Any]) -> dict[str, str]:

@@ -46,11 +46,15 @@ def tokenizer_files(tokenizer: Tokenizer, context: int | None) -> Mapping[str, s
         context: The number of tokens that the model reads at most; None if it does not say.
     """
     from composer.train.data.objectives import END, MASK, START
-    from composer.train.data.tokenizers import MarkedTokenizer
+    from composer.train.data.tokenizers import MarkedTokenizer, PiecesTokenizer
 
     marks = tokenizer.marks if isinstance(tokenizer, MarkedTokenizer) else ()
     plain = tokenizer.text if isinstance(tokenizer, MarkedTokenizer) else tokenizer
     pieces = _pieces(plain)
+    if isinstance(plain, PiecesTokenizer) and not (isinstance(tokenizer, MarkedTokenizer) and tokenizer.added):
+        limit = {} if context is None else {"model_max_length": context}
+        own = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False, **limit, **plain.words}
+        return {"tokenizer.json": pieces.to_str(pretty=True), "tokenizer_config.json": json.dumps(own, indent=2)}
     roles = {"bos_token": START, "eos_token": END, "pad_token": END, "mask_token": MASK}
     settings: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -64,9 +68,13 @@ def tokenizer_files(tokenizer: Tokenizer, context: int | None) -> Mapping[str, s
 
 
 def _mark(tokenizer: Tokenizer | None, mark: str) -> int | None:
-    from composer.train.data.tokenizers import MarkedTokenizer
+    from composer.train.data.tokenizers import MarkedTokenizer, PiecesTokenizer
 
-    return tokenizer.mark(mark) if isinstance(tokenizer, MarkedTokenizer) and mark in tokenizer.marks else None
+    if isinstance(tokenizer, PiecesTokenizer):
+        return tokenizer.special.get(mark)
+    if isinstance(tokenizer, MarkedTokenizer) and (mark in tokenizer.marks or mark in tokenizer.known):
+        return tokenizer.mark(mark)
+    return None
 
 
 def _add_marks(pieces: Pieces, marks: tuple[str, ...]) -> None:
@@ -86,10 +94,10 @@ def _pieces(tokenizer: Tokenizer) -> Pieces:
     from tokenizers import Regex, decoders, models, pre_tokenizers
     from tokenizers import Tokenizer as Pieces
 
-    from composer.train.data.tokenizers import BPETokenizer, ByteTokenizer, CharacterTokenizer
+    from composer.train.data.tokenizers import BPETokenizer, ByteTokenizer, CharacterTokenizer, PiecesTokenizer
 
     match tokenizer:
-        case BPETokenizer():
+        case BPETokenizer() | PiecesTokenizer():
             return Pieces.from_str(tokenizer.pieces.to_str())
         case ByteTokenizer():
             pieces = Pieces(models.BPE({letter: byte for byte, letter in enumerate(_letters_of_bytes())}, []))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from composer.train.data.tokenizers import ByteTokenizer as ByteTokenizer
     from composer.train.data.tokenizers import CharacterTokenizer as CharacterTokenizer
     from composer.train.data.tokenizers import MarkedTokenizer as MarkedTokenizer
+    from composer.train.data.tokenizers import PiecesTokenizer as PiecesTokenizer
     from composer.train.data.tokenizers import Tokenizer as Tokenizer
     from composer.train.data.tokenizers import characters_of as characters_of
     from composer.train.data.tokenizers import text_as_it_comes as text_as_it_comes
@@ -69,6 +70,7 @@ _HOME = {
     "Interrupted": "interrupt",
     "BatchLoss": "losses",
     "MarkedTokenizer": "data.tokenizers",
+    "PiecesTokenizer": "data.tokenizers",
     "Objective": "data.objectives",
     "Result": "loop",
     "RunFolder": "run.folder",
@@ -119,6 +121,7 @@ __all__ = [
     "Interrupted",
     "MarkedTokenizer",
     "Objective",
+    "PiecesTokenizer",
     "Result",
     "RunFolder",
     "Start",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from composer.atomic_files import StrPath
 from composer.language.name_patterns import folded
@@ -71,15 +71,31 @@ def start_from(model: nn.Module, run: StrPath, *, checkpoint: str | None = None)
     """
     saved = read_run(Path(run))
     name = saved.name(checkpoint)
-    weights, own = {**saved.weights(name)}, model.state_dict()
+    weights = {**saved.weights(name)}
     if saved.settings.average:
         moments = saved.moments(name)
         weights |= {key: moments[f"{key}/{AVERAGE}"] for key in weights if f"{key}/{AVERAGE}" in moments}
+    return taken_over(model, weights, where=f"{saved.folder.path}, {name}", recipe=str(saved.folder.recipe))
+
+
+@torch.no_grad()
+def taken_over(model: nn.Module, weights: Mapping[str, Tensor], *, where: str, recipe: str) -> Start:
+    """Load what fits of some weights into a model, and return what became of them.
+
+    Args:
+        model: The model.
+        weights: The weights by name.
+        where: What they are of, for messages.
+        recipe: Their recipe.
+
+    Raises:
+        TrainingError: Nothing of them fits.
+    """
+    own = model.state_dict()
     loaded = [key for key, value in own.items() if key in weights and weights[key].shape == value.shape]
-    where = f"{saved.folder.path}, {name}"
     if not loaded:
         message = f"nothing of {where} fits the recipe: no tensor has the same name and shape"
-        raise TrainingError(message, hint=f"its recipe, with its sizes, is {saved.folder.recipe}")
+        raise TrainingError(message, hint=f"its recipe, with its sizes, is {recipe}")
     for key in loaded:
         own[key].copy_(weights[key])
     misfits = [key for key, value in own.items() if key in weights and weights[key].shape != value.shape]

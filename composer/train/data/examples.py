@@ -20,7 +20,7 @@ from composer.train.data.images import centered, read_image
 from composer.train.data.objectives import END, START
 from composer.train.data.tables import ColumnValues, Table
 from composer.train.data.text import TextData
-from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
+from composer.train.data.tokenizers import MarkedTokenizer, PiecesTokenizer, Tokenizer
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED, Batch
 
@@ -270,7 +270,8 @@ class _Reader:
     def _text(self, field: BatchField) -> Values:
         if any(self.tagged_by(field)):
             return lambda rows: {}  # with its tags
-        tokens = [[self._encoded(column, row) for column in field.columns] for row in range(len(self.table))]
+        encode = self.tokenizer.encode if self.written or len(field.columns) > 1 else encoder_of_wholes(self.tokenizer)
+        tokens = [[self._encoded(encode, column, row) for column in field.columns] for row in range(len(self.table))]
         if field.name == self.written:
             return self._written(field, tokens)
         rows_ = [[token for part in parts for token in part] for parts in tokens]
@@ -280,7 +281,8 @@ class _Reader:
             self._keep(rows_)
         else:
             self.cut |= np.array([len(row) > self.seq_len for row in rows_])
-            rows_ = [row[: self.seq_len] for row in rows_]
+            ends = () if encode == self.tokenizer.encode else encode("")[-1:]  # a text that is cut ends as a whole one does
+            rows_ = [row if len(row) <= self.seq_len else [*row[: self.seq_len - len(ends)], *ends] for row in rows_]
         return padded({field.name: rows_}, {field.name: 0}, self._padding(field.name, rows_))
 
     def _written(self, field: BatchField, tokens: Sequence[Sequence[list[int]]]) -> Values:
@@ -295,10 +297,10 @@ class _Reader:
         valid = self._padding(field.name, read) if "valid" in self.program.inputs else None
         return padded({field.name: read, "targets": targets}, {field.name: 0, "targets": IGNORED}, valid)
 
-    def _encoded(self, column: str, row: int) -> list[int]:
+    def _encoded(self, encode: Callable[[str], list[int]], column: str, row: int) -> list[int]:
         text = text_at(self.table, column, row)
         try:
-            return self.tokenizer.encode(text)
+            return encode(text)
         except TrainingError as error:
             raise TrainingError(f"{self.table.place(row)}: {error}", hint=error.hint) from None
 
@@ -556,3 +558,11 @@ def shape_in(table: Table, field: BatchField) -> tuple[int, ...] | None:
     if len(field.columns) > 1:
         shape = (*shape, len(field.columns))
     return (1,) if shape == () and len(field.type.axes) == 2 else tuple(map(int, shape))
+
+
+def encoder_of_wholes(tokenizer: Tokenizer) -> Callable[[str], list[int]]:
+    """Return what encodes a whole text, as one to be classified: with the special tokens around it that a published tokenizer
+    adds.
+    """
+    text = tokenizer.text if isinstance(tokenizer, MarkedTokenizer) else tokenizer
+    return text.encode_whole if isinstance(text, PiecesTokenizer) else tokenizer.encode

@@ -1,8 +1,9 @@
-"""Files of tokenizers: those that this package writes, and byte-level BPE of the `tokenizers` library."""
+"""Files of tokenizers: those that this package writes, and those of the `tokenizers` library."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,14 @@ from typing import Any
 import tokenizers
 
 from composer.atomic_files import StrPath, save
-from composer.train.data.tokenizers import BPETokenizer, ByteTokenizer, CharacterTokenizer, MarkedTokenizer, Tokenizer
+from composer.train.data.tokenizers import (
+    BPETokenizer,
+    ByteTokenizer,
+    CharacterTokenizer,
+    MarkedTokenizer,
+    PiecesTokenizer,
+    Tokenizer,
+)
 from composer.train.errors import TrainingError
 from composer.train.input_files import parse_json, read_bytes
 
@@ -23,6 +31,14 @@ PATTERNS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 )
 """The patterns by which a file may cut a text before its bytes are paired, besides that of GPT-2, which is built in."""
+KNOWN = (
+    # GPT-2
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+)
+"""Patterns that cut a text as published, besides those that a tokenizer to be trained with may have."""
+SEVERAL = re.compile(r"\)[*+?{]|\\[1-9]")
+"""What repeats a group of a pattern, or refers to one."""
+UNBOUNDED = re.compile(r"(?<!\\)(?:[*+]|\{\d*,\})")
 
 
 def save_tokenizer(tokenizer: Tokenizer, path: StrPath) -> None:
@@ -98,9 +114,52 @@ def plain_from_json(content: Any, path: Path) -> Tokenizer:
             if any("\ud800" <= one <= "\udfff" for one in characters) or len({*characters}) < len(characters):
                 raise TrainingError(f"{path} is not a tokenizer: a character is there twice, or is half of one")
             return CharacterTokenizer(tuple(characters))
+        case {"pieces": dict() as pieces, "special": dict() as special, "words": dict() as words} if len(content) == 3:
+            return of_pieces(pieces, special, words, path)
         case dict():
             return BPETokenizer(byte_level(content, path))
     raise TrainingError(f"{path} is not a tokenizer")
+
+
+def of_pieces(content: dict[str, Any], special: dict[str, Any], words: dict[str, Any], path: Path) -> PiecesTokenizer:
+    """Return a tokenizer of the `tokenizers` library with its special tokens.
+
+    Raises:
+        TrainingError: It is not one, or it cuts a text by a pattern that is not known here.
+    """
+    if (pattern := unknown_pattern(content)) is not None:
+        raise TrainingError(f"{path} cuts a text by a pattern that is not known here: {pattern[:200]}")
+    try:
+        made = PiecesTokenizer(tokenizers.Tokenizer.from_str(json.dumps(content)), special, words)
+    except Exception as error:  # the library raises no narrower type
+        raise TrainingError(f"{path} is not a tokenizer: {str(error)[:200].lower()}") from None
+    if not all(type(token) is int and 0 <= token < made.size for token in special.values()):
+        raise TrainingError(f"{path} is not a tokenizer: a special token has no id of its vocabulary")
+    if not all(isinstance(word, str) for word in words.values()):
+        raise TrainingError(f"{path} is not a tokenizer: a special token is not a word")
+    return made
+
+
+def unknown_pattern(content: Any) -> str | None:
+    """Return a pattern of a tokenizer that may take a time without bound, which the library does not limit; None without one."""
+    level = [content]
+    while level:
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                pattern = each.get("Regex")
+                if isinstance(pattern, str) and pattern not in (*PATTERNS, *KNOWN) and not is_plain(pattern):
+                    return pattern
+                below += each.values()
+            elif isinstance(each, list):
+                below += [one for one in each if isinstance(one, dict | list)]
+        level = below
+    return None
+
+
+def is_plain(pattern: str) -> bool:
+    """Return whether a pattern repeats one thing at most, so that it takes no longer than the text is long."""
+    return not SEVERAL.search(pattern) and len(UNBOUNDED.findall(pattern)) <= 1
 
 
 def byte_level(content: dict[str, Any], path: Path) -> tokenizers.Tokenizer:

@@ -1,10 +1,10 @@
-"""Tokenizers: bytes, characters, and byte-pair encoding learned from a text."""
+"""Tokenizers: bytes, characters, byte-pair encoding learned from a text, and those of published models."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -115,16 +115,60 @@ class BPETokenizer:
         return json.loads(self.pieces.to_str())
 
 
+@dataclass(frozen=True, eq=False)
+class PiecesTokenizer:
+    """A tokenizer of the `tokenizers` library, such as that of a published model, with the special tokens that it knows."""
+
+    pieces: tokenizers.Tokenizer
+    special: Mapping[str, int]
+    """The ids of marks, such as `<mask>`."""
+    words: Mapping[str, str]
+    """The words of special tokens by what they are for: `mask_token`."""
+
+    @cached_property
+    def size(self) -> int:
+        return max(self.pieces.get_vocab().values(), default=-1) + 1
+
+    def encode(self, text: str) -> list[int]:
+        return self.pieces.encode(text, add_special_tokens=False).ids
+
+    def encode_whole(self, text: str) -> list[int]:
+        """Return the ids of a whole text, with the special tokens that begin and end one.
+
+        Args:
+            text: The text.
+        """
+        return self.pieces.encode(text).ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return self.pieces.decode(list(ids), skip_special_tokens=True)
+
+    def to_json(self) -> Any:
+        return {"pieces": json.loads(self.pieces.to_str()), "special": dict(self.special), "words": dict(self.words)}
+
+
 @dataclass(frozen=True)
 class MarkedTokenizer:
-    """A tokenizer with marks: special tokens that do not occur in text, such as a start token, each with a name."""
+    """A tokenizer with marks: special tokens that do not occur in text, such as a start token, each with a name. Those that the
+    tokenizer of the text knows by itself keep their ids.
+    """
 
     text: Tokenizer
     marks: tuple[str, ...]
 
     @property
+    def known(self) -> Mapping[str, int]:
+        """The marks that the tokenizer of the text has ids for."""
+        return self.text.special if isinstance(self.text, PiecesTokenizer) else {}
+
+    @cached_property
+    def added(self) -> tuple[str, ...]:
+        """The marks that have ids behind those of the text."""
+        return tuple(mark for mark in self.marks if mark not in self.known)
+
+    @property
     def size(self) -> int:
-        return self.text.size + len(self.marks)
+        return self.text.size + len(self.added)
 
     def mark(self, name: str) -> int:
         """Return the id of a mark.
@@ -132,7 +176,7 @@ class MarkedTokenizer:
         Args:
             name: The name of the mark, such as `<mask>`.
         """
-        return self.text.size + self.marks.index(name)
+        return self.known[name] if name in self.known else self.text.size + self.added.index(name)
 
     def encode(self, text: str) -> list[int]:
         return self.text.encode(text)
@@ -149,7 +193,7 @@ class MarkedTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         runs = groupby(ids, key=lambda index: index >= self.text.size)
         return "".join(
-            "".join(self.marks[index - self.text.size] for index in run) if marks else self.text.decode(list(run))
+            "".join(self.added[index - self.text.size] for index in run) if marks else self.text.decode(list(run))
             for marks, run in runs
         )
 
@@ -210,7 +254,7 @@ def stretches(text: str, length: int = 1 << 20) -> Iterator[str]:
 
 
 def text_as_it_comes(tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:
-    """Yield the text of a stream of ids, piece by piece; bytes are held back until they complete a character.
+    """Yield the text of a stream of ids, piece by piece; what is no whole character yet is held back.
 
     Args:
         tokenizer: The tokenizer of the ids.
@@ -221,14 +265,13 @@ def text_as_it_comes(tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:
         >>> "".join(text_as_it_comes(ByteTokenizer(), "née".encode()))
         'née'
     """
-    waiting: list[int] = []
-    shown = 0  # characters of the waiting ids' text that were already yielded
+    seen: list[int] = []
+    start = shown = 0  # ids from `start` on are decoded together, since a token may read otherwise at the start of a text
     for index in ids:
-        waiting.append(index)
-        text = tokenizer.decode(waiting)
-        whole = text.rstrip("\N{REPLACEMENT CHARACTER}")
-        yield whole[shown:]
-        shown = len(whole)
-        if whole == text:
-            waiting, shown = [], 0
-    yield tokenizer.decode(waiting)[shown:]
+        seen.append(index)
+        before, text = tokenizer.decode(seen[start:shown]), tokenizer.decode(seen[start:])
+        if len(text) > len(before) and not text.endswith("\N{REPLACEMENT CHARACTER}"):
+            yield text[len(before) :]
+            start, shown = shown, len(seen)
+    if rest := tokenizer.decode(seen[start:])[len(tokenizer.decode(seen[start:shown])) :]:
+        yield rest
