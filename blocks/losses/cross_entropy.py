@@ -34,6 +34,9 @@ class CrossEntropy(Loss, kind="cross_entropy"):
             raise BlockError("a single target has no axis along which it could be shifted", field="shift")
         return {}
 
+    def tells_classes(self) -> bool:
+        return not self.shift
+
     def facts(self) -> Sequence[str]:
         return (f"shift {self.shift}",) if self.shift else ()
 

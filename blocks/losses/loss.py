@@ -29,6 +29,11 @@ class Loss(Block):
         return None
 
     @declaration
+    def tells_classes(self) -> bool:
+        """Return whether the largest score of its input tells the class that is its target, at the same place."""
+        return False
+
+    @declaration
     def facts(self) -> Sequence[str]:
         """Return short facts for drawings about its own fields."""
         return ()

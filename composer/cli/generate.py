@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -189,9 +189,15 @@ class Voice:
     context: int | None
     """The number of tokens that it reads at most."""
     decode: Callable[[list[int]], str]
-    as_it_comes: Callable[[Iterable[int]], Iterator[str]]
+    as_it_comes: Callable[..., Iterator[str]]
+    """Takes tokens, and those after which they stand."""
     hidden: int | None = None
     """The token that stands for hidden ones, which are filled in."""
+
+    @property
+    def before(self) -> list[int]:
+        """The tokens of what is printed before the generated text."""
+        return self.tokens if self.said else []
 
 
 def write(voice: Voice, *, max_new_tokens: int, sampling: Sampling, seed: int) -> None:
@@ -206,7 +212,7 @@ def write(voice: Voice, *, max_new_tokens: int, sampling: Sampling, seed: int) -
     if not voice.encoder_inputs and voice.context is not None:
         request = replace(request, limit=Slide(voice.context))
     ids = stream(voice.model, voice.tokens, request, encoder_inputs=voice.encoder_inputs, seed=seed, reading=cached)
-    for piece in voice.as_it_comes(ids):
+    for piece in voice.as_it_comes(ids, after=voice.before):
         print(generated(piece, sys.stdout), end="", flush=True)
     print()
 
@@ -238,7 +244,8 @@ def write_best(voice: Voice, search: Search, max_new_tokens: int | None) -> None
     if not voice.encoder_inputs and voice.context is not None:
         search = replace(search, limit=Refuse(voice.context))
     ((best, *_),) = beam_search(voice.model, [voice.tokens], search, encoder_inputs=voice.encoder_inputs, reading=cached)
-    print(generated(voice.said + voice.decode(list(best.tokens)), sys.stdout))
+    found = voice.decode([*voice.before, *best.tokens])[len(voice.decode(voice.before)) :]
+    print(generated(voice.said + found, sys.stdout))
 
 
 def write_filled(voice: Voice, mask: int) -> None:

@@ -15,14 +15,13 @@ from composer.cli.color import painter
 from composer.cli.output import say
 from composer.cli.running import add_device, chosen_device, rebuild, refusals
 from composer.language.tasks import TASKS
+from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
     from composer.train import ExampleData, Result, TextData, Tokenizer, TrainSettings
 
 RUNS = Path("runs")
-TOKENIZERS = ("characters", "bytes", "bpe")
-BPE_TOKENS = 4096
 LARGE_STEP = 2**16
 """Tokens in a forward pass above which a laptop is slow and may run out of memory."""
 FEW_WINDOWS = 4
@@ -69,9 +68,11 @@ def declare(parser: Parser, name: str) -> None:
     data.add_argument(
         "--tokenizer",
         metavar="NAME",
-        help=f"How text becomes tokens: {', '.join(TOKENIZERS)}, or a published folder for its tokenizer (default: characters)",
+        help=f"How text becomes tokens: {', '.join(TOKENIZER_KINDS)}, or a published folder, for its tokenizer "
+        "(default: characters)",
     )
-    data.add_argument("--vocab-size", metavar="N", type=integer, help=f"Vocabulary size of bpe (default: {BPE_TOKENS})")
+    sizes = ", ".join(f"{name} (default: {TOKENIZER_KINDS[name].size})" for name in SIZED)
+    data.add_argument("--vocab-size", metavar="N", type=integer, help=f"Vocabulary size of {sizes}")
     run_folder = parser.add_argument_group("Run folder")
     run_folder.add_argument(
         "--run", metavar="RUN", action=StoreOnce, type=Path, dest="folder", help="Run folder to write (default: runs/NAME)"
@@ -195,7 +196,7 @@ def started(arguments: argparse.Namespace) -> Result:
     device = chosen_device(arguments.device)
     documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
     tokenizer = marked(tokenizer_of("".join(document.text for document in documents), arguments, initial), task)
-    recipe = sized(recipe, tokenizer)
+    recipe = sized(recipe, tokenizer, kept=is_published_start(arguments))
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
     objective = objective_of(task, tokenizer)
     data = objective.tokenize(documents, path=arguments.data)
@@ -229,7 +230,7 @@ def started_on_table(arguments: argparse.Namespace, recipe: Recipe, initial: Tok
             tokenizer = kept
         elif marks:
             tokenizer = MarkedTokenizer(tokenizer, marks)
-        recipe = sized(recipe, tokenizer)
+        recipe = sized(recipe, tokenizer, kept=is_published_start(arguments))
     elif arguments.tokenizer is not None:
         raise Problem("arco train: --tokenizer only works with texts", "no column of this table is read as a text")
     before = recipe.program.untyped.params
@@ -256,35 +257,29 @@ def warn(doubt: str) -> None:
 
 def check_tokenizer(arguments: argparse.Namespace) -> None:
     """Raise `Problem` if an option does not work with the chosen tokenizer."""
-    if arguments.vocab_size is not None and arguments.tokenizer != "bpe":
+    if arguments.vocab_size is not None and arguments.tokenizer not in SIZED:
         raise Problem(
-            "arco train: --vocab-size only works with --tokenizer bpe",
+            f"arco train: --vocab-size only works with --tokenizer {' or '.join(SIZED)}",
             "the other tokenizers determine their vocabulary themselves",
         )
-    if arguments.tokenizer not in (None, *TOKENIZERS):
+    if arguments.tokenizer not in (None, *TOKENIZER_KINDS):
         from composer.published.folder import is_published
 
         if not is_published(Path(arguments.tokenizer)):
-            hint = f"one of {', '.join(TOKENIZERS)}, or a published folder"
+            hint = f"one of {', '.join(TOKENIZER_KINDS)}, or a published folder"
             raise Problem(f"arco train: there is no tokenizer {arguments.tokenizer}", hint)
 
 
 def tokenizer_of(text: str, arguments: argparse.Namespace, initial: Tokenizer | None) -> Tokenizer:
     """Return the tokenizer of `--tokenizer`, built from the text, or that of the run to start from."""
-    from composer.train import ByteTokenizer, MarkedTokenizer, characters_of, train_bpe
+    from composer.published import tokenizer_to_train
+    from composer.train import MarkedTokenizer, make_tokenizer
 
     if initial is not None and arguments.tokenizer is None:
         return initial.text if isinstance(initial, MarkedTokenizer) else initial
-    match arguments.tokenizer:
-        case "bpe":
-            return train_bpe(text, size=BPE_TOKENS if arguments.vocab_size is None else arguments.vocab_size)
-        case "bytes":
-            return ByteTokenizer()
-    if arguments.tokenizer not in (None, *TOKENIZERS):
-        from composer.published import tokenizer_to_train
-
+    if arguments.tokenizer not in (None, *TOKENIZER_KINDS):
         return tokenizer_to_train(arguments.tokenizer)
-    return characters_of(text)
+    return make_tokenizer(arguments.tokenizer or "characters", text, size=arguments.vocab_size)
 
 
 def trained(
@@ -336,17 +331,22 @@ def resumed(arguments: argparse.Namespace) -> Result:
     )
 
 
-def sized(recipe: Recipe, tokenizer: Tokenizer) -> Recipe:
-    """Return the recipe with its param `vocab` set to the tokenizer's size, unless it was overridden."""
-    from composer.train import MarkedTokenizer
-    from composer.train.data.tokenizers import PiecesTokenizer
+def is_published_start(arguments: argparse.Namespace) -> bool:
+    """Return whether a run starts from a published folder."""
+    from composer.published.folder import is_published
 
+    return arguments.init is not None and is_published(arguments.init)
+
+
+def sized(recipe: Recipe, tokenizer: Tokenizer, *, kept: bool = False) -> Recipe:
+    """Return the recipe with its param `vocab` set to the tokenizer's size, unless it was overridden. A larger one may be kept:
+    published embeddings often have rows that no token uses.
+    """
     params = recipe.program.untyped.params
     if recipe.overridden("vocab") or "vocab" not in params or params["vocab"] == tokenizer.size:
         return recipe
-    text = tokenizer.text if isinstance(tokenizer, MarkedTokenizer) else tokenizer
-    if isinstance(text, PiecesTokenizer) and isinstance(params["vocab"], int) and params["vocab"] > tokenizer.size:
-        return recipe  # published embeddings often have rows that no token uses
+    if kept and isinstance(params["vocab"], int) and params["vocab"] > tokenizer.size:
+        return recipe
     print(f"vocab is set to {tokenizer.size}, the size of the tokenizer")
     return recipe.with_overrides({"vocab": tokenizer.size})
 

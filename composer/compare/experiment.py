@@ -13,12 +13,12 @@ from composer.language.recipe.base_parser import BaseParser, first_key
 from composer.language.source_file import form_of, open_source
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.language.yaml.reader import read
+from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
 from composer.train.errors import TrainingError
 from composer.train.settings import CHOICES, SEVERAL, TrainSettings
 
 BudgetKind: TypeAlias = Literal["steps", "tokens", "flops", "minutes"]
 MatchedCost: TypeAlias = Literal["parameters", "flops"]
-TokenizerName: TypeAlias = Literal["characters", "bytes", "bpe"]
 
 KEYS = ("experiment", "doc", "data", "tokenizer", "vocab_size", "variants", "seeds", "budget", "train", "match")
 MISSING = {
@@ -95,9 +95,9 @@ class Experiment:
     seeds: tuple[int, ...]
     budget: Budget
     doc: str = ""
-    tokenizer: TokenizerName = "characters"
+    tokenizer: str = "characters"
     vocab_size: int | None = None
-    """The vocabulary size of bpe."""
+    """The size of the vocabulary, of a tokenizer that can have several."""
     settings: TrainSettings = field(default_factory=TrainSettings)
     """What all runs have in common; their steps and seeds are set for each."""
     match: WidthMatch | None = None
@@ -152,14 +152,16 @@ class ExperimentParser(BaseParser):
         name = self.scalar(root.get("experiment"), "an experiment has one name")
         if name is not None:
             self.declares(name, "an experiment")
-        tokenizer, size = self.choice(root.entry("tokenizer"), get_args(TokenizerName)), root.entry("vocab_size")
-        if size is not None and tokenizer != "bpe":
-            message = "only the tokenizer bpe has a vocabulary of a size that is chosen"
+        tokenizer, size = self.choice(root.entry("tokenizer"), tuple(TOKENIZER_KINDS)), root.entry("vocab_size")
+        if size is not None and tokenizer not in SIZED:
+            message = f"only the tokenizers {', '.join(SIZED)} have a vocabulary of a size that is chosen"
             self.error("value-form", size.key.span, message, hint="write `tokenizer: bpe`, or leave `vocab_size` out")
         variants, seeds = self.variants(root.entry("variants")), self.seeds(root.entry("seeds"))
         data, budget = self.data(root.get("data")), self.budget(root.entry("budget"))
         settings, match = self.settings(root.entry("train")), self.match(root.entry("match"))
-        count = None if size is None else self.number(size.value, "vocab_size", whole=True, least=256)
+        count = (
+            None if size is None else self.number(size.value, "vocab_size", whole=True, least=256 if tokenizer == "bpe" else 16)
+        )
         if budget is None or name is None or self.diagnostics:
             return None
         return Experiment(
@@ -169,7 +171,7 @@ class ExperimentParser(BaseParser):
             seeds=seeds,
             budget=budget,
             doc=self.text(root.get("doc")),
-            tokenizer=cast("TokenizerName", tokenizer or "characters"),
+            tokenizer=tokenizer or "characters",
             vocab_size=None if count is None else int(count),
             settings=settings,
             match=match,

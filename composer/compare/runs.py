@@ -17,21 +17,19 @@ from composer.compare.results import ExperimentResult, RunResult, VariantResult,
 from composer.own_blocks import Blocks
 from composer.recipe import Recipe
 from composer.train import (
-    ByteTokenizer,
     Objective,
     TextData,
     TextDocument,
     Tokenizer,
     TrainingError,
     TrainSettings,
-    characters_of,
     learnable,
+    make_tokenizer,
     marked,
     objective_of,
     read_documents,
     resume,
     train,
-    train_bpe,
 )
 from composer.train.data.text import fingerprint
 from composer.train.input_files import reason_of
@@ -43,7 +41,6 @@ from composer.train.run.lock import locked
 from composer.train.run.reader import SavedRun, read_run
 from composer.train.settings import MAX_DATA_BYTES, fixed_changes
 
-BPE_TOKENS = 4096
 WARM, TIMED = 3, 12
 """Steps that are taken before the speed of a model is measured, and while it is, at least."""
 TIMED_SECONDS = 2.0
@@ -128,7 +125,8 @@ def prepared(
 ) -> tuple[Material, Sequence[PlannedVariant]]:
     """Return the texts as tokens, and the plan for a tokenizer of this size."""
     documents = read_documents(experiment.data, max_bytes=max_data_bytes)
-    text = tokenizer_of(experiment, "".join(document.text for document in documents))
+    whole = "".join(document.text for document in documents)
+    text = make_tokenizer(experiment.tokenizer, whole, size=experiment.vocab_size)
     variants = plan(experiment, vocabulary=lambda task: marked(text, learnable(task)).size, blocks=blocks)
     task = learnable(variants[0].recipe.task)
     tokenizer = marked(text, task)
@@ -137,17 +135,6 @@ def prepared(
     objective.check(data, experiment.settings.seq_len)
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
     return Material(experiment, documents, tokenizer, data, objective, folder, chosen), variants
-
-
-def tokenizer_of(experiment: Experiment, text: str) -> Tokenizer:
-    """Return the tokenizer that an experiment names, built from its texts."""
-    match experiment.tokenizer:
-        case "bytes":
-            return ByteTokenizer()
-        case "bpe":
-            return train_bpe(text, size=experiment.vocab_size or BPE_TOKENS)
-        case "characters":
-            return characters_of(text)
 
 
 def settings_of(planned: PlannedVariant, seed: int, material: Material) -> TrainSettings:

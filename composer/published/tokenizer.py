@@ -65,11 +65,11 @@ class PublishedTokenizer:
         word = self.special.get(name)
         return None if word is None else self.pieces.token_to_id(word)
 
-    def as_it_comes(self, ids: Iterable[int]) -> Iterator[str]:
+    def as_it_comes(self, ids: Iterable[int], *, after: Sequence[int] = ()) -> Iterator[str]:
         """Yield the text of a stream of ids piece by piece, each once it is a whole character."""
         from composer.train.data.tokenizers import text_as_it_comes
 
-        return text_as_it_comes(self.to_train(), ids)
+        return text_as_it_comes(self.to_train(), ids, after=after)
 
     def to_train(self) -> PiecesTokenizer:
         """Return the tokenizer as one that a model can be trained with, with ids for the marks that tasks need."""

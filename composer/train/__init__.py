@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from composer.train.data.examples import Examples as Examples
     from composer.train.data.examples import examples_of as examples_of
     from composer.train.data.fitting import fitted as fitted
+    from composer.train.data.learned_tokenizers import make_tokenizer as make_tokenizer
+    from composer.train.data.learned_tokenizers import train_wordpiece as train_wordpiece
+    from composer.train.data.learned_tokenizers import train_words as train_words
     from composer.train.data.objectives import Batches as Batches
     from composer.train.data.objectives import Objective as Objective
     from composer.train.data.objectives import learnable as learnable
@@ -90,6 +93,7 @@ _HOME = {
     "learnable": "data.objectives",
     "load_tokenizer": "data.tokenizer_files",
     "loss": "losses",
+    "make_tokenizer": "data.learned_tokenizers",
     "marked": "data.objectives",
     "objective_of": "data.objectives",
     "open_run": "run.trained",
@@ -106,6 +110,8 @@ _HOME = {
     "tokenize": "data.text",
     "train": "api",
     "train_bpe": "data.tokenizers",
+    "train_wordpiece": "data.learned_tokenizers",
+    "train_words": "data.learned_tokenizers",
     "validate": "validation",
 }
 __all__ = [
@@ -142,6 +148,7 @@ __all__ = [
     "learnable",
     "load_tokenizer",
     "loss",
+    "make_tokenizer",
     "marked",
     "objective_of",
     "open_run",
@@ -158,6 +165,8 @@ __all__ = [
     "tokenize",
     "train",
     "train_bpe",
+    "train_wordpiece",
+    "train_words",
     "validate",
 ]
 

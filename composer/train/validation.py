@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from blocks.losses.cross_entropy import CrossEntropy
+from blocks.losses.loss import Loss
 from composer.graph.anatomy import wires_of
 from composer.graph.typed import TypedBlock
 from composer.language.tasks import TASKS
@@ -138,9 +138,9 @@ def classes_told(model: nn.Module) -> list[tuple[str, str]]:
     for name in model.program.untyped.losses.values():
         node = root[name]
         read = {wire.port: wire.refs for wire in wires_of(node)}
-        if isinstance(node, TypedBlock) and isinstance(node.part, CrossEntropy) and len(read.get("input", ())) == 1:
+        if isinstance(node, TypedBlock) and isinstance(node.part, Loss) and node.part.tells_classes() and len(read["input"]) == 1:
             (scores,), (target,) = read["input"], read["target"]
-            if scores in fields and target.node in model.program.inputs and not node.part.shift:
+            if scores in fields and target.node in model.program.inputs:
                 found.append((fields[scores], target.node))
     return found
 

@@ -116,11 +116,13 @@ def test_compressed_texts_are_named_as_such(arco: Arco, tmp_path: Path) -> None:
     assert done == (2, "", "arco: text.bz2 is compressed with bzip2\n  = decompress it first\n")
 
 
-def test_a_vocabulary_is_sized_for_byte_pairs_alone(arco: Arco, tmp_path: Path) -> None:
+def test_a_vocabulary_is_sized_for_learned_tokenizers_alone(arco: Arco, tmp_path: Path) -> None:
     """Others have the size that the text gives them."""
     (tmp_path / "text.txt").write_text("to be or not to be", encoding="utf-8")
     done = arco("train", "gpt_mini", "--data", "text.txt", "--vocab-size", 9)
-    assert done.code == 2 and done.err.startswith("arco train: --vocab-size only works with --tokenizer bpe\n")
+    assert done.code == 2 and done.err.startswith(
+        "arco train: --vocab-size only works with --tokenizer bpe or wordpiece or words\n"
+    )
 
 
 def test_sampling_out_of_range_is_refused(arco: Arco) -> None:

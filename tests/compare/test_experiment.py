@@ -68,7 +68,12 @@ def test_what_is_left_out_has_a_usual_value(file):
         ("[3, 1]", "[3, 3]", "9:12: error[out-of-range]", "the seed 3 is used twice"),
         ("[3, 1]", "[]", "9:8: error[empty-list]", "at least one seed"),
         ("[3, 1]", "0", "9:8: error[out-of-range]", "`seeds` must be at least 1, not 0"),
-        ("tokenizer: bpe", "tokenizer: bytes", "5:1: error[value-form]", "only the tokenizer bpe has a vocabulary"),
+        (
+            "tokenizer: bpe",
+            "tokenizer: bytes",
+            "5:1: error[value-form]",
+            "only the tokenizers bpe, wordpiece, words have a vocabulary",
+        ),
         ("tokenizer: bpe", "tokenizer: bep", "4:12: error[unknown-choice]", "there is no tokenizer called `bep`"),
         ("batch_size: 8", "batch_size: 0", "11:21: error[out-of-range]", "`batch_size` is 0; it must be at least 1"),
         ("batch_size", "bath_size", "11:9: error[unknown-key]", "`train` has no key `bath_size`"),

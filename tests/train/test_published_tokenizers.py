@@ -160,8 +160,11 @@ def test_what_does_not_fit_is_refused(tmp_path, monkeypatch, capsys, word_pieces
     monkeypatch.chdir(tmp_path)
     write_example("Llama-3.2-1B", tmp_path / "llama")
     Path("notes.txt").write_text("some notes\n" * 40)
-    assert main(["train", "gpt_mini", "--data", "notes.txt", "--tokenizer", "words"]) == 2
-    assert "there is no tokenizer words\n  = one of characters, bytes, bpe, or a published folder" in capsys.readouterr().err
+    assert main(["train", "gpt_mini", "--data", "notes.txt", "--tokenizer", "morse"]) == 2
+    assert (
+        "there is no tokenizer morse\n  = one of characters, bytes, bpe, wordpiece, words, or a published folder"
+        in capsys.readouterr().err
+    )
     assert main(["train", "gpt_mini", "--data", "notes.txt", "--init", "llama", "--checkpoint", "step-000001"]) == 2
     assert "--checkpoint is for run folders" in capsys.readouterr().err
     with pytest.raises(TrainingError, match=r"nothing of .*llama fits the recipe") as caught:

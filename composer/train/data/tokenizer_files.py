@@ -31,7 +31,10 @@ PATTERNS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 )
 """The patterns by which a file may cut a text before its bytes are paired, besides that of GPT-2, which is built in."""
+WORDS_PATTERN = r"\w+(?:['’]\w+)*|[^\w\s]"
+"""The words of a text, also with an apostrophe inside, and its punctuation marks."""
 KNOWN = (
+    WORDS_PATTERN,
     # GPT-2
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
 )

@@ -14,6 +14,9 @@ import tokenizers
 
 from composer.train.errors import TrainingError
 
+NEIGHBORS = 8
+"""The tokens before another one that are enough to tell how it reads."""
+
 
 class Tokenizer(Protocol):
     """Protocol of tokenizers, which map text to ids from 0 to `size` - 1 and back."""
@@ -253,20 +256,24 @@ def stretches(text: str, length: int = 1 << 20) -> Iterator[str]:
         start = end
 
 
-def text_as_it_comes(tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:
+def text_as_it_comes(tokenizer: Tokenizer, ids: Iterable[int], *, after: Sequence[int] = ()) -> Iterator[str]:
     """Yield the text of a stream of ids, piece by piece; what is no whole character yet is held back.
 
     Args:
         tokenizer: The tokenizer of the ids.
         ids: The ids, which may still be generated.
+        after: The ids of what stands before, whose end decides whether a space follows.
 
     Examples:
         >>> from composer.train import ByteTokenizer, text_as_it_comes
         >>> "".join(text_as_it_comes(ByteTokenizer(), "née".encode()))
         'née'
     """
-    seen: list[int] = []
-    start = shown = 0  # ids from `start` on are decoded together, since a token may read otherwise at the start of a text
+    seen = list(after[-NEIGHBORS:])
+    start, shown = (
+        0,
+        len(seen),
+    )  # ids from `start` on are decoded together, since a token may read otherwise at the start of a text
     for index in ids:
         seen.append(index)
         before, text = tokenizer.decode(seen[start:shown]), tokenizer.decode(seen[start:])
