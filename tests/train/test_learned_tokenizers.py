@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -48,6 +51,14 @@ def test_a_learned_tokenizer_is_kept_whole(name, tmp_path):
         assert made.decode(ids[:after]) + come == made.decode(ids)
 
 
+ELSEWHERE = """
+import sys
+from composer.train import make_tokenizer
+for name, size in (("bpe", 270), ("wordpiece", 45), ("words", 16)):
+    print(make_tokenizer(name, sys.argv[1], size=size).to_json())
+"""
+
+
 def test_pieces_are_those_of_the_lectures():
     """`##ing` of WordPiece, words with an apostrophe, and special tokens around a whole text."""
     tokenizer = train_wordpiece("play playing played sing singing\n" * 20, size=30)
@@ -65,6 +76,18 @@ def test_pieces_are_those_of_the_lectures():
         assert each.encode_whole("play") == [start, *each.encode("play"), end]
         assert MarkedTokenizer(each, (MASK,)).size == each.size
         assert len({start, end, each.special[MASK]}) == 3
+
+
+def test_the_same_text_gives_the_same_tokenizer_in_every_process():
+    """Whatever the order in which a process keeps its sets and maps."""
+
+    def made(seed: int) -> bytes:
+        command = [sys.executable, "-c", ELSEWHERE, TEXT]
+        return subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": str(seed)}, check=True, capture_output=True).stdout
+
+    first, *others = (made(seed) for seed in range(3))
+    assert first.count(b"\n") >= 3
+    assert others == [first, first]
 
 
 def test_what_cannot_be_made_is_refused():
