@@ -74,8 +74,8 @@ def _source(model: Model) -> TailSource | None:
     flat = flatten(typed)
     nodes = tail_nodes(flat)
     reading = [node for node in nodes if node.node.wires]
-    while reading and module_at(model, reading[0].name) is None:
-        reading = reading[1:]  # an operator has no module where its input could be taken
+    while reading and (module_at(model, reading[0].name) is None or len(_refs(reading[0])) != 1):
+        reading = reading[1:]  # an operator has no module where its input could be taken; of several inputs, not all can be
     if not reading:
         return None
     first = reading[0]
@@ -92,6 +92,11 @@ def _source(model: Model) -> TailSource | None:
     declared = replace(typed.untyped.inputs[0], name=hidden, optional=False, default=None)
     untyped = replace(typed.untyped, graph=graph, inputs=(declared,), positions=(), init=(), losses={})
     return TailSource(lower(TypedProgram(untyped, root, {hidden: type_}, {})), first.name)
+
+
+def _refs(block: TypedBlock) -> list[Ref]:
+    """Return what a block reads."""
+    return [ref for wire in block.node.wires for ref in wire.refs]
 
 
 def _reading(block: TypedBlock, name: str) -> TypedBlock:

@@ -232,7 +232,9 @@ def test_a_fifth_kind_of_node_is_reported_wherever_a_kind_must_be_known(tmp_path
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for name, kind in FIFTH.items():
         path = tmp_path / "composer" / "graph" / name
-        text = path.read_text(encoding="utf-8").replace("import BlockNode,", "import BlockNode, FifthNode,")
+        text = re.sub(
+            r"(\nfrom composer\.graph\.ir import .*)BlockNode,", r"\1BlockNode, FifthNode,", path.read_text(encoding="utf-8")
+        )
         planted, count = re.subn(r"\n\n(Typed)?Node: TypeAlias = .*\n", lambda _, kind=kind: kind, text)
         assert count == 1
         path.write_text(planted, encoding="utf-8")
