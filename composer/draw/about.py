@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+TIP_SEPARATOR = " — "
+"""Between the pieces of what is said in one line."""
+
 
 @dataclass(frozen=True, slots=True)
 class About:

@@ -99,6 +99,8 @@ class Group:
     flows: tuple[Flow, ...]
     """One; or those of which each pass takes one, each with its own header."""
     headers: tuple[tuple[str, ...], ...] = ()
+    cells: tuple[tuple[int, ...], ...] = ()
+    """Of each of several flows, which cells of the map of layers it stands for; nothing where there is no map."""
     count: str = ""
     """How many passes or steps, for a repeat or a scan."""
     kinds: tuple[int, ...] = ()

@@ -66,10 +66,11 @@ def add_pieces(
             out.note_dropout(values[piece.name], piece.look.title.lower())
             continue
         names = tuple(f"{one}.{name}" for one in place.all for name in piece.parameters)
-        params = captions.counts.shown_of(names[: len(piece.parameters)])
-        about = captions.about(node, replace(place, path=below, all=names), (piece.look.title, piece.look.detail))
-        own = tuple(place.inner(name).path for name in piece.parameters)
-        covers = tuple(path for path in own if not lies_in(path, below))  # those named after the block alone
+        own = names[: len(piece.parameters)]
+        params = captions.counts.shown_of(own)
+        about = captions.about(node, replace(place, path=below, all=names), (piece.look.title, piece.look.detail), own)
+        named = (place.inner(name).path for name in piece.parameters)
+        covers = tuple(path for path in named if not lies_in(path, below))  # those named after the block alone
         about = replace(about, covers=covers, description=captions.description(node, place) if piece is pieces[0] else "")
         out.items.append(Leaf(about, piece.look, params))
         for name, port in piece.reads:
@@ -141,9 +142,10 @@ def _router(captions: Captions, node: TypedBlock, experts: Mixture, place: NodeP
     """Return what chooses the experts."""
     facts = (f"{node.sizes['dim']} → {experts.experts}", *experts.facts)
     gates = [f"{one}.{name}" for one in place.all for name in experts.maps]
-    about = captions.about(node, replace(place, path=place.inner("router").path), ("Router", *facts))
-    about = replace(about, parameters=captions.counts.total(gates))
-    return Leaf(about, Look("Router", facts, "moe"), captions.counts.shown_of(gates[: len(experts.maps)]))
+    path = place.inner("router").path
+    own = gates[: len(experts.maps)]
+    about = captions.about(node, replace(place, path=path, all=tuple(gates)), ("Router", *facts), own)
+    return Leaf(about, Look("Router", facts, "moe"), captions.counts.shown_of(own))
 
 
 def _shared(captions: Captions, shared: TypedNode, place: NodePlace) -> Leaf:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from composer.diagnostics import Span
-from composer.draw.about import About
+from composer.draw.about import TIP_SEPARATOR, About
 from composer.draw.build.descriptions import settings, whole
 from composer.draw.build.levels import Depth
 from composer.draw.build.parameter_counts import ParameterCounts
@@ -71,13 +71,13 @@ class Captions:
         alone = len({other for (_, other), called in self.titles.items() if called == title}) == 1
         return f"{'weight' if f'{place}.weight' in self.counts.tied else 'weights'} = {title.lower() if alone else path}"
 
-    def about(self, node: TypedNode, place: NodePlace, said: Sequence[str]) -> About:
-        """Return what a thing stands for."""
+    def about(self, node: TypedNode, place: NodePlace, said: Sequence[str], own: Sequence[str] = ()) -> About:
+        """Return what a thing stands for; its parameters are those at `own` paths, by default those of the first node."""
         total = self.counts.total(place.all)
         tip = [part for part in said if part]
-        if total and (each := self.counts.shown(place.first)):
-            tip.append(f"{each} parameters")
-        return About(place.path, " — ".join(tip), self.lines(node, place.holder), total)
+        if total and (each := self.counts.shown_of(own or (place.first,))):
+            tip.append(each + (" parameter" if each == "1" else " parameters"))
+        return About(place.path, TIP_SEPARATOR.join(tip), self.lines(node, place.holder), total)
 
     def description(self, node: TypedNode, place: NodePlace) -> str:
         """Return what is set in a block, and how its parameters start; nothing at a glance."""

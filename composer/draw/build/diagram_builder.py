@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
 from blocks.core import size, spoken
-from composer.cost.units import short
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
@@ -30,7 +30,7 @@ from composer.draw.build.value_sources import (
 )
 from composer.draw.diagram import Flow, Group, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, Origin, PreviousPass
-from composer.draw.passes.merge_kinds import merge_passes
+from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS, merge_passes
 from composer.draw.passes.overview import fold_norms, of_group
 from composer.draw.style.looks import inside
 from composer.draw.wording import shape
@@ -38,6 +38,12 @@ from composer.graph.anatomy import TYPED
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.visit import Fold, Inside, every_node
+
+MAX_DOC = 52
+"""Letters of what the author of a block says of it that its box shows."""
+
+CLAUSE_WORDS = 5
+"""Words from which on the beginning of a sentence says something by itself: `A class, a timestep and patches` is cut nowhere."""
 
 
 def build_diagram(model: RolledProgram, depth: Depth) -> Flow:
@@ -183,7 +189,9 @@ class DiagramBuilder:
         """Return a group as one closed box."""
         about = self.captions.about(node, place, tip)
         about = replace(about, parameters=self.counts.total(place.all), description=self.captions.description(node, place))
-        return of_group(flows, about, name, params)
+        part = node.node.part if isinstance(node, TypedGroup) else None
+        doc = first_words(part.__doc__ or "") if part is not None and self.depth.spacious else ""
+        return of_group(flows, about, name, params, doc)
 
     def flow(
         self, graph: TypedGraph, given: Mapping[str, Sources], place: NodePlace, stream: str = ""
@@ -219,7 +227,7 @@ class DiagramBuilder:
         flows, ports = self.flows(node, kinds, values, place)
         title = repeats.layer_title(node, flows)
         each = repeats.parameters(node, self.counts, place.first)
-        tip = (f"× {count} {title}", f"{short(max(each))} each" if max(each) else "")
+        tip = (f"× {count} {title}", repeats.parameters_of_each(node, each))
         closed = (self.depth.level == "overview" or not self.depth.layers) and path not in self.depth.opened
         if closed:
             out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(place.all), place))
@@ -229,7 +237,8 @@ class DiagramBuilder:
             one = merge_passes(flows, [len(passes) for passes in kinds])
             heads = tuple((f"{len(passes)} of {count}",) for passes in kinds) if one is None else ()
             frames = tuple(flows) if one is None else (one,)
-            out.items.append(Group(about, header, frames, heads, str(count), repeats.kind_of_each(kinds)))
+            cells = tuple((number,) for number in range(len(kinds))) if 1 < len(frames) <= MAX_MAPPED_KINDS else ()
+            out.items.append(Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds)))
         second_streams = set().union(*(flow.second_streams for flow in flows))
         out.edges += repeats.outer_edges(node, values, path, second_streams, all_inputs=closed)
         return of_frame(node.passes[-1], path, ports, last_pass=count - 1)
@@ -263,6 +272,16 @@ class DiagramBuilder:
                 ports[index, port] = sources((ref,), inner)
             ports[index, ""] = sources((graph.graph.outputs[0][1],), inner)
         return NodeSources({"": ports[len(node.passes) - 1, ""]}, passes=ports)
+
+
+def first_words(doc: str) -> str:
+    """Return the first sentence about a block, or what comes before its first comma where that says enough by itself; nothing if
+    a box has no room for it.
+    """
+    sentence = re.split(r"\.(?:\s|$)", " ".join(doc.split()), maxsplit=1)[0]
+    clause = sentence.partition(",")[0]
+    found = sentence if len(sentence) <= MAX_DOC else clause if len(clause.split()) >= CLAUSE_WORDS else ""
+    return found if len(found) <= MAX_DOC else ""
 
 
 def holds_layers(graph: TypedGraph) -> bool:

@@ -16,6 +16,12 @@ from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 from composer.graph.typed import TypedBlock, TypedGraph, TypedRepeat
 from composer.graph.visit import every_node, walk
 
+LAYERS = re.compile(r"(layers?|blocks?|encoder|decoder)(_\d+)?")
+"""What a repeat is called whose passes are the layers of a model."""
+
+SERIES = ("stages", "levels", "groups", "steps", "columns")
+"""What else a repeat may be called after what its passes are."""
+
 
 def passes_by_kind(node: TypedRepeat) -> list[list[int]]:
     """Return the passes of each kind, the most frequent kind first."""
@@ -85,8 +91,8 @@ def outer_edges(
 
 def layer_title(node: TypedRepeat, flows: Sequence[Flow]) -> str:
     """Return what one pass of a repeat is called."""
-    if not re.fullmatch(r"(layers?|blocks?|encoder|decoder)(_\d+)?", node.name):
-        return spoken(node.name)
+    if not LAYERS.fullmatch(node.name):
+        return spoken(node.name.removesuffix("s") if node.name in SERIES else node.name)
     looks = [leaf.look for flow in flows for leaf in flow.leaves() if isinstance(leaf, Leaf)]
     masks = [seen.mask for seen in looks if seen.mask and not seen.double]
     if node.name == "decoder" or any(seen.double for seen in looks) or any("causal" in mask for mask in masks):
@@ -99,15 +105,21 @@ def parameters(node: TypedRepeat, counts: ParameterCounts, place: str) -> list[i
     return [counts.owned.get(f"{place}.{node.prefix(index)}"[:-1], 0) for index in range(len(node.passes))]
 
 
+def parameters_of_each(node: TypedRepeat, each: Sequence[int]) -> str:
+    """Return how many parameters a pass has; nothing where there are none."""
+    most = short(max(each))
+    if node.node.share is not None:
+        return f"{most} shared" if max(each) else ""
+    return f"{most} each" if len(set(each)) == 1 and max(each) else f"up to {most}" if max(each) else ""
+
+
 def parameter_header(
     node: TypedRepeat, each: Sequence[int], kinds: Sequence[Sequence[int]], flows: Sequence[Flow], places: int
 ) -> Iterator[str]:
     """Yield how many parameters a pass has, and how many of them a token meets."""
     if not max(each):
         return
-    most = short(max(each))
-    how = "shared" if node.node.share is not None else "each" if len(set(each)) == 1 else ""
-    yield f"{most} {how}" if how else f"up to {most}"
+    yield parameters_of_each(node, each)
     if any(map(unvisited, flows)):
         pairs = zip(flows, kinds, strict=True)
         active = {each[passes[0]] - unvisited(flow) // (places * len(passes)) for flow, passes in pairs}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from blocks.core import grouped, spoken
 from composer.cost.active import active_parameters
 from composer.cost.costs import CacheCounter
@@ -9,13 +11,15 @@ from composer.cost.lengths import lengths_of
 from composer.cost.units import in_bytes, short
 from composer.draw.build.descriptions import described
 from composer.draw.build.parameter_counts import ParameterCounts
-from composer.draw.build.walks import outside_repeats
+from composer.draw.build.repeats import LAYERS
+from composer.draw.build.walks import by_place, outside_repeats
 from composer.draw.diagram import Titles
 from composer.draw.wording import printable
+from composer.graph.anatomy import Region
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
 from composer.graph.typed import TypedGraph, TypedProgram, TypedRepeat
-from composer.graph.visit import walk
+from composer.graph.visit import Visit, walk
 
 MAX_NAME_WORDS = 3
 """Words of a name."""
@@ -62,9 +66,20 @@ def facts(model: RolledProgram) -> tuple[str, ...]:
 
 
 def passes(graph: TypedGraph) -> list[int]:
-    """Return how many layers each stack has; what is repeated inside of a layer does not count."""
-    found = (visit for visit in walk(graph, outside_repeats) if not visit.in_slot)
-    return [len(visit.node.passes) for visit in found if isinstance(visit.node, TypedRepeat)]
+    """Return how many layers each stack has: those in each stage, where there are stages; what is repeated inside of a layer does
+    not count.
+    """
+    repeats = [visit for visit in walk(graph, _outside_layers) if isinstance(visit.node, TypedRepeat) and not visit.in_slot]
+    stages = {".".join(steps[:end]) for visit in repeats for steps in [visit.path.split(".")] for end in range(1, len(steps))}
+    return [len(visit.node.passes) for visit in repeats if visit.path not in stages and isinstance(visit.node, TypedRepeat)]
+
+
+def _outside_layers(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
+    """Yield the graphs inside of what is no stack of layers: every pass of stages."""
+    if not isinstance(visit.node, TypedRepeat):
+        yield from outside_repeats(visit)
+    elif not LAYERS.fullmatch(visit.node.name):
+        yield from by_place(visit)
 
 
 def cached(typed: TypedProgram) -> int:

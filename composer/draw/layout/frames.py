@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Leaf
 from composer.draw.edges import Origin
-from composer.draw.geometry import Point, Text
+from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, straightened, widen
 from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
@@ -28,7 +28,8 @@ LINE = 13.0
 """From one line of a header, of 11 pixels, to the next."""
 PILL_ROOM = 28.0
 """From the upper border of a frame to what stands below its pill, which ends 25 pixels below the border."""
-FIRST_LAYER = "layer 1"
+MAX_TICK = 6
+"""Letters of what the first pass is called below a map: layer, stage, step."""
 STRIP_WIDTH, STRIP_GAP = 12.0, 12.0
 """Of the map of layers, and between it and the frame: wide enough to see a color, and narrower than a lane needs."""
 
@@ -120,12 +121,14 @@ def layer_strip(
     rights = [y for x, y in crossing if x > 0]
     side = 1 if len(lefts) > len(rights) else -1
     wires = rights if side > 0 else lefts
-    gap = max(STRIP_GAP, (typography.width(FIRST_LAYER, "tick") - STRIP_WIDTH) / 2 + 1)
+    word = group.header[0].split()[-1].lower()
+    named = f"{word if word.isalpha() and len(word) <= MAX_TICK else 'pass'} 1"
+    gap = max(STRIP_GAP, (typography.width(named, "tick") - STRIP_WIDTH) / 2 + 1)
     x = right + gap if side > 0 else -left - gap - STRIP_WIDTH
     count = len(group.kinds)
     bounds = sorted([-height - 2, *wires, 2])
     above, below = max(pairwise(bounds), key=lambda pair: pair[1] - pair[0])
-    first = Text(x + STRIP_WIDTH / 2, below - 1 + 4 * typography.scale, FIRST_LAYER, "tick", scale=typography.scale)
+    first = Text(x + STRIP_WIDTH / 2, below - 1 + 4 * typography.scale, named, "tick", scale=typography.scale)
     # the name of the first layer stands above a wire; at the border, it hangs into the gap no farther than others keep clear of
     raised = max(0.0, first.area.bottom - APART) if below == bounds[-1] else 14.0
     first = first.moved(0, -raised)
@@ -150,17 +153,24 @@ def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragme
     columns = []
     for number, (flow, header) in enumerate(zip(group.flows, group.headers, strict=True)):
         width = max([MIN_COLUMN_WIDTH, *(needed(leaf, typography) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
+        inner = flow.items[0]
+        cells = group.cells[number] if group.cells else ()
         if len(flow.items) > 1:
             one = frame(Group(group.about.with_parameters(0), header, (flow,)), width, False, (), lay, LANE_SIDE, typography)
-            one.pieces.frames[0] = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
+            marked = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
+            one.pieces.frames[0] = _with_swatch(marked, cells)
+        elif isinstance(inner, Group):  # which has a header of its own
+            named = flow.with_items([replace(inner, header=(*header, *inner.header))])
+            one = _passed_through(lay(named, width, False, LANE_SIDE), flow, group)
+            number_of_frame = next(place for place, drawn in enumerate(one.pieces.frames) if drawn.about.path == inner.about.path)
+            one.pieces.frames[number_of_frame] = _with_swatch(one.pieces.frames[number_of_frame], cells)
         else:
             one = lay(flow, width, False, LANE_SIDE)
             said = Text(8, -6, header[0], "shape", "start", typography.scale)
             said = said.moved(0, max(0.0, 1 - MERGE_GAP - said.area.top))  # large letters stay below what the wire leads to
             one.pieces.texts.append(said)
             widen(one, 1, said.area.right)
-            inner = flow.outlet.path if flow.outlet and flow.outlet.path != group.about.path else ""
-            one.pieces.wires.append(WirePath(inner, inner and group.about.path, one.out, arrow=False, to_inside=True))
+            one = _passed_through(one, flow, group)
         one.pieces.number(number)
         columns.append(one)
     places, total = column_positions(columns)
@@ -175,3 +185,18 @@ def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragme
     found.top = -found.height
     found.out = ((0.0, found.top), (0.0, found.top))
     return found
+
+
+def _passed_through(one: Fragment, flow: Flow, group: Group) -> Fragment:
+    """Return what a pass takes, with a wire from it out of the frame around it."""
+    made = flow.outlet.path if flow.outlet and flow.outlet.path != group.about.path else ""
+    one.pieces.wires.append(WirePath(made, made and group.about.path, one.out, arrow=False, to_inside=True))
+    return one
+
+
+def _with_swatch(drawn: Frame, cells: tuple[int, ...]) -> Frame:
+    """Return a frame with the colors that its passes have in the map of layers, behind the first line of its header."""
+    if not cells:
+        return drawn
+    first = drawn.texts[0]
+    return replace(drawn, icons=(*drawn.icons, PlacedIcon(Swatch(cells), first.area.right + 10, first.y - 8.5)))

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from blocks.core import BlockIcon, Look
+from composer.cost.units import THOUSANDS
+from composer.draw.about import TIP_SEPARATOR
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin
 from composer.graph.passes.roll_layers.stacks import MAX_FIELD_VALUES
 
 NUMBER = re.compile(r"(\d[\d.]*)")
+EACH = re.compile(r"up to \d\S*( [KMBTPE])?|\d\S*( [KMBTPE])? each")
+"""How many parameters a pass has."""
 MAX_ROWS = 3
 """Kinds of a block that are shown one by one."""
 MAX_MAPPED_KINDS = 4
@@ -70,7 +74,11 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
         groups = [item for item in alike if isinstance(item, Group)]
         if all(len(g.flows) == 1 and g.count == groups[0].count and g.kinds == groups[0].kinds for g in groups):
             inner = merge_passes([group.flows[0] for group in groups], passes)
-            found = None if inner is None else replace(groups[0], about=about, flows=(inner,))
+            same = len({*(len(group.header) for group in groups)}) == 1
+            pieces = zip(*(group.header for group in groups), strict=True) if same else iter([(groups[0].header[0],)])
+            header = tuple(_each_value(list(dict.fromkeys(alike))) for alike in pieces)
+            about = replace(about, tip=_tip(groups))
+            found = None if inner is None else replace(groups[0], about=about, header=header, flows=(inner,))
     elif all(isinstance(item, OpenMixture) for item in alike):
         mixtures = [item for item in alike if isinstance(item, OpenMixture)]
         found = _mixture(replace(mixtures[0], about=about), mixtures)
@@ -123,7 +131,8 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
     """Return different blocks in the same place, as a frame in which they stand side by side."""
     path, whole = alike[0].about.path, sum(passes)
     kinds: dict[object, tuple[Flow, int]] = {}
-    for item, count, flow in zip(alike, passes, flows, strict=True):
+    cells: dict[object, tuple[int, ...]] = {}
+    for number, (item, count, flow) in enumerate(zip(alike, passes, flows, strict=True)):
         streams = [e for e in flow.edges if e.target == path and e.main]
         if len(streams) != 1 or any(e.source.path == path and e.source.port for e in flow.edges):
             return None
@@ -139,14 +148,16 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
             one = before[0].with_items([replace(item, about=replace(item.about, parameters=both, description=said))])
             count += before[1]
         kinds[key] = one, count
+        cells[key] = *cells.get(key, ()), number
     headers = tuple((f"{count} of {whole}",) for _, count in kinds.values())
     about = replace(alike[0].about, parameters=0, tip="one of several blocks, by the pass")
-    return Group(about, ("One of",), tuple(flow for flow, _ in kinds.values()), headers)
+    mapped = tuple(cells.values()) if len(passes) <= MAX_MAPPED_KINDS else ()
+    return Group(about, ("One of",), tuple(flow for flow, _ in kinds.values()), headers, mapped)
 
 
 def of_each(descriptions: Sequence[str]) -> str:
     """Return the captions of each kind of pass; one where all are the same."""
-    return " | ".join(descriptions if len(set(descriptions)) > 1 else descriptions[:1])
+    return " | ".join(dict.fromkeys(descriptions))
 
 
 def _mixture(first: OpenMixture, mixtures: Sequence[OpenMixture]) -> OpenMixture | None:
@@ -176,8 +187,11 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     params = {leaf.params for leaf in leaves}
     shared = first.params if len(params) == 1 else ""
     shape = first.shape if len({leaf.shape for leaf in leaves}) == 1 else ""
+    first = replace(first, params=shared, shape=shape, about=replace(first.about, tip=_tip(leaves)))
+    if len({leaf.rows for leaf in leaves}) > 1:
+        return _of_nested(first, leaves, passes)
     if len(kinds) == 1:
-        return replace(first, params=shared, shape=shape)
+        return first
     looks = list(kinds)
     if any(seen.sign != looks[0].sign or bool(seen.sign) for seen in looks):
         return None  # a circle has no rows
@@ -192,7 +206,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
             facts = (*facts, " or ".join(positions) if len(positions) <= MAX_ROWS else "positions vary")
         title = titles[0] if len(titles) == 1 else " / ".join(titles[:2]) + (" …" if len(titles) > 2 else "")
         seen = Look(title, facts, one.hue, *seen_in_all(looks), sides, double=one.double, short=one.short)
-        return replace(first, look=seen, params=shared, shape=shape)
+        return replace(first, look=seen)
     rows = []
     common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
     same_mask = len({seen.mask for seen in looks}) == 1
@@ -212,7 +226,55 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     title = titles[0] if len(titles) == 1 else "One of"
     masks = (one.mask, one.known_mask) if same_mask else ("", "")
     seen = Look(title, common, one.hue, None, *masks, sides, double=one.double, short=one.short)
-    return replace(first, look=seen, params=shared, shape=shape, rows=tuple(rows))
+    return replace(first, look=seen, rows=tuple(rows))
+
+
+def _of_nested(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf:
+    """Return a block of a repeat in a repeat, whose kinds in the passes of the inner one are others in other passes of the outer
+    one: all of them, each with its share of all passes.
+    """
+    common = tuple(fact for fact in first.look.facts if all(fact in leaf.look.facts for leaf in leaves))
+    shares: dict[tuple[str, tuple[str, ...]], tuple[Look, int]] = {}
+    for leaf, count in zip(leaves, passes, strict=True):
+        own = ", ".join(fact for fact in leaf.look.facts if fact not in common)
+        for row in leaf.rows or (Row(f": {own}", replace(leaf.look, facts=()), 1),):
+            key = row.share.partition(": ")[2], row.look.facts
+            shares[key] = row.look, shares.get(key, (row.look, 0))[1] + count * row.passes
+    whole = sum(count for _, count in shares.values())
+    if len(shares) > MAX_ROWS or any(facts for _, facts in shares):
+        said = [words for words, _ in shares]
+        told = listed(said) if one_number(said) is not None else f"{len(shares)} kinds"
+        return replace(first, look=replace(first.look, facts=(*common, told)), rows=())
+    rows = [Row(f"{count} of {whole}: {words}", look, count) for (words, _), (look, count) in shares.items()]
+    return replace(first, look=replace(first.look, facts=common), rows=tuple(rows))
+
+
+def _tip(items: Sequence[Leaf | Group]) -> str:
+    """Return what is said in one line, piece by piece, each piece that differs with all that it is."""
+    tips = list(dict.fromkeys(item.about.tip for item in items))
+    split = [tip.split(TIP_SEPARATOR) for tip in tips]
+    if len({*map(len, split)}) != 1:
+        return of_each(tips)
+    return TIP_SEPARATOR.join(_each_value(list(dict.fromkeys(alike))) for alike in zip(*split, strict=True))
+
+
+def _each_value(said: Sequence[str]) -> str:
+    """Return all that is said of one thing in several passes; of numbers of parameters that passes have, the largest, and of many
+    others with units, how many there are.
+    """
+    if len(said) > 1 and all(EACH.fullmatch(one) for one in said):
+        return f"up to {max((one.removeprefix('up to ').removesuffix(' each') for one in said), key=_counted)}"
+    if one_number(said) is None:
+        return of_each(said)
+    if not said[0].endswith((" parameter", " parameters")):
+        return listed(said)
+    return of_each(said) if len(said) <= MAX_ROWS else f"{len(said)} kinds by parameters"
+
+
+def _counted(said: str) -> tuple[int, float]:
+    """Return a key by which numbers with units are in order."""
+    number, _, unit = said.partition(" ")
+    return THOUSANDS.index(f" {unit}" if unit else ""), float(number)
 
 
 def seen_in_all(looks: Sequence[Look]) -> tuple[BlockIcon | None, str, str]:
@@ -222,10 +284,11 @@ def seen_in_all(looks: Sequence[Look]) -> tuple[BlockIcon | None, str, str]:
     first, masks = looks[0], tuple(dict.fromkeys(seen.mask for seen in looks))
     if len(masks) == 1:
         return first.icon if first.mask or all(seen.icon == first.icon for seen in looks) else None, first.mask, first.known_mask
-    said = tuple(mask or "no mask" for mask in masks)
-    if one_number(said) is not None:
-        return None, listed(said), ""
-    return None, " or ".join(said) if len(said) <= MAX_ROWS else f"{len(said)} masks", ""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for mask in masks:
+        alike.setdefault(tuple(NUMBER.split(mask)[::2]), []).append(mask or "no mask")
+    said = [one for found in alike.values() for one in ([listed(found)] if one_number(found) is not None else found)]
+    return None, " or ".join(said) if len(said) <= MAX_ROWS else f"{len(masks)} masks", ""
 
 
 def _span(looks: Sequence[Look]) -> tuple[str, ...]:

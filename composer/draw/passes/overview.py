@@ -12,10 +12,13 @@ from composer.draw.diagram import Flow, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.merge_kinds import seen_in_all
 
+MAX_TITLES, MAX_LETTERS = 4, 52
+"""Kinds of blocks of a group that its box names, and the letters of their names; of more, it says how many blocks there are."""
 
-def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Leaf:
-    """Return a group as one box, whose passes are of one or more kinds: the masks of its attention, and its blocks in a few
-    letters.
+
+def of_group(flows: Sequence[Flow], about: About, title: str, params: str, doc: str = "") -> Leaf:
+    """Return a group as one box, whose passes are of one or more kinds: the masks of its attention, and what its author says of
+    it, or else its blocks in a few letters.
     """
     leaves = [item for flow in flows for item in flow.leaves()]
     pictured = [(item.about.path, item.look if isinstance(item, Leaf) else item.expert) for item in leaves]
@@ -24,7 +27,10 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Le
     words = [seen.short for seen in named]
     words[1:1] = [side.title for seen in named for side in seen.sides]
     mixtures = [f"MoE {item.experts}" for item in leaves if isinstance(item, OpenMixture)]
-    facts = tuple(dict.fromkeys([*words, *mixtures])) or tuple(dict.fromkeys(seen.title for seen in looks))[:3]
+    titles = tuple(dict.fromkeys(seen.title for seen in looks))
+    all_named = len(titles) <= MAX_TITLES and len(" · ".join(titles)) <= MAX_LETTERS
+    held = titles if all_named else (f"{len(looks)} blocks",)
+    facts = (doc,) if doc else tuple(dict.fromkeys([*words, *mixtures])) or held
     others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
     first = next(iter(named), None) or next(others, looks[0] if looks else Look(""))
     place = next((path for path, look in pictured if look is first), "")
@@ -59,7 +65,8 @@ def fold_norms(flow: Flow) -> Flow:
 
 def _joined(norm: Leaf, reader: Leaf) -> Leaf:
     both = norm.about.parameters + reader.about.parameters
-    tip = f"{norm.look.title} + {reader.about.tip}"
+    counted = f"{short(reader.about.parameters)} parameters"
+    tip = f"{norm.look.title} + {reader.about.tip}".replace(counted, f"{short(both)} parameters")
     covers = (*reader.about.covers, *norm.about.covers, norm.about.path)
     about = replace(reader.about, parameters=both, tip=tip, covers=covers)
     params = short(both) if reader.params == short(reader.about.parameters) else reader.params

@@ -1,0 +1,448 @@
+"""What a picture says, read from its SVG as a person would, and held against every pass of the model that it shows.
+
+Nothing here knows how a drawing is made: the truth is the typed graph, in which each pass of a repeat is there by itself.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from math import floor, log10, prod
+from typing import Any
+
+from blocks.core import Formula, Part, fields, spoken
+from composer.graph.anatomy import wires_of
+from composer.graph.describe import phrases
+from composer.graph.formula_text import formula_text
+from composer.graph.parameters import parameters
+from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat
+from composer.graph.types import TensorType
+from composer.graph.visit import every_node, every_pass, walk
+
+SVG = "{http://www.w3.org/2000/svg}"
+NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:\u00a0\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)(?:[ \u00a0]([KMBT])\b)?")
+SHARE = re.compile(r"(\d+) of (\d+)")
+OPEN = re.compile(r"…|up to|\bvary\b|\bkinds\b|in the (?:first|last)\b|\bor\b|\|")
+"""What says that values differ without naming all of them."""
+COUNTED = re.compile(r"(?:^|[·+] )× (\d+)\b")
+PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?: parameters?)?")
+REACH = 4.0
+"""Pixels between an arrowhead and what it leads to."""
+MAX_SWATCH = 10.0
+"""Pixels from which on a cell belongs to a map of layers rather than to the header of a frame."""
+BELOW = 40.0
+"""Pixels from a box to what stands at the wire below it."""
+UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A rectangle on the page."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def holds(self, other: Place) -> bool:
+        """Return whether another rectangle lies in it."""
+        return self.left <= other.left and self.top <= other.top and other.right <= self.right and other.bottom <= self.bottom
+
+    def touches(self, x: float, y: float, reach: float) -> bool:
+        """Return whether a point lies in it or so near."""
+        return self.left - reach <= x <= self.right + reach and self.top - reach <= y <= self.bottom + reach
+
+
+@dataclass
+class DrawnBox:
+    """A box or a circle on the page."""
+
+    path: str
+    place: Place
+    tip: str
+    description: str
+    lines: list[str]
+    cells: list[tuple[str, str]] = field(default_factory=list)
+    """The colors of small squares in it, by fill and opacity."""
+
+
+@dataclass
+class DrawnFrame:
+    """A frame with what is written at its border."""
+
+    path: str
+    place: Place
+    tip: str
+    lines: list[str]
+    cells: list[tuple[str, str]]
+    """The map of its layers, the first one first."""
+
+
+@dataclass
+class DrawnWire:
+    """A wire."""
+
+    source: str
+    target: str
+    port: str
+    start: tuple[float, float]
+    tip: tuple[float, float] | None
+    """Where its arrowhead points; none without one."""
+    idle: bool
+    """Whether nothing flows along it for this token."""
+
+
+@dataclass
+class Picture:
+    """All of it."""
+
+    boxes: list[DrawnBox]
+    frames: list[DrawnFrame]
+    wires: list[DrawnWire]
+    texts: list[tuple[float, float, str]]
+    """What stands on the page by itself."""
+
+
+def read(svg: str) -> Picture:
+    """Return what a picture shows."""
+    root = ET.fromstring(svg)
+    free = [(float(text.get("x", "0")), float(text.get("y", "0")), text.text or "") for text in root.findall(f"{SVG}text")]
+    picture = Picture([], [], [], free)
+    for group in root.iter(f"{SVG}g"):
+        kinds = (group.get("class") or "").split()
+        tip, described = (group.findtext(f"{SVG}{tag}") or "" for tag in ("title", "desc"))
+        lines = [text.text or "" for text in group.findall(f"{SVG}text")]
+        cells = [
+            (cell.get("fill", ""), cell.get("fill-opacity", ""))
+            for inner in group.findall(f"{SVG}g")
+            for cell in inner.findall(f"{SVG}rect")
+            if "node" in kinds or float(cell.get("width", "0")) > MAX_SWATCH
+        ]
+        if "node" in kinds:
+            picture.boxes.append(DrawnBox(group.get("data-id", ""), place(group), tip, described, lines, cells))
+        elif "frame" in kinds:
+            picture.frames.append(DrawnFrame(group.get("data-id", ""), place(group), tip, lines, cells))
+        elif "edge" in kinds and group.get("data-a") is not None:
+            picture.wires.append(wire(group))
+    return picture
+
+
+def place(group: ET.Element) -> Place:
+    """Return where a box, a circle or a frame stands: its first shape."""
+    for shape in group:
+        at = {name: float(value) for name, value in shape.items() if re.fullmatch(r"-?[\d.]+", value)}
+        if shape.tag == f"{SVG}rect":
+            return Place(at["x"], at["y"], at["x"] + at["width"], at["y"] + at["height"])
+        if shape.tag == f"{SVG}circle":
+            return Place(at["cx"] - at["r"], at["cy"] - at["r"], at["cx"] + at["r"], at["cy"] + at["r"])
+    raise AssertionError(ET.tostring(group))
+
+
+def wire(group: ET.Element) -> DrawnWire:
+    """Return a wire."""
+    path, head = group.find(f"{SVG}path"), group.find(f"{SVG}polygon")
+    assert path is not None
+    start = re.match(r"M([\d.-]+) ([\d.-]+)", path.get("d", ""))
+    assert start
+    tip = None
+    if head is not None:
+        x, y = head.get("points", "").split()[0].split(",")
+        tip = float(x), float(y)
+    ends = group.get("data-a", ""), group.get("data-b", ""), group.get("data-port", "")
+    return DrawnWire(*ends, (float(start[1]), float(start[2])), tip, "e-idle" in group.get("class", ""))
+
+
+def numbers(text: str) -> list[float]:
+    """Return the numbers in a text, `30.1 M` and `√768` as what they stand for; but for shares of a width, places of axes and
+    counts of blocks.
+    """
+    text = re.sub(r"[\d.]+%|\baxis -?\d+|\b\d+ (?:blocks|kinds|others|masks)\b", "", text)
+    text = re.sub(r"√(\d[\d\u00a0]*)", lambda root: str(float(root[1].replace("\u00a0", "")) ** 0.5), text)
+    return [float(said.replace("\u00a0", "")) * UNITS.get(unit, 1) for said, unit in NUMBER.findall(text)]
+
+
+# -- the truth
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What may be said of a node in one pass."""
+
+    path: str
+    place: str
+    """Its path in the `state_dict`."""
+    kind: str
+    numbers: frozenset[float]
+    count: int
+    """Parameters of its own."""
+
+    def of_part(self, steps: list[str], owned: Mapping[str, int]) -> Truth:
+        """Return what may be said of a part of it: of what it computes, or of an expert, which tells its number from one on."""
+        count = owned.get(".".join([self.place, *steps]), 0)
+        numbered = {int(step) + 1.0 for step in steps if step.isdigit()}
+        return replace(self, numbers=self.numbers | numbered | ({count} if count else set())) if steps else self
+
+    def has(self, number: float) -> bool:
+        """Return whether a number is one of it; of large ones, three digits are said."""
+        known = (*self.numbers, *([self.count] if self.count else ()))
+        return any(near(said, one) for one in known for said in ([number, 1 / number] if number else [number]))
+
+
+class Model:
+    """A model, each pass by itself."""
+
+    def __init__(self, typed: TypedProgram) -> None:
+        self.owned: dict[str, int] = {}
+        for entry in parameters(typed):
+            if not entry.tied_to:
+                steps = entry.name.split(".")
+                for end in range(len(steps) + 1):
+                    holder = ".".join(steps[:end])
+                    self.owned[holder] = self.owned.get(holder, 0) + prod(entry.parameter.shape)
+        self.by_path: dict[str, list[Truth]] = {}
+        """What may be said of the nodes of a path, in each pass."""
+        self.kinds: dict[str, list[list[object]]] = {}
+        """What the passes of a repeat consist of, for each time that it stands in the model."""
+        self.counts: dict[str, list[list[int]]] = {}
+        """The parameters of each pass of a repeat, for each time that it stands in the model."""
+        shared: set[str] = set()
+        for visit in walk(typed.root, every_pass, every_node):
+            node, path = visit.node, visit.path
+            for one in sorted(shared):
+                path = re.sub(rf"^{re.escape(one)}\.\d+", one, path)  # as its parameters are called
+            if isinstance(node, TypedRepeat):
+                if node.node.share is not None:
+                    shared.add(path)
+                each = [self.owned.get(f"{path}.{node.prefix(index)}".rstrip("."), 0) for index in range(len(node.passes))]
+                self.counts.setdefault(plain(visit.path), []).append(each)
+                self.kinds.setdefault(plain(visit.path), []).append([contents(one) for one in node.passes])
+            said = frozenset(of_block(node)) if isinstance(node, TypedBlock) else frozenset(numbers(spoken(node.name)))
+            self.by_path.setdefault(plain(visit.path), []).append(
+                Truth(visit.path, path, node.part.kind if isinstance(node, TypedBlock) else "", said, self.owned.get(path, 0))
+            )
+
+    def of(self, path: str) -> list[Truth]:
+        """Return what may be said of a box: of its node in each pass, or of the block of which it is a part."""
+        steps = path.split(".")
+        for end in range(len(steps), 0, -1):
+            if not steps[end - 1].isdigit() and (found := self.by_path.get(plain(".".join(steps[:end])))):
+                return [one.of_part(steps[end:], self.owned) for one in found]
+        return []
+
+    def inside(self, path: str) -> list[list[Truth]]:
+        """Return what may be said of all that is in something, of each path in each pass."""
+        return [found for one, found in self.by_path.items() if one.startswith(f"{path}.")]
+
+
+def contents(graph: TypedGraph) -> object:
+    """Return what a pass consists of: its nodes with what is set in them and what they read, and how the axes of what it is given
+    are called.
+    """
+    given = [[axis.name for axis in one.axes] for one in graph.inputs.values() if isinstance(one, TensorType)]
+    nodes: list[object] = []
+    for visit in walk(graph, every_pass, every_node):
+        node = visit.node
+        read = [(wire.port, *map(str, wire.refs)) for wire in wires_of(node.node)]
+        told = (node.part.kind, *phrases(node), *sorted(of_block(node))) if isinstance(node, TypedBlock) else ()
+        nodes.append((visit.path, read, told))
+    return given, nodes, [(name, str(ref)) for name, ref in graph.graph.outputs]
+
+
+def plain(path: str) -> str:
+    """Return a path without passes."""
+    return ".".join(step for step in path.split(".") if not step.isdigit())
+
+
+def of_block(node: TypedBlock) -> Iterator[float]:
+    """Yield every number that is set or computed in a block."""
+    yield from of_value(node.part)
+    yield from of_value([*node.sizes.values()])
+    yield from of_value([tuple(map_)[:2] for map_ in node.modules.values()])
+    yield from of_value([parameter.shape for parameter in node.parameters])
+    yield from of_value([adapter.rank for adapter in node.adapters.values()])
+    yield from of_value([prod(parameter.shape) for parameter in node.parameters])
+    if kv_heads := getattr(node.part, "kv_heads", None):
+        yield node.part.heads / kv_heads  # type: ignore[attr-defined]
+    yield from numbers(f"{spoken(node.part.kind)} {spoken(node.name)}")  # which may stand in titles
+    for slot in node.slots.values():
+        if isinstance(slot, TypedBlock):
+            yield from of_block(slot)
+
+
+def of_value(value: Any) -> Iterator[float]:
+    """Yield the numbers in a value."""
+    match value:
+        case bool() | None | str():
+            return
+        case int() | float():
+            yield float(value)
+        case Formula():
+            yield from numbers(formula_text(value, value.names))
+        case Part():
+            for name in fields(type(value)):
+                yield from of_value(getattr(value, name))
+        case dict():
+            yield from of_value([*value.values()])
+        case list() | tuple():
+            for one in value:
+                yield from of_value(one)
+
+
+# -- what is held against it
+
+
+def lies(picture: Picture, model: Model) -> Iterator[str]:
+    """Yield every statement of a picture that does not hold in each pass that it is about."""
+    for box in picture.boxes:
+        passes = model.of(box.path)
+        if not passes or passes[0].kind == "compute":  # a formula is drawn as it is written
+            continue
+        rows, rest = split_rows(box.lines)
+        lines = [*rest, *([box.tip] if " | " in box.tip else box.tip.split(" — "))]
+        if " + " in box.tip.partition(" — ")[0]:  # a norm with what reads it, whose parameters are those of both
+            lines = [" · ".join(said for said in line.split(" · ") if not PARAMETERS.fullmatch(said)) for line in lines]
+        around = [found for frame in picture.frames if frame.place.holds(box.place) and (found := split_rows(frame.lines)[0])]
+        around += beside(box, picture)
+        if not around and sum(other.path == box.path for other in picture.boxes) > 1:
+            around.append([(1, len(passes), [])])  # a table beside one of several blocks in the same place
+        if around:  # which passes have it is said around it
+            count, whole, _ = around[-1][-1]
+            yield from (f"{box.path}: `{line}`: {why}" for line in lines for why in of_some(count, line, passes))
+        elif model.inside(box.path):
+            yield from closed(box, lines, model)
+        else:
+            yield from (f"{box.path}: `{line}`: {why}" for line in lines for why in of_all(line, passes))
+        for count, whole, said in rows:
+            if len(passes) % whole and not around:
+                yield f"{box.path}: `{said[0]}`: there are {len(passes)}"
+            times = max(1, len(passes) // whole) if not around else 1  # of a repeat in a repeat, the passes of the inner one
+            yield from (f"{box.path}: `{said[0]}`: {why}" for why in of_some(count * times, " ".join(said), passes))
+        if rows and sum(count for count, _, _ in rows) != rows[0][1]:
+            yield f"{box.path}: the rows are not all: {[said for _, _, said in rows]}"
+    for frame in picture.frames:
+        if frame.path in model.counts:
+            yield from miscolored(frame, model)
+            one_kind = any(other.place.holds(frame.place) and split_rows(other.lines)[0] for other in picture.frames)
+            yield from counted(frame.path, [*frame.lines, *frame.tip.split(" — ")], model, any if one_kind else all)
+
+
+def beside(box: DrawnBox, picture: Picture) -> list[list[tuple[int, int, list[str]]]]:
+    """Return which passes have a box, where that stands below it at the wire that leads to it."""
+    middle = (box.place.left + box.place.right) / 2
+    below = [text for x, y, text in picture.texts if 0 < x - middle < BELOW and 0 < y - box.place.bottom < BELOW]
+    return [found for text in below if (found := split_rows([text])[0])]
+
+
+def miscolored(frame: DrawnFrame, model: Model) -> Iterator[str]:
+    """Yield what is not so of a map of layers: it has a cell for each pass, and cells of one color stand for equal passes."""
+    if len(model.kinds[frame.path]) > 1:
+        return  # it stands in passes that differ
+    (kinds,) = model.kinds[frame.path]
+    if frame.cells and len(frame.cells) != len(kinds):
+        yield f"{frame.path}: {len(frame.cells)} cells for {len(kinds)} passes"
+    elif frame.cells:
+        for one, other in combinations(range(len(kinds)), 2):
+            if frame.cells[one] == frame.cells[other] and kinds[one] != kinds[other]:
+                yield f"{frame.path}: passes {one} and {other} are different"
+
+
+def loose(picture: Picture) -> Iterator[str]:
+    """Yield every wire that does not lead from the box that it is said to come from, or has no arrowhead at that it leads to."""
+    places = [(box.path, box.place) for box in picture.boxes]
+    boxes = {path for path, _ in places} - {frame.path for frame in picture.frames}
+    for wire in picture.wires:
+        if wire.target in boxes and not wire.idle:
+            if wire.tip is None:
+                yield f"{wire.source} → {wire.target}: there is no arrowhead"
+            elif not any(one.touches(*wire.tip, REACH) for path, one in places if f"{path}.".startswith(f"{wire.target}.")):
+                yield f"{wire.source} → {wire.target}: the arrow ends elsewhere"
+
+
+def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
+    """Yield what is not so of a repeat or a group that is one box."""
+    if box.path in model.counts:
+        yield from counted(box.path, [box.lines[0], *lines[len(box.lines) :]], model)
+    inner = [*model.inside(box.path), model.of(box.path)]
+    for line in lines:
+        counts = {len(each) for path in model.counts if path.startswith(f"{box.path}.") for each in model.counts[path]}
+        if (named := {int(count) for count in COUNTED.findall(line)}) and line != box.lines[0]:
+            if named != counts:
+                yield f"{box.path}: `{line}`: in it there are {counts}"
+            continue
+        if re.search(r"^× |[+] × |each|shared|up to|parameters", line):
+            continue
+        each = [one.count for one in inner[-1]]
+        for said in numbers(line):
+            if any(near(said, count) for count in (sum(each), *each)):
+                continue
+            about = [found for found in inner if any(one.has(said) for one in found)]
+            if not about:
+                yield f"{box.path}: `{line}`: nothing in it has {said:g}"
+            elif not OPEN.search(line) and not any(
+                all(any(one.has(n) for n in numbers(line)) for one in found) for found in about
+            ):
+                yield f"{box.path}: `{line}`: {said:g} is not so in each pass"
+
+
+def counted(path: str, lines: list[str], model: Model, in_how_many: Callable[[Iterator[bool]], bool] = all) -> Iterator[str]:
+    """Yield what is not so of the number of passes of a repeat and of their parameters."""
+    every = [count for each in model.counts[path] for count in each]
+    for line in lines:
+        if (found := COUNTED.search(line)) and int(found[1]) not in {len(each) for each in model.counts[path]}:
+            yield f"{path}: `{line}`: there are {[len(each) for each in model.counts[path]]}"
+        line = re.sub(r"up to \S+(?: [KMBT])? active", "", line)
+        for said in re.findall(r"(up to [\d.]+(?: [KMBT]\b)?|[\d.]+(?: [KMBT])?(?= each| shared))", line):
+            if said.startswith("up to"):
+                right = near(numbers(said)[0], max(every))
+            else:
+                right = in_how_many(near(numbers(said)[0], count) for count in every)
+            if not right:
+                yield f"{path}: `{line}`: they have {sorted({*every})}"
+
+
+def near(said: float, number: float) -> bool:
+    """Return whether a picture says a number so: with all digits of a whole one below 1000, with three or more of others."""
+    if said == number or (number == int(number) and abs(number) < 1000):
+        return said == number
+    return abs(said - number) <= 0.501 * 10 ** (floor(log10(abs(number))) - 2)
+
+
+def split_rows(lines: list[str]) -> tuple[list[tuple[int, int, list[str]]], list[str]]:
+    """Return the rows of kinds in a box, each with its shares, and the other lines."""
+    rows: list[tuple[int, int, list[str]]] = []
+    rest: list[str] = []
+    for line in lines:
+        if found := re.match(r"(\d+) of (\d+)(?:(?:: | · )(.*))?$", line):
+            rows.append((int(found[1]), int(found[2]), [found[3] or ""]))
+        elif rows:
+            rows[-1][2].append(line)
+        else:
+            rest.append(line)
+    return rows, rest
+
+
+def of_all(line: str, passes: list[Truth]) -> Iterator[str]:
+    """Yield what a line says that is not so in every pass."""
+    for said in numbers(line):
+        if not any(one.has(said) for one in passes):
+            yield f"no pass has {said:g}"
+    differing = [n for n in numbers(line) if any(one.has(n) for one in passes) and not all(one.has(n) for one in passes)]
+    if differing and not OPEN.search(line):
+        without = [one.path for one in passes if not any(one.has(number) for number in differing)]
+        if without:
+            yield f"nothing of it holds in {', '.join(without)}"
+
+
+def of_some(count: int, line: str, passes: list[Truth]) -> Iterator[str]:
+    """Yield what a row says that is not so in as many passes as it names."""
+    for said in numbers(line):
+        if not any(one.has(said) for one in passes):
+            yield f"no pass has {said:g}"
+    if OPEN.search(line):
+        return
+    having = sum(all(one.has(number) for number in numbers(line)) for one in passes)
+    if having < count:
+        yield f"it holds in {having}"
