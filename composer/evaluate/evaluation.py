@@ -17,12 +17,13 @@ from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.objectives import TEXT_TASKS, Objective, Translation, objective_of
 from composer.train.data.tables import is_table
 from composer.train.data.text import TextData, fingerprint
-from composer.train.device import autocast, device_of, on_device
+from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED, cross_entropy, output_of, targets_of, task_of
 from composer.train.run.reader import read_run
 from composer.train.run.trained import Build, open_run
 from composer.train.settings import MAX_DATA_BYTES
+from composer.train.techniques.precision import autocast
 from composer.train.validation import unchanged
 
 

@@ -13,11 +13,12 @@ from composer.atomic_files import StrPath
 from composer.lower.model import Model
 from composer.train.data.examples import ExampleData, Examples, examples_of
 from composer.train.data.tables import read_table
-from composer.train.device import autocast, device_of, on_device
+from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED, loss_and_output, target_count, task_of
 from composer.train.run.reader import DataIdentity
 from composer.train.run.trained import Trained
+from composer.train.techniques.precision import autocast
 from composer.train.validation import classes_told, unchanged, unit_of
 
 MOST_SHOWN = 12

@@ -18,7 +18,7 @@ from composer.language.wording import counted
 from composer.train.accumulation import shares
 from composer.train.chunked_loss import positions_at_a_time
 from composer.train.data.objectives import Batches
-from composer.train.device import autocast, device_of, on_device
+from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.interrupt import Interrupted, stop_requests
 from composer.train.losses import Batch, loss, target_count, task_of
@@ -32,6 +32,7 @@ from composer.train.schedule import learning_rate
 from composer.train.settings import TrainSettings
 from composer.train.techniques.average import averaged, update_averages
 from composer.train.techniques.compiling import compiled_modules
+from composer.train.techniques.precision import autocast
 from composer.train.techniques.recompute import recomputing
 from composer.train.validation import Validation, unit_of, validate
 
@@ -136,7 +137,7 @@ def fit(
     def validated(step: int, report: Report) -> Validation:
         sizes = {"batch_size": settings.batch_size, "seq_len": settings.seq_len, "logits_chunk": settings.logits_chunk or 0}
         with averaged(optimizer), torch.compiler.set_stance("force_eager"):  # compiled, it may depend on lengths seen before
-            held_out = validate(model, data, objective, **sizes, batches=report.batches)
+            held_out = validate(model, data, objective, **sizes, batches=report.batches, precision=settings.precision)
         display.validated(step, held_out)
         run.append({**report.line, **held_out.line()})
         return held_out
@@ -216,7 +217,7 @@ def update(
     counts = [int(target_count(batch, task)) for batch in batches]
     by_name: dict[str, Tensor] = {}
     for batch, share in zip(batches, shares(model, batches, counts, task), strict=True):
-        with autocast(device):
+        with autocast(device, settings.precision):
             part = loss(
                 model,
                 on_device(batch, device),

@@ -10,6 +10,7 @@ from composer.train.errors import TrainingError
 from composer.train.optimizers import OPTIMIZERS, OptimizerRow
 from composer.train.schedule import SCHEDULES, Schedule
 from composer.train.techniques.compiling import COMPILE_MODES, CompileMode
+from composer.train.techniques.precision import PRECISIONS, Precision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,8 @@ class TrainSettings:
     """Positions whose logits are computed at a time, 0 for all; None is 2^23 logits at a time from 16,384 words on."""
     columns: tuple[str, ...] = ()
     """Entries of a batch whose columns in a table have other names, as NAME=COLUMN; a pattern takes several columns."""
+    precision: str = "auto"
+    """Precision of matrix products: bf16 or fp32, and auto is bf16 on CUDA and fp32 elsewhere; weights and sums stay in fp32."""
     compile: str = "off"
     """Modules that torch.compile compiles: each layer of a repeat (block), or the whole model."""
     recompute: tuple[str, ...] = ()
@@ -102,10 +105,11 @@ class TrainSettings:
                     raise TrainingError(f"`{field.name}` is {given}, which {chosen} does not read; `{name}` must be {readers}")
 
 
-CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule | CompileMode]] = {
+CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule | CompileMode | Precision]] = {
     "optimizer": OPTIMIZERS,
     "schedule": SCHEDULES,
     "compile": COMPILE_MODES,
+    "precision": PRECISIONS,
 }
 """Settings that name a row of a table."""
 AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every"})

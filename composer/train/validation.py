@@ -18,8 +18,9 @@ from composer.language.tasks import TASKS
 from composer.lower.model import Model
 from composer.train.data.objectives import Batches
 from composer.train.data.text import TextData
-from composer.train.device import autocast, device_of, on_device
+from composer.train.device import device_of, on_device
 from composer.train.losses import IGNORED, loss_and_output, target_count, task_of
+from composer.train.techniques.precision import autocast
 
 D = TypeVar("D")
 
@@ -70,6 +71,7 @@ def validate(
     seq_len: int,
     batches: int = 0,
     logits_chunk: int = 0,
+    precision: str = "auto",
 ) -> Validation:
     """Return the losses on the held-out text, in evaluation mode; the model's states and random numbers are as before.
 
@@ -81,6 +83,7 @@ def validate(
         seq_len: Length of a sequence, in tokens.
         batches: Number of batches to read, the same each time; 0 reads the whole held-out text.
         logits_chunk: Number of positions whose logits are computed at a time, as in `loss`.
+        precision: That of matrix products: `"auto"`, `"fp32"` or `"bf16"`, as in `TrainSettings`.
 
     Examples:
         >>> import composer
@@ -98,7 +101,7 @@ def validate(
     right, judged = 0, 0
     with unchanged(model):
         for part in islice(objective.held_out(data, batch_size=batch_size, seq_len=seq_len), batches or None):
-            with autocast(device):
+            with autocast(device, precision):
                 batch = on_device(part, device)
                 found, output = loss_and_output(model, batch, logits_chunk=logits_chunk)
             count = int(target_count(part, task))

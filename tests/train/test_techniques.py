@@ -150,6 +150,7 @@ def test_activations_that_are_computed_again_change_nothing(run):
         ({"recompute": ("layer.*",)}, "`recompute`: no module is called `layer.*`"),
         ({"recompute": ("layers.0.atn",)}, "did you mean `layers.0.attn`"),
         ({"average": 1.0}, "`average` is 1.0; it must be at least 0 and below 1"),
+        ({"precision": "fp16"}, "`precision` is fp16; it must be auto or fp32 or bf16"),
         ({"compile": "on"}, "`compile` is on; it must be off or block or whole"),
     ],
 )
@@ -187,3 +188,16 @@ def test_a_compiled_run_goes_on_as_if_it_had_not_stopped(run, mode):
     whole, part = run("whole", **settings), run("part", stop_after(8), **settings)
     resume(part, show=Quiet())
     assert same(part, whole)
+
+
+def test_matrix_products_in_bfloat16(run):
+    """Weights, their averages and the optimizer's state stay in fp32; the losses are near, and a run goes on bit by bit."""
+    plain, low = run("plain"), run("low", precision="bf16")
+    ours, theirs = lines(low), lines(plain)
+    assert [line["loss"] for line in ours] != [line["loss"] for line in theirs]
+    assert ours[-1]["loss"] == pytest.approx(theirs[-1]["loss"], rel=0.02)
+    part = run("part", stop_after(8), precision="bf16")
+    resume(part, show=Quiet())
+    assert same(part, low)
+    assert {value.dtype for value in open_run(low).model.state_dict().values() if value.is_floating_point()} == {torch.float32}
+    assert same(run("same", precision="fp32"), plain)  # as `auto` on a CPU
