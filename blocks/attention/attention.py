@@ -274,6 +274,15 @@ class Attention(MultiHead, kind="attention"):
     of them, the first or the last of them.
     """
 
+    example = """
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 67, dim: 32}
+  attn: {type: attention, heads: 4, mask: causal}
+  head: {type: linear, out: 67}
+outputs: {logits: head}
+"""
     inputs = {
         "x": "float[batch, time, dim]",
         "memory?": "float[batch, source, memory_dim]",
@@ -292,6 +301,11 @@ class CrossAttention(MultiHead, kind="cross_attention"):
     As for `attention`, more axes may stand behind the batch.
     """
 
+    example = """
+inputs: {x: "float[batch, time, 32]", memory: "float[batch, source, 24]", source_valid: "bool[batch, source]"}
+graph:
+  y: {type: cross_attention, heads: 4, mask: valid(source_valid), in: {x: x, memory: memory}}
+"""
     inputs = {
         "x": "float[batch, time, dim]",
         "memory": "float[batch, source, memory_dim]",

@@ -99,7 +99,8 @@ class Part(BaseModel):
     """The fields of a block that a recipe defines, which are not attributes of the class."""
     paper: ClassVar[Paper | None] = None
     example: ClassVar[str] = ""
-    """A recipe that uses it, for the reference: its `inputs`, `graph` and whatever else it needs."""
+    """A recipe that uses it, for the reference: its `inputs`, `graph` and whatever else it needs; in the example of a family,
+    `<kind>` stands for the name."""
     inputs: ClassVar[Mapping[str, str]] = {}
     """Port to type: `{"x": "float[batch, time, dim]", "memory?": …, "xs*": …}`; `?` optional, `*` variadic."""
     outputs: ClassVar[Mapping[str, str]] = {}
@@ -358,6 +359,10 @@ class Activation(Part):
     approximate: ClassVar[bool] = False
     """Whether it approximates the activation of `gated_title`, so that drawings add its own title."""
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: ffn, hidden: 24, activation: <kind>, in: x}}
+"""
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 

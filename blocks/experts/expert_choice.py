@@ -21,6 +21,16 @@ class ExpertChoice(Router, kind="expert_choice_router"):
     """Average number of experts per position, the paper's c."""
 
     paper = Paper("Mixture-of-Experts with Expert Choice Routing", "arXiv:2202.09368")
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  y:
+    type: moe
+    experts: 8
+    expert: {type: gated_ffn, hidden: 24}
+    router: {type: expert_choice_router, capacity_factor: 2}
+    in: x
+"""
 
     def visits(self) -> str:
         return f"experts * ((time * {self.capacity_factor} + experts - 1) // experts)"

@@ -50,6 +50,11 @@ class MixtureOfExperts(Block, kind="moe"):
     paper = Paper(
         "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity", "arXiv:2101.03961"
     )
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  y: {type: moe, experts: 8, expert: {type: gated_ffn, hidden: 24}, router: {type: top_k_router, top_k: 2}, in: x}
+"""
     inputs = {"x": "float[batch, time, dim]", "correction?": "float[experts]"}
     outputs = {
         "y": "float[batch, time, dim]",

@@ -25,6 +25,11 @@ class Switch(Router, kind="switch_router"):
         "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity", "arXiv:2101.03961"
     )
     carry = {"taken": "int[batch, experts]"}
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  y: {type: moe, experts: 8, expert: {type: ffn, hidden: 24}, router: {type: switch_router, capacity: 4}, in: x}
+"""
 
     def visits(self) -> str:
         return "time"

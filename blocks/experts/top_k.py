@@ -40,6 +40,11 @@ class TopK(Router, kind="top_k_router"):
 
     corrected: ClassVar[bool] = True
     paper = Paper("Mixtral of Experts", "arXiv:2401.04088")
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  y: {type: moe, experts: 8, expert: {type: gated_ffn, hidden: 24}, router: {type: top_k_router, top_k: 2}, in: x}
+"""
 
     def visits(self) -> str:
         return f"time * {self.top_k}"
@@ -92,6 +97,11 @@ class NoisyTopK(Router, kind="noisy_top_k_router"):
 
     maps: ClassVar[tuple[str, ...]] = ("gate", "noise")
     paper = Paper("Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", "arXiv:1701.06538")
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  y: {type: moe, experts: 8, expert: {type: gated_ffn, hidden: 24}, router: {type: noisy_top_k_router, top_k: 2}, in: x}
+"""
 
     def visits(self) -> str:
         return f"time * {self.top_k}"

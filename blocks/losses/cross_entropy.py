@@ -23,6 +23,12 @@ class CrossEntropy(Loss, kind="cross_entropy"):
     ignore_index: int = -100
     """Target that is left out of the mean."""
 
+    example = """
+inputs: {x: "float[batch, 8]", label: "int[batch]"}
+graph: {logits: {type: linear, out: 5, in: x}}
+outputs: {logits: logits}
+losses: {loss: {type: cross_entropy, in: {input: logits, target: label}}}
+"""
     inputs = {"input*": "float[..., classes]", "target": "int[...]", "valid?": "bool[...]"}
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:

@@ -55,6 +55,16 @@ class ScalarLoss(Loss, kind="scalar"):
     """A loss that another node already computes, such as `load_balancing` of a mixture of experts: `y = weight · mean(input)`."""
 
     of_means = True
+    example = """
+inputs: {x: "float[batch, 8]"}
+graph:
+  code: {type: linear, out: 3, in: x}
+  size: {compute: abs(code)}
+  mean: {type: mean, axis: last, in: size}
+  total: {type: mean, axis: batch, in: mean}
+outputs: {code: code}
+losses: {sparsity: {type: scalar, in: total}}
+"""
     inputs = {"input*": "float[]"}
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
