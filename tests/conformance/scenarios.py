@@ -1382,6 +1382,8 @@ def numbers(draft: Draft) -> None:
 def initial_values(draft: Draft) -> None:
     draft.init |= {"*": {"normal": "0.3"}, "*.(up|down|q).weight": {"uniform": "0.2 / sqrt(2)"}, "*bias": {"constant": "0.1"}}
     draft.add(draft.residual({"type": "ffn", "hidden": "9"}))
+    draft.init["*.up.weight"] = {"formula": draft.pick("0.3 * cos(i * j)", "(i == j) - 0.1")}
+    draft.init["*.down.bias"] = {"uniform": ["0.5", "2"], "formula": "log(x) / 9"}
 
 
 @scenario
