@@ -125,6 +125,7 @@ def _names(part: type[Part], known: set[str]) -> Iterator[WrongDeclaration]:
     inputs, outputs = set(ports(part)), {name.rstrip("?") for name in part.outputs}
     named: dict[str, tuple[str, Iterable[str], set[str]]] = {
         "shape_only_inputs": ("input", part.shape_only_inputs, inputs),
+        "training_inputs": ("input", part.training_inputs, inputs),
         "second_stream_inputs": ("input", part.second_stream_inputs, inputs),
         "so_far_inputs": ("input", part.so_far_inputs, inputs),
         "position_inputs": ("input", part.position_inputs, inputs),

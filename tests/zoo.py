@@ -114,6 +114,11 @@ PARAMETERS: Mapping[str, int] = {
     "dit": 674_834_720,
     "uvit": 500_832_016,
     "denseformer": 378_447_816,
+    "hyper_connections": 1_177_158_464,
+    "early_exit": 6_738_415_616,
+    "mixture_of_depths": 224_631_181,
+    "hierarchical_moe": 1_085_431_808,
+    "task_moe": 533_004_192,
     "universal_transformer": 67_268_608,
     "mlp_table": 18_290,
 }

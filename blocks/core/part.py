@@ -111,6 +111,9 @@ class Part(BaseModel):
     """Optional ports that receive the positions of an axis unless something else is wired: `{"position_ids": "time"}`."""
     shape_only_inputs: ClassVar[tuple[str, ...]] = ()
     """Inputs of which only the shape is read, never the values."""
+    training_inputs: ClassVar[tuple[str, ...]] = ()
+    """Inputs that are read in training alone. What a model computes in evaluation, and so the text that it generates, does not
+    depend on them: they may look ahead."""
     second_stream_inputs: ClassVar[tuple[str, ...]] = ()
     """Inputs that are usually another stream than the first input, such as the memory of cross-attention; drawings give their
     wires a color of their own."""

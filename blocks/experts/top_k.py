@@ -39,6 +39,7 @@ class TopK(Router, kind="top_k_router"):
     """The score of a group: that of its `best` expert, or the sum of its `top_two`."""
 
     corrected: ClassVar[bool] = True
+    takes_logits: ClassVar[bool] = True
     paper = Paper("Mixtral of Experts", "arXiv:2401.04088")
     example = """
 inputs: {x: "float[batch, time, 16]"}
@@ -63,8 +64,8 @@ graph:
         of = (f"{self.top_groups} of {self.groups} groups",) if self.groups > 1 else ()
         return (self.scoring, *of, f"top-{self.top_k}")
 
-    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
-        logits = moe.gate(x)  # [B, T, E]
+    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None, given: torch.Tensor | None = None) -> Any:
+        logits = moe.gate(x) if given is None else given  # [B, T, E]
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         scores = wide.softmax(-1) if self.scoring == "softmax" else wide.sigmoid()
         ranked = scores if correction is None else scores + correction  # [B, T, E]
@@ -96,6 +97,7 @@ class NoisyTopK(Router, kind="noisy_top_k_router"):
     """Number of experts per position."""
 
     maps: ClassVar[tuple[str, ...]] = ("gate", "noise")
+    takes_logits: ClassVar[bool] = True
     paper = Paper("Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", "arXiv:1701.06538")
     example = """
 inputs: {x: "float[batch, time, 16]"}
@@ -114,8 +116,8 @@ graph:
     def facts(self) -> tuple[str, ...]:
         return ("noisy", f"top-{self.top_k}")
 
-    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
-        logits = moe.gate(x)  # [B, T, E]
+    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None, given: torch.Tensor | None = None) -> Any:
+        logits = moe.gate(x) if given is None else given  # [B, T, E]
         noise = F.softplus(moe.noise(x))
         if moe.training:
             logits = logits + torch.randn_like(logits) * noise

@@ -38,7 +38,7 @@ losses: {loss: {type: cross_entropy, in: {input: logits, target: label}}}
                 raise BlockError(message, port="input", index=index, code="type-mismatch")
         if self.shift and not inputs["target"].axes:
             raise BlockError("a single target has no axis along which it could be shifted", field="shift")
-        return {}
+        return super().constants(inputs, sizes)
 
     def tells_classes(self) -> bool:
         return not self.shift

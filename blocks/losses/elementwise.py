@@ -23,7 +23,7 @@ class ElementwiseLoss(Loss):
                     index=index,
                     code="type-mismatch",
                 )
-        return {}
+        return super().constants(inputs, sizes)
 
     def counted(self, numbers: int | None, given: Mapping[str, Any]) -> int | None:
         return numbers

@@ -201,6 +201,13 @@ TINY: Mapping[str, dict[str, Any]] = {
     "transformer": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "universal_transformer": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2, "hidden": 20},
     "denseformer": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2},
+    "hyper_connections": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "n_streams": 3},
+    "early_exit": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2, "n_kv_heads": 1, "hidden": 20},
+    "hierarchical_moe": {"vocab": 11, "d_model": 8, "n_groups": 2, "n_experts": 4, "hidden": 6},
+    "task_moe": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "n_tasks": 5, "n_experts": 3,
+    },
+    "mixture_of_depths": {"vocab": 11, "d_model": 16, "n_pairs": 2, "n_heads": 2, "hidden": 20, "d_guess": 5},
     "rnn_lm": {"vocab": 11, "d_model": 2, "hidden": 3},
     "seq2seq_rnn": {"vocab": 11, "d_embed": 5, "hidden": 6, "align": 7, "maxout": 4},
 }  # fmt: skip

@@ -649,6 +649,17 @@ def top_k(draft: Draft) -> None:
 
 
 @scenario
+def top_share(draft: Draft) -> None:
+    """Write a stream that is halved but at its best positions, in training; in evaluation, where it is positive on average."""
+    before = draft.above
+    score = draft.add({"type": "mean", "axis": "last", "in": before})
+    best = draft.add({"type": "top_share", "share": draft.pick("0.5", "1 / 3"), "in": score})
+    positive = draft.add({"compute": f"{score} > 0"})
+    taken = draft.add({"type": "in_training", "in": {"x": best, "otherwise": positive}})
+    draft.add({"compute": f"where({taken}, {before}, 0.5 * {before})"})
+
+
+@scenario
 def running_along_time(draft: Draft) -> None:
     """Write sums, products and shifts along the text, of the stream with other axes in front, one in the passes of a repeat."""
     before = draft.above
@@ -767,15 +778,18 @@ def experts(draft: Draft) -> None:
     routers = [
         {"type": "top_k_router", "top_k": "2", "scoring": scoring, "scaling": "2.5", **weights},
         {"type": "noisy_top_k_router", "top_k": "2", "bias": "true"},
+        {"type": "hierarchical_router", "groups": "2", "top_groups": "1", "top_k": "1", "noisy": "false", "bias": "true"},
         {"type": "switch_router", "capacity": draft.pick("1", "3"), "jitter": "0.01", "bias": "true"},
     ]
     if not draft.causal:
         routers.append({"type": "expert_choice_router", "capacity_factor": draft.pick("1", "2"), "bias": "true"})
     for router in routers:
         shared = draft.pick({}, {"shared": {"type": "ffn", "hidden": "5"}})
-        mixture = {"type": "moe", "experts": draft.pick("2", "3"), "expert": draft.feed(), "router": router, **shared}
+        many = "4" if router["type"] == "hierarchical_router" else draft.pick("2", "3")
+        mixture = {"type": "moe", "experts": many, "expert": draft.feed(), "router": router, **shared}
         name = draft.add(draft.residual(mixture))
     draft.outputs |= {"balance": f"{name}.body.load_balancing", "z": f"{name}.body.router_z", "shares": f"{name}.body.load"}
+    draft.outputs["routing"] = f"{name}.body.routing"
 
 
 @scenario
@@ -959,7 +973,7 @@ def losses(draft: Draft) -> None:
     if draft.pick(0, 1):
         draft.inputs["valid"] = "bool[batch, time]?"
         draft.losses[next(reversed(draft.losses))]["valid"] = "valid"
-    both = {"in": {"input": [score, other], "target": "labels"}, "reduction": draft.pick("sum", "mean")}
+    both = {"in": {"input": [score, other], "target": "labels"}, "reduction": draft.pick("sum", "mean"), "factors": "1 / (i + 1)"}
     draft.losses[draft.name()] = {"type": "cross_entropy", "weight": "1 / width", **both}
     hot = draft.add({"type": "one_hot", "classes": "vocab", "in": draft.text_ids})
     for kind in ("binary_cross_entropy", "mse"):

@@ -140,10 +140,11 @@ def mixture(captions: Captions, node: TypedBlock, experts: Mixture, place: NodeP
 
 def _router(captions: Captions, node: TypedBlock, experts: Mixture, place: NodePlace) -> Leaf:
     """Return what chooses the experts."""
-    facts = (f"{node.sizes['dim']} → {experts.experts}", *experts.facts)
-    gates = [f"{one}.{name}" for one in place.all for name in experts.maps]
+    maps = [name for name in experts.maps if any(each.name.startswith(f"{name}.") for each in node.parameters)]
+    facts = (*[f"{node.sizes['dim']} → {experts.experts}"] * bool(maps), *experts.facts)  # it has none where logits are given
+    gates = [f"{one}.{name}" for one in place.all for name in maps]
     path = place.inner("router").path
-    own = gates[: len(experts.maps)]
+    own = gates[: len(maps)]
     about = captions.about(node, replace(place, path=path, all=tuple(gates)), ("Router", *facts), own)
     return Leaf(about, Look("Router", facts, "moe"), captions.counts.shown_of(own))
 
