@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from composer.draw.export.curves import Chart, CurvePoint, svg_of_charts
 from composer.draw.export.terminal import terminal_chart
@@ -33,9 +33,10 @@ class Smooth:
         return self._mean, max(self._square - self._mean**2, 0.0) ** 0.5
 
 
-def smoothed(points: Iterable[tuple[float, float]]) -> Iterator[CurvePoint]:
-    """Yield the moving average of a curve, with the deviation from it."""
-    average = Smooth()
+def smoothed(points: Sequence[tuple[float, float]]) -> Iterator[CurvePoint]:
+    """Yield the moving average of a whole curve, with the deviation from it: over a twentieth of its points, at most 100."""
+    span = min(max(len(points) / 20, 1.0), 100.0)
+    average = Smooth(1 - 1 / span)
     for x, y in points:
         yield CurvePoint(x, *average.add(y))
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from rich.console import Console
 
-from composer.train.loss_curve import SMOOTHING, LossCurve, smoothed
+from composer.train.loss_curve import SMOOTHING, LossCurve, Smooth, smoothed
 from composer.train.progress import Bar, LineDisplay, Moment, Notebook, clock, display, summary
 from composer.train.validation import Validation
 
@@ -96,8 +96,10 @@ def test_a_curve_keeps_a_bounded_number_of_points():
 
 def test_the_first_losses_are_smoothed_without_a_bias():
     """The weights of a moving average sum to one from the start."""
-    found = [point.y for point in smoothed([(1, 4.0), (2, 2.0)])]
+    average = Smooth(SMOOTHING)
+    found = [average.add(value)[0] for value in (4.0, 2.0)]
     assert found == pytest.approx([4.0, (4 * SMOOTHING + 2) / (SMOOTHING + 1)])
+    assert [point.y for point in smoothed([(1, 4.0), (2, 2.0)])] == [4.0, 2.0]  # few points stay as they are
 
 
 def test_the_share_of_the_peak_is_shown_where_it_is_known():
