@@ -37,6 +37,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "train": ("train", "Train a model on a text file"),
         "generate": ("generate", "Generate text with a trained or published model"),
         "evaluate": ("measures.evaluate", "Measure how well a trained or published model predicts text"),
+        "inspect": ("measures.inspect", "Show which tokens attend to which, and what each layer would say"),
         "report": ("measures.report", "Show the curves of a run, or write a page with its curves, settings and samples"),
         "compare": ("measures.compare", "Train variants of a model alike, and tell which differences are more than chance"),
     },
