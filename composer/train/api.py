@@ -95,6 +95,8 @@ def train(
         raise TrainingError(f"`recipe` is not the whole text of a recipe: {reason}", hint="pass `Recipe.text`")
     freeze(model, settings.freeze)
     matching(model, settings.recompute)
+    for callback in callbacks:
+        callback.check(model, settings)
     folder = new_folder(Path(run)).path
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -185,6 +187,8 @@ def resume(
         objective = batches_of(model, saved.tokenizer, again)
         objective.check(again, settings.seq_len)
         check_inputs(model, again, settings, objective)
+        for callback in callbacks:
+            callback.check(model, settings)
         writer = RunWriter.go_on(lock, saved, name=name, settings=settings)
         return fit(
             model, again, settings, writer, objective=objective, display=show or display(), start=start, report=report,

@@ -46,6 +46,17 @@ class Callback:
         1.5
     """
 
+    def check(self, model: nn.Module, settings: TrainSettings) -> None:
+        """Called before anything is written.
+
+        Args:
+            model: The model that is going to train.
+            settings: The settings of the run.
+
+        Raises:
+            TrainingError: The callback cannot follow such a run.
+        """
+
     def begin(self, run: RunStart) -> None:
         """Called before the first step.
 

@@ -13,6 +13,10 @@ from composer.train.errors import TrainingError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torch import nn
+
+    from composer.train.settings import TrainSettings
+
 
 class TensorBoard(Callback):
     """Writes the metrics for TensorBoard, into the folder `tensorboard` of the run: `tensorboard --logdir RUN`.
@@ -33,11 +37,16 @@ class TensorBoard(Callback):
         self.folder = None if folder is None else Path(folder)
         self._writer: Any = None  # torch's own, which leaves its methods untyped
 
-    def begin(self, run: RunStart) -> None:
+    def check(self, model: nn.Module, settings: TrainSettings) -> None:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             raise missing("tensorboard", "TensorBoard") from None
+        del SummaryWriter
+
+    def begin(self, run: RunStart) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
         folder = self.folder or run.folder.path / "tensorboard"
         try:
             self._writer = SummaryWriter(str(folder), purge_step=run.step + 1 if run.step else None)
@@ -81,11 +90,16 @@ class WeightsAndBiases(Callback):
         self.project = project
         self._run: Any = None  # of a package that need not be installed
 
-    def begin(self, run: RunStart) -> None:
+    def check(self, model: nn.Module, settings: TrainSettings) -> None:
         try:
             import wandb
         except ImportError:
             raise missing("wandb", "Weights & Biases") from None
+        del wandb
+
+    def begin(self, run: RunStart) -> None:
+        import wandb
+
         name = run.folder.path.name
         self._run = wandb.init(
             project=self.project,

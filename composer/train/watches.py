@@ -14,6 +14,7 @@ from composer.lower.model import Model
 from composer.train.callbacks import Callback, RunStart
 from composer.train.device import device_of
 from composer.train.errors import TrainingError
+from composer.train.settings import TrainSettings
 
 BACKWARD = 3
 """The FLOPs of a step, in those of a forward pass: the backward pass computes two products for each of the forward pass."""
@@ -77,12 +78,14 @@ class _Hooked(Callback):
         self._wanted = False
         self._handles: list[Callable[[], None]] = []
 
-    def begin(self, run: RunStart) -> None:
-        if run.settings.compile != "off":
+    def check(self, model: nn.Module, settings: TrainSettings) -> None:
+        if settings.compile != "off":
             raise TrainingError(
-                f"what happens inside a model cannot be watched while torch.compile runs it: compile is {run.settings.compile}",
+                f"what happens inside a model cannot be watched while torch.compile runs it: compile is {settings.compile}",
                 hint="train with --compile off, or watch gradients and memory only",
             )
+
+    def begin(self, run: RunStart) -> None:
         self._handles = list(self._hooks(run.model))
 
     def _hooks(self, model: nn.Module) -> Iterator[Callable[[], None]]:
@@ -153,9 +156,9 @@ class ExpertLoad(_Hooked):
         super().__init__()
         self._loads: dict[str, list[Tensor]] = {}
 
-    def begin(self, run: RunStart) -> None:
-        super().begin(run)
-        if not self._handles:
+    def check(self, model: nn.Module, settings: TrainSettings) -> None:
+        super().check(model, settings)
+        if not any(True for _ in mixtures(model)):
             raise TrainingError("the model has no experts whose load could be watched", hint="remove --watch experts")
 
     def _hooks(self, model: nn.Module) -> Iterator[Callable[[], None]]:
@@ -243,11 +246,14 @@ class Utilization(Callback):
         self._flops: int | None = None
         self._before: tuple[float, float] | None = None
 
+    def check(self, model: nn.Module, settings: TrainSettings) -> None:
+        if not isinstance(model, Model):
+            raise TrainingError("only of a compiled recipe it is known how many FLOPs a step has", hint="train without a peak")
+
     def begin(self, run: RunStart) -> None:
         from composer.cost.costs import costs
 
-        if not isinstance(run.model, Model):
-            raise TrainingError("only of a compiled recipe it is known how many FLOPs a step has", hint="train without a peak")
+        assert isinstance(run.model, Model)  # `check`
         program, settings = run.model.program, run.settings
         lengths = {axis: 1 if axis == "batch" else settings.seq_len for axis in costs(program).lengths}
         self._flops = BACKWARD * costs(program, lengths).flops.dense * settings.batch_size * settings.grad_accum

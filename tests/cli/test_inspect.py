@@ -20,15 +20,15 @@ def test_attention_and_lens_of_a_run_are_shown(run_of, tmp_path, capsys) -> None
     """Each head with its largest weights; a figure of the means, or of each head of the layers that are named."""
     run = run_of(name="gpt_mini", n_layers=2)
     trained = open_run(run)
-    tokens = torch.tensor([trained.tokenizer.encode("7 sewen")])
-    words = ["inspect", str(run), "--prompt", "7 sewen", "--device", "cpu"]
+    tokens = torch.tensor([trained.tokenizer.encode("7 sheep")])
+    words = ["inspect", str(run), "--prompt", "7 sheep", "--device", "cpu"]
     figure = tmp_path / "maps.svg"
     assert main([*words, "--token", "3", "--figure", str(figure)]) == 0
     head, *lines, wrote = capsys.readouterr().out.splitlines()
-    assert head == "'e' at 3 attends to" and len(lines) == 4 and wrote == f"wrote {figure}"
+    assert head == "'h' at 3 attends to" and len(lines) == 4 and wrote == f"wrote {figure}"
     weights = attention_maps(trained.model, tokens=tokens)[1].weights[0, 1, 3]
     key = int(weights.argmax())
-    assert lines[3].startswith(f"layers.1.attn.body  head  1  {float(weights.max()):.3f} {'7 sewen'[key]!r} at {key}")
+    assert lines[3].startswith(f"layers.1.attn.body  head  1  {float(weights.max()):.3f} {'7 sheep'[key]!r} at {key}")
 
     def titles() -> list[str | None]:
         root = ElementTree.parse(figure).getroot()
@@ -41,7 +41,7 @@ def test_attention_and_lens_of_a_run_are_shown(run_of, tmp_path, capsys) -> None
     assert main([*words, "--lens"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     said = logit_lens(trained.model, tokens=tokens)[1][1][0, -1].softmax(-1)
-    assert head == "after 'n' at 6"
+    assert head == "after 'p' at 6"
     assert lines[1].startswith(f"layers.1  {float(said.max()):.3f} {trained.tokenizer.decode([int(said.argmax())])!r}")
     for more, message in (
         (["--token", "7"], "there is no token 7"),

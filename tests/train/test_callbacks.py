@@ -159,9 +159,9 @@ def test_what_cannot_be_watched_is_refused():
     """A model without experts, one that is compiled, a peak of nothing."""
     model = composer.load("gpt_mini", {"n_layers": 1, "d_model": 8, "n_heads": 2}).compile(seed=1)
     with pytest.raises(TrainingError, match="no experts"):
-        ExpertLoad().begin(start_of(model))
+        ExpertLoad().check(model, TrainSettings())
     with pytest.raises(TrainingError, match="compile is block"):
-        ActivationSizes().begin(start_of(model, compile="block"))
+        ActivationSizes().check(model, TrainSettings(compile="block"))
     with pytest.raises(TrainingError, match="more than 0"):
         Utilization(peak_flops=0)
 
@@ -221,9 +221,9 @@ def test_weights_and_biases_stays_offline(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("tracker", "package"), [(TensorBoard, "torch.utils.tensorboard"), (WeightsAndBiases, "wandb")])
-def test_a_package_that_is_missing_is_named(tmp_path, monkeypatch, tracker, package):
+def test_a_package_that_is_missing_is_named(monkeypatch, tracker, package):
     """With the command that installs it."""
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(TrainingError) as found:
-        tracker().begin(start_of(torch.nn.Linear(1, 1), tmp_path))
+        tracker().check(torch.nn.Linear(1, 1), TrainSettings())
     assert found.value.hint == f"pip install {package.split('.')[-1]}"
