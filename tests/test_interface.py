@@ -25,12 +25,12 @@ FUNCTIONS = {
     "composer.param_groups": "(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]",
     "composer.train.train": (
         "(model: nn.Module, tokenizer: Tokenizer, data: TrainingData, settings: TrainSettings, run: StrPath, *, recipe: str, "
-        "show: Display | None = None) -> Result"
+        "show: Display | None = None, callbacks: Sequence[Callback] = ()) -> Result"
     ),
     "composer.train.resume": (
         "(run: StrPath, *, build: Build = compiled, steps: int | None = None, settings: TrainSettings | None = None, "
         "recipe: str | None = None, data: StrPath | Sequence[StrPath] | None = None, max_data_bytes: int = 1073741824, "
-        "checkpoint: str | None = None, show: Display | None = None) -> Result"
+        "checkpoint: str | None = None, show: Display | None = None, callbacks: Sequence[Callback] = ()) -> Result"
     ),
     "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",
     "composer.train.start_from": "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None) -> Start",
@@ -49,6 +49,10 @@ FUNCTIONS = {
     "composer.evaluate.evaluate_answers": (
         "(run: StrPath, task: str, lengths: Sequence[int], *, examples: int = 200, seed: int = 0, "
         "build: Build | None = None, checkpoint: str | None = None) -> tuple[AnswerScore, ...]"
+    ),
+    "composer.evaluate.evaluate_needle": (
+        "(run: StrPath, lengths: Sequence[int], depths: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 1.0), *, examples: int = 20, "
+        "seed: int = 0, build: Build | None = None, checkpoint: str | None = None) -> NeedleEvaluation"
     ),
     "composer.evaluate.evaluate_published": (
         "(published: PublishedModel, data: StrPath | Sequence[StrPath], *, batch_size: int | None = None, "
@@ -72,6 +76,8 @@ FUNCTIONS = {
         "(model: nn.Module, prompts: Sequence[Sequence[int]], search: Search, *, "
         "encoder_inputs: EncoderInputs | None = None, reading: Reading = uncached) -> list[list[Hypothesis]]"
     ),
+    "composer.decode.attention_maps": "(model: Model, **inputs: Tensor) -> list[AttentionMap]",
+    "composer.decode.logit_lens": "(model: Model, **inputs: Tensor) -> list[tuple[str, Tensor]]",
     "composer.decode.prepacked": "(model: nn.Module, rows: int = 1) -> Iterator[int]",
     "composer.decode.session": "(model: Model, initial_length: int = 256, *, last_only: bool = False) -> Session",
     "composer.weights.load_published": (

@@ -201,7 +201,7 @@ class MultiHead(Block):
         source = x if memory is None else memory
         key_rope = rope if memory_rope is None else memory_rope
 
-        q = torch.unflatten(self.q(x), -1, (self.heads, -1)).transpose(1, 2)  # [B, H, T, D]
+        q = torch.unflatten(self.q(x), -1, (-1, self.head_dim)).transpose(1, 2)  # [B, H, T, D]; of split maps, fewer heads
         if self.q_norm is not None:
             q = self.q_norm(q)
         if rope is not None:
@@ -210,7 +210,7 @@ class MultiHead(Block):
         if k is not None:
             k = append_to_cache(self, "k", k.transpose(1, 2))  # [B, K, S, D]; from another attention, it has all positions
         elif self.cache is None or (k := cached(self, "k")) is None:  # in a session, those of a memory are computed once
-            k = torch.unflatten(self.k(source), -1, (self.kv_heads, -1)).transpose(1, 2)  # [B, K, S, D]
+            k = torch.unflatten(self.k(source), -1, (-1, self.head_dim)).transpose(1, 2)  # [B, K, S, D]
             if self.k_norm is not None:
                 k = self.k_norm(k)
             if key_rope is not None:
@@ -220,9 +220,12 @@ class MultiHead(Block):
         if v is not None:
             v = append_to_cache(self, "v", v.transpose(1, 2))
         elif self.cache is None or (v := cached(self, "v")) is None:
-            v = torch.unflatten(self.v(source), -1, (self.kv_heads, -1)).transpose(1, 2)  # [B, K, S, Dv]
+            v = torch.unflatten(self.v(source), -1, (-1, self.value_dim)).transpose(1, 2)  # [B, K, S, Dv]
             if self.cache is not None:
                 v = append_to_cache(self, "v", v)
+
+        if not q.shape[1] * self.kv_heads == k.shape[1] * self.heads == v.shape[1] * self.heads:
+            raise ValueError("the maps of queries, keys and values are split into unequal shares of their heads")
 
         dropout = self.dropout if self.training else 0.0
         scores = weights = None
@@ -230,7 +233,7 @@ class MultiHead(Block):
             scores = attention_scores(q, k, scale=self.scale, softcap=self.softcap, bias=bias)  # [B, H, T, S]
             weights = attention_weights(scores, mask.dense(), self.sink_scores if self.sinks else None)
             weights = torch.dropout(weights, dropout, self.training).to(v.dtype)
-            y = weights @ per_query_head(v, self.heads)  # [B, H, T, Dv]
+            y = weights @ per_query_head(v, q.shape[1])  # [B, H, T, Dv]
         elif bias is not None:
             bias = masked_bias(bias.to(q.dtype), mask.dense())
             y = dot_product_attention(q, k, v, scale=self.scale, mask=bias, dropout=dropout)

@@ -32,11 +32,13 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Run": {
         "export": ("published", "Print a model as one Python file, or write it as a published folder for transformers"),
-        "data": ("measures.data", "Write a text of a synthetic task: copying, recall or sums"),
+        "data": ("measures.data", "Write a text of a synthetic task: copying, recall, sums or needles"),
         "tokens": ("measures.tokens", "Show the tokens of a text, and compare vocabularies"),
         "train": ("train", "Train a model on a text file"),
         "generate": ("generate", "Generate text with a trained or published model"),
         "evaluate": ("measures.evaluate", "Measure how well a trained or published model predicts text"),
+        "inspect": ("measures.inspect", "Show which tokens attend to which, and what each layer would say"),
+        "report": ("measures.report", "Show the curves of a run, or write a page with its curves, settings and samples"),
         "compare": ("measures.compare", "Train variants of a model alike, and tell which differences are more than chance"),
     },
     "Published models": {

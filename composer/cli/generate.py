@@ -80,6 +80,11 @@ def declare(parser: Parser, name: str) -> None:
     sampling.add_argument(
         "--next", metavar="N", type=integer, help="Print the N likeliest next tokens with their probabilities, and no text"
     )
+    sampling.add_argument(
+        "--strategies",
+        action="store_true",
+        help="Print what greedy decoding, sampling at several settings and beam search make of the prompt, side by side",
+    )
     search = parser.add_argument_group("Beam search")
     search.add_argument(
         "--num-beams", metavar="N", type=integer, help="Search for the likeliest text with this many beams, instead of sampling"
@@ -89,6 +94,11 @@ def declare(parser: Parser, name: str) -> None:
         metavar="X",
         type=number,
         help="Divide the score of a text by its length to the power X (default: 1)",
+    )
+    search.add_argument(
+        "--list-beams",
+        action="store_true",
+        help="Print all texts that beam search finds, best first, each with its score",
     )
     parser.add_argument(
         "--prepack",
@@ -104,6 +114,10 @@ def declare(parser: Parser, name: str) -> None:
         ("Show what may come next", 'arco generate runs/gpt_mini --prompt "To be" --next 5'),
         ("Ask a published model", 'arco generate SmolLM2-135M-Instruct --prompt "What is the capital of France?"'),
         ("Fill in hidden words", 'arco generate bert-base-uncased --prompt "Paris is the <mask> of France."'),
+        (
+            "Compare ways to choose tokens",
+            'arco generate runs/gpt_mini --prompt "To be" --strategies --max-new-tokens 40',
+        ),
         ("Find the likeliest continuation", 'arco generate runs/gpt_mini --prompt "To be" --num-beams 4 --max-new-tokens 100'),
     ]
     parser.set_defaults(run=run)
@@ -111,6 +125,7 @@ def declare(parser: Parser, name: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the continuation of the prompt: token by token when sampling, all at once after a beam search."""
+    from composer.cli.strategies import compared
     from composer.decode import DecodeError, Sampling, Search, prepacked
     from composer.decode.encoder_inputs import check_encoder_inputs
 
@@ -129,9 +144,12 @@ def run(arguments: argparse.Namespace) -> int:
             hint = "arco generate gives a model a text alone; in Python, see composer.decode"
             raise Problem(f"arco: {error}", hint) from None
         with prepacked(voice.model, arguments.num_beams or 1) if arguments.prepack else nullcontext():
-            if arguments.num_beams is not None:
+            if arguments.strategies:
+                say(compared(voice, seed=arguments.seed, most=arguments.max_new_tokens))
+            elif arguments.num_beams is not None:
                 penalty = {} if arguments.length_penalty is None else {"length_penalty": arguments.length_penalty}
-                write_best(voice, Search(num_beams=arguments.num_beams, **penalty), arguments.max_new_tokens)
+                search = Search(num_beams=arguments.num_beams, **penalty)
+                write_best(voice, search, arguments.max_new_tokens, every=arguments.list_beams)
             elif arguments.next is not None:
                 write_next(voice, sampling, arguments.next)
             else:
@@ -161,6 +179,14 @@ def check_options(arguments: argparse.Namespace) -> None:
     """Raise `Problem` if options of sampling and of beam search are combined."""
     if arguments.num_beams is None and arguments.length_penalty is not None:
         raise Problem("arco generate: --length-penalty is for beam search", "add --num-beams N")
+    if arguments.num_beams is None and arguments.list_beams:
+        raise Problem("arco generate: --list-beams is for beam search", "add --num-beams N")
+    if arguments.strategies:
+        others = (*SAMPLING, "n", "next", "num_beams")
+        given = next((name for name in others if getattr(arguments, name) is not None), None)
+        if given is not None:
+            option = f"--{given.replace('_', '-')}"
+            raise Problem(f"arco generate: --strategies has settings of its own, and {option} is another", "remove one of them")
     for name in ("n", "next"):
         if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
             raise Problem(f"arco generate: --{name.replace('_', '-')} is {getattr(arguments, name)}; it must be at least 1")
@@ -233,8 +259,21 @@ def write_next(voice: Voice, sampling: Sampling, count: int) -> None:
             say(f"{rank:>{width}}  {float(chances[token]):.4f}  {voice.decode([token])!r}{ending}")
 
 
-def write_best(voice: Voice, search: Search, max_new_tokens: int | None) -> None:
-    """Print the likeliest text that beam search finds, of up to `max_new_tokens` or as many as the context has room for."""
+def write_best(voice: Voice, search: Search, max_new_tokens: int | None, *, every: bool) -> None:
+    """Print the likeliest text that beam search finds, or every text with its rank and score, in quotes as in Python."""
+    found = beams(voice, search, max_new_tokens)
+    if not every:
+        print(generated(voice.said + found[0][1], sys.stdout))
+        return
+    width = len(str(len(found)))
+    for rank, (score, text) in enumerate(found, 1):
+        say(f"{rank:>{width}}  {score:>8.4f}  {text!r}")
+
+
+def beams(voice: Voice, search: Search, max_new_tokens: int | None) -> list[tuple[float, str]]:
+    """Return score and text of what beam search finds, best first, of up to `max_new_tokens` or as many as the context has room
+    for.
+    """
     from composer.decode import Refuse, beam_search, cached
 
     limited = not voice.encoder_inputs and voice.context is not None
@@ -243,9 +282,9 @@ def write_best(voice: Voice, search: Search, max_new_tokens: int | None) -> None
     search = replace(search, stop=voice.stop, vocabulary=voice.vocabulary, max_new_tokens=most)
     if not voice.encoder_inputs and voice.context is not None:
         search = replace(search, limit=Refuse(voice.context))
-    ((best, *_),) = beam_search(voice.model, [voice.tokens], search, encoder_inputs=voice.encoder_inputs, reading=cached)
-    found = voice.decode([*voice.before, *best.tokens])[len(voice.decode(voice.before)) :]
-    print(generated(voice.said + found, sys.stdout))
+    (found,) = beam_search(voice.model, [voice.tokens], search, encoder_inputs=voice.encoder_inputs, reading=cached)
+    begin = len(voice.decode(voice.before))
+    return [(each.score, voice.decode([*voice.before, *each.tokens])[begin:]) for each in found]
 
 
 def write_filled(voice: Voice, mask: int) -> None:

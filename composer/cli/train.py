@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import sys
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_changes, add_recipe, integer, number, sound_recipe
 from composer.cli.color import painter
+from composer.cli.following import add_following, callbacks_of, check_alone
 from composer.cli.output import say
 from composer.cli.running import add_device, chosen_device, rebuild, refusals
 from composer.language.tasks import TASKS
@@ -19,7 +21,7 @@ from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
-    from composer.train import ExampleData, Result, TextData, Tokenizer, TrainSettings
+    from composer.train import Callback, ExampleData, Result, TextData, Tokenizer, TrainSettings
 
 RUNS = Path("runs")
 LARGE_STEP = 2**16
@@ -116,6 +118,7 @@ def declare(parser: Parser, name: str) -> None:
             type=integer if whole else number,
             help=help,
         )
+    add_following(parser.add_argument_group("Following"))
     add_changes(parser)
     add_device(parser)
     parser.examples = [
@@ -127,6 +130,10 @@ def declare(parser: Parser, name: str) -> None:
         ),
         ("Train a byte-pair encoding (BPE) first", "arco train gpt_mini --data input.txt --tokenizer bpe --vocab-size 300"),
         ("Train a published model further", "arco train SmolLM2-135M-Instruct --data input.txt --learning-rate 2e-5"),
+        (
+            "Watch the gradient of each layer, also in TensorBoard",
+            "arco train gpt_mini --data input.txt --watch gradients --log tensorboard",
+        ),
         ("Resume a run up to step 1000", "arco train --resume runs/small --steps 1000"),
     ]
     parser.notes = (
@@ -149,6 +156,7 @@ def setting_docs(settings: type[TrainSettings]) -> dict[str, str]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Start a run, or resume one."""
+    check_alone()
     with refusals():
         if arguments.resume is not None:
             if arguments.recipe is not None or arguments.folder is not None:
@@ -179,6 +187,7 @@ def started(arguments: argparse.Namespace) -> Result:
         new_folder(arguments.folder)
     check_tokenizer(arguments)
     settings_of(arguments, TrainSettings())
+    callbacks = callbacks_of(arguments)
     recipe = sound_recipe(arguments.recipe, arguments)
     arguments.init = arguments.init or recipe.published
     if arguments.init is not None and is_published(arguments.init):
@@ -188,7 +197,7 @@ def started(arguments: argparse.Namespace) -> Result:
     else:
         initial = None if arguments.init is None else read_run(arguments.init).tokenizer
     if any(is_table(source, pairs=recipe.task == "seq2seq_lm") for source in arguments.data):
-        return started_on_table(arguments, recipe, initial)
+        return started_on_table(arguments, recipe, initial, callbacks)
     if arguments.columns:
         raise Problem("arco train: --column only works with tables", "a text has no columns")
     task = learnable(recipe.task)
@@ -206,10 +215,13 @@ def started(arguments: argparse.Namespace) -> Result:
         doubts.append(long_context(settings, len(data.train)))
     for doubt in filter(None, doubts):
         warn(doubt)
-    return trained(recipe, tokenizer, data, settings, folder, device, init=arguments.init, checkpoint=arguments.checkpoint)
+    start = {"init": arguments.init, "checkpoint": arguments.checkpoint}
+    return trained(recipe, tokenizer, data, settings, folder, device, **start, callbacks=callbacks)
 
 
-def started_on_table(arguments: argparse.Namespace, recipe: Recipe, initial: Tokenizer | None) -> Result:
+def started_on_table(
+    arguments: argparse.Namespace, recipe: Recipe, initial: Tokenizer | None, callbacks: Sequence[Callback]
+) -> Result:
     """Train a recipe on the rows of a table in a new run folder."""
     from composer.train import ByteTokenizer, MarkedTokenizer, TrainSettings, examples_of, fitted, read_table
     from composer.train.data.examples import marks_of, text_of
@@ -247,7 +259,8 @@ def started_on_table(arguments: argparse.Namespace, recipe: Recipe, initial: Tok
     for name, labels in data.labels.items():
         shown = ", ".join(labels[:8]) + (", …" if len(labels) > 8 else "")
         say(f"`{name}`: {len(labels)} classes, {shown}")
-    return trained(recipe, tokenizer, data, settings, folder, device, init=arguments.init, checkpoint=arguments.checkpoint)
+    start = {"init": arguments.init, "checkpoint": arguments.checkpoint}
+    return trained(recipe, tokenizer, data, settings, folder, device, **start, callbacks=callbacks)
 
 
 def warn(doubt: str) -> None:
@@ -292,6 +305,7 @@ def trained(
     *,
     init: Path | None = None,
     checkpoint: str | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Result:
     """Compile a recipe, start from the weights of a run if there is one, and train it."""
     from composer.published import start_from_published
@@ -308,7 +322,7 @@ def trained(
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     of_which = f", of which {trained:,} are trained" if trained < count else ""
     say(f"training {recipe.name}, {count:,} parameters{of_which}, on {data.name}; run folder {folder}")
-    return train(model, tokenizer, data, settings, folder, recipe=recipe.text)
+    return train(model, tokenizer, data, settings, folder, recipe=recipe.text, callbacks=callbacks)
 
 
 def resumed(arguments: argparse.Namespace) -> Result:
@@ -319,7 +333,8 @@ def resumed(arguments: argparse.Namespace) -> Result:
     if changed or arguments.set or arguments.tokenizer or arguments.vocab_size is not None:
         raise Problem(
             "arco train: a resumed run keeps its recipe and its settings",
-            "only --steps, --data, --max-data-bytes, --checkpoint, --device and --blocks can be combined with --resume",
+            "only --steps, --data, --max-data-bytes, --checkpoint, --watch, --log, --peak-flops, --device and --blocks can be "
+            "combined with --resume",
         )
     return resume(
         arguments.resume,
@@ -328,6 +343,7 @@ def resumed(arguments: argparse.Namespace) -> Result:
         data=arguments.data,
         max_data_bytes=arguments.max_data_bytes,
         checkpoint=arguments.checkpoint,
+        callbacks=callbacks_of(arguments),
     )
 
 

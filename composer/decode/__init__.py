@@ -15,6 +15,7 @@ from composer.decode.generate import (
     stream,
     uncached,
 )
+from composer.decode.insight import AttentionMap, attention_maps, logit_lens
 from composer.decode.next_token import next_token
 from composer.decode.prepack import prepacked
 from composer.decode.sample import GREEDY, Sampling, draw, probabilities
@@ -22,6 +23,7 @@ from composer.decode.session import Session, session
 
 __all__ = [
     "GREEDY",
+    "AttentionMap",
     "DecodeError",
     "DecodeStep",
     "EncoderInputs",
@@ -33,11 +35,13 @@ __all__ = [
     "Search",
     "Session",
     "Slide",
+    "attention_maps",
     "beam_search",
     "cached",
     "draw",
     "fill",
     "generate",
+    "logit_lens",
     "next_token",
     "prepacked",
     "probabilities",

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from composer.train.api import resume as resume
     from composer.train.api import train as train
+    from composer.train.callbacks import Callback as Callback
+    from composer.train.callbacks import RunStart as RunStart
     from composer.train.data.documents import TextDocument as TextDocument
     from composer.train.data.documents import read_documents as read_documents
     from composer.train.data.documents import read_text as read_text
@@ -56,10 +58,26 @@ if TYPE_CHECKING:
     from composer.train.starts import Start as Start
     from composer.train.starts import freeze as freeze
     from composer.train.starts import start_from as start_from
+    from composer.train.trackers import TensorBoard as TensorBoard
+    from composer.train.trackers import WeightsAndBiases as WeightsAndBiases
     from composer.train.validation import Validation as Validation
     from composer.train.validation import validate as validate
+    from composer.train.watches import ActivationSizes as ActivationSizes
+    from composer.train.watches import ExpertLoad as ExpertLoad
+    from composer.train.watches import GradientNorms as GradientNorms
+    from composer.train.watches import MemoryUse as MemoryUse
+    from composer.train.watches import Utilization as Utilization
 
 _HOME = {
+    "WeightsAndBiases": "trackers",
+    "TensorBoard": "trackers",
+    "Utilization": "watches",
+    "MemoryUse": "watches",
+    "ExpertLoad": "watches",
+    "ActivationSizes": "watches",
+    "GradientNorms": "watches",
+    "RunStart": "callbacks",
+    "Callback": "callbacks",
     "BPETokenizer": "data.tokenizers",
     "Batches": "data.objectives",
     "ByteTokenizer": "data.tokenizers",
@@ -115,30 +133,39 @@ _HOME = {
     "validate": "validation",
 }
 __all__ = [
+    "ActivationSizes",
     "BPETokenizer",
     "BatchLoss",
     "Batches",
     "ByteTokenizer",
+    "Callback",
     "CharacterTokenizer",
     "Checkpoint",
     "Display",
     "ExampleData",
     "Examples",
+    "ExpertLoad",
+    "GradientNorms",
     "Interrupted",
     "MarkedTokenizer",
+    "MemoryUse",
     "Objective",
     "PiecesTokenizer",
     "Result",
     "RunFolder",
+    "RunStart",
     "Start",
     "Table",
+    "TensorBoard",
     "TextData",
     "TextDocument",
     "Tokenizer",
     "TrainSettings",
     "Trained",
     "TrainingError",
+    "Utilization",
     "Validation",
+    "WeightsAndBiases",
     "characters_of",
     "display",
     "examples_of",

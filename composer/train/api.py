@@ -16,6 +16,7 @@ from composer.atomic_files import StrPath
 from composer.language.tasks import TASKS
 from composer.lower.model import Model
 from composer.train.accumulation import shares
+from composer.train.callbacks import Callback
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.examples import ExampleData, Examples, TrainingData, examples_of
 from composer.train.data.objectives import Batches, learnable, objective_of
@@ -48,6 +49,7 @@ def train(
     *,
     recipe: str,
     show: Display | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Result:
     """Train a model in a new run folder.
 
@@ -59,6 +61,7 @@ def train(
         run: The run folder to write, which must not contain a run yet.
         recipe: The text that the model was compiled from, `Recipe.text`; resuming compiles it again.
         show: The progress display; by default, a bar on a terminal and lines elsewhere.
+        callbacks: What follows the run, such as `TensorBoard()` or `GradientNorms()`; it is no part of the run.
 
     Returns:
         The losses of the finished run, and its folder.
@@ -92,6 +95,8 @@ def train(
         raise TrainingError(f"`recipe` is not the whole text of a recipe: {reason}", hint="pass `Recipe.text`")
     freeze(model, settings.freeze)
     matching(model, settings.recompute)
+    for callback in callbacks:
+        callback.check(model, settings)
     folder = new_folder(Path(run)).path
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -99,7 +104,9 @@ def train(
         raise TrainingError(f"cannot write {folder}: {reason_of(error)}", hint="choose another folder") from None
     with locked(folder) as lock:
         writer = RunWriter.begin(lock, recipe=recipe, settings=settings, tokenizer=tokenizer, data=data)
-        return fit(model, data, settings, writer, objective=objective, display=show or display())
+        return fit(
+            model, data, settings, writer, objective=objective, display=show or display(), recipe=recipe, callbacks=callbacks
+        )
 
 
 def resume(
@@ -113,6 +120,7 @@ def resume(
     max_data_bytes: int = MAX_DATA_BYTES,
     checkpoint: str | None = None,
     show: Display | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Result:
     """Continue a run from a checkpoint, exactly as if it had not stopped.
 
@@ -128,6 +136,7 @@ def resume(
         max_data_bytes: The largest size of the text that is read, decompressed.
         checkpoint: The name of a checkpoint, such as `step-000500`; by default, the latest.
         show: The progress display, as for `train`.
+        callbacks: What follows the run from here on, as for `train`.
 
     Returns:
         The losses of the finished run, and its folder.
@@ -178,8 +187,13 @@ def resume(
         objective = batches_of(model, saved.tokenizer, again)
         objective.check(again, settings.seq_len)
         check_inputs(model, again, settings, objective)
+        for callback in callbacks:
+            callback.check(model, settings)
         writer = RunWriter.go_on(lock, saved, name=name, settings=settings)
-        return fit(model, again, settings, writer, objective=objective, display=show or display(), start=start, report=report)
+        return fit(
+            model, again, settings, writer, objective=objective, display=show or display(), start=start, report=report,
+            recipe=saved.recipe, callbacks=callbacks,
+        )  # fmt: skip
 
 
 def batches_of(model: nn.Module, tokenizer: Tokenizer, data: TrainingData) -> Batches[Any]:
