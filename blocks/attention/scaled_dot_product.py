@@ -67,6 +67,7 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
         "k": "float[batch, kv_heads, source, key_dim // kv_heads]",
         "v": "float[batch, kv_heads, source, values_dim // kv_heads]",
     }
+    masked_slots = {"k": "mask", "v": "mask"}
 
     def per_call(self, wired: frozenset[str]) -> Mapping[str, PerCall]:
         return {"mask": PerCall("mask", ("position_ids", "source_position_ids"))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
@@ -13,169 +13,12 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
+from composer.decode.cache import Cache, FixedModule, ModuleRun
 from composer.decode.errors import DecodeError
 from composer.language.tasks import TASKS
 from composer.language.wording import counted
 from composer.lower.model import Model, module_at
-from composer.lower.passes.batch_axis import BatchAxis
-from composer.lower.passes.cache_layout import CacheSlot
 from composer.lower.passes.tail import LOGITS
-
-
-class Cache:
-    """The cache of one module. A module that runs several times in a call, for passes that share weights, has separate contents
-    for each run: the first run of a call continues the first run of the previous call.
-    """
-
-    def __init__(self, names: Mapping[str, CacheSlot], initial_length: int) -> None:
-        self.names, self.initial_length = names, initial_length
-        self.runs: list[ModuleRun] = []
-        self.done: dict[str, int] = {}
-        """How often each slot was appended to during this call of the model, and how often each other method was called."""
-
-    def begin(self) -> None:
-        """Start a new call of the model."""
-        self.done.clear()
-
-    def advance(self, more: int) -> int:
-        """Return the position of the first of `more` tokens."""
-        return self._run("to advance").advance(more)
-
-    def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
-        """Append a value to a slot, and return the whole slot; a value that is cached elsewhere, or not at all, is returned."""
-        if name not in self.names:
-            return value
-        return self._run(name).append(name, value)
-
-    def get(self, name: str) -> torch.Tensor | None:
-        """Return the state that the previous call stored."""
-        if name not in self.names:
-            return None
-        return self._run(f"to get {name}").get(name)
-
-    def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
-        """Store new states, `more` tokens after the previous ones."""
-        self._run("to store").store(more, states)
-
-    def _run(self, what: str) -> ModuleRun:
-        number = self.done.get(what, 0)
-        self.done[what] = number + 1
-        if number == len(self.runs):
-            self.runs.append(ModuleRun(self.names, self.initial_length))
-        return self.runs[number]
-
-
-def _is_whole(state: torch.Tensor) -> bool:
-    """Return whether a tensor is all that its storage holds: the last rows of a prompt would keep the whole prompt in memory."""
-    return state.untyped_storage().nbytes() == state.nbytes
-
-
-class ModuleRun:
-    """The contents of a cache for one run per call, in buffers that double when they are full."""
-
-    def __init__(self, names: Mapping[str, CacheSlot], initial_length: int) -> None:
-        self.names, self.initial_length = names, initial_length
-        self.buffers: dict[str, torch.Tensor] = {}
-        self.lengths: dict[str, int] = {}
-        self.states: dict[str, torch.Tensor] = {}
-        self.whole: dict[str, torch.Tensor] = {}
-        self.counted = 0
-
-    def advance(self, more: int) -> int:
-        """Return the position of the first of `more` tokens."""
-        start = self.counted
-        self.counted += more
-        return start
-
-    def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
-        """Append a value to a slot, and return the whole slot; a slot that does not grow keeps its first value."""
-        slot = self.names[name]
-        if slot.whole:
-            return self.whole.setdefault(name, value)
-        assert slot.axis is not None
-        axis = value.dim() + slot.axis
-        start = self.lengths.get(name, 0)
-        stop = start + value.shape[axis]
-        buffer = self.buffers.get(name)
-        if buffer is None or buffer.shape[axis] < stop or buffer.dtype != value.dtype:
-            shape = list(value.shape)
-            shape[axis] = max(self.initial_length, stop, 2 * start)
-            grown = value.new_empty(shape)
-            if buffer is not None:
-                grown.narrow(axis, 0, start).copy_(buffer.narrow(axis, 0, start))
-            buffer = self.buffers[name] = grown
-        buffer.narrow(axis, start, stop - start).copy_(value)
-        self.lengths[name] = stop
-        return buffer.narrow(axis, 0, stop)
-
-    def get(self, name: str) -> torch.Tensor | None:
-        """Return the state that the previous call stored, or the value of a slot that does not grow."""
-        return self.whole.get(name) if self.names[name].whole else self.states.get(name)
-
-    def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
-        """Store new states, `more` tokens after the previous ones."""
-        self.states |= {name: state if _is_whole(state) else state.clone() for name, state in states.items()}
-        self.counted += more
-
-    def reorder(self, rows: torch.Tensor, count: int) -> None:
-        """Continue with selected rows of the batch of `count`, which may repeat."""
-        for held in (self.states, self.buffers, self.whole):
-            for name, value in held.items():
-                axis = self.names[name].batch
-                # positions without a batch are those of all rows
-                if axis is not None and (held is self.states or value.dim() > 1):
-                    held[name] = selected(value, axis, rows, count)
-
-    def truncate(self, length: int) -> None:
-        """Drop all but the first `length` tokens; states are dropped only at length 0."""
-        if length == 0:
-            self.states, self.whole = {}, {}
-        self.counted = min(self.counted, length)
-        self.lengths = {name: min(kept, length) for name, kept in self.lengths.items()}
-
-
-def selected(value: torch.Tensor, axis: BatchAxis, rows: torch.Tensor, count: int) -> torch.Tensor:
-    """Return a value with selected rows of the batch of `count`."""
-    rows = rows.to(value.device)
-    if axis.before == axis.behind == 1:
-        return value.index_select(axis.index, rows)
-    before, behind = (-1 if length is None else length for length in (axis.before, axis.behind))
-    apart = torch.unflatten(value, axis.index, (before, count, behind))
-    return apart.index_select(axis.index + 1, rows).flatten(axis.index, axis.index + 2)
-
-
-class FixedModule:
-    """The forward of a module that does not depend on the text: it computes in the first call, and returns the same results in
-    all later ones. If a module runs several times in a call, each run has its own result.
-    """
-
-    def __init__(self, forward: Callable[..., Any], batch: Sequence[BatchAxis | None]) -> None:
-        self.forward, self.batch = forward, batch
-        self.given: list[Any] = []
-        self.done = 0
-
-    def begin(self) -> None:
-        """Start a new call of the model."""
-        self.done = 0
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.done == len(self.given):
-            self.given.append(self.forward(*args, **kwargs))
-        self.done += 1
-        return self.given[self.done - 1]
-
-    def reorder(self, rows: torch.Tensor, count: int) -> None:
-        """Continue with selected rows of the batch of `count`, which may repeat; if they cannot be told apart, compute again."""
-        known = all(axis is None or axis.is_known for axis in self.batch)
-        self.given = [self._chosen(given, rows, count) for given in self.given] if known else []
-
-    def _chosen(self, given: Any, rows: torch.Tensor, count: int) -> Any:
-        values = given if isinstance(given, tuple) else (given,)
-        chosen = tuple(
-            selected(value, axis, rows, count) if axis is not None and value is not None else value
-            for value, axis in zip(values, self.batch, strict=True)
-        )
-        return chosen if isinstance(given, tuple) else chosen[0]
 
 
 class Session:
@@ -405,7 +248,8 @@ class Session:
             length: The number of tokens to keep.
 
         Raises:
-            DecodeError: The length is negative, or a recurrent block has a state, which cannot go back.
+            DecodeError: The length is negative, or a recurrent block has a state, which cannot go back, or keys behind a window
+                that were dropped would be seen again.
         """
         if length < 0:
             raise DecodeError(f"the length is {length}; it must be at least 0 tokens")
@@ -417,6 +261,11 @@ class Session:
         if 0 < length < self.length and any(run.states for run in self._runs()):
             raise DecodeError(
                 f"after {self.length} tokens the state of a recurrent block cannot go back to {length}; "
+                "start over with truncate(0), or open another session"
+            )
+        if 0 < length < self.length and not all(run.can_go_back(length) for run in self._runs()):
+            raise DecodeError(
+                f"after {self.length} tokens a session cannot go back to {length}: keys that no later query sees were dropped; "
                 "start over with truncate(0), or open another session"
             )
         for run in self._runs():
