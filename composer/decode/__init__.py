@@ -5,18 +5,15 @@ from composer.decode.encoder_inputs import EncoderInputs
 from composer.decode.errors import DecodeError
 from composer.decode.fill import fill
 from composer.decode.generate import (
-    DecodeStep,
-    Reading,
     Refuse,
     Request,
     Slide,
-    cached,
     generate,
     stream,
-    uncached,
 )
 from composer.decode.next_token import next_token
 from composer.decode.prepack import prepacked
+from composer.decode.reading import DecodeStep, Reading, cached, uncached
 from composer.decode.sample import GREEDY, Sampling, draw, probabilities
 from composer.decode.session import Session, session
 

@@ -353,3 +353,23 @@ def test_several_texts_and_the_next_tokens(arco: Arco, text: Path) -> None:
     ):
         refused = arco(*words, *wrong)
         assert refused.code == 2 and said in refused.err, refused.err
+
+
+def test_several_prompts_are_answered_together_as_each_alone(arco: Arco, text: Path, tmp_path: Path) -> None:
+    """From the command line and from a file, in batches; each with its own seed, and in each other way of answering."""
+    assert arco("train", "gpt_mini", *SMALL, "--data", text, *QUICK).code == 0
+    words = ["generate", Path("runs") / "gpt_mini", "--device", "cpu", "--max-new-tokens", 9]
+    (tmp_path / "prompts.txt").write_text("7 sheep\n\n49 sh\n", encoding="utf-8")
+    together = arco(*words, "--prompt", "1", "--prompts", tmp_path / "prompts.txt", "--seed", 3, "--batch-size", 2)
+    prompts = ["1", "7 sheep", "49 sh"]
+    alone = [arco(*words, "--prompt", prompt, "--seed", seed).out for seed, prompt in enumerate(prompts, 3)]
+    heads = [f"--- prompt {number}\n" for number in (1, 2, 3)]
+    assert (together.code, together.err) == (0, "")
+    assert together.out == "".join(head + text for head, text in zip(heads, alone, strict=True))
+    for way in (["--num-beams", 2], ["--next", 2], ["--n", 2, "--seed", 5]):
+        several = arco(*words[:-1], 1, *way, "--prompt", "1", "--prompt", "7 sheep")
+        one, other = (arco(*words[:-1], 1, *way, "--prompt", prompt).out for prompt in prompts[:2])
+        assert several == (0, heads[0] + one + heads[1] + other, "")
+    (tmp_path / "prompts.txt").write_text("\n \n", encoding="utf-8")
+    refused = arco(*words, "--prompts", tmp_path / "prompts.txt")
+    assert refused.code == 2 and refused.err.endswith("prompts.txt is empty\n")
