@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from composer.decode.kept_rows import KeptRows
+from composer.decode.kept_rows import KeptRows, RowsSnapshot
 from composer.lower.passes.batch_axis import BatchAxis
 from composer.lower.passes.cache_layout import CacheSlot
 
@@ -26,6 +26,16 @@ class Cache:
     def begin(self) -> None:
         """Start a new call of the model."""
         self.done.clear()
+
+    def snapshot(self) -> tuple[RunSnapshot, ...]:
+        """Return the contents as they are now."""
+        return tuple(run.snapshot() for run in self.runs)
+
+    def restore(self, snapshot: Sequence[RunSnapshot], *, copied: bool = False) -> None:
+        """Go on from a snapshot, or from a copy of it."""
+        self.runs = [ModuleRun(self.names, self.initial_length) for _ in snapshot]
+        for run, contents in zip(self.runs, snapshot, strict=True):
+            run.restore(contents, copied=copied)
 
     def advance(self, more: int) -> int:
         """Return the position of the first of `more` tokens."""
@@ -114,6 +124,21 @@ class ModuleRun:
         """Return whether nothing was dropped that tokens after the first `length` may see; states are another matter."""
         return all(rows.can_go_back(length) for rows in self.rows.values())
 
+    def snapshot(self) -> RunSnapshot:
+        """Return the contents as they are now, of which nothing is copied."""
+        rows = {name: kept.snapshot() for name, kept in self.rows.items()}
+        return RunSnapshot(self.counted, dict(self.states), dict(self.whole), rows)
+
+    def restore(self, snapshot: RunSnapshot, *, copied: bool) -> None:
+        """Go on from a snapshot, or from a copy of the rows that will be added to; states are replaced and never changed."""
+        self.counted, self.states, self.whole = snapshot.counted, dict(snapshot.states), dict(snapshot.whole)
+        self.rows = {}
+        for name, rows in snapshot.rows.items():
+            axis = self.names[name].axis
+            assert axis is not None
+            self.rows[name] = KeptRows(axis, self.names[name].kept, self.initial_length)
+            self.rows[name].restore(rows, copied=copied)
+
     def truncate(self, length: int) -> None:
         """Drop all but the first `length` tokens; states are dropped only at length 0."""
         if length == 0:
@@ -121,6 +146,15 @@ class ModuleRun:
         self.counted = min(self.counted, length)
         for rows in self.rows.values():
             rows.truncate(length)
+
+
+class RunSnapshot(NamedTuple):
+    """The contents of a cache for one run, at some time."""
+
+    counted: int
+    states: Mapping[str, torch.Tensor]
+    whole: Mapping[str, torch.Tensor]
+    rows: Mapping[str, RowsSnapshot]
 
 
 def selected(value: torch.Tensor, axis: BatchAxis, rows: torch.Tensor, count: int) -> torch.Tensor:

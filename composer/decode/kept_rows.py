@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 
 from blocks.masks.kept_keys import KeptKeys
@@ -101,6 +103,26 @@ class KeptRows:
         if length == 0:
             self.held = self.dropped = 0
         self.held -= max(0, self.held + self.dropped - length)
+
+    def snapshot(self) -> RowsSnapshot:
+        """Return what is there now. Later rows are written behind it or into another buffer, so it stays true until some of it is
+        replaced, after `truncate`.
+        """
+        return RowsSnapshot(self.buffer, self.held, self.dropped)
+
+    def restore(self, snapshot: RowsSnapshot, *, copied: bool) -> None:
+        """Go on from a snapshot, or from a copy of it."""
+        self.buffer, self.held, self.dropped = snapshot.buffer, snapshot.held, snapshot.dropped
+        if copied and self.buffer is not None:
+            self.buffer = self.buffer.clone()
+
+
+class RowsSnapshot(NamedTuple):
+    """The rows of one slot at some time."""
+
+    buffer: torch.Tensor | None
+    held: int
+    dropped: int
 
 
 def _slack(needed: int, initial_length: int) -> int:
