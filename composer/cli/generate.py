@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer, number
 from composer.cli.output import generated, say
 from composer.cli.running import add_device, refusals
-from composer.cli.voices import Voice, check_inputs, opened
+from composer.cli.voices import Voice, check_inputs, draft_of, opened
 
 if TYPE_CHECKING:
-    from composer.decode import Request, Sampling, Search
+    from composer.decode import Draft, Request, Sampling, Search
 
 
 MOST = 400
@@ -97,6 +97,13 @@ def declare(parser: Parser, name: str) -> None:
         help="Divide the score of a text by its length to the power X (default: 1)",
     )
     parser.add_argument(
+        "--draft",
+        metavar="RUN",
+        type=Path,
+        help="A smaller model with the same tokens that drafts them, so that the model reads several in one call",
+    )
+    parser.add_argument("--draft-tokens", metavar="N", type=integer, help="Draft this many tokens at a time (default: 4)")
+    parser.add_argument(
         "--prepack",
         action="store_true",
         help="On a CPU, keep copies of matrices in the layout that is faster for single tokens; takes up to their memory again",
@@ -129,6 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
         voices = [voice_of(prompt) for prompt in prompts]
         for voice in voices:
             check_inputs(voice)
+        draft = draft_of(arguments, prompts[0], voices[0])
         together = min(len(voices), arguments.batch_size or TOGETHER)
         alone = len(voices) == 1 or arguments.n is not None or arguments.next is not None
         alone = alone or arguments.num_beams is not None or any(voice.hidden is not None for voice in voices)
@@ -137,16 +145,26 @@ def run(arguments: argparse.Namespace) -> int:
         ):
             if not alone:
                 most = MOST if arguments.max_new_tokens is None else arguments.max_new_tokens
-                write_all(voices, max_new_tokens=most, sampling=sampling, seed=arguments.seed, batch_size=together)
+                write_all(voices, max_new_tokens=most, sampling=sampling, seed=arguments.seed, batch_size=together, draft=draft)
+                tell(draft)
                 return 0
             for index, voice in enumerate(voices):
                 if len(voices) > 1:
                     say(f"--- prompt {index + 1}")
-                answer(arguments, voice, sampling)
+                answer(arguments, voice, sampling, draft)
+        tell(draft)
     return 0
 
 
-def answer(arguments: argparse.Namespace, voice: Voice, sampling: Sampling) -> None:
+def tell(draft: Draft | None) -> None:
+    """Print how many of the drafted tokens were accepted, beside the text."""
+    if draft is not None and draft.proposed:
+        share = f"{draft.accepted} of {draft.proposed} drafted tokens accepted ({draft.accepted / draft.proposed:.0%})"
+        each = (draft.accepted + draft.rounds) / draft.rounds
+        print(f"{share}, {each:.1f} tokens for each call of the model", file=sys.stderr)
+
+
+def answer(arguments: argparse.Namespace, voice: Voice, sampling: Sampling, draft: Draft | None) -> None:
     """Print what a model answers to one prompt, as the options say."""
     from composer.decode import Search
 
@@ -162,7 +180,7 @@ def answer(arguments: argparse.Namespace, voice: Voice, sampling: Sampling) -> N
         for seed in range(arguments.seed, arguments.seed + (arguments.n or 1)):
             if arguments.n is not None:
                 say(f"--- seed {seed}")
-            write(voice, max_new_tokens=most, sampling=sampling, seed=seed)
+            write(voice, max_new_tokens=most, sampling=sampling, seed=seed, draft=draft)
 
 
 def prompts_of(given: list[str] | None, file: Path | None) -> list[str]:
@@ -183,6 +201,11 @@ def check_options(arguments: argparse.Namespace) -> None:
             raise Problem(f"arco generate: --{name.replace('_', '-')} is {getattr(arguments, name)}; it must be at least 1")
     if arguments.batch_size is not None and arguments.batch_size < 1:
         raise Problem(f"arco generate: --batch-size is {arguments.batch_size}; it must be at least 1")
+    if arguments.draft is None and arguments.draft_tokens is not None:
+        raise Problem("arco generate: --draft-tokens is for a draft", "add --draft RUN")
+    if arguments.draft is not None and (arguments.num_beams is not None or arguments.next is not None):
+        other = "--next" if arguments.num_beams is None else "--num-beams"
+        raise Problem(f"arco generate: a draft saves nothing with {other}", "remove one of them")
     if arguments.n is not None and arguments.next is not None:
         raise Problem("arco generate: --next prints no text, of which --n prints several", "remove one of them")
     if arguments.n is not None and arguments.temperature == 0:
@@ -193,7 +216,7 @@ def check_options(arguments: argparse.Namespace) -> None:
         raise Problem(f"arco generate: --num-beams searches for the likeliest text, and {option} samples", "remove one of them")
 
 
-def write(voice: Voice, *, max_new_tokens: int, sampling: Sampling, seed: int) -> None:
+def write(voice: Voice, *, max_new_tokens: int, sampling: Sampling, seed: int, draft: Draft | None = None) -> None:
     """Print the text that a model samples, after the prompt if the model continues it.
 
     Beyond the length of training, the context window slides.
@@ -202,7 +225,8 @@ def write(voice: Voice, *, max_new_tokens: int, sampling: Sampling, seed: int) -
 
     request = request_of(voice, max_new_tokens, sampling)
     print(generated(voice.said, sys.stdout), end="")
-    ids = stream(voice.model, voice.tokens, request, encoder_inputs=voice.encoder_inputs, seed=seed, reading=cached)
+    given = voice.encoder_inputs
+    ids = stream(voice.model, voice.tokens, request, encoder_inputs=given, seed=seed, reading=cached, draft=draft)
     for piece in voice.as_it_comes(ids, after=voice.before):
         print(generated(piece, sys.stdout), end="", flush=True)
     print()
@@ -216,7 +240,9 @@ def request_of(voice: Voice, max_new_tokens: int, sampling: Sampling) -> Request
     return Request(max_new_tokens=max_new_tokens, sampling=sampling, stop=voice.stop, limit=limit, vocabulary=voice.vocabulary)
 
 
-def write_all(voices: Sequence[Voice], *, max_new_tokens: int, sampling: Sampling, seed: int, batch_size: int) -> None:
+def write_all(
+    voices: Sequence[Voice], *, max_new_tokens: int, sampling: Sampling, seed: int, batch_size: int, draft: Draft | None
+) -> None:
     """Print the texts that a model samples for several prompts, each as if it were alone, with its own random seed.
 
     Prompts are answered a batch at a time and printed in order. Sources that a model reads are in one batch if they are equally
@@ -243,6 +269,7 @@ def write_all(voices: Sequence[Voice], *, max_new_tokens: int, sampling: Samplin
                 encoder_inputs=inputs,
                 seed=[seed + index for index, _ in group],
                 reading=cached,
+                draft=draft,
             )
             answers |= {index: tokens for (index, _), tokens in zip(group, found, strict=True)}
         for index, voice in some:

@@ -15,7 +15,7 @@ from composer.language.tasks import TASKS
 if TYPE_CHECKING:
     from torch import nn
 
-    from composer.decode import EncoderInputs
+    from composer.decode import Draft, EncoderInputs
     from composer.published.opened import PublishedModel
     from composer.train import Trained
 
@@ -58,6 +58,29 @@ def opened(arguments: argparse.Namespace) -> Callable[[str], Voice]:
     if arguments.checkpoint is not None:
         raise Problem("arco generate: --checkpoint is for run folders", "a published folder has one set of weights")
     return partial(voice_of_published, open_folder(arguments), chat=not arguments.no_chat)
+
+
+def draft_of(arguments: argparse.Namespace, prompt: str, voice: Voice) -> Draft | None:
+    """Return the model of `--draft`, if there is one, which drafts tokens for another.
+
+    Raises:
+        Problem: It has other tokens, or reads fewer of them.
+    """
+    from composer.decode import Draft
+
+    if arguments.draft is None:
+        return None
+    named = argparse.Namespace(**{**vars(arguments), "trained": arguments.draft, "checkpoint": None})
+    small = opened(named)(prompt)
+    check_inputs(small)
+    apart = small.tokens != voice.tokens or small.vocabulary != voice.vocabulary or small.stop != voice.stop
+    if apart or any(small.decode([token]) != voice.decode([token]) for token in range(voice.vocabulary)):
+        raise Problem("arco generate: --draft: its tokens are others than those of the model", "train both with one --tokenizer")
+    if small.context is not None and (voice.context is None or small.context < voice.context):
+        raise Problem(
+            f"arco generate: --draft reads {small.context} tokens, and the model {voice.context or 'any number of them'}"
+        )
+    return Draft(small.model) if arguments.draft_tokens is None else Draft(small.model, arguments.draft_tokens)
 
 
 def check_inputs(voice: Voice) -> None:

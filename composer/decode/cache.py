@@ -116,9 +116,9 @@ class ModuleRun:
                 if axis is not None and (held is self.states or value.dim() > 1):
                     held[name] = selected(value, axis, rows, count)
         for name, kept in self.rows.items():
-            axis, value = self.names[name].batch, kept.buffer
-            if axis is not None and value is not None and value.dim() > 1:  # positions without a batch are those of all rows
-                kept.buffer = selected(value, axis, rows, count)
+            axis, buffer = self.names[name].batch, kept.buffer
+            if axis is not None and buffer is not None and buffer.dim() > 1:  # positions without a batch are those of all rows
+                kept.buffer = selected(buffer, axis, rows, count)
 
     def can_go_back(self, length: int) -> bool:
         """Return whether nothing was dropped that tokens after the first `length` may see; states are another matter."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -12,46 +11,10 @@ from composer.decode.batches import batches
 from composer.decode.encoder_inputs import EncoderInputs, check_encoder_inputs, rows_of
 from composer.decode.errors import DecodeError
 from composer.decode.reading import Reading, uncached
-from composer.decode.sample import Sampling, draw
+from composer.decode.request import Refuse, Request, Slide, check_length, latest
+from composer.decode.sample import draw
+from composer.decode.speculate import Draft, drafted_continuation
 from composer.language.wording import counted
-
-
-@dataclass(frozen=True)
-class Refuse:
-    """Raise an error if the prompt and the new tokens together exceed the context of the model."""
-
-    length: int
-    """Length of the context."""
-
-
-@dataclass(frozen=True)
-class Slide:
-    """Generate beyond the context of the model: whenever it is full, keep its later half and read that again."""
-
-    length: int
-    """Length of the context."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """How to continue a prompt.
-
-    Examples:
-        >>> from composer.decode import GREEDY, Request, Slide
-        >>> Request(max_new_tokens=100, sampling=GREEDY, limit=Slide(128)).limit
-        Slide(length=128)
-    """
-
-    max_new_tokens: int = 200
-    """Maximum number of new tokens."""
-    sampling: Sampling = field(default_factory=Sampling)
-    """How each token is drawn."""
-    stop: frozenset[int] = frozenset()
-    """Tokens that end the text and are not part of it."""
-    limit: Refuse | Slide | None = None
-    """What to do at the end of the model's context; None if it is unlimited."""
-    vocabulary: int | None = None
-    """Number of tokens with a text; higher ids are never drawn, since a model may be padded beyond its tokenizer."""
 
 
 def generate(
@@ -63,6 +26,7 @@ def generate(
     seed: int | Sequence[int] = 0,
     reading: Reading = uncached,
     batch_size: int | None = None,
+    draft: Draft | None = None,
 ) -> list[list[int]]:
     """Return the tokens that follow each prompt, the same as for the prompt alone.
 
@@ -78,6 +42,8 @@ def generate(
         seed: Random seed of the samples of each prompt; one number is that of the first prompt, and the next has the next one.
         reading: `cached` reads each token once; `uncached` reads the whole text again at each step.
         batch_size: Maximum number of prompts that are continued together; None for no maximum.
+        draft: A model that drafts tokens. Each prompt is then continued by itself, and both models read each token once, whatever
+            `reading` says.
 
     Returns:
         The new tokens of each text, without the prompt and the stop token.
@@ -104,6 +70,11 @@ def generate(
     for length in sorted(set(lengths)):
         check_length(length, new, request.limit)
     answers: list[list[int]] = [[] for _ in prompts]
+    if draft is not None:
+        for row, prompt in enumerate(prompts):
+            given = rows_of(model, encoder_inputs or {}, [row])
+            answers[row] = list(stream(model, prompt, request, encoder_inputs=given, seed=seeds[row], draft=draft))
+        return answers
     for rows in batches(lengths, new=new, aligned=aligned_up_to(model, request.limit), most=batch_size):
         open_rows, shortest = set(rows), lengths[rows[0]]
         given = rows_of(model, encoder_inputs or {}, rows)
@@ -141,6 +112,7 @@ def stream(
     encoder_inputs: EncoderInputs | None = None,
     seed: int = 0,
     reading: Reading = uncached,
+    draft: Draft | None = None,
 ) -> Iterator[int]:
     """Yield the tokens that follow one prompt, each as soon as it is drawn.
 
@@ -151,6 +123,7 @@ def stream(
         encoder_inputs: The other inputs of the model by name, with one row.
         seed: Random seed of the samples.
         reading: `cached` reads each token once; `uncached` reads the whole text again at each step.
+        draft: A model that drafts tokens; both models then read each token once, whatever `reading` says.
 
     Raises:
         DecodeError: The prompt is empty or too long for the context, or `encoder_inputs` does not fit the model.
@@ -164,9 +137,13 @@ def stream(
         4
     """
     check_encoder_inputs(model, encoder_inputs or {}, 1)
-    generators = [torch.Generator().manual_seed(seed)]
-    for tokens in continuations(model, [prompt], request, encoder_inputs or {}, generators, reading):
-        token = int(tokens[0])
+    generator, given = torch.Generator().manual_seed(seed), encoder_inputs or {}
+    if draft is not None:
+        check_encoder_inputs(draft.model, given, 1)
+        found = drafted_continuation(model, prompt, request, given, generator, draft)
+    else:
+        found = (int(tokens[0]) for tokens in continuations(model, [prompt], request, given, [generator], reading))
+    for token in found:
         if token in request.stop:
             return
         yield token
@@ -216,22 +193,3 @@ def continuations(
                     yield unread[:, 0]
     finally:
         model.train(was_training)
-
-
-def latest(sequence: Tensor, limit: Refuse | Slide | None) -> Tensor:
-    """Return the end of the sequence that fits the context."""
-    if not isinstance(limit, Slide) or sequence.shape[1] <= limit.length:
-        return sequence
-    return sequence[:, -max(1, limit.length // 2) :]
-
-
-def check_length(prompt: int, new: int, limit: Refuse | Slide | None) -> None:
-    """Raise `DecodeError` if the prompt is empty, or too long for the context together with the new tokens."""
-    if prompt == 0:
-        raise DecodeError("the prompt is empty; generation needs at least one token to continue")
-    whole = prompt + new
-    if isinstance(limit, Refuse) and whole > limit.length:
-        raise DecodeError(
-            f"the prompt has {counted(prompt, 'token')} and {counted(new, 'new one')} {'is' if new == 1 else 'are'} requested, "
-            f"{whole} in all; the context is {limit.length}"
-        )

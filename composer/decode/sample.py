@@ -93,7 +93,7 @@ def draw(
     if isinstance(generator, torch.Generator):
         drawn = torch.multinomial(chances, 1, generator=generator)
     else:
-        rows = zip(chances.split(1), generator, strict=True)
+        rows = zip(torch.split(chances, 1), generator, strict=True)
         drawn = torch.cat([torch.multinomial(row, 1, generator=own) for row, own in rows])
     return (drawn if tokens is None else tokens.gather(-1, drawn))[:, 0]
 

@@ -71,7 +71,7 @@ class Session:
         self._once: dict[str, FixedModule] = {}
         self._still: list[nn.Module] = []
         self._holders: list[Any] = []
-        self._positions = 1
+        self.positions = 1
         """For how many positions at the end of each call the logits are computed, with `last_only`."""
         self._marks: WeakSet[Mark] = WeakSet()
         """Marks to which the session can go back."""
@@ -92,7 +92,7 @@ class Session:
             self._holders.append(holder)
         self._hooks.append(self.model.register_forward_pre_hook(self._new_call, with_kwargs=True))
         if self.last_only:
-            self._hooks += last_position_hooks(self.model, lambda: self._positions)
+            self._hooks += last_position_hooks(self.model, lambda: self.positions)
         for fixed in self.model.cache_layout.fixed:
             module = module_at(self.model, fixed.module)
             if module is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -373,3 +374,19 @@ def test_several_prompts_are_answered_together_as_each_alone(arco: Arco, text: P
     (tmp_path / "prompts.txt").write_text("\n \n", encoding="utf-8")
     refused = arco(*words, "--prompts", tmp_path / "prompts.txt")
     assert refused.code == 2 and refused.err.endswith("prompts.txt is empty\n")
+
+
+def test_a_draft_changes_nothing_but_what_is_told(arco: Arco, text: Path) -> None:
+    """A second run with the same tokens; one with others is refused, and so is a draft where none is of use."""
+    assert arco("train", "gpt_mini", *SMALL, "--data", text, *QUICK).code == 0
+    assert arco("train", "gpt_mini", *SMALL, "--data", text, *QUICK, "--run", "small", "--seed", 1).code == 0
+    assert arco("train", "gpt_mini", *SMALL, "--data", text, *QUICK, "--run", "bytes", "--tokenizer", "bytes").code == 0
+    words = ["generate", Path("runs") / "gpt_mini", "--device", "cpu", "--max-new-tokens", 12, "--temperature", 0]
+    alone, drafted = arco(*words, "--prompt", "7 sheep"), arco(*words, "--prompt", "7 sheep", "--draft", "small")
+    assert drafted[:2] == alone[:2] and alone.err == ""
+    assert re.fullmatch(r"\d+ of \d+ drafted tokens accepted \(\d+%\), \d\.\d tokens for each call of the model\n", drafted.err)
+    prompts = ["--prompt", "7 sheep", "--prompt", "4"]
+    assert arco(*words, *prompts, "--draft", "small", "--draft-tokens", 2).out == arco(*words, *prompts).out
+    assert "its tokens are others than those of the model" in arco(*words, "--prompt", "7", "--draft", "bytes").err
+    assert "a draft saves nothing with --next" in arco(*words, "--next", 2, "--draft", "small").err
+    assert "--draft-tokens is for a draft" in arco(*words, "--draft-tokens", 2).err
