@@ -66,11 +66,13 @@ FUNCTIONS = {
     ),
     "composer.decode.generate": (
         "(model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, *, "
-        "encoder_inputs: EncoderInputs | None = None, seed: int = 0, reading: Reading = uncached) -> list[list[int]]"
+        "encoder_inputs: EncoderInputs | None = None, seed: int | Sequence[int] = 0, reading: Reading = uncached, "
+        "batch_size: int | None = None, draft: Draft | None = None) -> list[list[int]]"
     ),
     "composer.decode.stream": (
         "(model: nn.Module, prompt: Sequence[int], request: Request, *, "
-        "encoder_inputs: EncoderInputs | None = None, seed: int = 0, reading: Reading = uncached) -> Iterator[int]"
+        "encoder_inputs: EncoderInputs | None = None, seed: int = 0, reading: Reading = uncached, "
+        "draft: Draft | None = None) -> Iterator[int]"
     ),
     "composer.decode.beam_search": (
         "(model: nn.Module, prompts: Sequence[Sequence[int]], search: Search, *, "

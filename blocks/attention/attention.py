@@ -90,6 +90,7 @@ class MultiHead(Block):
     kept_axes = ("source",)
     so_far_inputs = ("k", "v", "bias")
     cache_slots = {"k": "float[batch, kv_heads, source, head_dim]", "v": "float[batch, kv_heads, source, value_dim]"}
+    masked_slots = {"k": "mask", "v": "mask"}
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         weights: dict[str, LinearWeights | Slot | Tensor] = {

@@ -71,6 +71,7 @@ graph: {y: {type: scaled_dot_product, heads: 4, mask: causal, in: {q: q, k: k, v
         "k": "float[batch, kv_heads, source, key_dim // kv_heads]",
         "v": "float[batch, kv_heads, source, values_dim // kv_heads]",
     }
+    masked_slots = {"k": "mask", "v": "mask"}
 
     def per_call(self, wired: frozenset[str]) -> Mapping[str, PerCall]:
         return {"mask": PerCall("mask", ("position_ids", "source_position_ids"))}

@@ -119,6 +119,9 @@ class Part(BaseModel):
     wires a color of their own."""
     cache_slots: ClassVar[Mapping[str, str]] = {}
     """Tensors that the cache keeps from call to call while decoding, name to type; they grow along the model's growing axis."""
+    masked_slots: ClassVar[Mapping[str, str]] = {}
+    """Slots of `cache_slots` of whose rows a query reads only those that a mask lets it see, each with the field that holds the
+    mask: `{"k": "mask"}`. Behind a window, a session drops the rows that no later query sees."""
     kept_axes: ClassVar[tuple[str, ...]] = ()
     """Axes whose rows of earlier calls `cache_slots` keep, so that outputs with such an axis have all rows so far."""
     so_far_inputs: ClassVar[tuple[str, ...]] = ()

@@ -55,7 +55,6 @@ MISTAKES = [
     ("completion csh", "arco completion: SHELL: there is no `csh`", "did you mean zsh?"),
     ("generate r --top-p much", "arco generate: --top-p: much is not a number", "`arco generate -h` shows the usage"),
     ("train gpt2 --run a --run b", "arco train: --run is given twice", "give it once"),
-    ("generate r --prompt a --prompt b", "arco generate: --prompt is given twice", "give it once"),
     ("mask valid(x) --data x=1 --data x=0", "arco mask: --data x is given twice", "give it once"),
     ("demo --only gpt_mini", "arco demo: --only only works with --compare", "add --compare, or `arco demo -h` lists the options"),
     ("help chek", "arco: there is no command called `chek`", "did you mean check?"),
