@@ -114,6 +114,7 @@ PARAMETERS: Mapping[str, int] = {
     "dit": 674_834_720,
     "uvit": 500_832_016,
     "denseformer": 378_447_816,
+    "transformer_xl": 277_231_820,
     "universal_transformer": 67_268_608,
     "mlp_table": 18_290,
 }

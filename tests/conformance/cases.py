@@ -199,6 +199,9 @@ TINY: Mapping[str, dict[str, Any]] = {
         "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "head_dim": 6, "hidden": 20, "buckets": 8, "max_distance": 5,
     },
     "transformer": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "transformer_xl": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "n_memory": 3, "reach": 4,
+    },
     "universal_transformer": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2, "hidden": 20},
     "denseformer": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2},
     "rnn_lm": {"vocab": 11, "d_model": 2, "hidden": 3},

@@ -11,7 +11,7 @@ import torch
 import composer
 from composer.cost.units import in_bytes, short
 from composer.recipe import zoo_names
-from tests.parity import decoders, families, readings, readings_of_diffusion, readings_of_tables, reference
+from tests.parity import decoders, families, readings, readings_of_diffusion, readings_of_memories, readings_of_tables, reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "zoo.md"
 HEAD = """# Zoo
@@ -42,7 +42,7 @@ TASKS: Mapping[str, str] = {
     "": "Without a task: for diffusion, and of tables",
 }
 YEAR = re.compile(r"\b(19|20)\d\d\b")
-READINGS = (readings, readings_of_diffusion, readings_of_tables)
+READINGS = (readings, readings_of_diffusion, readings_of_memories, readings_of_tables)
 BY_OTHER_TESTS: Mapping[str, str] = {
     "captioner": "`vision-encoder-decoder`",
     "minilm": "`bert`, and a reading of its pooling",
