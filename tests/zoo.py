@@ -110,6 +110,9 @@ PARAMETERS: Mapping[str, int] = {
     "longformer": 148_711_257,
     "deberta_v2": 184_551_780,
     "xlnet": 360_299_776,
+    "perceiver": 201_108_230,
+    "linformer": 124_828_505,
+    "show_attend_tell": 54_839_209,
     "modernbert": 149_655_232,
     "dit": 674_834_720,
     "uvit": 500_832_016,
@@ -119,6 +122,7 @@ PARAMETERS: Mapping[str, int] = {
     "mixture_of_depths": 224_631_181,
     "hierarchical_moe": 1_085_431_808,
     "task_moe": 533_004_192,
+    "transformer_xl": 277_231_820,
     "universal_transformer": 67_268_608,
     "mlp_table": 18_290,
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from blocks.attention.drawing import attention_look, attention_pieces
-from blocks.attention.explicit import attention_scores, attention_weights, per_query_head
+from blocks.attention.explicit import attention_logsumexp, attention_scores, attention_weights, per_query_head
 from blocks.attention.heads import check_head_counts, check_split
 from blocks.core import (
     ZEROS,
@@ -83,6 +83,7 @@ class MultiHead(Block):
         "v?": "float[batch, source, kv_heads, value_dim]",
         "scores?": "float[batch, heads, time, source]",
         "weights?": "float[batch, heads, time, source]",
+        "logsumexp?": "float[batch, heads, time]",
     }
     position_inputs = {"position_ids": "time", "memory_position_ids": "source"}
     second_stream_inputs = ("memory", "k", "v")
@@ -229,10 +230,13 @@ class MultiHead(Block):
             raise ValueError("the maps of queries, keys and values are split into unequal shares of their heads")
 
         dropout = self.dropout if self.training else 0.0
-        scores = weights = None
-        if self.softcap is not None or self.sinks or not self.requested_outputs.isdisjoint(("scores", "weights")):
+        scores = weights = total = None
+        if self.softcap is not None or self.sinks or not self.requested_outputs.isdisjoint(("scores", "weights", "logsumexp")):
             scores = attention_scores(q, k, scale=self.scale, softcap=self.softcap, bias=bias)  # [B, H, T, S]
-            weights = attention_weights(scores, mask.dense(), self.sink_scores if self.sinks else None)
+            sinks = self.sink_scores if self.sinks else None
+            if "logsumexp" in self.requested_outputs:
+                total = attention_logsumexp(scores, mask.dense(), sinks)
+            weights = attention_weights(scores, mask.dense(), sinks)
             weights = torch.dropout(weights, dropout, self.training).to(v.dtype)
             y = weights @ per_query_head(v, q.shape[1])  # [B, H, T, Dv]
         elif bias is not None:
@@ -248,7 +252,7 @@ class MultiHead(Block):
             y = self.out(y)
         if not self.requested_outputs:
             return y
-        read = {"k": k.transpose(1, 2), "v": v.transpose(1, 2), "scores": scores, "weights": weights}
+        read = {"k": k.transpose(1, 2), "v": v.transpose(1, 2), "scores": scores, "weights": weights, "logsumexp": total}
         return (y, *(value for name, value in read.items() if name in self.requested_outputs))
 
 
@@ -270,8 +274,10 @@ class Attention(MultiHead, kind="attention"):
 
     It is self-attention unless a `memory` is wired, from which keys and values are then computed (cross-attention). Wired `k`
     and `v` replace them with those of another attention, taken after its positional encoding (KV sharing across layers). `bias`
-    is added to the scores, as for ALiBi or T5. Of the optional outputs, `scores` are the scores before the mask, and `weights`
-    those that the values are multiplied by; reading either rules out the fused kernels.
+    is added to the scores, as for ALiBi or T5. Of the optional outputs, `scores` are the scores before the mask, `weights`
+    those that the values are multiplied by, and `logsumexp` the logarithm of what the softmax divides by, with which the
+    attention a to one memory and b to another are the attention to both: `a + σ(logsumexp_b - logsumexp_a) (b - a)`. Reading one
+    of these rules out the fused kernels.
 
     More axes may stand behind the batch, such as windows, rows and columns, or frames, as in `[batch, row, column, time, dim]`:
     each is attended to by itself. `memory`, `k` and `v` then have the same axes; `bias`, positions and what masks read have all

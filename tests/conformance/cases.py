@@ -150,6 +150,16 @@ TINY: Mapping[str, dict[str, Any]] = {
         "vocab": 11, "reach": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "buckets": 6,
     },
     "xlnet": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "linformer": {
+        "vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "n_places": 3, "padding": 1,
+    },
+    "show_attend_tell": {
+        "vocab": 11, "size": 12, "n_channels": 2, "depths": [1, 2], "widths": [3, 4], "d_embed": 5, "hidden": 6, "align": 7,
+    },
+    "perceiver": {
+        "vocab": 11, "context": 16, "d_model": 8, "n_latents": 3, "d_latents": 12, "n_blocks": 2, "n_layers": 2, "n_heads": 2,
+        "n_read_heads": 2, "n_write_heads": 4, "d_key": 6, "d_write_key": 12,
+    },
     "modernbert": {
         "vocab": 11, "context": 16, "d_model": 16, "n_layers": 4, "n_heads": 2, "hidden": 20, "reach": 2, "padding": 1,
     },
@@ -199,6 +209,9 @@ TINY: Mapping[str, dict[str, Any]] = {
         "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "head_dim": 6, "hidden": 20, "buckets": 8, "max_distance": 5,
     },
     "transformer": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "transformer_xl": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "n_memory": 3, "reach": 4,
+    },
     "universal_transformer": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2, "hidden": 20},
     "denseformer": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2},
     "hyper_connections": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "n_streams": 3},

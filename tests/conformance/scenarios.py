@@ -193,7 +193,9 @@ def shared_keys(draft: Draft) -> None:
 def weights_that_are_read(draft: Draft) -> None:
     name = draft.add(draft.residual(draft.attention()))
     draft.outputs |= draft.pick(
-        {"weights": f"{name}.body.weights"}, {"scores": f"{name}.body.scores", "weights": f"{name}.body.weights"}
+        {"weights": f"{name}.body.weights"},
+        {"scores": f"{name}.body.scores", "weights": f"{name}.body.weights"},
+        {"logsumexp": f"{name}.body.logsumexp"},
     )
 
 
@@ -243,7 +245,7 @@ def rotary(draft: Draft) -> None:
     bands = {"factor": "4", "low_freq_factor": "1.5", "high_freq_factor": "3", "original_max_position_embeddings": "8"}
     for scaling in ("none", {"type": "linear_scaling", "factor": "2"}, {"type": "llama3", **bands}):
         turned = {"type": "rotary", "theta": "100 * width", "scaling": scaling, "layout": draft.pick("halves", "interleaved")}
-        turned |= draft.pick({}, {"partial_rotary_factor": "0.5"})
+        turned |= draft.pick({}, {"partial_rotary_factor": "0.5"}, {"max_position_embeddings": "none"})
         draft.add(draft.residual(draft.attention(positions=turned, qk_norm=draft.pick("none", "rmsnorm"))))
     blend = {"type": "yarn", "beta_fast": "2", "beta_slow": "0.5", "truncate": draft.pick("true", "false")}
     weights = {"mscale": "0.7", "mscale_all_dim": "0.4"}
@@ -320,6 +322,20 @@ def t5_bias(draft: Draft) -> None:
         {"type": "t5_bias", "heads": "2", "buckets": "4", "max_distance": "3", "in": {"x": before, "memory": "memory"}}
     )
     draft.add({"type": "attention", "heads": "2", "in": {"x": before, "memory": "memory", "bias": bias}})
+
+
+@scenario
+def distance_bias(draft: Draft) -> None:
+    """Write scores of distances that each query brings, for its own text or for another one."""
+    before = draft.above
+    draft.add({"type": "linear", "out": "2 * 5", "in": before})
+    products = draft.add({"type": "rearrange", "pattern": "b t (h r) -> b t h r", "lengths": {"h": "2"}})
+    memory = draft.pick({}, {"memory": "memory"})
+    if memory:
+        draft.inputs["memory"] = "float[batch, source, 10]"
+    bias = draft.add({"type": "distance_bias", "ahead": draft.pick("0", "2"), "in": {"x": products, **memory}})
+    mask = {} if memory else {"mask": draft.declared.mask()}
+    draft.add({"type": "attention", "heads": "2", **mask, "in": {"x": before, **memory, "bias": bias}})
 
 
 # -- other shapes than the stream's

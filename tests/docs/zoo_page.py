@@ -18,6 +18,7 @@ from tests.parity import (
     readings,
     readings_of_depth,
     readings_of_diffusion,
+    readings_of_memories,
     readings_of_mixtures,
     readings_of_tables,
     reference,
@@ -52,7 +53,7 @@ TASKS: Mapping[str, str] = {
     "": "Without a task: for diffusion, and of tables",
 }
 YEAR = re.compile(r"\b(19|20)\d\d\b")
-READINGS = (readings, readings_of_depth, readings_of_diffusion, readings_of_mixtures, readings_of_tables)
+READINGS = (readings, readings_of_depth, readings_of_diffusion, readings_of_memories, readings_of_mixtures, readings_of_tables)
 BY_OTHER_TESTS: Mapping[str, str] = {
     "captioner": "`vision-encoder-decoder`",
     "minilm": "`bert`, and a reading of its pooling",
