@@ -22,6 +22,17 @@ def add_device(group: argparse._ActionsContainer) -> None:
     )
 
 
+def add_cache(group: argparse._ActionsContainer) -> None:
+    """Declare `--cache`."""
+    group.add_argument(
+        "--cache",
+        metavar="FOLDER",
+        default="default",
+        help="Folder that keeps the tokens of large texts for the next time, or off (default: the one that COMPOSER_CACHE names, "
+        "else the user's cache folder)",
+    )
+
+
 def chosen_device(name: str | None) -> str:
     """Return the named device, or by default the GPU if there is one.
 

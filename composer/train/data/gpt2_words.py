@@ -1,8 +1,8 @@
-"""The words of a text as GPT-2 cuts it before pairs of bytes are joined: those of the `tokenizers` library, several times as fast.
+"""The words of a text as GPT-2 cuts it before pairs of bytes are joined: those of the `tokenizers` library, but faster.
 
 The library cuts by a pattern over categories of Unicode. Here the same pattern is one of Python, over the characters whose
-category was the same in Unicode 3.2 and is today, so that no version of either side can tell them otherwise; a line with any other
-character is cut by the library.
+category was the same in Unicode 3.2 and is today, so that no version of either side can tell them otherwise; a line with any
+other character is cut by the library.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def patterns() -> Patterns:
             if category[0] in kinds:
                 kinds[category[0]].append(point)
     letters, numbers = class_of(kinds["L"]), class_of(kinds["N"])
-    word = rf"'(?:[stmd]|re|ve|ll)| ?[{letters}]+| ?[{numbers}]+| ?[^{SPACES}{letters}{numbers}]+|[{SPACES}]+(?![^{SPACES}])|[{SPACES}]+"
+    other = f" ?[^{SPACES}{letters}{numbers}]+"
+    word = rf"'(?:[stmd]|re|ve|ll)| ?[{letters}]+| ?[{numbers}]+|{other}|[{SPACES}]+(?![^{SPACES}])|[{SPACES}]+"
     return Patterns(re.compile(word), re.compile(f"[^{class_of(known)}]"))
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from composer.train.data.objectives import END, MASK, START
+from composer.train.data.text_stream import SAFE, stretches_in
 from composer.train.data.tokenizer_files import WORDS_PATTERN
 from composer.train.data.tokenizer_kinds import TOKENIZER_KINDS
-from composer.train.data.text_stream import SAFE, stretches_in
 from composer.train.data.tokenizers import ByteTokenizer, CharacterTokenizer, PiecesTokenizer, Tokenizer, bpe_of, stretches
 from composer.train.errors import TrainingError
 

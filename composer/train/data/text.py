@@ -174,8 +174,13 @@ def as_documents(text: str | Sequence[TextDocument]) -> Sequence[TextDocument]:
 
 def split_off(text: str) -> tuple[str, str]:
     """Return the training text and the held-out text of a document; a single character is trained on."""
-    train, validation = split(text)
-    return (train, validation) if train else (validation, "")
+    boundary = held_out_from(len(text))
+    return text[:boundary], text[boundary:]
+
+
+def held_out_from(characters: int) -> int:
+    """Return the place from which on a document is held out; a single character is trained on."""
+    return int((1 - HELD_OUT) * characters) or characters
 
 
 def data_of(
@@ -204,7 +209,11 @@ def data_of(
 
 def fingerprint(text: str | Sequence[TextDocument]) -> str:
     """Return the SHA-256 of the UTF-8 bytes of a text, in hexadecimal; of several documents, that of their checksums."""
-    sums = [hashlib.sha256(document.text.encode("utf-8")).hexdigest() for document in as_documents(text)]
+    return fingerprint_of([hashlib.sha256(document.text.encode("utf-8")).hexdigest() for document in as_documents(text)])
+
+
+def fingerprint_of(sums: Sequence[str]) -> str:
+    """Return the checksum of documents from that of each, which is that of the only one."""
     return sums[0] if len(sums) == 1 else hashlib.sha256("\n".join(sums).encode("ascii")).hexdigest()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -14,6 +15,7 @@ import numpy as np
 
 from composer.atomic_files import StrPath
 from composer.train.data.documents import Bound, documents_in, not_text, pieces_of
+from composer.train.errors import TrainingError
 
 STRETCH = 1 << 20
 """Characters after which a stretch of text ends at the end of its line; a tokenizer never joins what two stretches have."""
@@ -33,6 +35,8 @@ class ScannedText:
     """Of the UTF-8 bytes of the text, without a byte order mark."""
     bytes: int
     characters: int
+    follow: bool
+    """Whether the path may be a symbolic link."""
 
 
 @dataclass(frozen=True)
@@ -89,11 +93,31 @@ def scan(sources: Sequence[StrPath], *, max_bytes: int, advance: Callable[[int],
             met[np.frombuffer(encoded, np.uint8) if text.isascii() else code_points(text)] = True
         if not blank:
             met[[*map(ord, spaces)]] = True
-        found = ScannedText(str(path), digest.hexdigest(), size, characters)
+        found = ScannedText(str(path), digest.hexdigest(), size, characters, bound.follow)
         return raw, None if blank else found
 
     documents = documents_in(sources, read, max_bytes=max_bytes)
     return Scan(documents, "".join(map(chr, np.flatnonzero(met).tolist())))
+
+
+def texts_of(document: ScannedText) -> Iterator[str]:
+    """Yield the text of a scanned file again, piece by piece.
+
+    Raises:
+        TrainingError: It cannot be read any more, or is not what it was.
+    """
+    changed = TrainingError(f"{document.path} has changed while it was read", hint="start again when nothing writes to it")
+    digest, left = hashlib.sha256(), document.bytes
+    path = Path(document.path)
+    for text in decoded_pieces(pieces_of(path, Bound(sys.maxsize - 1, "", follow=document.follow)), path):
+        encoded = text.encode("utf-8")
+        digest.update(encoded)
+        left -= len(encoded)
+        if left < 0:
+            raise changed
+        yield text
+    if digest.hexdigest() != document.sha256:
+        raise changed
 
 
 def code_points(text: str) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
