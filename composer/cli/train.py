@@ -212,7 +212,8 @@ def started(arguments: argparse.Namespace) -> Result:
 def text_of(arguments: argparse.Namespace, task: str, initial: Tokenizer | None) -> tuple[Tokenizer, TextData]:
     """Return the text of `--data` as tokens, with the tokenizer that a task needs."""
     from composer.train import is_prepared, make_tokenizer, marked, objective_of, open_prepared, read_documents
-    from composer.train.data.prepared import only, preparing, same_tokenizer, scanned
+    from composer.train.data.prepared import only, same_tokenizer, scanned
+    from composer.train.data.preparing import preparing
     from composer.train.data.text_cache import cache_of
 
     windows = task != "seq2seq_lm"  # pairs of texts are read line by line

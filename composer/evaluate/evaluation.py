@@ -15,9 +15,10 @@ from composer.evaluate.examples import TableEvaluation, evaluated_table
 from composer.evaluate.translations import Translations, check_installed, translations_of
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.objectives import TEXT_TASKS, Objective, Translation, objective_of
-from composer.train.data.prepared import is_prepared, text_of_run
+from composer.train.data.prepared import text_of_run
 from composer.train.data.tables import is_table
 from composer.train.data.text import TextData, fingerprint
+from composer.train.data.token_files import is_prepared
 from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED, cross_entropy, output_of, targets_of, task_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +55,7 @@ def encoded(texts: Iterable[str], tokenizer: Tokenizer) -> Iterator[Ids]:
     """
     plain = tokenizer.text if isinstance(tokenizer, MarkedTokenizer) else tokenizer
     dtype = dtype_of(tokenizer.size)
-    return (ids.astype(dtype, copy=False) for ids in _encoded(texts, plain))
+    return (cast("Ids", ids.astype(dtype, copy=False)) for ids in _encoded(texts, plain))
 
 
 def _encoded(texts: Iterable[str], tokenizer: Tokenizer) -> Iterator[npt.NDArray[np.integer]]:
@@ -123,7 +123,8 @@ class KnownWords(dict[str, int]):
         ends = self.ends.values
         starts, lengths = ends[numbers], ends[numbers + 1] - ends[numbers]
         before = np.cumsum(lengths) - lengths  # the tokens of the words before each
-        return self.tokens.values[np.repeat(starts - before, lengths) + np.arange(lengths.sum())]
+        places: npt.NDArray[np.int64] = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+        return self.tokens.values[places]
 
 
 class Growing:

@@ -107,12 +107,12 @@ def write_tokens(folder: Path, streams: TokenStreams, *, text: str) -> None:
 
 def little(dtype: npt.DTypeLike) -> np.dtype[np.integer]:
     """Return a type of whole numbers with the lowest byte first, as in the files."""
-    return np.dtype(dtype).newbyteorder("<")
+    return cast("np.dtype[np.integer]", np.dtype(dtype).newbyteorder("<"))
 
 
 def as_bytes(pieces: Iterable[Ids], dtype: np.dtype[np.integer]) -> Iterator[memoryview]:
     """Yield tokens as the bytes of a file."""
-    return (memoryview(np.ascontiguousarray(ids, dtype=dtype)).cast("B") for ids in pieces if len(ids))
+    return (np.ascontiguousarray(ids, dtype=dtype).data.cast("B") for ids in pieces if len(ids))
 
 
 def open_tokens(folder: Path, *, path: StrPath | Sequence[StrPath], whole: bool = False) -> PreparedText:
