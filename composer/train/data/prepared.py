@@ -80,7 +80,7 @@ class ScannedTexts:
         if name not in SIZED:
             return tokenizer_of(name, self.texts)
         key = key_of("tokenizer", token_files.FORMAT, self.sums, name, chosen, tokenizers.__version__)
-        if self.kept is not None and (found := self.kept.recall(key)) is not None:
+        if self.kept is not None and (found := self.kept.noted(key)) is not None:
             with suppress(TrainingError):
                 return tokenizer_from_json(found.get("tokenizer"), self.kept.note(key))
         self.show.begin(f"learning {name}", self.scan.characters * (2 if name == "wordpiece" else 1))
@@ -227,7 +227,7 @@ def scanned(sources: StrPath | Sequence[StrPath], *, max_bytes: int, cache: Text
     key = None
     if cache is not None and (state := state_of(files)) is not None:
         key = key_of("scan", token_files.FORMAT, max_bytes, [str(source) for source in sources], state)
-        if (found := cache.recall(key)) is not None and (known := scan_from(found)) is not None:
+        if (found := cache.noted(key)) is not None and (known := scan_from(found)) is not None:
             return ScannedTexts(sources, known, cache, show)
     packed = any(path.name.endswith(COMPRESSED_SUFFIXES) for path in files)
     show.begin("reading", 0 if packed else sum(path.stat().st_size for path in files if path.is_file()))
@@ -257,7 +257,7 @@ def opened_again(folder: Path, cache: TextCache | None, *, path: StrPath | Seque
     """
     state = None if cache is None else folder_state(folder)
     key = key_of("whole", state)
-    if cache is not None and state is not None and cache.recall(key) is not None:
+    if cache is not None and state is not None and cache.noted(key) is not None:
         return open_tokens(folder, path=path, whole=True)
     found = open_tokens(folder, path=path)
     if cache is not None and state is not None and folder_state(folder) == state:

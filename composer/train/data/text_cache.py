@@ -47,7 +47,7 @@ class TextCache:
         """Return the file of a note."""
         return self.folder / "notes" / f"{key}.json"
 
-    def recall(self, key: str) -> Mapping[str, Any] | None:
+    def noted(self, key: str) -> Mapping[str, Any] | None:
         """Return what was noted under a key; None without a note, or if it is damaged."""
         path = self.note(key)
         try:
