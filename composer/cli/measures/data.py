@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, integer
-from composer.cli.output import add_output, emit, say
-from composer.cli.running import refusals
+from composer.cli.output import STANDARD, add_output, emit, say
+from composer.cli.running import refusals, tokenizer_at
 from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
 
 if TYPE_CHECKING:
@@ -98,26 +98,17 @@ def synthetic(arguments: argparse.Namespace) -> int:
 
 def prepared(arguments: argparse.Namespace) -> int:
     """Write the tokens of texts into a folder."""
-    from composer.published import tokenizer_to_train
-    from composer.published.folder import is_published
-    from composer.train import MarkedTokenizer, RunFolder, prepare
-    from composer.train.run.reader import read_run
+    from composer.train import MarkedTokenizer, prepare
     from composer.train.settings import MAX_DATA_BYTES
 
-    if not arguments.files or arguments.output is None:
+    if not arguments.files or arguments.output in (None, STANDARD):
         missing = "-o" if arguments.files else "FILE"
         raise Problem(f"arco data: {missing} is missing", "arco data prepare FILE... -o FOLDER")
     tokenizer: Tokenizer | str = arguments.tokenizer or "characters"
     if tokenizer not in SIZED and arguments.vocab_size is not None:
         raise Problem(f"arco data: --vocab-size only works with --tokenizer {' or '.join(SIZED)}")
-    if isinstance(tokenizer, str) and tokenizer not in TOKENIZER_KINDS:
-        if RunFolder(Path(tokenizer)).manifest.is_file():
-            tokenizer = read_run(Path(tokenizer)).tokenizer
-        elif is_published(Path(tokenizer)):
-            tokenizer = tokenizer_to_train(tokenizer)
-        else:
-            hint = f"one of {', '.join(TOKENIZER_KINDS)}, a run folder, or a published folder"
-            raise Problem(f"arco data: there is no tokenizer {tokenizer}", hint)
+    if tokenizer not in TOKENIZER_KINDS:
+        tokenizer = tokenizer_at(arguments.tokenizer, "arco data")
     if isinstance(tokenizer, MarkedTokenizer):
         tokenizer = tokenizer.text
     limit = MAX_DATA_BYTES if arguments.max_data_bytes is None else arguments.max_data_bytes

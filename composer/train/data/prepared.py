@@ -260,7 +260,8 @@ def opened_again(folder: Path, cache: TextCache | None, *, path: StrPath | Seque
     if cache is not None and state is not None and cache.noted(key) is not None:
         return open_tokens(folder, path=path, whole=True)
     found = open_tokens(folder, path=path)
-    if cache is not None and state is not None and folder_state(folder) == state:
+    large = found.data.train.nbytes + found.data.validation.nbytes >= SMALL
+    if cache is not None and state is not None and large and folder_state(folder) == state:
         cache.remember(key, {})
     return found
 
@@ -365,7 +366,7 @@ def prepare(
         >>> written = Path("hamlet.txt").write_text("to be or not to be\n" * 20)
         >>> text = prepare("hamlet.txt", "bpe", vocab_size=270, folder="hamlet-tokens")
         >>> text.tokenizer.size, len(text.data.train), text.data.train.dtype
-        (264, 57, dtype('uint16'))
+        (265, 126, dtype('uint16'))
     """
     if folder is not None:
         refuse_folder(Path(folder))
