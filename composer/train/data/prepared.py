@@ -363,10 +363,10 @@ def prepare(
     Examples:
         >>> from pathlib import Path
         >>> from composer.train import prepare
-        >>> written = Path("hamlet.txt").write_text("to be or not to be\n" * 20)
+        >>> written = Path("hamlet.txt").write_text("to be or not to be\\n" * 20)
         >>> text = prepare("hamlet.txt", "bpe", vocab_size=270, folder="hamlet-tokens")
-        >>> text.tokenizer.size, len(text.data.train), text.data.train.dtype
-        (265, 126, dtype('uint16'))
+        >>> text.tokenizer.size, len(text.data.train), text.data.train.itemsize
+        (265, 126, 2)
     """
     if folder is not None:
         refuse_folder(Path(folder))
@@ -392,7 +392,7 @@ def open_prepared(folder: StrPath, *, cache: StrPath = DEFAULT) -> PreparedText:
     Examples:
         >>> from pathlib import Path
         >>> from composer.train import open_prepared, prepare
-        >>> written = Path("hamlet.txt").write_text("to be or not to be\n" * 20)
+        >>> written = Path("hamlet.txt").write_text("to be or not to be\\n" * 20)
         >>> text = prepare("hamlet.txt", "bytes", folder="hamlet-tokens")
         >>> bytes(open_prepared("hamlet-tokens").data.train[:5])
         b'to be'
