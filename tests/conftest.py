@@ -8,6 +8,7 @@ import pytest
 
 # Before torch is imported: several workers with a thread per core each would wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["COMPOSER_CACHE"] = "off"  # tests leave nothing in the user's cache
 
 
 WHOLE = {"conformance", "docs", "fuzz", "package", "parity"}

@@ -30,8 +30,15 @@ FUNCTIONS = {
     "composer.train.resume": (
         "(run: StrPath, *, build: Build = compiled, steps: int | None = None, settings: TrainSettings | None = None, "
         "recipe: str | None = None, data: StrPath | Sequence[StrPath] | None = None, max_data_bytes: int = 1073741824, "
-        "checkpoint: str | None = None, show: Display | None = None, callbacks: Sequence[Callback] = ()) -> Result"
+        "cache: StrPath = default, checkpoint: str | None = None, show: Display | None = None, "
+        "callbacks: Sequence[Callback] = ()) -> Result"
     ),
+    "composer.train.prepare": (
+        "(sources: StrPath | Sequence[StrPath], tokenizer: Tokenizer | str = characters, *, vocab_size: int | None = None, "
+        "folder: StrPath | None = None, max_bytes: int = 1073741824, cache: StrPath = default, show: Preparing | None = None) "
+        "-> PreparedText"
+    ),
+    "composer.train.open_prepared": "(folder: StrPath, *, cache: StrPath = default) -> PreparedText",
     "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",
     "composer.train.start_from": "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None) -> Start",
     "composer.train.open_run": "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",

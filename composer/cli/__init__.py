@@ -32,7 +32,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Run": {
         "export": ("published", "Print a model as one Python file, or write it as a published folder for transformers"),
-        "data": ("measures.data", "Write a text of a synthetic task: copying, recall, sums or needles"),
+        "data": ("measures.data", "Write a text of a synthetic task, or prepare texts: their tokens, for many runs"),
         "tokens": ("measures.tokens", "Show the tokens of a text, and compare vocabularies"),
         "train": ("train", "Train a model on a text file"),
         "generate": ("generate", "Generate text with a trained or published model"),

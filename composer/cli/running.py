@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Problem, unusable
 from composer.diagnostics import RecipeError
+from composer.train.data.tokenizer_kinds import TOKENIZER_KINDS
 
 if TYPE_CHECKING:
     from composer.lower import Model
     from composer.published.opened import PublishedModel
+    from composer.train import Tokenizer
 
 
 def add_device(group: argparse._ActionsContainer) -> None:
@@ -20,6 +23,36 @@ def add_device(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--device", metavar="DEVICE", help="Device to run on, such as cpu, cuda or cuda:1 (default: cuda if available, else cpu)"
     )
+
+
+def add_cache(group: argparse._ActionsContainer) -> None:
+    """Declare `--cache`."""
+    group.add_argument(
+        "--cache",
+        metavar="FOLDER",
+        default="default",
+        help="Folder that keeps the tokens of large texts for the next time, or off (default: the one that COMPOSER_CACHE names, "
+        "else the user's cache folder)",
+    )
+
+
+def tokenizer_at(name: str, command: str) -> Tokenizer:
+    """Return the tokenizer of a run folder or a published folder.
+
+    Raises:
+        Problem: It is neither; the hint says what else names a tokenizer.
+    """
+    from composer.published import tokenizer_to_train
+    from composer.published.folder import is_published
+    from composer.train import RunFolder
+    from composer.train.run.reader import read_run
+
+    if RunFolder(Path(name)).manifest.is_file():
+        return read_run(Path(name)).tokenizer
+    if is_published(Path(name)):
+        return tokenizer_to_train(Path(name))
+    hint = f"one of {', '.join(TOKENIZER_KINDS)}, a run folder, or a published folder"
+    raise Problem(f"{command}: there is no tokenizer {name}", hint)
 
 
 def chosen_device(name: str | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +15,7 @@ from composer.cli.arguments import Parser, Problem, StoreOnce, add_changes, add_
 from composer.cli.color import painter
 from composer.cli.following import add_following, callbacks_of, check_alone
 from composer.cli.output import say
-from composer.cli.running import add_device, chosen_device, rebuild, refusals
+from composer.cli.running import add_cache, add_device, chosen_device, rebuild, refusals
 from composer.language.tasks import TASKS
 from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
 
@@ -49,8 +49,8 @@ def declare(parser: Parser, name: str) -> None:
         action="append",
         type=Path,
         help="UTF-8 text to train on, also .gz or .zst; a folder of texts or a pattern in quotes; may be repeated. "
-        "The last tenth of each file is held out for validation. Or a table (.csv, .tsv, .jsonl, .npz, IDX, a folder with a "
-        "folder of images for each class), of which every tenth row is held out",
+        "The last tenth of each file is held out for validation. Or a folder that `arco data prepare` wrote. Or a table (.csv, "
+        ".tsv, .jsonl, .npz, IDX, a folder with a folder of images for each class), of which every tenth row is held out",
     )
     data.add_argument(
         "--column",
@@ -67,6 +67,7 @@ def declare(parser: Parser, name: str) -> None:
         default=MAX_DATA_BYTES,
         help="Largest size of all texts that are read, decompressed",
     )
+    add_cache(data)
     data.add_argument(
         "--tokenizer",
         metavar="NAME",
@@ -179,7 +180,7 @@ def started(arguments: argparse.Namespace) -> Result:
     """Train a recipe in a new run folder; the folder, settings, recipe and device are judged before the text is read."""
     from composer.published import tokenizer_to_train
     from composer.published.folder import is_published
-    from composer.train import TrainSettings, is_table, learnable, marked, objective_of, read_documents
+    from composer.train import TrainSettings, is_table, learnable, objective_of
     from composer.train.run.folder import new_folder
     from composer.train.run.reader import read_run
 
@@ -203,12 +204,10 @@ def started(arguments: argparse.Namespace) -> Result:
     task = learnable(recipe.task)
     folder = new_folder(arguments.folder or free_folder(recipe.name)).path
     device = chosen_device(arguments.device)
-    documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
-    tokenizer = marked(tokenizer_of("".join(document.text for document in documents), arguments, initial), task)
+    tokenizer, data = text_of(arguments, task, initial)
     recipe = sized(recipe, tokenizer, kept=is_published_start(arguments))
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
     objective = objective_of(task, tokenizer)
-    data = objective.tokenize(documents, path=arguments.data)
     window = settings.seq_len + (task == "causal_lm")  # the targets are one token further
     doubts = [left_out(data, window)] if objective.windows else []
     if objective.windows and arguments.seq_len is None:
@@ -219,11 +218,44 @@ def started(arguments: argparse.Namespace) -> Result:
     return trained(recipe, tokenizer, data, settings, folder, device, **start, callbacks=callbacks)
 
 
+def text_of(arguments: argparse.Namespace, task: str, initial: Tokenizer | None) -> tuple[Tokenizer, TextData]:
+    """Return the text of `--data` as tokens, with the tokenizer that a task needs."""
+    from composer.train import is_prepared, make_tokenizer, marked, objective_of, open_prepared, read_documents
+    from composer.train.data.prepared import only, same_tokenizer, scanned
+    from composer.train.data.preparing import preparing
+    from composer.train.data.text_cache import cache_of
+
+    windows = task != "seq2seq_lm"  # pairs of texts are read line by line
+    if any(map(is_prepared, arguments.data)):
+        folder = only(arguments.data)
+        if not windows:
+            raise Problem(f"arco train: {folder} is a prepared text, not one of pairs", "name the file of pairs")
+        if arguments.tokenizer is not None:
+            raise Problem("arco train: --tokenizer does not work with a prepared text", f"{folder} has a tokenizer already")
+        found = open_prepared(folder, cache=arguments.cache)
+        if initial is not None and not same_tokenizer(found.tokenizer, initial):
+            raise Problem(
+                f"arco train: {folder} was prepared with another tokenizer than that of {arguments.init}",
+                f"prepare it with --tokenizer {arguments.init}, or name the text",
+            )
+        return marked(found.tokenizer, task), found.data
+    if windows:
+        with preparing() as show:
+            limit, cache = arguments.max_data_bytes, cache_of(arguments.cache)
+            texts = scanned(arguments.data, max_bytes=limit, cache=cache, show=show)
+            tokenizer = marked(tokenizer_of(texts.tokenizer, arguments, initial), task)
+            return tokenizer, texts.tokens(tokenizer)
+    documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
+    text = "".join(document.text for document in documents)
+    tokenizer = marked(tokenizer_of(lambda name, size: make_tokenizer(name, text, size=size), arguments, initial), task)
+    return tokenizer, objective_of(task, tokenizer).tokenize(documents, path=arguments.data)
+
+
 def started_on_table(
     arguments: argparse.Namespace, recipe: Recipe, initial: Tokenizer | None, callbacks: Sequence[Callback]
 ) -> Result:
     """Train a recipe on the rows of a table in a new run folder."""
-    from composer.train import ByteTokenizer, MarkedTokenizer, TrainSettings, examples_of, fitted, read_table
+    from composer.train import ByteTokenizer, MarkedTokenizer, TrainSettings, examples_of, fitted, make_tokenizer, read_table
     from composer.train.data.examples import marks_of, text_of
     from composer.train.data.fields import fields_of
     from composer.train.run.folder import new_folder
@@ -236,7 +268,7 @@ def started_on_table(
     tokenizer: Tokenizer = ByteTokenizer()
     if text:
         marks = marks_of(recipe.task)
-        tokenizer = tokenizer_of(text, arguments, initial)
+        tokenizer = tokenizer_of(lambda name, size: make_tokenizer(name, text, size=size), arguments, initial)
         kept = None if initial is None or arguments.tokenizer is not None else initial
         if isinstance(kept, MarkedTokenizer) and {*marks} <= {*kept.marks}:
             tokenizer = kept
@@ -283,16 +315,18 @@ def check_tokenizer(arguments: argparse.Namespace) -> None:
             raise Problem(f"arco train: there is no tokenizer {arguments.tokenizer}", hint)
 
 
-def tokenizer_of(text: str, arguments: argparse.Namespace, initial: Tokenizer | None) -> Tokenizer:
-    """Return the tokenizer of `--tokenizer`, built from the text, or that of the run to start from."""
+def tokenizer_of(
+    make: Callable[[str, int | None], Tokenizer], arguments: argparse.Namespace, initial: Tokenizer | None
+) -> Tokenizer:
+    """Return the tokenizer of `--tokenizer`, made from the text by its name and size, or that of the run to start from."""
     from composer.published import tokenizer_to_train
-    from composer.train import MarkedTokenizer, make_tokenizer
+    from composer.train import MarkedTokenizer
 
     if initial is not None and arguments.tokenizer is None:
         return initial.text if isinstance(initial, MarkedTokenizer) else initial
     if arguments.tokenizer not in (None, *TOKENIZER_KINDS):
         return tokenizer_to_train(arguments.tokenizer)
-    return make_tokenizer(arguments.tokenizer or "characters", text, size=arguments.vocab_size)
+    return make(arguments.tokenizer or "characters", arguments.vocab_size)
 
 
 def trained(
@@ -333,8 +367,8 @@ def resumed(arguments: argparse.Namespace) -> Result:
     if changed or arguments.set or arguments.tokenizer or arguments.vocab_size is not None:
         raise Problem(
             "arco train: a resumed run keeps its recipe and its settings",
-            "only --steps, --data, --max-data-bytes, --checkpoint, --watch, --log, --peak-flops, --device and --blocks can be "
-            "combined with --resume",
+            "only --steps, --data, --max-data-bytes, --cache, --checkpoint, --watch, --log, --peak-flops, --device and --blocks can "
+            "be combined with --resume",
         )
     return resume(
         arguments.resume,
@@ -342,6 +376,7 @@ def resumed(arguments: argparse.Namespace) -> Result:
         steps=arguments.steps,
         data=arguments.data,
         max_data_bytes=arguments.max_data_bytes,
+        cache=arguments.cache,
         checkpoint=arguments.checkpoint,
         callbacks=callbacks_of(arguments),
     )

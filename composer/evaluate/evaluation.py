@@ -15,8 +15,10 @@ from composer.evaluate.examples import TableEvaluation, evaluated_table
 from composer.evaluate.translations import Translations, check_installed, translations_of
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.objectives import TEXT_TASKS, Objective, Translation, objective_of
+from composer.train.data.prepared import text_of_run
 from composer.train.data.tables import is_table
 from composer.train.data.text import TextData, fingerprint
+from composer.train.data.token_files import is_prepared
 from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED, cross_entropy, output_of, targets_of, task_of
@@ -183,18 +185,23 @@ def evaluate(
     objective = objective_of(task, trained.tokenizer)
     if translate:
         check_translated(objective, task)
+    own_text: TextData | None = None
     try:
-        documents = read_documents(sources, max_bytes=max_data_bytes)
+        if objective.windows:
+            own_text = text_of_run(sources, trained.tokenizer, sha256=saved.sha256, max_bytes=max_data_bytes)
+        if own_text is None and any(map(is_prepared, sources)):
+            raise TrainingError(f"{sources[0]} is not the text that this run was trained on", hint="name the text it is made of")
+        documents = () if own_text is not None else read_documents(sources, max_bytes=max_data_bytes)
     except TrainingError as error:
         hint = error.hint or ("" if data else "if the text of the run has moved, say where it is, or give another one")
         raise TrainingError(str(error), hint=hint) from None
-    own = fingerprint(documents) == saved.sha256
+    own = own_text is not None or fingerprint(documents) == saved.sha256
     if not own and not data:
         raise TrainingError(
             f"{' and '.join(map(str, sources))} is not the text that this run was trained on: its checksum differs",
             hint="name a text to evaluate the model on: all of a text is read that the run does not know",
         )
-    text = objective.tokenize(documents, path=sources) if own else objective.unseen(documents, path=sources)
+    text = own_text or (objective.tokenize if own else objective.unseen)(documents, path=sources)
     found = evaluated(
         trained.model, text, objective, batch_size=batch_size, seq_len=seq_len, run=Path(run), step=trained.step, held_out=own
     )

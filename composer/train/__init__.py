@@ -24,12 +24,16 @@ if TYPE_CHECKING:
     from composer.train.data.objectives import learnable as learnable
     from composer.train.data.objectives import marked as marked
     from composer.train.data.objectives import objective_of as objective_of
+    from composer.train.data.prepared import open_prepared as open_prepared
+    from composer.train.data.prepared import prepare as prepare
     from composer.train.data.tables import Table as Table
     from composer.train.data.tables import is_table as is_table
     from composer.train.data.tables import read_table as read_table
     from composer.train.data.text import TextData as TextData
     from composer.train.data.text import split as split
     from composer.train.data.text import tokenize as tokenize
+    from composer.train.data.token_files import PreparedText as PreparedText
+    from composer.train.data.token_files import is_prepared as is_prepared
     from composer.train.data.tokenizer_files import load_tokenizer as load_tokenizer
     from composer.train.data.tokenizer_files import save_tokenizer as save_tokenizer
     from composer.train.data.tokenizers import BPETokenizer as BPETokenizer
@@ -92,6 +96,7 @@ _HOME = {
     "BatchLoss": "losses",
     "MarkedTokenizer": "data.tokenizers",
     "PiecesTokenizer": "data.tokenizers",
+    "PreparedText": "data.token_files",
     "Objective": "data.objectives",
     "Result": "loop",
     "RunFolder": "run.folder",
@@ -107,6 +112,7 @@ _HOME = {
     "examples_of": "data.examples",
     "fitted": "data.fitting",
     "freeze": "starts",
+    "is_prepared": "data.token_files",
     "is_table": "data.tables",
     "learnable": "data.objectives",
     "load_tokenizer": "data.tokenizer_files",
@@ -114,8 +120,10 @@ _HOME = {
     "make_tokenizer": "data.learned_tokenizers",
     "marked": "data.objectives",
     "objective_of": "data.objectives",
+    "open_prepared": "data.prepared",
     "open_run": "run.trained",
     "param_groups": "decay_groups",
+    "prepare": "data.prepared",
     "read_documents": "data.documents",
     "read_table": "data.tables",
     "read_text": "data.documents",
@@ -151,6 +159,7 @@ __all__ = [
     "MemoryUse",
     "Objective",
     "PiecesTokenizer",
+    "PreparedText",
     "Result",
     "RunFolder",
     "RunStart",
@@ -171,6 +180,7 @@ __all__ = [
     "examples_of",
     "fitted",
     "freeze",
+    "is_prepared",
     "is_table",
     "learnable",
     "load_tokenizer",
@@ -178,8 +188,10 @@ __all__ = [
     "make_tokenizer",
     "marked",
     "objective_of",
+    "open_prepared",
     "open_run",
     "param_groups",
+    "prepare",
     "read_documents",
     "read_table",
     "read_text",

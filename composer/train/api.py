@@ -20,8 +20,10 @@ from composer.train.callbacks import Callback
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.examples import ExampleData, Examples, TrainingData, examples_of
 from composer.train.data.objectives import Batches, learnable, objective_of
+from composer.train.data.prepared import text_of_run
 from composer.train.data.tables import is_table, read_table
 from composer.train.data.text import TextData, fingerprint
+from composer.train.data.text_cache import DEFAULT
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError
 from composer.train.input_files import reason_of
@@ -56,7 +58,7 @@ def train(
     Args:
         model: A freshly compiled recipe; it is trained in place, on its device.
         tokenizer: The tokenizer of `data`.
-        data: The text, from `tokenize`, or examples, from `examples_of`.
+        data: The text, from `tokenize` or `prepare`, or examples, from `examples_of`.
         settings: The hyperparameters.
         run: The run folder to write, which must not contain a run yet.
         recipe: The text that the model was compiled from, `Recipe.text`; resuming compiles it again.
@@ -118,6 +120,7 @@ def resume(
     recipe: str | None = None,
     data: StrPath | Sequence[StrPath] | None = None,
     max_data_bytes: int = MAX_DATA_BYTES,
+    cache: StrPath = DEFAULT,
     checkpoint: str | None = None,
     show: Display | None = None,
     callbacks: Sequence[Callback] = (),
@@ -132,8 +135,9 @@ def resume(
         steps: The total number of steps, in place of that of the settings.
         settings: The settings; only those that do not affect the result may differ, such as `log_every`.
         recipe: The text of the recipe, to check that it has not changed.
-        data: The path of the text file, or the paths and patterns of several, if they have moved.
+        data: The path of the text file, the paths and patterns of several, or a prepared text, if they have moved.
         max_data_bytes: The largest size of the text that is read, decompressed.
+        cache: The folder of the cache of prepared texts, as for `prepare`.
         checkpoint: The name of a checkpoint, such as `step-000500`; by default, the latest.
         show: The progress display, as for `train`.
         callbacks: What follows the run from here on, as for `train`.
@@ -183,7 +187,7 @@ def resume(
         freeze(model, settings.freeze)
         check_vocabulary(model, saved.tokenizer)
         sources = sources_of(data) if data else saved.data.paths
-        again = read_again(model, saved, sources, max_data_bytes)
+        again = read_again(model, saved, sources, max_data_bytes, cache)
         objective = batches_of(model, saved.tokenizer, again)
         objective.check(again, settings.seq_len)
         check_inputs(model, again, settings, objective)
@@ -201,7 +205,7 @@ def batches_of(model: nn.Module, tokenizer: Tokenizer, data: TrainingData) -> Ba
     return Examples() if isinstance(data, ExampleData) else objective_of(learnable(task_of(model)), tokenizer)
 
 
-def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], max_bytes: int) -> TrainingData:
+def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], max_bytes: int, cache: StrPath) -> TrainingData:
     """Return the data that a run started with.
 
     Raises:
@@ -214,10 +218,17 @@ def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], ma
             raise TrainingError(f"{names} is not the table that this run started with: its checksum differs")
         kept = saved.settings
         return examples_of(table, model.program, saved.tokenizer, columns=kept.columns, seq_len=kept.seq_len)
+    other = TrainingError(f"{names} is not the text that this run started with: its checksum differs")
+    objective = objective_of(learnable(task_of(model)), saved.tokenizer)
+    if objective.windows:
+        found = text_of_run(sources, saved.tokenizer, sha256=saved.data.sha256, max_bytes=max_bytes, cache=cache)
+        if found is None:
+            raise other
+        return found
     documents = read_documents(sources, max_bytes=max_bytes)
     if fingerprint(documents) != saved.data.sha256:
-        raise TrainingError(f"{names} is not the text that this run started with: its checksum differs")
-    return objective_of(learnable(task_of(model)), saved.tokenizer).tokenize(documents, path=sources)
+        raise other
+    return objective.tokenize(documents, path=sources)
 
 
 def refuse_changes(saved: SavedRun, *, recipe: str | None, settings: TrainSettings | None) -> TrainSettings:

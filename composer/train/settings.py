@@ -121,7 +121,7 @@ ABOVE_ZERO = frozenset({"learning_rate", "eps"})
 BELOW_ONE = frozenset({"beta1", "beta2", "label_smoothing", "momentum", "average"})
 
 MAX_DATA_BYTES = 1 << 30
-"""The largest text that is read unless another limit is given: in memory it takes up to ten times as much."""
+"""The largest text that is read unless another limit is given."""
 LARGEST = 2**63 - 1
 """The largest whole number that torch takes."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, integer
 from composer.cli.output import add_output, emit
-from composer.cli.running import refusals
+from composer.cli.running import refusals, tokenizer_at
 from composer.printable import json_text
 from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
 
@@ -90,10 +90,7 @@ def tokenizer_of(arguments: argparse.Namespace) -> Tokenizer:
     Raises:
         Problem: There is none of this name.
     """
-    from composer.published import tokenizer_to_train
-    from composer.published.folder import is_published
-    from composer.train import RunFolder, make_tokenizer
-    from composer.train.run.reader import read_run
+    from composer.train import make_tokenizer
 
     name = arguments.tokenizer
     if name in TOKENIZER_KINDS:
@@ -102,12 +99,7 @@ def tokenizer_of(arguments: argparse.Namespace) -> Tokenizer:
     if arguments.vocab_size is not None or arguments.data is not None:
         option = "--vocab-size" if arguments.vocab_size is not None else "--data"
         raise Problem(f"arco tokens: {option} is for a tokenizer that is made from a text", f"{name} is none")
-    if RunFolder(Path(name)).manifest.is_file():
-        return read_run(Path(name)).tokenizer
-    if is_published(Path(name)):
-        return tokenizer_to_train(Path(name))
-    hint = f"one of {', '.join(TOKENIZER_KINDS)}, a run folder, or a published folder"
-    raise Problem(f"arco tokens: there is no tokenizer {name}", hint)
+    return tokenizer_at(name, "arco tokens")
 
 
 def text_of(arguments: argparse.Namespace) -> str:

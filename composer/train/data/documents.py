@@ -5,16 +5,18 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
 
 from composer.atomic_files import StrPath
 from composer.train.errors import TrainingError
 from composer.train.input_files import CHUNK, mode_of, opened, reason_of
 from composer.train.settings import MAX_DATA_BYTES
+
+D = TypeVar("D")
 
 SUFFIXES = (".txt", ".text", ".md", ".rst", ".tsv")
 """How the names of text files end; a folder is searched for these, compressed or not."""
@@ -88,7 +90,43 @@ def read_documents(sources: Sequence[StrPath], *, max_bytes: int = MAX_DATA_BYTE
         >>> [document.text for document in read_documents(["plays"])]
         ['hamlet.txt', 'macbeth.txt']
     """
-    documents: list[TextDocument] = []
+
+    def read(path: Path, bound: Bound) -> tuple[int, TextDocument | None]:
+        content = b"".join(pieces_of(path, bound))
+        text = decoded(content, path)
+        return len(content), TextDocument(path, text) if text.strip() else None
+
+    return documents_in(sources, read, max_bytes=max_bytes)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How much of a file is read, and through what."""
+
+    limit: int
+    """The largest size that is read, decompressed, whatever the file decompresses to."""
+    most: str
+    """The limit that was given, for errors."""
+    follow: bool = True
+    """Whether the path may be a symbolic link."""
+    several: bool = False
+    """Whether the limit is what other files have left of it."""
+
+
+def documents_in(
+    sources: Sequence[StrPath], read: Callable[[Path, Bound], tuple[int, D | None]], *, max_bytes: int
+) -> tuple[D, ...]:
+    """Return what is read of the files that sources stand for, each file once.
+
+    Args:
+        sources: The paths and patterns, of which at least one.
+        read: Reads a file, and returns its size and the document, or None if there is no text in it.
+        max_bytes: The largest size of all texts together, decompressed.
+
+    Raises:
+        TrainingError: A source has no text file, or a file cannot be read.
+    """
+    documents: list[D] = []
     seen: set[Path] = set()
     left = max_bytes
     for source in map(Path, sources):
@@ -100,11 +138,10 @@ def read_documents(sources: Sequence[StrPath], *, max_bytes: int = MAX_DATA_BYTE
                 texts = True
                 continue
             seen.add(whole)
-            content = content_of(path, limit=left, most=f"{max_bytes:,}", follow=named, several=left < max_bytes)
-            left -= len(content)
-            text = decoded(content, path)
-            if text.strip():
-                documents.append(TextDocument(path, text))
+            size, document = read(path, Bound(left, f"{max_bytes:,}", follow=named, several=left < max_bytes))
+            left -= size
+            if document is not None:
+                documents.append(document)
                 texts = True
         if not texts:
             raise TrainingError(f"{source} is empty" if named else f"{source} has only files without text")
@@ -222,27 +259,45 @@ def content_of(path: Path, *, limit: int, most: str, follow: bool = True, severa
     Raises:
         TrainingError: The file cannot be read, or is too large, damaged, or compressed in a way that is not read.
     """
-    with opened(path, follow=follow) as file:
+    return b"".join(pieces_of(path, Bound(limit, most, follow=follow, several=several)))
+
+
+def pieces_of(path: Path, bound: Bound) -> Iterator[bytes]:
+    """Yield the content of a regular file, decompressed, piece by piece, so that it takes no memory.
+
+    Args:
+        path: The path of the file.
+        bound: How much of it is read.
+
+    Raises:
+        TrainingError: As `content_of`.
+    """
+    left = bound.limit
+    with opened(path, follow=bound.follow) as file:
         magic = file.read(4)
         file.seek(0)
         if magic.startswith(GZIP):
-            content = decompressed(cast("BinaryIO", gzip.GzipFile(fileobj=file)), path, limit, kind="gzip")
+            pieces = decompressed(cast("BinaryIO", gzip.GzipFile(fileobj=file)), path, left + 1, kind="gzip")
         elif magic == ZSTD:
-            content = decompressed(zstd_file(file, path), path, limit, kind="zstd")
+            pieces = decompressed(zstd_file(file, path), path, left + 1, kind="zstd")
+        elif os.fstat(file.fileno()).st_size > left:
+            raise too_large(path, bound)
         else:
-            content = b"" if os.fstat(file.fileno()).st_size > limit else bounded(file, limit)
-        too_large = len(content) > limit or (magic[:2] != GZIP and magic != ZSTD and os.fstat(file.fileno()).st_size > limit)
-    if too_large:
-        raise TrainingError(
-            f"the texts up to {path} have more than {most} bytes" if several else f"{path} has more than {most} bytes",
-            hint="raise the limit with --max-data-bytes, in Python `max_bytes`, if there is memory for it",
-        )
-    return content
+            pieces = chunks(file, left + 1)
+        for piece in pieces:
+            left -= len(piece)
+            if left < 0:
+                raise too_large(path, bound)
+            yield piece
 
 
-def bounded(file: BinaryIO, limit: int) -> bytes:
-    """Return what a file holds, but one byte more than `limit` at most."""
-    return b"".join(chunks(file, limit + 1))
+def too_large(path: Path, bound: Bound) -> TrainingError:
+    """Return the error of a file that has more than may be read."""
+    most = f"more than {bound.most} bytes"
+    return TrainingError(
+        f"the texts up to {path} have {most}" if bound.several else f"{path} has {most}",
+        hint="raise the limit with --max-data-bytes, in Python `max_bytes`",
+    )
 
 
 def chunks(file: BinaryIO, left: int) -> Iterator[bytes]:
@@ -252,14 +307,14 @@ def chunks(file: BinaryIO, left: int) -> Iterator[bytes]:
         yield chunk
 
 
-def decompressed(file: BinaryIO, path: Path, limit: int, *, kind: str) -> bytes:
-    """Return what a compressed file holds, but one byte more than `limit` at most.
+def decompressed(file: BinaryIO, path: Path, left: int, *, kind: str) -> Iterator[bytes]:
+    """Yield up to `left` bytes of what a compressed file holds.
 
     Raises:
         TrainingError: It is cut off or damaged.
     """
     try:
-        return bounded(file, limit)
+        yield from chunks(file, left)
     except EOFError:
         raise TrainingError(f"{path} is cut off: its {kind} data has no end") from None
     except (gzip.BadGzipFile, zlib.error) as error:
@@ -294,7 +349,12 @@ def decoded(content: bytes, path: StrPath) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        if packed := next((name for magic, name in COMPRESSED.items() if content.startswith(magic)), None):
-            raise TrainingError(f"{path} is compressed with {packed}", hint="decompress it first") from None
-        line = content.count(b"\n", 0, error.start) + 1
-        raise TrainingError(f"{path} is not UTF-8 text: line {line} has the byte 0x{content[error.start]:02x}") from None
+        raise not_text(path, error, begins=content[:8]) from None
+
+
+def not_text(path: StrPath, error: UnicodeDecodeError, *, begins: bytes, lines: int = 0) -> TrainingError:
+    """Return the error of bytes that are not UTF-8, from how the file begins, and the lines before those that were decoded."""
+    if packed := next((name for magic, name in COMPRESSED.items() if begins.startswith(magic)), None):
+        return TrainingError(f"{path} is compressed with {packed}", hint="decompress it first")
+    line = lines + error.object.count(b"\n", 0, error.start) + 1
+    return TrainingError(f"{path} is not UTF-8 text: line {line} has the byte 0x{error.object[error.start]:02x}")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 from composer.train.data.objectives import END, MASK, START
+from composer.train.data.text_stream import SAFE, stretches_in
 from composer.train.data.tokenizer_files import WORDS_PATTERN
 from composer.train.data.tokenizer_kinds import TOKENIZER_KINDS
-from composer.train.data.tokenizers import ByteTokenizer, PiecesTokenizer, Tokenizer, characters_of, stretches, train_bpe
+from composer.train.data.tokenizers import ByteTokenizer, CharacterTokenizer, PiecesTokenizer, Tokenizer, bpe_of, stretches
 from composer.train.errors import TrainingError
 
 if TYPE_CHECKING:
     import tokenizers
+
+Texts: TypeAlias = Callable[[], Iterable[str]]
+"""Returns the pieces of a text, from the beginning each time."""
 
 UNKNOWN, PADDING = "[UNK]", "[PAD]"
 SPECIAL = {"pad_token": PADDING, "unk_token": UNKNOWN, "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
@@ -38,19 +42,29 @@ def train_wordpiece(text: str, *, size: int) -> PiecesTokenizer:
         >>> [tokenizer.pieces.id_to_token(token) for token in tokenizer.encode("played playing")]
         ['play', '##ed', 'play', '##ing']
     """
+    return wordpiece_of(lambda: stretches(text), size=size)
+
+
+def wordpiece_of(texts: Texts, *, size: int) -> PiecesTokenizer:
+    """Return a WordPiece tokenizer learned from a text, given piece by piece.
+
+    Raises:
+        TrainingError: The size is too small.
+    """
     from tokenizers import Tokenizer as Pieces
     from tokenizers import decoders, models, pre_tokenizers, trainers
 
     pieces = Pieces(models.WordPiece(unk_token=UNKNOWN))
     pieces.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     pieces.decoder = decoders.WordPiece()
-    words = {word for stretch in stretches(text) for word, _ in pieces.pre_tokenizer.pre_tokenize_str(stretch)}
+    cut = pieces.pre_tokenizer.pre_tokenize_str
+    words = (word for piece in stretches_in(texts(), safe=SAFE) for word in {word for word, _ in cut(piece)})
     inside = sorted({f"##{character}" for word in words for character in word[1:]})
     # The library numbers these in an order that differs from process to process, and pairs that are equally frequent are joined
     # in the order of their numbers; as special tokens, they have the same numbers each time.
     first = [*SPECIAL.values(), *inside]
     trainer = trainers.WordPieceTrainer(vocab_size=checked(size), special_tokens=first, show_progress=False)
-    pieces.train_from_iterator(stretches(text), trainer)
+    pieces.train_from_iterator(stretches_in(texts(), safe=SAFE), trainer)
     made = Pieces(models.WordPiece(pieces.get_vocab(), unk_token=UNKNOWN))
     made.pre_tokenizer, made.decoder = pieces.pre_tokenizer, pieces.decoder
     return with_special(made, size)
@@ -72,6 +86,15 @@ def train_words(text: str, *, size: int) -> PiecesTokenizer:
         >>> [tokenizer.pieces.id_to_token(token) for token in tokenizer.encode("I don't like cats.")]
         ['I', "don't", 'like', '[UNK]', '.']
     """
+    return words_of(lambda: stretches(text), size=size)
+
+
+def words_of(texts: Texts, *, size: int) -> PiecesTokenizer:
+    """Return a tokenizer of the most frequent words of a text, given piece by piece.
+
+    Raises:
+        TrainingError: The size is too small.
+    """
     from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
     from tokenizers import Tokenizer as Pieces
 
@@ -79,7 +102,7 @@ def train_words(text: str, *, size: int) -> PiecesTokenizer:
     pieces.pre_tokenizer = pre_tokenizers.Split(Regex(WORDS_PATTERN), "removed", invert=True)
     pieces.decoder = decoders.WordPiece()  # spaces between words, but not before a full stop
     trainer = trainers.WordLevelTrainer(vocab_size=checked(size), special_tokens=[*SPECIAL.values()], show_progress=False)
-    pieces.train_from_iterator(stretches(text), trainer)
+    pieces.train_from_iterator(stretches_in(texts(), safe=SAFE), trainer)
     return with_special(pieces, size)
 
 
@@ -116,14 +139,21 @@ def with_special(pieces: tokenizers.Tokenizer, size: int) -> PiecesTokenizer:
     return PiecesTokenizer(pieces, {START: ids[start], END: ids[end], MASK: ids[mask]}, SPECIAL)
 
 
-MAKERS: Mapping[str, Callable[[str, int], Tokenizer]] = {
-    "characters": lambda text, size: characters_of(text),
-    "bytes": lambda text, size: ByteTokenizer(),
-    "bpe": lambda text, size: train_bpe(text, size=size),
-    "wordpiece": lambda text, size: train_wordpiece(text, size=size),
-    "words": lambda text, size: train_words(text, size=size),
+def _characters(texts: Texts, size: int) -> Tokenizer:
+    met: set[str] = set()
+    for text in texts():
+        met.update(text)
+    return CharacterTokenizer(tuple(sorted(met)))
+
+
+MAKERS: Mapping[str, Callable[[Texts, int], Tokenizer]] = {
+    "characters": _characters,
+    "bytes": lambda texts, size: ByteTokenizer(),
+    "bpe": lambda texts, size: bpe_of(texts(), size=size),
+    "wordpiece": lambda texts, size: wordpiece_of(texts, size=size),
+    "words": lambda texts, size: words_of(texts, size=size),
 }
-"""What makes each of `TOKENIZER_KINDS`, given the text and the size of the vocabulary."""
+"""What makes each of `TOKENIZER_KINDS`, given the pieces of the text and the size of the vocabulary."""
 
 
 def make_tokenizer(name: str, text: str, *, size: int | None = None) -> Tokenizer:
@@ -142,9 +172,33 @@ def make_tokenizer(name: str, text: str, *, size: int | None = None) -> Tokenize
         >>> make_tokenizer("words", "a rose is a rose is a rose", size=20).size
         8
     """
+    return tokenizer_of(name, lambda: stretches(text), size=size)
+
+
+def tokenizer_of(name: str, texts: Texts, *, size: int | None = None) -> Tokenizer:
+    """Return a tokenizer made from a text, given piece by piece.
+
+    Args:
+        name: characters, bytes, bpe, wordpiece or words.
+        texts: Returns the pieces of the text, from the beginning each time.
+        size: The size of the vocabulary, for those that can have several.
+
+    Raises:
+        TrainingError: There is no such tokenizer, or the size does not fit.
+    """
+    chosen = checked_size(name, size) or 0
+    return MAKERS[name](texts, chosen)
+
+
+def checked_size(name: str, size: int | None) -> int | None:
+    """Return the size of the vocabulary of a tokenizer that is made from a text; None if it follows from the text.
+
+    Raises:
+        TrainingError: There is no such tokenizer, or the size does not fit.
+    """
     if name not in TOKENIZER_KINDS:
         raise TrainingError(f"there is no tokenizer {name}", hint=f"one of {', '.join(TOKENIZER_KINDS)}")
     kind = TOKENIZER_KINDS[name]
     if size is not None and kind.size is None:
         raise TrainingError(f"the vocabulary of {name} follows from the text and has no size that is chosen")
-    return MAKERS[name](text, size if size is not None else kind.size or 0)
+    return kind.size if size is None else size

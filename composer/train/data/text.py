@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Literal, TypeAlias, cast
+from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +17,10 @@ from torch import Tensor
 
 from composer.atomic_files import StrPath
 from composer.train.data.documents import TextDocument, sources_of
+from composer.train.data.encoding import Ids as Ids
+from composer.train.data.encoding import dtype_of, encoded
 from composer.train.data.tokenizers import Tokenizer, stretches
 from composer.train.errors import TrainingError
-
-Ids: TypeAlias = "npt.NDArray[np.uint16] | npt.NDArray[np.uint32]"
 
 HELD_OUT = 0.1
 """Share of the text, at its end, that is used for validation and never for training."""
@@ -53,6 +54,11 @@ class TextData:
     def name(self) -> str:
         """The path, and how many others there are."""
         return f"{self.path} and {len(self.more_paths)} more" if self.more_paths else str(self.path)
+
+    @cached_property
+    def train_extents(self) -> Extents:
+        """Where the documents begin and end in `train`."""
+        return extents(self.train, self.train_ends)
 
 
 @dataclass(frozen=True)
@@ -168,8 +174,13 @@ def as_documents(text: str | Sequence[TextDocument]) -> Sequence[TextDocument]:
 
 def split_off(text: str) -> tuple[str, str]:
     """Return the training text and the held-out text of a document; a single character is trained on."""
-    train, validation = split(text)
-    return (train, validation) if train else (validation, "")
+    boundary = held_out_from(len(text))
+    return text[:boundary], text[boundary:]
+
+
+def held_out_from(characters: int) -> int:
+    """Return the place from which on a document is held out; a single character is trained on."""
+    return int((1 - HELD_OUT) * characters) or characters
 
 
 def data_of(
@@ -198,20 +209,27 @@ def data_of(
 
 def fingerprint(text: str | Sequence[TextDocument]) -> str:
     """Return the SHA-256 of the UTF-8 bytes of a text, in hexadecimal; of several documents, that of their checksums."""
-    sums = [hashlib.sha256(document.text.encode("utf-8")).hexdigest() for document in as_documents(text)]
+    return fingerprint_of([hashlib.sha256(document.text.encode("utf-8")).hexdigest() for document in as_documents(text)])
+
+
+def fingerprint_of(sums: Sequence[str]) -> str:
+    """Return the checksum of documents from that of each, which is that of the only one."""
     return sums[0] if len(sums) == 1 else hashlib.sha256("\n".join(sums).encode("ascii")).hexdigest()
 
 
 def encode(text: str, tokenizer: Tokenizer) -> Ids:
-    """Return the tokens of a text in two bytes each, or four if the vocabulary is larger than 2¹⁶."""
-    dtype = np.uint16 if tokenizer.size <= 1 << 16 else np.uint32
-    pieces = [np.array(tokenizer.encode(piece), dtype=dtype) for piece in stretches(text)]
-    return np.concatenate([np.array([], dtype=dtype), *pieces])
+    """Return the tokens of a text, in the smallest type that holds the vocabulary."""
+    return joined(encoded(stretches(text), tokenizer), tokenizer)
+
+
+def joined(pieces: Iterable[Ids], tokenizer: Tokenizer) -> Ids:
+    """Return the tokens of pieces of a text as one array."""
+    return cast("Ids", np.concatenate([np.array([], dtype=dtype_of(tokenizer.size)), *pieces]))
 
 
 def check_length(data: TextData, seq_len: int) -> None:
     """Raise `TrainingError` if no document has `seq_len` + 1 tokens, or all are too short to hold out a tenth."""
-    longest = int(extents(data.train, data.train_ends).lengths.max())
+    longest = int(data.train_extents.lengths.max())
     if longest <= seq_len:
         has = f"the longest document of {data.name}" if data.train_ends else str(data.path)
         raise TrainingError(
@@ -224,14 +242,14 @@ def check_length(data: TextData, seq_len: int) -> None:
 
 def too_short(data: TextData, length: int) -> tuple[int, int]:
     """Return how many documents are shorter than a window of `length` tokens, and how many tokens they have."""
-    lengths = extents(data.train, data.train_ends).lengths
+    lengths = data.train_extents.lengths
     short = lengths[lengths < length]
     return len(short), int(short.sum())
 
 
 def draw_starts(data: TextData, *, length: int, count: int, generator: torch.Generator) -> npt.NDArray[np.int64]:
     """Draw the starts of `count` windows of the training text, each of which lies in one document, uniformly."""
-    documents = extents(data.train, data.train_ends)
+    documents = data.train_extents
     ends = np.cumsum(np.maximum(documents.lengths - length + 1, 0))  # of the possible starts in each document
     drawn = torch.randint(int(ends[-1]), (count,), generator=generator).numpy()
     place = np.searchsorted(ends, drawn, side="right")
@@ -269,12 +287,14 @@ def held_out_batches(data: TextData, *, batch_size: int, seq_len: int) -> Iterat
     The first window of a document starts with the last token of its training text, which predicts the first held-out one.
     """
     documents = extents(data.validation, data.validation_ends)
-    before = np.concatenate([data.validation[:1], data.validation[:-1]])  # the token before each
     begun = documents.lengths > 0
-    before[documents.starts[begun]] = data.train[extents(data.train, data.train_ends).ends[begun] - 1]
+    firsts, last_trained = documents.starts[begun], data.train_extents.ends[begun] - 1
     for starts, length in adjacent(documents, seq_len=seq_len, batch_size=batch_size):
+        number = np.searchsorted(firsts, starts, side="right") - 1  # of the document of each window
+        first = firsts[number] == starts
+        before = np.where(first, data.train[last_trained[number]], data.validation[np.maximum(starts - 1, 0)])
         places = starts[:, None] + np.arange(length)
-        yield as_batch(np.concatenate([before[places[:, :1]], data.validation[places]], axis=1))
+        yield as_batch(np.concatenate([before[:, None], data.validation[places]], axis=1))
 
 
 def as_batch(windows: Ids) -> dict[str, Tensor]:

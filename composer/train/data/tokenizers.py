@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 import tokenizers
 
+from composer.train.data.gpt2_words import ByteSpelling, words_of
+from composer.train.data.text_stream import SAFE, stretches_in
 from composer.train.errors import TrainingError
 
 NEIGHBORS = 8
@@ -233,16 +235,29 @@ def train_bpe(text: str, *, size: int) -> BPETokenizer:
         >>> len(train_bpe("to be or not to be\\n" * 20, size=270).encode("to be"))
         2
     """
+    return bpe_of(stretches(text), size=size)
+
+
+def bpe_of(texts: Iterable[str], *, size: int) -> BPETokenizer:
+    """Return a byte-level BPE tokenizer learned from a text, given piece by piece.
+
+    Raises:
+        TrainingError: The size is below 256.
+    """
     if size < 256:
         raise TrainingError(
             f"a vocabulary of {size} cannot hold the 256 bytes", hint="use 256 or more, or the character tokenizer"
         )
     pieces = tokenizers.Tokenizer(tokenizers.models.BPE())
-    pieces.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    pieces.decoder = tokenizers.decoders.ByteLevel()
     alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
     trainer = tokenizers.trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False)
-    pieces.train_from_iterator(stretches(text), trainer)
+    # The trainer only counts words, and is given them cut and spelled already, which takes half the time.
+    pieces.pre_tokenizer = tokenizers.pre_tokenizers.CharDelimiterSplit(" ")
+    spelled = ByteSpelling()
+    words = (" ".join(map(spelled.__getitem__, words_of(piece))) for piece in stretches_in(texts, safe=SAFE))
+    pieces.train_from_iterator(words, trainer)
+    pieces.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pieces.decoder = tokenizers.decoders.ByteLevel()
     return BPETokenizer(pieces)
 
 
