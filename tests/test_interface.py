@@ -42,6 +42,17 @@ FUNCTIONS = {
     "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",
     "composer.train.start_from": "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None) -> Start",
     "composer.train.open_run": "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
+    "composer.estimate.estimate": (
+        "(recipe: Recipe, lengths: Mapping[str, int] | None = None, *, device: DeviceSpec | None = None, "
+        "settings: TrainSettings | None = None) -> Estimate"
+    ),
+    "composer.estimate.largest_batch": (
+        "(recipe: Recipe, memory: int, lengths: Mapping[str, int] | None = None, *, settings: TrainSettings | None = None, "
+        "on_gpu: bool = True) -> int"
+    ),
+    "composer.estimate.measure_device": "(device: str = 'cpu') -> DeviceSpec",
+    "composer.estimate.read_device": "(path: StrPath) -> DeviceSpec",
+    "composer.estimate.write_device": "(spec: DeviceSpec, path: StrPath) -> None",
     "composer.compare.read_experiment": "(path: StrPath) -> Experiment",
     "composer.compare.plan": (
         "(experiment: Experiment, *, vocabulary: int | Callable[[str], int] | None = None, blocks: Blocks = ()) "
@@ -186,7 +197,7 @@ def test_package_offers_these_names() -> None:
     offered = [
         "ComposerError", "Diagnostic", "Difference", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups",
     ]  # fmt: skip
-    packages = ["compare", "decode", "evaluate", "published", "train", "weights"]
+    packages = ["compare", "decode", "estimate", "evaluate", "published", "train", "weights"]
     assert dir(composer) == sorted([*offered, *packages])
     assert [getattr(composer, name).__name__ for name in offered] == offered
     asked = f"import composer; print(*(getattr(composer, name).__name__ for name in {packages}))"

@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from composer.language.wording import counted
+from composer.lower.model import Model
+from composer.lower.tail_module import tail
 from composer.train.accumulation import shares
 from composer.train.callbacks import Callback, Callbacks, RunStart
 from composer.train.chunked_loss import positions_at_a_time
@@ -215,7 +217,9 @@ def with_logits_chunk(settings: TrainSettings, model: nn.Module) -> TrainSetting
     """Return the settings with the positions whose logits are computed at a time, chosen by the vocabulary unless given."""
     if settings.logits_chunk is not None:
         return settings
-    return replace(settings, logits_chunk=positions_at_a_time(vocabulary_of(model) or 0))
+    end = tail(model) if isinstance(model, Model) else None
+    weights = 0 if end is None else sum(each.numel() for each in end.module.parameters())
+    return replace(settings, logits_chunk=positions_at_a_time(vocabulary_of(model) or 0, weights))
 
 
 def build_optimizer(model: nn.Module, settings: TrainSettings) -> Optimizer:

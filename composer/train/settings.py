@@ -59,7 +59,7 @@ class TrainSettings:
     label_smoothing: float = 0.0
     """Share of each target's probability that is spread evenly over the vocabulary, in training only."""
     logits_chunk: int | None = None
-    """Positions whose logits are computed at a time, 0 for all; None is 2^23 logits at a time from 16,384 words on."""
+    """Positions whose logits are computed at a time, 0 for all; None is the width of the head, from 16,384 words on."""
     columns: tuple[str, ...] = ()
     """Entries of a batch whose columns in a table have other names, as NAME=COLUMN; a pattern takes several columns."""
     precision: str = "auto"
