@@ -25,12 +25,12 @@ FUNCTIONS = {
     "composer.param_groups": "(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]",
     "composer.train.train": (
         "(model: nn.Module, tokenizer: Tokenizer, data: TrainingData, settings: TrainSettings, run: StrPath, *, recipe: str, "
-        "show: Display | None = None) -> Result"
+        "reference: Reference | None = None, show: Display | None = None) -> Result"
     ),
     "composer.train.resume": (
         "(run: StrPath, *, build: Build = compiled, steps: int | None = None, settings: TrainSettings | None = None, "
         "recipe: str | None = None, data: StrPath | Sequence[StrPath] | None = None, max_data_bytes: int = 1073741824, "
-        "checkpoint: str | None = None, show: Display | None = None) -> Result"
+        "checkpoint: str | None = None, reference: StrPath | None = None, show: Display | None = None) -> Result"
     ),
     "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",
     "composer.train.start_from": "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None) -> Start",

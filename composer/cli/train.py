@@ -16,10 +16,11 @@ from composer.cli.output import say
 from composer.cli.running import add_device, chosen_device, rebuild, refusals
 from composer.language.tasks import TASKS
 from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
+from composer.train.objective_kinds import AUTO, check_objective
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
-    from composer.train import ExampleData, Result, TextData, Tokenizer, TrainSettings
+    from composer.train import ExampleData, Reference, Result, TextData, Tokenizer, TrainSettings
 
 RUNS = Path("runs")
 LARGE_STEP = 2**16
@@ -84,7 +85,23 @@ def declare(parser: Parser, name: str) -> None:
         action=StoreOnce,
         type=Path,
         help="Start from the weights of this run or published folder, as far as they fit, with its tokenizer unless "
-        "--tokenizer is given (default: the published folder, if one is trained)",
+        "--tokenizer is given (default: the published folder, if one is trained); without RECIPE, its recipe is trained",
+    )
+    run_folder.add_argument(
+        "--teacher",
+        metavar="RUN",
+        action=StoreOnce,
+        type=Path,
+        help="Also learn the probabilities of this run or published folder (distillation), with its tokenizer unless --tokenizer "
+        "or --init is given",
+    )
+    run_folder.add_argument(
+        "--reference",
+        metavar="RUN",
+        action=StoreOnce,
+        type=Path,
+        help="With --objective dpo: the run or published folder that the model is compared with (default: that of --init); with "
+        "--resume: where the reference or teacher of the run is now",
     )
     run_folder.add_argument(
         "--checkpoint",
@@ -127,6 +144,14 @@ def declare(parser: Parser, name: str) -> None:
         ),
         ("Train a byte-pair encoding (BPE) first", "arco train gpt_mini --data input.txt --tokenizer bpe --vocab-size 300"),
         ("Train a published model further", "arco train SmolLM2-135M-Instruct --data input.txt --learning-rate 2e-5"),
+        (
+            "Learn from preferences (DPO)",
+            "arco train --init runs/small --data pairs.jsonl --objective dpo --learning-rate 1e-5 --run runs/tuned",
+        ),
+        (
+            "Learn from a larger model too (distillation)",
+            "arco train gpt_mini --set n_layers=2 --data input.txt --teacher runs/large",
+        ),
         ("Resume a run up to step 1000", "arco train --resume runs/small --steps 1000"),
     ]
     parser.notes = (
@@ -153,13 +178,15 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.resume is not None:
             if arguments.recipe is not None or arguments.folder is not None:
                 raise Problem("arco train: a resumed run keeps its recipe and its folder", "remove RECIPE and --run, or --resume")
+            if arguments.teacher is not None:
+                raise Problem("arco train: a resumed run keeps its teacher", "if it has moved, say where it is: --reference RUN")
             if arguments.init is not None:
                 raise Problem("arco train: a resumed run starts from its own checkpoint", "remove --init, or --resume")
             result = resumed(arguments)
         elif arguments.checkpoint is not None and arguments.init is None:
             raise Problem("arco train: --checkpoint only works with --resume and --init", "a new run starts at its first step")
-        elif arguments.recipe is None or arguments.data is None:
-            missing = "RECIPE" if arguments.recipe is None else "--data"
+        elif (arguments.recipe is None and arguments.init is None) or arguments.data is None:
+            missing = "RECIPE" if arguments.recipe is None and arguments.init is None else "--data"
             raise Problem(f"arco train: {missing} is missing", "arco train RECIPE --data FILE, or arco train --resume RUN")
         else:
             result = started(arguments)
@@ -179,7 +206,8 @@ def started(arguments: argparse.Namespace) -> Result:
         new_folder(arguments.folder)
     check_tokenizer(arguments)
     settings_of(arguments, TrainSettings())
-    recipe = sound_recipe(arguments.recipe, arguments)
+    check_second(arguments)
+    recipe = sound_recipe(arguments.recipe or recipe_of(arguments.init), arguments)
     arguments.init = arguments.init or recipe.published
     if arguments.init is not None and is_published(arguments.init):
         if arguments.checkpoint is not None:
@@ -187,11 +215,15 @@ def started(arguments: argparse.Namespace) -> Result:
         initial: Tokenizer | None = tokenizer_to_train(arguments.init) if arguments.tokenizer is None else None
     else:
         initial = None if arguments.init is None else read_run(arguments.init).tokenizer
+    reference = second_model(arguments)
+    if initial is None and reference is not None and arguments.tokenizer is None:
+        initial = reference.tokenizer
     if any(is_table(source, pairs=recipe.task == "seq2seq_lm") for source in arguments.data):
-        return started_on_table(arguments, recipe, initial)
+        return started_on_table(arguments, recipe, initial, reference)
     if arguments.columns:
         raise Problem("arco train: --column only works with tables", "a text has no columns")
     task = learnable(recipe.task)
+    check_objective(arguments.objective or AUTO, task, table=False)
     folder = new_folder(arguments.folder or free_folder(recipe.name)).path
     device = chosen_device(arguments.device)
     documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
@@ -206,24 +238,28 @@ def started(arguments: argparse.Namespace) -> Result:
         doubts.append(long_context(settings, len(data.train)))
     for doubt in filter(None, doubts):
         warn(doubt)
-    return trained(recipe, tokenizer, data, settings, folder, device, init=arguments.init, checkpoint=arguments.checkpoint)
+    start = {"init": arguments.init, "checkpoint": arguments.checkpoint, "reference": reference}
+    return trained(recipe, tokenizer, data, settings, folder, device, **start)
 
 
-def started_on_table(arguments: argparse.Namespace, recipe: Recipe, initial: Tokenizer | None) -> Result:
+def started_on_table(
+    arguments: argparse.Namespace, recipe: Recipe, initial: Tokenizer | None, reference: Reference | None
+) -> Result:
     """Train a recipe on the rows of a table in a new run folder."""
-    from composer.train import ByteTokenizer, MarkedTokenizer, TrainSettings, examples_of, fitted, read_table
-    from composer.train.data.examples import marks_of, text_of
-    from composer.train.data.fields import fields_of
+    from composer.train import ByteTokenizer, MarkedTokenizer, TrainSettings, fitted, read_table
+    from composer.train.data.preferences import PREFERENCES, examples_for, marks_for, text_for
     from composer.train.run.folder import new_folder
 
+    objective = arguments.objective or AUTO
+    check_objective(objective, recipe.task, table=True)
     folder = new_folder(arguments.folder or free_folder(recipe.name)).path
     device = chosen_device(arguments.device)
     columns = tuple(arguments.columns or ())
     table = read_table(arguments.data, max_bytes=arguments.max_data_bytes)
-    text = text_of(table, fields_of(recipe.program, [*table.columns], columns, source=table.name))
+    text = text_for(objective, table, recipe.program, columns)
     tokenizer: Tokenizer = ByteTokenizer()
     if text:
-        marks = marks_of(recipe.task)
+        marks = marks_for(objective, recipe.task)
         tokenizer = tokenizer_of(text, arguments, initial)
         kept = None if initial is None or arguments.tokenizer is not None else initial
         if isinstance(kept, MarkedTokenizer) and {*marks} <= {*kept.marks}:
@@ -234,12 +270,12 @@ def started_on_table(arguments: argparse.Namespace, recipe: Recipe, initial: Tok
     elif arguments.tokenizer is not None:
         raise Problem("arco train: --tokenizer only works with texts", "no column of this table is read as a text")
     before = recipe.program.untyped.params
-    recipe = fitted(recipe, table, columns=columns)
+    recipe = recipe if objective in PREFERENCES else fitted(recipe, table, columns=columns)
     for name, value in recipe.program.untyped.params.items():
         if before.get(name) != value:
             say(f"{name} is set to {value}, which fits {table.name}")
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
-    data = examples_of(table, recipe.program, tokenizer, columns=columns, seq_len=settings.seq_len)
+    data = examples_for(objective, table, recipe.program, tokenizer, columns=columns, seq_len=settings.seq_len)
     lengths = f"of {len(table):,} rows have more than {settings.seq_len} tokens and are"
     for count, what in ((data.left_out, "left out"), (data.cut, "cut")):
         if count:
@@ -247,7 +283,48 @@ def started_on_table(arguments: argparse.Namespace, recipe: Recipe, initial: Tok
     for name, labels in data.labels.items():
         shown = ", ".join(labels[:8]) + (", …" if len(labels) > 8 else "")
         say(f"`{name}`: {len(labels)} classes, {shown}")
-    return trained(recipe, tokenizer, data, settings, folder, device, init=arguments.init, checkpoint=arguments.checkpoint)
+    start = {"init": arguments.init, "checkpoint": arguments.checkpoint, "reference": reference}
+    return trained(recipe, tokenizer, data, settings, folder, device, **start)
+
+
+def check_second(arguments: argparse.Namespace) -> None:
+    """Raise `Problem` if options of a second model do not fit together."""
+    tuned = arguments.objective == "dpo"
+    if tuned and arguments.teacher is not None:
+        raise Problem("arco train: dpo learns from preferences and reads no teacher", "remove --teacher")
+    if not tuned and arguments.reference is not None:
+        raise Problem("arco train: --reference only works with --objective dpo", "a model to learn from is a --teacher")
+    if arguments.teacher is None:
+        for setting in ("distillation_weight", "distillation_temperature"):
+            if getattr(arguments, setting) is not None:
+                raise Problem(f"arco train: {option_of(setting)} only works with --teacher", "name a model to learn from")
+
+
+def recipe_of(init: Path) -> str:
+    """Return the recipe of the run or the published folder that is trained further."""
+    from composer.published.folder import is_published
+    from composer.train.run.reader import read_run
+
+    if is_published(init):
+        return str(init)
+    saved = read_run(init)
+    saved.recipe  # noqa: B018  # it is compared with its checksum
+    return str(saved.folder.recipe)
+
+
+def second_model(arguments: argparse.Namespace) -> Reference | None:
+    """Return the model that is read beside the one that is trained: a teacher, or the reference of dpo."""
+    from composer.train import open_reference
+
+    path, checkpoint = arguments.teacher, None
+    if arguments.objective == "dpo":
+        path = arguments.reference or arguments.init
+        if path is None:
+            raise Problem("arco train: dpo tunes a model that can answer already, and there is none", "name it: --init RUN")
+        checkpoint = arguments.checkpoint if path == arguments.init else None
+    if path is None:
+        return None
+    return open_reference(path, build=rebuild(arguments.blocks, arguments.device), checkpoint=checkpoint)
 
 
 def warn(doubt: str) -> None:
@@ -292,6 +369,7 @@ def trained(
     *,
     init: Path | None = None,
     checkpoint: str | None = None,
+    reference: Reference | None = None,
 ) -> Result:
     """Compile a recipe, start from the weights of a run if there is one, and train it."""
     from composer.published import start_from_published
@@ -308,7 +386,7 @@ def trained(
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     of_which = f", of which {trained:,} are trained" if trained < count else ""
     say(f"training {recipe.name}, {count:,} parameters{of_which}, on {data.name}; run folder {folder}")
-    return train(model, tokenizer, data, settings, folder, recipe=recipe.text)
+    return train(model, tokenizer, data, settings, folder, recipe=recipe.text, reference=reference)
 
 
 def resumed(arguments: argparse.Namespace) -> Result:
@@ -319,7 +397,7 @@ def resumed(arguments: argparse.Namespace) -> Result:
     if changed or arguments.set or arguments.tokenizer or arguments.vocab_size is not None:
         raise Problem(
             "arco train: a resumed run keeps its recipe and its settings",
-            "only --steps, --data, --max-data-bytes, --checkpoint, --device and --blocks can be combined with --resume",
+            "only --steps, --data, --max-data-bytes, --checkpoint, --reference, --device and --blocks go with --resume",
         )
     return resume(
         arguments.resume,
@@ -328,6 +406,7 @@ def resumed(arguments: argparse.Namespace) -> Result:
         data=arguments.data,
         max_data_bytes=arguments.max_data_bytes,
         checkpoint=arguments.checkpoint,
+        reference=arguments.reference,
     )
 
 

@@ -176,7 +176,7 @@ def evaluate(
         if translate:
             raise TrainingError("translations are compared with those of a text of pairs, not of a table")
         sizes = {"batch_size": batch_size, "seq_len": seq_len, "max_data_bytes": max_data_bytes}
-        return evaluated_table(trained, Path(run), saved, sources, given=bool(data), **sizes)
+        return evaluated_table(trained, Path(run), saved, sources, given=bool(data), **sizes, build=build)
     if task is None or task not in TEXT_TASKS:
         what = f"the task {task}" if task else "no task"
         raise TrainingError(f"a model of {what} predicts no text", hint="it is evaluated on tables: --data FILE.csv")

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from composer.train.losses import task_of as task_of
     from composer.train.progress import Display as Display
     from composer.train.progress import display as display
+    from composer.train.reference import Reference as Reference
+    from composer.train.reference import open_reference as open_reference
     from composer.train.run.checkpoint import Checkpoint as Checkpoint
     from composer.train.run.folder import RunFolder as RunFolder
     from composer.train.run.trained import Trained as Trained
@@ -75,6 +77,7 @@ _HOME = {
     "MarkedTokenizer": "data.tokenizers",
     "PiecesTokenizer": "data.tokenizers",
     "Objective": "data.objectives",
+    "Reference": "reference",
     "Result": "loop",
     "RunFolder": "run.folder",
     "Start": "starts",
@@ -96,6 +99,7 @@ _HOME = {
     "make_tokenizer": "data.learned_tokenizers",
     "marked": "data.objectives",
     "objective_of": "data.objectives",
+    "open_reference": "reference",
     "open_run": "run.trained",
     "param_groups": "decay_groups",
     "read_documents": "data.documents",
@@ -128,6 +132,7 @@ __all__ = [
     "MarkedTokenizer",
     "Objective",
     "PiecesTokenizer",
+    "Reference",
     "Result",
     "RunFolder",
     "Start",
@@ -151,6 +156,7 @@ __all__ = [
     "make_tokenizer",
     "marked",
     "objective_of",
+    "open_reference",
     "open_run",
     "param_groups",
     "read_documents",

@@ -17,16 +17,19 @@ from composer.language.tasks import TASKS
 from composer.lower.model import Model
 from composer.train.accumulation import shares
 from composer.train.data.documents import read_documents, sources_of
-from composer.train.data.examples import ExampleData, Examples, TrainingData, examples_of
+from composer.train.data.examples import ExampleData, Examples, TrainingData
 from composer.train.data.objectives import Batches, learnable, objective_of
+from composer.train.data.preferences import examples_for
 from composer.train.data.tables import is_table, read_table
 from composer.train.data.text import TextData, fingerprint
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError
 from composer.train.input_files import reason_of
 from composer.train.loop import Result, fit
-from composer.train.losses import task_of
+from composer.train.losses import Batch, task_of
+from composer.train.objective_kinds import check_objective
 from composer.train.progress import Display, display
+from composer.train.reference import Reference, check_reference, criterion_of, reopened, validation_criterion
 from composer.train.run.folder import new_folder
 from composer.train.run.lock import locked
 from composer.train.run.reader import SavedRun, read_run, why_not_whole
@@ -47,6 +50,7 @@ def train(
     run: StrPath,
     *,
     recipe: str,
+    reference: Reference | None = None,
     show: Display | None = None,
 ) -> Result:
     """Train a model in a new run folder.
@@ -58,6 +62,7 @@ def train(
         settings: The hyperparameters.
         run: The run folder to write, which must not contain a run yet.
         recipe: The text that the model was compiled from, `Recipe.text`; resuming compiles it again.
+        reference: A second model that is read and never changed: what the objective dpo compares with, or else a teacher.
         show: The progress display; by default, a bar on a terminal and lines elsewhere.
 
     Returns:
@@ -83,11 +88,14 @@ def train(
         >>> open_run("runs/hamlet").step
         2
     """
-    objective = batches_of(model, tokenizer, data)
+    objective = batches_of(model, tokenizer, data, settings)
     objective.check(data, settings.seq_len)
     check_vocabulary(model, tokenizer)
     check_inputs(model, data, settings, objective)
     check_accumulation(model, data, settings, objective)
+    criterion = criterion_of(model, settings, reference)
+    if reference is not None:
+        check_reference(model, tokenizer, data, one_of(objective, data, settings), reference)
     if reason := why_not_whole(recipe):
         raise TrainingError(f"`recipe` is not the whole text of a recipe: {reason}", hint="pass `Recipe.text`")
     freeze(model, settings.freeze)
@@ -98,8 +106,12 @@ def train(
     except OSError as error:
         raise TrainingError(f"cannot write {folder}: {reason_of(error)}", hint="choose another folder") from None
     with locked(folder) as lock:
-        writer = RunWriter.begin(lock, recipe=recipe, settings=settings, tokenizer=tokenizer, data=data)
-        return fit(model, data, settings, writer, objective=objective, display=show or display())
+        identity = None if reference is None else reference.identity
+        writer = RunWriter.begin(lock, recipe=recipe, settings=settings, tokenizer=tokenizer, data=data, reference=identity)
+        return fit(
+            model, data, settings, writer, objective=objective, display=show or display(), criterion=criterion,
+            validated_by=validation_criterion(criterion),
+        )  # fmt: skip
 
 
 def resume(
@@ -112,6 +124,7 @@ def resume(
     data: StrPath | Sequence[StrPath] | None = None,
     max_data_bytes: int = MAX_DATA_BYTES,
     checkpoint: str | None = None,
+    reference: StrPath | None = None,
     show: Display | None = None,
 ) -> Result:
     """Continue a run from a checkpoint, exactly as if it had not stopped.
@@ -127,6 +140,7 @@ def resume(
         data: The path of the text file, or the paths and patterns of several, if they have moved.
         max_data_bytes: The largest size of the text that is read, decompressed.
         checkpoint: The name of a checkpoint, such as `step-000500`; by default, the latest.
+        reference: The folder of the reference or teacher, if it has moved.
         show: The progress display, as for `train`.
 
     Returns:
@@ -175,15 +189,24 @@ def resume(
         check_vocabulary(model, saved.tokenizer)
         sources = sources_of(data) if data else saved.data.paths
         again = read_again(model, saved, sources, max_data_bytes)
-        objective = batches_of(model, saved.tokenizer, again)
+        objective = batches_of(model, saved.tokenizer, again, settings)
         objective.check(again, settings.seq_len)
         check_inputs(model, again, settings, objective)
+        known = saved.data.reference
+        if known is None and reference is not None:
+            raise TrainingError(f"{run} has neither a reference nor a teacher", hint="leave out the one given")
+        second = None if known is None else reopened(known, reference, build)
+        criterion = criterion_of(model, settings, second)
         writer = RunWriter.go_on(lock, saved, name=name, settings=settings)
-        return fit(model, again, settings, writer, objective=objective, display=show or display(), start=start, report=report)
+        return fit(
+            model, again, settings, writer, objective=objective, display=show or display(), start=start, report=report,
+            criterion=criterion, validated_by=validation_criterion(criterion),
+        )  # fmt: skip
 
 
-def batches_of(model: nn.Module, tokenizer: Tokenizer, data: TrainingData) -> Batches[Any]:
+def batches_of(model: nn.Module, tokenizer: Tokenizer, data: TrainingData, settings: TrainSettings) -> Batches[Any]:
     """Return what makes batches of data for a model."""
+    check_objective(settings.objective, task_of(model), table=isinstance(data, ExampleData))
     return Examples() if isinstance(data, ExampleData) else objective_of(learnable(task_of(model)), tokenizer)
 
 
@@ -199,7 +222,8 @@ def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], ma
         if table.sha256 != saved.data.sha256:
             raise TrainingError(f"{names} is not the table that this run started with: its checksum differs")
         kept = saved.settings
-        return examples_of(table, model.program, saved.tokenizer, columns=kept.columns, seq_len=kept.seq_len)
+        given = {"columns": kept.columns, "seq_len": kept.seq_len}
+        return examples_for(kept.objective, table, model.program, saved.tokenizer, **given)
     documents = read_documents(sources, max_bytes=max_bytes)
     if fingerprint(documents) != saved.data.sha256:
         raise TrainingError(f"{names} is not the text that this run started with: its checksum differs")
@@ -223,9 +247,14 @@ def refuse_changes(saved: SavedRun, *, recipe: str | None, settings: TrainSettin
     return settings or saved.settings
 
 
+def one_of(objective: Batches[D], data: D, settings: TrainSettings) -> Batch:
+    """Return a batch of one sequence, or of one row."""
+    return objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
+
+
 def check_inputs(model: nn.Module, data: D, settings: TrainSettings, objective: Batches[D]) -> None:
     """Raise `TrainingError` if the model lacks an input that every batch has, or needs one that no batch has."""
-    batch = objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
+    batch = one_of(objective, data, settings)
     parameters = inspect.signature(model.forward).parameters
     for name, parameter in parameters.items():
         if name not in batch and parameter.default is parameter.empty:
@@ -247,5 +276,5 @@ def check_inputs(model: nn.Module, data: D, settings: TrainSettings, objective: 
 
 def check_accumulation(model: nn.Module, data: D, settings: TrainSettings, objective: Batches[D]) -> None:
     """Raise `TrainingError` if accumulated batches do not equal one large batch."""
-    one = objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
+    one = one_of(objective, data, settings)
     shares(model, [one] * settings.grad_accum, [1] * settings.grad_accum, task_of(model) or "")

@@ -17,11 +17,12 @@ from torch.optim import Optimizer
 from composer.language.wording import counted
 from composer.train.accumulation import shares
 from composer.train.chunked_loss import positions_at_a_time
+from composer.train.criteria import TASK_LOSS, Criterion
 from composer.train.data.objectives import Batches
 from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.interrupt import Interrupted, stop_requests
-from composer.train.losses import Batch, loss, target_count, task_of
+from composer.train.losses import Batch, task_of
 from composer.train.optimizers import OPTIMIZERS
 from composer.train.progress import Display, Moment
 from composer.train.run.checkpoint import Checkpoint, Report
@@ -113,6 +114,8 @@ def fit(
     display: Display,
     start: Checkpoint | None = None,
     report: Report | None = None,
+    criterion: Criterion = TASK_LOSS,
+    validated_by: Criterion = TASK_LOSS,
 ) -> Result:
     """Train from the beginning, or from a checkpoint exactly as if the run had not stopped.
 
@@ -137,14 +140,15 @@ def fit(
     def validated(step: int, report: Report) -> Validation:
         sizes = {"batch_size": settings.batch_size, "seq_len": settings.seq_len, "logits_chunk": settings.logits_chunk or 0}
         with averaged(optimizer), torch.compiler.set_stance("force_eager"):  # compiled, it may depend on lengths seen before
-            held_out = validate(model, data, objective, **sizes, batches=report.batches, precision=settings.precision)
+            reading = {**sizes, "batches": report.batches}
+            held_out = validate(model, data, objective, **reading, precision=settings.precision, criterion=validated_by)
         display.validated(step, held_out)
         run.append({**report.line, **held_out.line()})
         return held_out
 
     model.train()
     pace = Pace()
-    unit = unit_of(model, data)
+    unit = criterion.unit or unit_of(model, data)
     dynamic = not objective.windows
     with (
         display,
@@ -163,7 +167,7 @@ def fit(
                     objective.draw(data, batch_size=settings.batch_size, seq_len=settings.seq_len, generator=generator)
                     for _ in range(settings.grad_accum)
                 ]
-                measured = update(model, optimizer, batches, settings, rate=rate)
+                measured = update(model, optimizer, batches, settings, rate=rate, criterion=criterion)
             if not measured.gradient_norm < float("inf"):
                 raise not_a_number(measured, step, rate, run)
             elapsed = time.perf_counter() - began
@@ -209,23 +213,29 @@ def build_optimizer(model: nn.Module, settings: TrainSettings) -> Optimizer:
 
 
 def update(
-    model: nn.Module, optimizer: Optimizer, batches: Sequence[Batch], settings: TrainSettings, *, rate: float
+    model: nn.Module,
+    optimizer: Optimizer,
+    batches: Sequence[Batch],
+    settings: TrainSettings,
+    *,
+    rate: float,
+    criterion: Criterion = TASK_LOSS,
 ) -> TrainStep:
     """Update the weights by the gradient of the mean loss over all batches, unless the gradient is not finite."""
     device = device_of(model)
     task = task_of(model) or ""
-    counts = [int(target_count(batch, task)) for batch in batches]
+    counts = [criterion.count(batch, task) for batch in batches]
     by_name: dict[str, Tensor] = {}
     for batch, share in zip(batches, shares(model, batches, counts, task), strict=True):
         with autocast(device, settings.precision):
-            part = loss(
+            part, _ = criterion.loss(
                 model,
                 on_device(batch, device),
                 label_smoothing=settings.label_smoothing,
                 logits_chunk=settings.logits_chunk or 0,
             )
         # Not 1 / len(batches): every target counts the same, however unequal the batches.
-        weighed = {name: value * share[name] for name, value in part.by_name.items()}
+        weighed = {name: value * share.get(name, share[task]) for name, value in part.by_name.items()}
         torch.stack(list(weighed.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         for name, value in weighed.items():
             by_name[name] = by_name.get(name, 0) + value.detach()

@@ -1,0 +1,51 @@
+"""What a run may learn from its data, besides what its task asks for by default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from composer.train.errors import TrainingError
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveKind:
+    """An objective, the recipes that it is for, and the settings that only some objectives read."""
+
+    tasks: tuple[str, ...] = ()
+    """The tasks of recipes that it is for; none for those of every task."""
+    table: bool = False
+    """Whether it is learned from a table; otherwise from texts."""
+    reads: frozenset[str] = frozenset()
+
+
+AUTO = "auto"
+OBJECTIVES: Mapping[str, ObjectiveKind] = {
+    AUTO: ObjectiveKind(),
+    "dpo": ObjectiveKind(("causal_lm",), table=True, reads=frozenset({"dpo_beta"})),
+    "reward": ObjectiveKind(("sequence_classification",), table=True),
+}
+"""The objectives by name; `auto` is that of the recipe's task."""
+
+
+def check_objective(name: str, task: str | None, *, table: bool) -> None:
+    """Raise an error if an objective is not for a recipe or for the data.
+
+    Args:
+        name: The objective.
+        task: The task of the recipe; None without one.
+        table: Whether the data is a table.
+
+    Raises:
+        TrainingError: The objective is for other recipes, or for other data.
+    """
+    kind = OBJECTIVES[name]
+    if kind.tasks and task not in kind.tasks:
+        others = [other for other, row in OBJECTIVES.items() if not row.tasks or task in row.tasks]
+        raise TrainingError(
+            f"the objective {name} is for recipes with the task {' or '.join(kind.tasks)}; this one has {task or 'no task'}",
+            hint=f"objectives for it: {', '.join(others)}",
+        )
+    if kind.tasks and kind.table != table:
+        wanted = "a table, such as a .jsonl file" if kind.table else "texts"
+        raise TrainingError(f"the objective {name} is learned from {wanted}, not from {'a table' if table else 'a text'}")
