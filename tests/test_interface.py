@@ -33,7 +33,9 @@ FUNCTIONS = {
         "checkpoint: str | None = None, reference: StrPath | None = None, show: Display | None = None) -> Result"
     ),
     "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",
-    "composer.train.start_from": "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None) -> Start",
+    "composer.train.start_from": (
+        "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None, tokenizer: Tokenizer | None = None) -> Start"
+    ),
     "composer.train.open_run": "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
     "composer.compare.read_experiment": "(path: StrPath) -> Experiment",
     "composer.compare.plan": (

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from composer.train import Trained
 
 
+BREAK = "\n"
+"""The prompt by default."""
 MOST = 400
 """New tokens by default."""
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "no_repeat_ngram")
@@ -37,7 +39,8 @@ def declare(parser: Parser, name: str) -> None:
         "--prompt",
         metavar="TEXT",
         action=StoreOnce,
-        help="Text to continue, to translate, or to fill in at <mask>, or at <0>, <1> and so on (default: a line break)",
+        help="Text to continue, to translate, or to fill in at <mask>, or at <0>, <1> and so on (default: a line break; "
+        "nothing, if the model learned with end tokens)",
     )
     parser.add_argument("--no-chat", action="store_true", help="Continue the prompt as it is, without the folder's chat template")
     parser.add_argument(
@@ -114,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
     from composer.decode import DecodeError, Sampling, Search, prepacked
     from composer.decode.encoder_inputs import check_encoder_inputs
 
-    prompt = "\n" if arguments.prompt is None else arguments.prompt
+    prompt = BREAK if arguments.prompt is None else arguments.prompt
     check_options(arguments)
     with refusals():
         given = {name: value for name in SAMPLING if (value := getattr(arguments, name)) is not None}
@@ -264,8 +267,10 @@ def voice_of_run(trained: Trained, prompt: str) -> Voice:
     """
     import torch
 
+    from composer.lower.model import Model
     from composer.train import MarkedTokenizer, task_of, text_as_it_comes
     from composer.train.data.objectives import END, MASK, START
+    from composer.train.data.prefixes import prefix_input
     from composer.train.data.tokenizers import PiecesTokenizer
 
     task, tokenizer = task_of(trained.model) or "", trained.tokenizer
@@ -295,7 +300,12 @@ def voice_of_run(trained: Trained, prompt: str) -> Voice:
             stop = frozenset({tokenizer.mark(END)})
         elif isinstance(tokenizer, PiecesTokenizer) and END in tokenizer.special:
             stop = frozenset({tokenizer.special[END]})
-        return voice(tokenizer.encode(prompt), {}, stop, prompt)
+        if trained.settings.end_tokens != "none":  # a text begins where another one has ended
+            prompt = "" if prompt == BREAK else prompt
+            return voice([*stop, *tokenizer.encode(prompt)], {}, stop, prompt)
+        tokens = tokenizer.encode(prompt)
+        name = prefix_input(trained.model.program) if isinstance(trained.model, Model) else None
+        return voice(tokens, {} if name is None else {name: torch.tensor([len(tokens)])}, stop, prompt)
     start, end = tokenizer.mark(START), tokenizer.mark(END)
     return voice([start], {"source": torch.tensor([[*tokenizer.encode_marked(prompt), end]])}, frozenset({end}), "")
 

@@ -198,14 +198,15 @@ def started(arguments: argparse.Namespace) -> Result:
     """Train a recipe in a new run folder; the folder, settings, recipe and device are judged before the text is read."""
     from composer.published import tokenizer_to_train
     from composer.published.folder import is_published
-    from composer.train import TrainSettings, is_table, learnable, marked, objective_of, read_documents
+    from composer.train import TrainSettings, is_table, learnable, objective_of, read_documents
+    from composer.train.data.objectives import text_task
     from composer.train.run.folder import new_folder
     from composer.train.run.reader import read_run
 
     if arguments.folder is not None:
         new_folder(arguments.folder)
     check_tokenizer(arguments)
-    settings_of(arguments, TrainSettings())
+    chosen = settings_of(arguments, TrainSettings())
     check_second(arguments)
     recipe = sound_recipe(arguments.recipe or recipe_of(arguments.init), arguments)
     arguments.init = arguments.init or recipe.published
@@ -223,14 +224,15 @@ def started(arguments: argparse.Namespace) -> Result:
     if arguments.columns:
         raise Problem("arco train: --column only works with tables", "a text has no columns")
     task = learnable(recipe.task)
-    check_objective(arguments.objective or AUTO, task, table=False)
+    check_objective(chosen.objective, task, table=False, end_tokens=chosen.end_tokens)
     folder = new_folder(arguments.folder or free_folder(recipe.name)).path
     device = chosen_device(arguments.device)
     documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
-    tokenizer = marked(tokenizer_of("".join(document.text for document in documents), arguments, initial), task)
+    tokenizer = tokenizer_of("".join(document.text for document in documents), arguments, initial)
+    tokenizer = with_marks(tokenizer, text_task(task, chosen).marks, arguments, initial)
     recipe = sized(recipe, tokenizer, kept=is_published_start(arguments))
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
-    objective = objective_of(task, tokenizer)
+    objective = objective_of(task, tokenizer, settings, program=recipe.program)
     data = objective.tokenize(documents, path=arguments.data)
     window = settings.seq_len + (task == "causal_lm")  # the targets are one token further
     doubts = [left_out(data, window)] if objective.windows else []
@@ -246,12 +248,12 @@ def started_on_table(
     arguments: argparse.Namespace, recipe: Recipe, initial: Tokenizer | None, reference: Reference | None
 ) -> Result:
     """Train a recipe on the rows of a table in a new run folder."""
-    from composer.train import ByteTokenizer, MarkedTokenizer, TrainSettings, fitted, read_table
+    from composer.train import ByteTokenizer, TrainSettings, fitted, read_table
     from composer.train.data.preferences import PREFERENCES, examples_for, marks_for, text_for
     from composer.train.run.folder import new_folder
 
     objective = arguments.objective or AUTO
-    check_objective(objective, recipe.task, table=True)
+    check_objective(objective, recipe.task, table=True, end_tokens=arguments.end_tokens or "none")
     folder = new_folder(arguments.folder or free_folder(recipe.name)).path
     device = chosen_device(arguments.device)
     columns = tuple(arguments.columns or ())
@@ -259,13 +261,8 @@ def started_on_table(
     text = text_for(objective, table, recipe.program, columns)
     tokenizer: Tokenizer = ByteTokenizer()
     if text:
-        marks = marks_for(objective, recipe.task)
         tokenizer = tokenizer_of(text, arguments, initial)
-        kept = None if initial is None or arguments.tokenizer is not None else initial
-        if isinstance(kept, MarkedTokenizer) and {*marks} <= {*kept.marks}:
-            tokenizer = kept
-        elif marks:
-            tokenizer = MarkedTokenizer(tokenizer, marks)
+        tokenizer = with_marks(tokenizer, marks_for(objective, recipe.task), arguments, initial)
         recipe = sized(recipe, tokenizer, kept=is_published_start(arguments))
     elif arguments.tokenizer is not None:
         raise Problem("arco train: --tokenizer only works with texts", "no column of this table is read as a text")
@@ -359,6 +356,18 @@ def tokenizer_of(text: str, arguments: argparse.Namespace, initial: Tokenizer | 
     return make_tokenizer(arguments.tokenizer or "characters", text, size=arguments.vocab_size)
 
 
+def with_marks(
+    tokenizer: Tokenizer, marks: tuple[str, ...], arguments: argparse.Namespace, initial: Tokenizer | None
+) -> Tokenizer:
+    """Return a tokenizer with special tokens: the one of the run to start from as it is, if it has them."""
+    from composer.train import MarkedTokenizer
+
+    kept = None if arguments.tokenizer is not None else initial
+    if isinstance(kept, MarkedTokenizer) and {*marks} <= {*kept.marks}:
+        return kept
+    return MarkedTokenizer(tokenizer, marks) if marks else tokenizer
+
+
 def trained(
     recipe: Recipe,
     tokenizer: Tokenizer,
@@ -381,7 +390,7 @@ def trained(
         if is_published(init):
             say(str(start_from_published(model, init, blocks=recipe.blocks)))
         else:
-            say(str(start_from(model, init, checkpoint=checkpoint)))
+            say(str(start_from(model, init, checkpoint=checkpoint, tokenizer=tokenizer)))
     count = sum(parameter.numel() for parameter in model.parameters())
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     of_which = f", of which {trained:,} are trained" if trained < count else ""

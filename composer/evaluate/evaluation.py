@@ -13,6 +13,7 @@ from torch import nn
 from composer.atomic_files import StrPath
 from composer.evaluate.examples import TableEvaluation, evaluated_table
 from composer.evaluate.translations import Translations, check_installed, translations_of
+from composer.lower.model import Model
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.objectives import TEXT_TASKS, Objective, Translation, objective_of
 from composer.train.data.tables import is_table
@@ -180,7 +181,8 @@ def evaluate(
     if task is None or task not in TEXT_TASKS:
         what = f"the task {task}" if task else "no task"
         raise TrainingError(f"a model of {what} predicts no text", hint="it is evaluated on tables: --data FILE.csv")
-    objective = objective_of(task, trained.tokenizer)
+    program = trained.model.program if isinstance(trained.model, Model) else None
+    objective = objective_of(task, trained.tokenizer, trained.settings, program=program)
     if translate:
         check_translated(objective, task)
     try:

@@ -18,8 +18,9 @@ from composer.lower.model import Model
 from composer.train.accumulation import shares
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.examples import ExampleData, Examples, TrainingData
-from composer.train.data.objectives import Batches, learnable, objective_of
+from composer.train.data.objectives import Batches, Objective, learnable, objective_of
 from composer.train.data.preferences import examples_for
+from composer.train.data.prefixes import prefix_input
 from composer.train.data.tables import is_table, read_table
 from composer.train.data.text import TextData, fingerprint
 from composer.train.data.tokenizers import Tokenizer
@@ -206,8 +207,15 @@ def resume(
 
 def batches_of(model: nn.Module, tokenizer: Tokenizer, data: TrainingData, settings: TrainSettings) -> Batches[Any]:
     """Return what makes batches of data for a model."""
-    check_objective(settings.objective, task_of(model), table=isinstance(data, ExampleData))
-    return Examples() if isinstance(data, ExampleData) else objective_of(learnable(task_of(model)), tokenizer)
+    table = isinstance(data, ExampleData)
+    check_objective(settings.objective, task_of(model), table=table, end_tokens=settings.end_tokens)
+    return Examples() if table else text_objective(model, tokenizer, settings)
+
+
+def text_objective(model: nn.Module, tokenizer: Tokenizer, settings: TrainSettings) -> Objective:
+    """Return what a model learns from a text."""
+    program = model.program if isinstance(model, Model) else None
+    return objective_of(learnable(task_of(model)), tokenizer, settings, program=program)
 
 
 def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], max_bytes: int) -> TrainingData:
@@ -227,7 +235,7 @@ def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], ma
     documents = read_documents(sources, max_bytes=max_bytes)
     if fingerprint(documents) != saved.data.sha256:
         raise TrainingError(f"{names} is not the text that this run started with: its checksum differs")
-    return objective_of(learnable(task_of(model)), saved.tokenizer).tokenize(documents, path=sources)
+    return text_objective(model, saved.tokenizer, saved.settings).tokenize(documents, path=sources)
 
 
 def refuse_changes(saved: SavedRun, *, recipe: str | None, settings: TrainSettings | None) -> TrainSettings:
@@ -262,7 +270,7 @@ def check_inputs(model: nn.Module, data: D, settings: TrainSettings, objective: 
             gives = " and ".join(f"`{each}`" for each in batch if each in parameters)
             raise TrainingError(
                 f"the model needs the input `{name}`, and {given} gives only {gives}",
-                hint="make it optional with `?`, give it a default, or train in a loop of your own with `composer.loss`",
+                hint=hint_for(model, name),
             )
     task = task_of(model)
     known = {*parameters, *([TASKS[task].targets] if task is not None else [])}
@@ -272,6 +280,13 @@ def check_inputs(model: nn.Module, data: D, settings: TrainSettings, objective: 
             hint=f'add inputs: {{{name}: "bool[batch, {name.removesuffix("_valid")}_time]?"}}, and pass it on: '
             f"`valid({name})` in masks, `valid: {name}` to recurrent layers and `pool`",
         )
+
+
+def hint_for(model: nn.Module, name: str) -> str:
+    """Return what to do about an input that no batch has."""
+    if isinstance(model, Model) and name == prefix_input(model.program):
+        return "learn it from the columns prompt and answer of a table, or from a text with --objective prefix_lm"
+    return "make it optional with `?`, give it a default, or train in a loop of your own with `composer.loss`"
 
 
 def check_accumulation(model: nn.Module, data: D, settings: TrainSettings, objective: Batches[D]) -> None:

@@ -21,18 +21,35 @@ class ObjectiveKind:
 
 AUTO = "auto"
 OBJECTIVES: Mapping[str, ObjectiveKind] = {
-    AUTO: ObjectiveKind(),
+    AUTO: ObjectiveKind(reads=frozenset({"end_tokens"})),
+    "whole_words": ObjectiveKind(("masked_lm",)),
+    "spans": ObjectiveKind(("masked_lm",)),
+    "infilling": ObjectiveKind(("denoising",)),
+    "permuted_sentences": ObjectiveKind(("denoising",)),
+    "bart": ObjectiveKind(("denoising",)),
+    "prefix_lm": ObjectiveKind(("causal_lm",)),
     "dpo": ObjectiveKind(("causal_lm",), table=True, reads=frozenset({"dpo_beta"})),
     "reward": ObjectiveKind(("sequence_classification",), table=True),
 }
 """The objectives by name; `auto` is that of the recipe's task."""
 
 
-def check_objective(name: str, task: str | None, *, table: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class EndTokens:
+    """Where a text has end tokens."""
+
+    reads: frozenset[str] = frozenset()
+
+
+END_TOKENS: Mapping[str, EndTokens] = {"none": EndTokens(), "line": EndTokens(), "file": EndTokens()}
+
+
+def check_objective(name: str, task: str | None, *, table: bool, end_tokens: str = "none") -> None:
     """Raise an error if an objective is not for a recipe or for the data.
 
     Args:
         name: The objective.
+        end_tokens: Where end tokens stand.
         task: The task of the recipe; None without one.
         table: Whether the data is a table.
 
@@ -49,3 +66,6 @@ def check_objective(name: str, task: str | None, *, table: bool) -> None:
     if kind.tasks and kind.table != table:
         wanted = "a table, such as a .jsonl file" if kind.table else "texts"
         raise TrainingError(f"the objective {name} is learned from {wanted}, not from {'a table' if table else 'a text'}")
+    if end_tokens != "none" and (table or task != "causal_lm"):
+        what = "a table has an end token after each answer anyway" if table else f"the recipe has the task {task}"
+        raise TrainingError(f"end tokens are for texts of a causal_lm; {what}", hint="leave them out")

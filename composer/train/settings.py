@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from composer.train.errors import TrainingError
-from composer.train.objective_kinds import OBJECTIVES, ObjectiveKind
+from composer.train.objective_kinds import END_TOKENS, OBJECTIVES, EndTokens, ObjectiveKind
 from composer.train.optimizers import OPTIMIZERS, OptimizerRow
 from composer.train.schedule import SCHEDULES, Schedule
 from composer.train.techniques.compiling import COMPILE_MODES, CompileMode
@@ -34,7 +34,9 @@ class TrainSettings:
     """Length of a training sequence, in tokens."""
 
     objective: str = "auto"
-    """What is learned: auto is what the recipe's task asks for; dpo and reward learn from preferences."""
+    """What is learned: auto is what the recipe's task asks for; others hide words or whole spans, or learn from preferences."""
+    end_tokens: str = "none"
+    """Where an end token stands in the text of a causal_lm, at which generation stops: none, after each line, or each file."""
     dpo_beta: float = 0.1
     """How strongly dpo keeps the model near its reference: the factor of the log-ratios."""
     distillation_weight: float = 0.5
@@ -115,12 +117,13 @@ class TrainSettings:
                     raise TrainingError(f"`{field.name}` is {given}, which {chosen} does not read; `{name}` must be {readers}")
 
 
-CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule | CompileMode | Precision | ObjectiveKind]] = {
+CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule | CompileMode | Precision | ObjectiveKind | EndTokens]] = {
     "optimizer": OPTIMIZERS,
     "schedule": SCHEDULES,
     "compile": COMPILE_MODES,
     "precision": PRECISIONS,
     "objective": OBJECTIVES,
+    "end_tokens": END_TOKENS,
 }
 """Settings that name a row of a table."""
 AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every"})

@@ -187,7 +187,7 @@ def test_a_teacher_is_heard_in_the_measure_of_its_weight():
     targets = tokens.roll(-1, 1)
     targets[1, 4:] = IGNORED
     batch = {"tokens": tokens, "targets": targets}
-    own, known = (model(tokens).logits.double() for model in (student, teacher))
+    own, known = (model(tokens).logits.double().detach() for model in (student, teacher))
     terms = []
     for row, place in (targets != IGNORED).nonzero().tolist():
         p, q = ((each[row, place] / 3).softmax(0) for each in (known, own))
