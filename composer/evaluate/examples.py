@@ -181,8 +181,16 @@ def evaluated_table(
             hint="name a table to evaluate the model on: all of its rows are read",
         )
     settings, known = trained.settings, saved.reference
-    reading = {"columns": settings.columns, "seq_len": seq_len, "labels": saved.labels, "unseen": not own}
-    data = examples_for(settings.objective, table, model.program, trained.tokenizer, **reading)
+    data = examples_for(
+        settings.objective,
+        table,
+        model.program,
+        trained.tokenizer,
+        columns=settings.columns,
+        seq_len=seq_len,
+        labels=saved.labels,
+        unseen=not own,
+    )
     if not len(data.validation):
         raise TrainingError(f"{table.name} has no row that can be read with {seq_len} tokens")
     needed = settings.objective in PREFERENCES and known is not None

@@ -230,8 +230,7 @@ def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], ma
         if table.sha256 != saved.data.sha256:
             raise TrainingError(f"{names} is not the table that this run started with: its checksum differs")
         kept = saved.settings
-        given = {"columns": kept.columns, "seq_len": kept.seq_len}
-        return examples_for(kept.objective, table, model.program, saved.tokenizer, **given)
+        return examples_for(kept.objective, table, model.program, saved.tokenizer, columns=kept.columns, seq_len=kept.seq_len)
     documents = read_documents(sources, max_bytes=max_bytes)
     if fingerprint(documents) != saved.data.sha256:
         raise TrainingError(f"{names} is not the text that this run started with: its checksum differs")

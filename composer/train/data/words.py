@@ -19,7 +19,7 @@ def words_in(tokens: Tensor, tokenizer: Tokenizer) -> list[list[list[int]]]:
     Words are what spaces divide, or the pieces that the tokenizer marks as belonging together.
     """
     text = tokenizer.text if isinstance(tokenizer, MarkedTokenizer) else tokenizer
-    used = tokens.unique().tolist()
+    used = {*tokens.flatten().tolist()}
     blank = {token for token in used if token < text.size and text.decode([token]).isspace()}
     begins = beginnings(text, used) | blank
     found: list[list[list[int]]] = []
@@ -36,7 +36,7 @@ def words_in(tokens: Tensor, tokenizer: Tokenizer) -> list[list[list[int]]]:
     return found
 
 
-def beginnings(text: Tokenizer, used: list[int]) -> set[int]:
+def beginnings(text: Tokenizer, used: set[int]) -> set[int]:
     """Return the tokens with which words begin wherever they stand; in a text of characters or bytes, only spaces tell."""
     if not isinstance(text, BPETokenizer | PiecesTokenizer):
         return {token for token in used if token >= text.size}
@@ -49,7 +49,7 @@ def beginnings(text: Tokenizer, used: list[int]) -> set[int]:
 def sentences_in(tokens: Tensor, tokenizer: Tokenizer) -> list[list[int]]:
     """Return the sentences of a text [T] as lists of tokens: each ends with a full stop, and the last with the text."""
     text = tokenizer.text if isinstance(tokenizer, MarkedTokenizer) else tokenizer
-    used = (token for token in tokens.unique().tolist() if token < text.size)
+    used = (token for token in {*tokens.tolist()} if token < text.size)
     ends = {token for token in used if text.decode([token]).rstrip().endswith(STOPS)}
     found: list[list[int]] = [[]]
     for token in tokens.tolist():
