@@ -36,6 +36,10 @@ FUNCTIONS = {
     "composer.train.start_from": (
         "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None, tokenizer: Tokenizer | None = None) -> Start"
     ),
+    "composer.train.load_vectors": "(model: nn.Module, tokenizer: Tokenizer, path: StrPath) -> Vectors",
+    "composer.train.open_reference": (
+        "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Reference"
+    ),
     "composer.train.open_run": "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
     "composer.compare.read_experiment": "(path: StrPath) -> Experiment",
     "composer.compare.plan": (

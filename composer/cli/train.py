@@ -104,6 +104,14 @@ def declare(parser: Parser, name: str) -> None:
         "--resume: where the reference or teacher of the run is now",
     )
     run_folder.add_argument(
+        "--vectors",
+        metavar="FILE",
+        action=StoreOnce,
+        type=Path,
+        help="Start the embeddings of tokens from the vectors of words in this text file, as of GloVe or word2vec, also .gz; "
+        "--freeze leaves them as they are",
+    )
+    run_folder.add_argument(
         "--checkpoint",
         metavar="NAME",
         action=StoreOnce,
@@ -180,6 +188,8 @@ def run(arguments: argparse.Namespace) -> int:
                 raise Problem("arco train: a resumed run keeps its recipe and its folder", "remove RECIPE and --run, or --resume")
             if arguments.teacher is not None:
                 raise Problem("arco train: a resumed run keeps its teacher", "if it has moved, say where it is: --reference RUN")
+            if arguments.vectors is not None:
+                raise Problem("arco train: a resumed run starts from its own checkpoint", "remove --vectors, or --resume")
             if arguments.init is not None:
                 raise Problem("arco train: a resumed run starts from its own checkpoint", "remove --init, or --resume")
             result = resumed(arguments)
@@ -241,6 +251,7 @@ def started(arguments: argparse.Namespace) -> Result:
     for doubt in filter(None, doubts):
         warn(doubt)
     start = {"init": arguments.init, "checkpoint": arguments.checkpoint, "reference": reference}
+    start["vectors"] = arguments.vectors
     return trained(recipe, tokenizer, data, settings, folder, device, **start)
 
 
@@ -281,6 +292,7 @@ def started_on_table(
         shown = ", ".join(labels[:8]) + (", …" if len(labels) > 8 else "")
         say(f"`{name}`: {len(labels)} classes, {shown}")
     start = {"init": arguments.init, "checkpoint": arguments.checkpoint, "reference": reference}
+    start["vectors"] = arguments.vectors
     return trained(recipe, tokenizer, data, settings, folder, device, **start)
 
 
@@ -379,11 +391,12 @@ def trained(
     init: Path | None = None,
     checkpoint: str | None = None,
     reference: Reference | None = None,
+    vectors: Path | None = None,
 ) -> Result:
     """Compile a recipe, start from the weights of a run if there is one, and train it."""
     from composer.published import start_from_published
     from composer.published.folder import is_published
-    from composer.train import start_from, train
+    from composer.train import load_vectors, start_from, train
 
     model = recipe.compile(device=chosen_device(device), seed=settings.seed)
     if init is not None:
@@ -391,6 +404,8 @@ def trained(
             say(str(start_from_published(model, init, blocks=recipe.blocks)))
         else:
             say(str(start_from(model, init, checkpoint=checkpoint, tokenizer=tokenizer)))
+    if vectors is not None:
+        say(str(load_vectors(model, tokenizer, vectors)))
     count = sum(parameter.numel() for parameter in model.parameters())
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     of_which = f", of which {trained:,} are trained" if trained < count else ""

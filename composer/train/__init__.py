@@ -60,6 +60,8 @@ if TYPE_CHECKING:
     from composer.train.starts import start_from as start_from
     from composer.train.validation import Validation as Validation
     from composer.train.validation import validate as validate
+    from composer.train.vectors import Vectors as Vectors
+    from composer.train.vectors import load_vectors as load_vectors
 
 _HOME = {
     "BPETokenizer": "data.tokenizers",
@@ -87,6 +89,7 @@ _HOME = {
     "Trained": "run.trained",
     "TrainingError": "errors",
     "Validation": "validation",
+    "Vectors": "vectors",
     "characters_of": "data.tokenizers",
     "display": "progress",
     "examples_of": "data.examples",
@@ -95,6 +98,7 @@ _HOME = {
     "is_table": "data.tables",
     "learnable": "data.objectives",
     "load_tokenizer": "data.tokenizer_files",
+    "load_vectors": "vectors",
     "loss": "losses",
     "make_tokenizer": "data.learned_tokenizers",
     "marked": "data.objectives",
@@ -144,6 +148,7 @@ __all__ = [
     "Trained",
     "TrainingError",
     "Validation",
+    "Vectors",
     "characters_of",
     "display",
     "examples_of",
@@ -152,6 +157,7 @@ __all__ = [
     "is_table",
     "learnable",
     "load_tokenizer",
+    "load_vectors",
     "loss",
     "make_tokenizer",
     "marked",
