@@ -287,7 +287,7 @@ def voice_of_run(trained: Trained, prompt: str) -> Voice:
 
     if task == "masked_lm" and isinstance(tokenizer, MarkedTokenizer) and MASK in prompt:
         return voice(tokenizer.encode_marked(prompt), {}, frozenset(), "", tokenizer.mark(MASK))
-    if not TASKS[task].text:
+    if task not in TASKS or not TASKS[task].text:
         raise silent(task)
     if TASKS[task].text == "tokens" and not TASKS[task].continues:
         raise Problem(

@@ -209,7 +209,7 @@ def started(arguments: argparse.Namespace) -> Result:
     from composer.published import tokenizer_to_train
     from composer.published.folder import is_published
     from composer.train import TrainSettings, is_table, learnable, objective_of, read_documents
-    from composer.train.data.objectives import text_task
+    from composer.train.data.objectives import TEXT_OBJECTIVES, text_task
     from composer.train.run.folder import new_folder
     from composer.train.run.reader import read_run
 
@@ -233,7 +233,7 @@ def started(arguments: argparse.Namespace) -> Result:
         return started_on_table(arguments, recipe, initial, reference)
     if arguments.columns:
         raise Problem("arco train: --column only works with tables", "a text has no columns")
-    task = learnable(recipe.task)
+    task = recipe.task if chosen.objective in TEXT_OBJECTIVES else learnable(recipe.task)
     check_objective(chosen.objective, task, table=False, end_tokens=chosen.end_tokens)
     folder = new_folder(arguments.folder or free_folder(recipe.name)).path
     device = chosen_device(arguments.device)

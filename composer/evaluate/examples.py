@@ -106,6 +106,8 @@ class TableEvaluation:
     """For each target that is a class, how often which was told."""
     preferred: float | None = None
     """Share of pairs whose chosen answer is rewarded more than the rejected one; None for others."""
+    part: str = "rows"
+    """What is held out of the data: its `rows`, or a `part` of a text whose neighboring words are the examples."""
 
     def to_json(self) -> dict[str, object]:
         """Return the numbers by name."""
@@ -129,7 +131,7 @@ class TableEvaluation:
 
     def __str__(self) -> str:
         task = f"{self.task} " if self.task else ""
-        rows = f"the held-out rows of {self.data}" if self.held_out else self.data
+        rows = f"the held-out {self.part} of {self.data}" if self.held_out else self.data
         lines = [
             f"{self.run}, step {self.step}, {task}on {rows}",
             f"loss        {self.loss:.4f} per {self.unit}, over {self.targets:,} {self.unit}s",

@@ -18,7 +18,7 @@ from composer.lower.model import Model
 from composer.train.accumulation import shares
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.examples import ExampleData, Examples, TrainingData
-from composer.train.data.objectives import Batches, Objective, learnable, objective_of
+from composer.train.data.objectives import Batches, Objective, objective_of
 from composer.train.data.preferences import examples_for
 from composer.train.data.prefixes import prefix_input
 from composer.train.data.tables import is_table, read_table
@@ -215,7 +215,7 @@ def batches_of(model: nn.Module, tokenizer: Tokenizer, data: TrainingData, setti
 def text_objective(model: nn.Module, tokenizer: Tokenizer, settings: TrainSettings) -> Objective:
     """Return what a model learns from a text."""
     program = model.program if isinstance(model, Model) else None
-    return objective_of(learnable(task_of(model)), tokenizer, settings, program=program)
+    return objective_of(task_of(model), tokenizer, settings, program=program)
 
 
 def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], max_bytes: int) -> TrainingData:

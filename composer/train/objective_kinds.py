@@ -13,7 +13,7 @@ class ObjectiveKind:
     """An objective, the recipes that it is for, and the settings that only some objectives read."""
 
     tasks: tuple[str, ...] = ()
-    """The tasks of recipes that it is for; none for those of every task."""
+    """The tasks of recipes that it is for; none for those of every task, and an empty one for recipes without a task."""
     table: bool = False
     """Whether it is learned from a table; otherwise from texts."""
     reads: frozenset[str] = frozenset()
@@ -28,6 +28,7 @@ OBJECTIVES: Mapping[str, ObjectiveKind] = {
     "permuted_sentences": ObjectiveKind(("denoising",)),
     "bart": ObjectiveKind(("denoising",)),
     "prefix_lm": ObjectiveKind(("causal_lm",)),
+    "skip_gram": ObjectiveKind(("",), reads=frozenset({"window", "negatives"})),
     "dpo": ObjectiveKind(("causal_lm",), table=True, reads=frozenset({"dpo_beta"})),
     "reward": ObjectiveKind(("sequence_classification",), table=True),
 }
@@ -57,10 +58,11 @@ def check_objective(name: str, task: str | None, *, table: bool, end_tokens: str
         TrainingError: The objective is for other recipes, or for other data.
     """
     kind = OBJECTIVES[name]
-    if kind.tasks and task not in kind.tasks:
-        others = [other for other, row in OBJECTIVES.items() if not row.tasks or task in row.tasks]
+    if kind.tasks and (task or "") not in kind.tasks:
+        others = [other for other, row in OBJECTIVES.items() if not row.tasks or (task or "") in row.tasks]
+        wanted = f"with the task {' or '.join(kind.tasks)}" if all(kind.tasks) else "without a task"
         raise TrainingError(
-            f"the objective {name} is for recipes with the task {' or '.join(kind.tasks)}; this one has {task or 'no task'}",
+            f"the objective {name} is for recipes {wanted}; this one has {task or 'no task'}",
             hint=f"objectives for it: {', '.join(others)}",
         )
     if kind.tasks and kind.table != table:

@@ -39,6 +39,10 @@ class TrainSettings:
     """Where an end token stands in the text of a causal_lm, at which generation stops: none, after each line, or each file."""
     dpo_beta: float = 0.1
     """How strongly dpo keeps the model near its reference: the factor of the log-ratios."""
+    window: int = 5
+    """How far the neighbors of a word are at most with skip_gram, in tokens."""
+    negatives: int = 5
+    """Words that skip_gram draws for each neighbor, to be told from it."""
     distillation_weight: float = 0.5
     """Share of a teacher in the loss, from 0 to 1; the rest is that of the targets."""
     distillation_temperature: float = 2.0
@@ -126,7 +130,7 @@ CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule | CompileMode | Preci
     "end_tokens": END_TOKENS,
 }
 """Settings that name a row of a table."""
-AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every"})
+AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every", "window", "negatives"})
 SEVERAL = {"columns": "NAME=COLUMN", "freeze": "patterns for names of parameters", "recompute": "patterns for names of modules"}
 """Settings that are several texts, and what these are."""
 WHOLE = frozenset({"logits_chunk"})

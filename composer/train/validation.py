@@ -118,7 +118,7 @@ def validate(
         return Validation(per_token, None, None, tokens, accuracy, criterion.unit or unit_of(model, data))
     targets = objective.whole(data)
     if targets is None:
-        return Validation(per_token, None, None, tokens)
+        return Validation(per_token, None, None, tokens, unit=unit_of(model, data))
     whole = per_token * targets  # if only some batches are read, an estimate
     return Validation(per_token, whole / data.characters, whole / data.bytes, tokens)
 
@@ -127,7 +127,7 @@ def unit_of(model: nn.Module, data: object) -> str:
     """Return what losses are means over: tokens, or examples with one target each."""
     task = task_of(model)
     each_token = task is not None and TASKS[task].targets in ("targets", "labels")
-    return "token" if each_token or isinstance(data, TextData) else "example"
+    return "token" if each_token or (task is not None and isinstance(data, TextData)) else "example"
 
 
 def classes_told(model: nn.Module) -> list[tuple[str, str]]:

@@ -124,7 +124,7 @@ def embeddings_of(model: nn.Module, tokenizer: Tokenizer, columns: int, path: Pa
     roles = cast(Any, model).roles  # nn.Module types every attribute as a tensor or a module
     tables = {name: each for name, each in model.named_parameters() if roles.get(name) == "embedding" and each.dim() == 2}
     tables = {name: each for name, each in tables.items() if len(each) >= tokenizer.size}
-    found = {name: each for name, each in tables.items() if each.shape[1] == columns}
+    found: dict[str, Tensor] = {name: each for name, each in tables.items() if each.shape[1] == columns}
     if not found:
         known = ", ".join(f"{name} has {each.shape[1]}" for name, each in tables.items()) or "there is none for these tokens"
         raise TrainingError(

@@ -87,4 +87,4 @@ def _stream(parts: Sequence[str], tokenizer: MarkedTokenizer) -> Ids:
     """Return the tokens of texts, each with an end token."""
     end = np.array([tokenizer.mark(END)], dtype=np.uint16 if tokenizer.size <= 1 << 16 else np.uint32)
     pieces = [each for part in parts for each in (texts.encode(part, tokenizer), end)]
-    return cast("Ids", np.concatenate(pieces)) if pieces else end[:0]
+    return cast("Ids", np.concatenate([end[:0], *pieces]))

@@ -22,6 +22,7 @@ from composer.train.data.marks import GAPS as GAPS
 from composer.train.data.marks import MASK as MASK
 from composer.train.data.marks import START as START
 from composer.train.data.prefixes import prefix_input, with_prefixes
+from composer.train.data.skip_gram import SkipGram, check_inputs
 from composer.train.data.spans import hide_spans, hide_whole_words, infill, permute_and_infill, permute_sentences
 from composer.train.data.text import HELD_OUT, Ids, TextData, tokenize
 from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
@@ -356,20 +357,20 @@ TEXT_OBJECTIVES: Mapping[str, TextTask] = {
     "permuted_sentences": TextTask(lambda tokenizer: Windows(tokenizer, permute_sentences, room=1), WHOLE_TEXT),
     "bart": TextTask(lambda tokenizer: Windows(tokenizer, permute_and_infill, room=1), WHOLE_TEXT),
     "prefix_lm": TextTask(PrefixLM),
+    "skip_gram": TextTask(SkipGram),
 }
 """What else can be learned from a text, by the names of `objective_kinds`."""
 
 
-def text_task(task: str, settings: TrainSettings | None) -> TextTask:
+def text_task(task: str | None, settings: TrainSettings | None) -> TextTask:
     """Return what is learned from a text: by default what the task asks for, else the objective of the settings.
 
     Raises:
         TrainingError: The task cannot be trained on a text.
     """
-    row = TEXT_TASKS[learnable(task)]
     if settings is None:
-        return row
-    row = TEXT_OBJECTIVES.get(settings.objective, row)
+        return TEXT_TASKS[learnable(task)]
+    row = TEXT_OBJECTIVES[settings.objective] if settings.objective in TEXT_OBJECTIVES else TEXT_TASKS[learnable(task)]
     return replace(row, marks=(END,)) if settings.end_tokens != "none" else row
 
 
@@ -394,15 +395,15 @@ def marked(tokenizer: Tokenizer, task: str, settings: TrainSettings | None = Non
 
 
 def objective_of(
-    task: str, tokenizer: Tokenizer, settings: TrainSettings | None = None, *, program: TypedProgram | None = None
+    task: str | None, tokenizer: Tokenizer, settings: TrainSettings | None = None, *, program: TypedProgram | None = None
 ) -> Objective:
     """Return the objective of a task: how a text becomes batches with targets.
 
     Args:
-        task: The name of a task.
+        task: The name of a task; None for skip_gram.
         tokenizer: The tokenizer, with the special tokens of the task.
         settings: The settings of training, which may choose another objective or have end tokens.
-        program: The model's graph, `Recipe.program`, which the objective prefix_lm needs.
+        program: The model's graph, `Recipe.program`, which the objectives prefix_lm and skip_gram look into.
 
     Raises:
         TrainingError: The task cannot be trained on a text, or the tokenizer lacks its special tokens.
@@ -420,6 +421,9 @@ def objective_of(
     objective = row.objective(tokenizer)
     if settings is None:
         return objective
+    if isinstance(objective, SkipGram):
+        check_inputs(program)
+        return replace(objective, window=settings.window, negatives=settings.negatives)
     if isinstance(objective, PrefixLM):
         return replace(objective, prefix=needed_prefix(program))
     return replace(objective, ends=settings.end_tokens) if isinstance(objective, NextToken) else objective
