@@ -25,7 +25,7 @@ FUNCTIONS = {
     "composer.param_groups": "(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]",
     "composer.train.train": (
         "(model: nn.Module, tokenizer: Tokenizer, data: TrainingData, settings: TrainSettings, run: StrPath, *, recipe: str, "
-        "reference: Reference | None = None, show: Display | None = None) -> Result"
+        "reference: ReferenceModel | None = None, show: Display | None = None) -> Result"
     ),
     "composer.train.resume": (
         "(run: StrPath, *, build: Build = compiled, steps: int | None = None, settings: TrainSettings | None = None, "
@@ -37,8 +37,8 @@ FUNCTIONS = {
         "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None, tokenizer: Tokenizer | None = None) -> Start"
     ),
     "composer.train.load_vectors": "(model: nn.Module, tokenizer: Tokenizer, path: StrPath) -> Vectors",
-    "composer.train.open_reference": (
-        "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Reference"
+    "composer.train.open_reference_model": (
+        "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> ReferenceModel"
     ),
     "composer.train.open_run": "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
     "composer.compare.read_experiment": "(path: StrPath) -> Experiment",

@@ -20,7 +20,7 @@ from composer.train.objective_kinds import AUTO, check_objective
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
-    from composer.train import ExampleData, Reference, Result, TextData, Tokenizer, TrainSettings
+    from composer.train import ExampleData, ReferenceModel, Result, TextData, Tokenizer, TrainSettings
 
 RUNS = Path("runs")
 LARGE_STEP = 2**16
@@ -256,7 +256,7 @@ def started(arguments: argparse.Namespace) -> Result:
 
 
 def started_on_table(
-    arguments: argparse.Namespace, recipe: Recipe, initial: Tokenizer | None, reference: Reference | None
+    arguments: argparse.Namespace, recipe: Recipe, initial: Tokenizer | None, reference: ReferenceModel | None
 ) -> Result:
     """Train a recipe on the rows of a table in a new run folder."""
     from composer.train import ByteTokenizer, TrainSettings, fitted, read_table
@@ -321,9 +321,9 @@ def recipe_of(init: Path) -> str:
     return str(saved.folder.recipe)
 
 
-def second_model(arguments: argparse.Namespace) -> Reference | None:
+def second_model(arguments: argparse.Namespace) -> ReferenceModel | None:
     """Return the model that is read beside the one that is trained: a teacher, or the reference of dpo."""
-    from composer.train import open_reference
+    from composer.train import open_reference_model
 
     path, checkpoint = arguments.teacher, None
     if arguments.objective == "dpo":
@@ -333,7 +333,7 @@ def second_model(arguments: argparse.Namespace) -> Reference | None:
         checkpoint = arguments.checkpoint if path == arguments.init else None
     if path is None:
         return None
-    return open_reference(path, build=rebuild(arguments.blocks, arguments.device), checkpoint=checkpoint)
+    return open_reference_model(path, build=rebuild(arguments.blocks, arguments.device), checkpoint=checkpoint)
 
 
 def warn(doubt: str) -> None:
@@ -390,7 +390,7 @@ def trained(
     *,
     init: Path | None = None,
     checkpoint: str | None = None,
-    reference: Reference | None = None,
+    reference: ReferenceModel | None = None,
     vectors: Path | None = None,
 ) -> Result:
     """Compile a recipe, start from the weights of a run if there is one, and train it."""

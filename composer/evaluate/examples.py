@@ -11,7 +11,7 @@ import torch
 
 from composer.atomic_files import StrPath
 from composer.lower.model import Model
-from composer.train.criteria import Criterion
+from composer.train.criteria.criterion import Criterion
 from composer.train.data.examples import ExampleData, Examples
 from composer.train.data.preferences import PREFERENCES, examples_for
 from composer.train.data.tables import read_table

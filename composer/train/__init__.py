@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from composer.train.losses import task_of as task_of
     from composer.train.progress import Display as Display
     from composer.train.progress import display as display
-    from composer.train.reference import Reference as Reference
-    from composer.train.reference import open_reference as open_reference
+    from composer.train.reference import ReferenceModel as ReferenceModel
+    from composer.train.reference import open_reference_model as open_reference_model
     from composer.train.run.checkpoint import Checkpoint as Checkpoint
     from composer.train.run.folder import RunFolder as RunFolder
     from composer.train.run.trained import Trained as Trained
@@ -79,7 +79,7 @@ _HOME = {
     "MarkedTokenizer": "data.tokenizers",
     "PiecesTokenizer": "data.tokenizers",
     "Objective": "data.objectives",
-    "Reference": "reference",
+    "ReferenceModel": "reference",
     "Result": "loop",
     "RunFolder": "run.folder",
     "Start": "starts",
@@ -103,7 +103,7 @@ _HOME = {
     "make_tokenizer": "data.learned_tokenizers",
     "marked": "data.objectives",
     "objective_of": "data.objectives",
-    "open_reference": "reference",
+    "open_reference_model": "reference",
     "open_run": "run.trained",
     "param_groups": "decay_groups",
     "read_documents": "data.documents",
@@ -136,7 +136,7 @@ __all__ = [
     "MarkedTokenizer",
     "Objective",
     "PiecesTokenizer",
-    "Reference",
+    "ReferenceModel",
     "Result",
     "RunFolder",
     "Start",
@@ -162,7 +162,7 @@ __all__ = [
     "make_tokenizer",
     "marked",
     "objective_of",
-    "open_reference",
+    "open_reference_model",
     "open_run",
     "param_groups",
     "read_documents",

@@ -30,7 +30,7 @@ from composer.train.loop import Result, fit
 from composer.train.losses import Batch, task_of
 from composer.train.objective_kinds import check_objective
 from composer.train.progress import Display, display
-from composer.train.reference import Reference, check_reference, criterion_of, reopened, validation_criterion
+from composer.train.reference import ReferenceModel, check_reference, criterion_of, reopened, validation_criterion
 from composer.train.run.folder import new_folder
 from composer.train.run.lock import locked
 from composer.train.run.reader import SavedRun, read_run, why_not_whole
@@ -51,7 +51,7 @@ def train(
     run: StrPath,
     *,
     recipe: str,
-    reference: Reference | None = None,
+    reference: ReferenceModel | None = None,
     show: Display | None = None,
 ) -> Result:
     """Train a model in a new run folder.

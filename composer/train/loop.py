@@ -17,7 +17,7 @@ from torch.optim import Optimizer
 from composer.language.wording import counted
 from composer.train.accumulation import shares
 from composer.train.chunked_loss import positions_at_a_time
-from composer.train.criteria import TASK_LOSS, Criterion
+from composer.train.criteria.criterion import TASK_LOSS, Criterion
 from composer.train.data.objectives import Batches
 from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError

@@ -15,30 +15,30 @@ from torch import nn
 
 from composer.atomic_files import StrPath
 from composer.language.tasks import TASKS
-from composer.train.criteria import TASK_LOSS, Criterion
+from composer.train.criteria.criterion import TASK_LOSS, Criterion
+from composer.train.criteria.distillation import Distillation
+from composer.train.criteria.preferences import DirectPreference, RewardModel
 from composer.train.data.examples import ExampleData, TrainingData
 from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
 from composer.train.device import device_of
-from composer.train.distillation import Distillation
 from composer.train.errors import TrainingError
 from composer.train.losses import Batch, task_of
-from composer.train.preferences import DirectPreference, RewardModel
 from composer.train.run.reader import ReferenceIdentity, read_run
 from composer.train.run.trained import Build, compiled, open_run
 from composer.train.settings import TrainSettings
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
+class ReferenceModel:
     """A model that a run reads and never changes.
 
     Examples:
         >>> import composer
         >>> from pathlib import Path
-        >>> from composer.train import Reference, characters_of
+        >>> from composer.train import ReferenceModel, characters_of
         >>> tokenizer = characters_of("to be or not to be")
         >>> teacher = composer.load("gpt_mini", {"vocab": tokenizer.size, "d_model": 16}).compile(seed=0)
-        >>> len(Reference(teacher, tokenizer, Path("runs/teacher")).sha256)
+        >>> len(ReferenceModel(teacher, tokenizer, Path("runs/teacher")).sha256)
         64
     """
 
@@ -66,7 +66,7 @@ class Reference:
         return ReferenceIdentity(str(self.path.absolute()), self.checkpoint, self.sha256)
 
 
-def open_reference(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Reference:
+def open_reference_model(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> ReferenceModel:
     """Return the model of a run or of a published folder, to be read in a run.
 
     Args:
@@ -85,12 +85,12 @@ def open_reference(path: StrPath, *, build: Build | None = None, checkpoint: str
         from composer.loading import load
         from composer.published.starting import tokenizer_to_train
 
-        return Reference(load(where).pretrained().eval(), tokenizer_to_train(where), where)
+        return ReferenceModel(load(where).pretrained().eval(), tokenizer_to_train(where), where)
     trained = open_run(where, build=build or compiled, checkpoint=checkpoint)
-    return Reference(trained.model, trained.tokenizer, where, checkpoint or read_run(where).name(None), trained.labels)
+    return ReferenceModel(trained.model, trained.tokenizer, where, checkpoint or read_run(where).name(None), trained.labels)
 
 
-def reopened(known: ReferenceIdentity, path: StrPath | None, build: Build) -> Reference:
+def reopened(known: ReferenceIdentity, path: StrPath | None, build: Build) -> ReferenceModel:
     """Return the second model of a run that is resumed.
 
     Args:
@@ -103,7 +103,7 @@ def reopened(known: ReferenceIdentity, path: StrPath | None, build: Build) -> Re
     """
     where = known.path if path is None else path
     try:
-        found = open_reference(where, build=build, checkpoint=known.checkpoint)
+        found = open_reference_model(where, build=build, checkpoint=known.checkpoint)
     except TrainingError as error:
         hint = error.hint if path is not None else f"if {known.path} has moved, say where it is: --reference RUN"
         raise TrainingError(f"the model that this run reads beside its own: {error}", hint=hint) from None
@@ -112,7 +112,7 @@ def reopened(known: ReferenceIdentity, path: StrPath | None, build: Build) -> Re
     return found
 
 
-def criterion_of(model: nn.Module, settings: TrainSettings, reference: Reference | None) -> Criterion:
+def criterion_of(model: nn.Module, settings: TrainSettings, reference: ReferenceModel | None) -> Criterion:
     """Return what a run minimizes.
 
     Raises:
@@ -143,7 +143,7 @@ def _still(reference: nn.Module, model: nn.Module) -> nn.Module:
     return reference.to(device_of(model)).eval().requires_grad_(False)
 
 
-def check_reference(model: nn.Module, tokenizer: Tokenizer, data: TrainingData, batch: Batch, reference: Reference) -> None:
+def check_reference(model: nn.Module, tokenizer: Tokenizer, data: TrainingData, batch: Batch, reference: ReferenceModel) -> None:
     """Raise `TrainingError` unless a second model reads what the model reads and tells what it tells.
 
     Args:

@@ -16,7 +16,7 @@ from composer.graph.anatomy import wires_of
 from composer.graph.typed import TypedBlock
 from composer.language.tasks import TASKS
 from composer.lower.model import Model
-from composer.train.criteria import TASK_LOSS, Criterion
+from composer.train.criteria.criterion import TASK_LOSS, Criterion
 from composer.train.data.objectives import Batches
 from composer.train.data.text import TextData
 from composer.train.device import device_of, on_device

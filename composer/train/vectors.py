@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from composer.atomic_files import StrPath
+from composer.train.data.hiding.words import INSIDE, SPACES
 from composer.train.data.tokenizers import BPETokenizer, MarkedTokenizer, PiecesTokenizer, Tokenizer
-from composer.train.data.words import INSIDE, SPACES
 from composer.train.errors import TrainingError
 from composer.train.input_files import opened
 

@@ -26,10 +26,10 @@ from composer.train import (
     validate,
 )
 from composer.train.data.examples import EVERY
+from composer.train.data.hiding.spans import _spans
+from composer.train.data.hiding.words import sentences_in, words_in
 from composer.train.data.marks import END, MASK
 from composer.train.data.prefixes import prefix_input
-from composer.train.data.spans import _spans
-from composer.train.data.words import sentences_in, words_in
 from composer.train.losses import IGNORED
 from composer.train.objective_kinds import check_objective
 from composer.train.run.reader import read_run

@@ -17,20 +17,20 @@ from composer.train import (
     ByteTokenizer,
     Interrupted,
     MarkedTokenizer,
-    Reference,
+    ReferenceModel,
     Table,
     TrainingError,
     TrainSettings,
-    open_reference,
+    open_reference_model,
     read_table,
     resume,
     train,
 )
+from composer.train.criteria.distillation import Distillation, distillation_loss
+from composer.train.criteria.preferences import DirectPreference, RewardModel
 from composer.train.data.objectives import END
 from composer.train.data.preferences import examples_for, preferences_of
-from composer.train.distillation import Distillation, distillation_loss
 from composer.train.losses import IGNORED
-from composer.train.preferences import DirectPreference, RewardModel
 from composer.train.run.reader import read_run
 from tests.train.small import Quiet
 
@@ -150,10 +150,10 @@ def test_a_run_on_preferences_resumes_bit_by_bit_and_is_evaluated(tmp_path):
     recipe = composer.load("gpt_mini", TINY)
     data = examples_for("dpo", read_table([path]), recipe.program, TOKENIZER, seq_len=16)
     first = TrainSettings(steps=1, batch_size=3, seq_len=16, objective="dpo")
-    base = Reference(gpt(4), TOKENIZER, tmp_path / "nowhere")
+    base = ReferenceModel(gpt(4), TOKENIZER, tmp_path / "nowhere")
     for name, seed in (("first", 4), ("other", 5)):
         train(gpt(seed), TOKENIZER, data, first, tmp_path / name, recipe=recipe.text, reference=base, show=Quiet())
-    reference = open_reference(tmp_path / "first")
+    reference = open_reference_model(tmp_path / "first")
     results = {}
     for name in ("whole", "stopped"):
         model = composer.load("gpt_mini", TINY).compile(seed=9)
@@ -220,10 +220,10 @@ def test_what_does_not_fit_preferences_is_refused(tmp_path):
     model, run = recipe.compile(seed=0), tmp_path / "run"
     with pytest.raises(TrainingError, match="the objective dpo compares the model with a reference, and there is none"):
         train(model, TOKENIZER, data, SETTINGS, run, recipe=recipe.text, show=Quiet())
-    other = Reference(gpt(1), ByteTokenizer(), Path("elsewhere"))
+    other = ReferenceModel(gpt(1), ByteTokenizer(), Path("elsewhere"))
     with pytest.raises(TrainingError, match="elsewhere has another tokenizer than this run"):
         train(model, TOKENIZER, data, SETTINGS, run, recipe=recipe.text, reference=other, show=Quiet())
-    judge = Reference(composer.load(JUDGE, {"vocab": 257}).compile(), TOKENIZER, Path("judge"))
+    judge = ReferenceModel(composer.load(JUDGE, {"vocab": 257}).compile(), TOKENIZER, Path("judge"))
     with pytest.raises(TrainingError, match="judge has the task sequence_classification, and the recipe the task causal_lm"):
         train(model, TOKENIZER, data, SETTINGS, run, recipe=recipe.text, reference=judge, show=Quiet())
     assert not run.exists()

@@ -14,16 +14,16 @@ from composer.atomic_files import StrPath
 from composer.graph.typed import TypedProgram
 from composer.memo import IdentityKey, Memo
 from composer.train.data import text as texts
-from composer.train.data.corruption import gaps, hidden, with_gaps
 from composer.train.data.documents import TextDocument
 from composer.train.data.ended import ended
+from composer.train.data.hiding.corruption import gaps, hidden, with_gaps
+from composer.train.data.hiding.spans import hide_spans, hide_whole_words, infill, permute_and_infill, permute_sentences
 from composer.train.data.marks import END as END
 from composer.train.data.marks import GAPS as GAPS
 from composer.train.data.marks import MASK as MASK
 from composer.train.data.marks import START as START
 from composer.train.data.prefixes import prefix_input, with_prefixes
 from composer.train.data.skip_gram import SkipGram, check_inputs
-from composer.train.data.spans import hide_spans, hide_whole_words, infill, permute_and_infill, permute_sentences
 from composer.train.data.text import HELD_OUT, Ids, TextData, tokenize
 from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
 from composer.train.errors import TrainingError

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from composer.train.data.corruption import SHARE
+from composer.train.data.hiding.corruption import SHARE
+from composer.train.data.hiding.words import sentences_in, words_in
 from composer.train.data.marks import END, MASK, START
 from composer.train.data.tokenizers import MarkedTokenizer
-from composer.train.data.words import sentences_in, words_in
 from composer.train.losses import IGNORED, Batch
 
 STOP, LONGEST = 0.2, 10

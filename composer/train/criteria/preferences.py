@@ -46,7 +46,7 @@ class Judged:
     """How much more each chosen answer is rewarded than the rejected one, [B]."""
 
 
-class Pairs:
+class AnswerPairs:
     """What the criteria of pairs have in common: losses are means over pairs, and the larger reward is to be the chosen one's."""
 
     unit: str | None = "pair"
@@ -59,7 +59,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class DirectPreference(Pairs):
+class DirectPreference(AnswerPairs):
     """Direct preference optimization (Rafailov et al. 2023): the loss is −log σ of the chosen answer's reward less the rejected
     one's, where a reward is `beta` times the logarithm of how much more probable an answer is to the model than to the reference.
     """
@@ -79,7 +79,7 @@ class DirectPreference(Pairs):
 
 
 @dataclass(frozen=True)
-class RewardModel(Pairs):
+class RewardModel(AnswerPairs):
     """A reward model (Ouyang et al. 2022, section 3.5): the loss is −log σ of the chosen answer's reward less the rejected one's.
     The reward is the only logit of a classifier.
     """

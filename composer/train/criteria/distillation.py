@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from composer.train.criteria import TaskLoss
+from composer.train.criteria.criterion import TaskLoss
 from composer.train.losses import IGNORED, Batch, BatchLoss, loss_and_output, output_of, targets_of, task_of
 
 DISTILLATION = "distillation"
