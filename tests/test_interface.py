@@ -25,13 +25,13 @@ FUNCTIONS = {
     "composer.param_groups": "(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]",
     "composer.train.train": (
         "(model: nn.Module, tokenizer: Tokenizer, data: TrainingData, settings: TrainSettings, run: StrPath, *, recipe: str, "
-        "show: Display | None = None, callbacks: Sequence[Callback] = ()) -> Result"
+        "reference: ReferenceModel | None = None, show: Display | None = None, callbacks: Sequence[Callback] = ()) -> Result"
     ),
     "composer.train.resume": (
         "(run: StrPath, *, build: Build = compiled, steps: int | None = None, settings: TrainSettings | None = None, "
         "recipe: str | None = None, data: StrPath | Sequence[StrPath] | None = None, max_data_bytes: int = 1073741824, "
-        "cache: StrPath = default, checkpoint: str | None = None, show: Display | None = None, "
-        "callbacks: Sequence[Callback] = ()) -> Result"
+        "cache: StrPath = default, checkpoint: str | None = None, reference: StrPath | None = None, "
+        "show: Display | None = None, callbacks: Sequence[Callback] = ()) -> Result"
     ),
     "composer.train.prepare": (
         "(sources: StrPath | Sequence[StrPath], tokenizer: Tokenizer | str = characters, *, vocab_size: int | None = None, "
@@ -40,7 +40,13 @@ FUNCTIONS = {
     ),
     "composer.train.open_prepared": "(folder: StrPath, *, cache: StrPath = default) -> PreparedText",
     "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",
-    "composer.train.start_from": "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None) -> Start",
+    "composer.train.start_from": (
+        "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None, tokenizer: Tokenizer | None = None) -> Start"
+    ),
+    "composer.train.load_vectors": "(model: nn.Module, tokenizer: Tokenizer, path: StrPath) -> Vectors",
+    "composer.train.open_reference_model": (
+        "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> ReferenceModel"
+    ),
     "composer.train.open_run": "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
     "composer.estimate.estimate": (
         "(recipe: Recipe, lengths: Mapping[str, int] | None = None, *, device: DeviceSpec | None = None, "

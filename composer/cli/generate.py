@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer, number
 from composer.cli.output import generated, say
 from composer.cli.running import add_device, refusals
-from composer.cli.voices import Voice, check_inputs, draft_of, opened
+from composer.cli.voices import BREAK, Voice, check_inputs, draft_of, opened
 
 if TYPE_CHECKING:
     from composer.decode import Draft, Request, Sampling, Search
@@ -34,8 +34,8 @@ def declare(parser: Parser, name: str) -> None:
         "--prompt",
         metavar="TEXT",
         action="append",
-        help="Text to continue, to translate, or to fill in at <mask>, or at <0>, <1> and so on (default: a line break); may be "
-        "repeated",
+        help="Text to continue, to translate, or to fill in at <mask>, or at <0>, <1> and so on (default: a line break; "
+        "nothing, if the model learned with end tokens); may be repeated",
     )
     parser.add_argument(
         "--prompts", metavar="FILE", type=Path, action=StoreOnce, help="Answer each line of this file that is not blank"
@@ -206,7 +206,7 @@ def answer(arguments: argparse.Namespace, voice: Voice, sampling: Sampling, draf
 def prompts_of(given: list[str] | None, file: Path | None) -> list[str]:
     """Return the prompts on the command line and those in a file, one in each line."""
     if file is None:
-        return given or ["\n"]
+        return given or [BREAK]
     from composer.train import read_text
 
     return [*(given or []), *(line for line in read_text(file).splitlines() if line.strip())]  # a blank file is refused

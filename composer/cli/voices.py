@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from composer.train import Trained
 
 
+BREAK = "\n"
+"""The prompt by default."""
+
+
 @dataclass(frozen=True)
 class Voice:
     """A model about to answer a prompt."""
@@ -105,8 +109,10 @@ def voice_of_run(trained: Trained, prompt: str) -> Voice:
     """
     import torch
 
+    from composer.lower.model import Model
     from composer.train import MarkedTokenizer, task_of, text_as_it_comes
     from composer.train.data.objectives import END, MASK, START
+    from composer.train.data.prefixes import prefix_input
     from composer.train.data.tokenizers import PiecesTokenizer
 
     task, tokenizer = task_of(trained.model) or "", trained.tokenizer
@@ -123,7 +129,7 @@ def voice_of_run(trained: Trained, prompt: str) -> Voice:
 
     if task == "masked_lm" and isinstance(tokenizer, MarkedTokenizer) and MASK in prompt:
         return voice(tokenizer.encode_marked(prompt), {}, frozenset(), "", tokenizer.mark(MASK))
-    if not TASKS[task].text:
+    if task not in TASKS or not TASKS[task].text:
         raise silent(task)
     if TASKS[task].text == "tokens" and not TASKS[task].continues:
         raise Problem(
@@ -136,7 +142,12 @@ def voice_of_run(trained: Trained, prompt: str) -> Voice:
             stop = frozenset({tokenizer.mark(END)})
         elif isinstance(tokenizer, PiecesTokenizer) and END in tokenizer.special:
             stop = frozenset({tokenizer.special[END]})
-        return voice(tokenizer.encode(prompt), {}, stop, prompt)
+        if trained.settings.end_tokens != "none":  # a text begins where another one has ended
+            prompt = "" if prompt == BREAK else prompt
+            return voice([*stop, *tokenizer.encode(prompt)], {}, stop, prompt)
+        tokens = tokenizer.encode(prompt)
+        name = prefix_input(trained.model.program) if isinstance(trained.model, Model) else None
+        return voice(tokens, {} if name is None else {name: torch.tensor([len(tokens)])}, stop, prompt)
     start, end = tokenizer.mark(START), tokenizer.mark(END)
     return voice([start], {"source": torch.tensor([[*tokenizer.encode_marked(prompt), end]])}, frozenset({end}), "")
 

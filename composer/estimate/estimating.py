@@ -25,7 +25,7 @@ from composer.graph.dims import names, substitute
 from composer.graph.typed import TypedBlock, TypedProgram
 from composer.graph.types import TensorType
 from composer.language.tasks import TASKS
-from composer.train.data.corruption import SHARE
+from composer.train.data.hiding.corruption import SHARE
 from composer.train.loop import build_optimizer, update, with_logits_chunk
 from composer.train.losses import IGNORED, OUTPUT_LOSSES, output_of
 from composer.train.settings import TrainSettings

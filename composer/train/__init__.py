@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from composer.train.losses import task_of as task_of
     from composer.train.progress import Display as Display
     from composer.train.progress import display as display
+    from composer.train.reference import ReferenceModel as ReferenceModel
+    from composer.train.reference import open_reference_model as open_reference_model
     from composer.train.run.checkpoint import Checkpoint as Checkpoint
     from composer.train.run.folder import RunFolder as RunFolder
     from composer.train.run.trained import Trained as Trained
@@ -66,6 +68,8 @@ if TYPE_CHECKING:
     from composer.train.trackers import WeightsAndBiases as WeightsAndBiases
     from composer.train.validation import Validation as Validation
     from composer.train.validation import validate as validate
+    from composer.train.vectors import Vectors as Vectors
+    from composer.train.vectors import load_vectors as load_vectors
     from composer.train.watches import ActivationSizes as ActivationSizes
     from composer.train.watches import ExpertLoad as ExpertLoad
     from composer.train.watches import GradientNorms as GradientNorms
@@ -98,6 +102,7 @@ _HOME = {
     "PiecesTokenizer": "data.tokenizers",
     "PreparedText": "data.token_files",
     "Objective": "data.objectives",
+    "ReferenceModel": "reference",
     "Result": "loop",
     "RunFolder": "run.folder",
     "Start": "starts",
@@ -107,6 +112,7 @@ _HOME = {
     "Trained": "run.trained",
     "TrainingError": "errors",
     "Validation": "validation",
+    "Vectors": "vectors",
     "characters_of": "data.tokenizers",
     "display": "progress",
     "examples_of": "data.examples",
@@ -116,11 +122,13 @@ _HOME = {
     "is_table": "data.tables",
     "learnable": "data.objectives",
     "load_tokenizer": "data.tokenizer_files",
+    "load_vectors": "vectors",
     "loss": "losses",
     "make_tokenizer": "data.learned_tokenizers",
     "marked": "data.objectives",
     "objective_of": "data.objectives",
     "open_prepared": "data.prepared",
+    "open_reference_model": "reference",
     "open_run": "run.trained",
     "param_groups": "decay_groups",
     "prepare": "data.prepared",
@@ -160,6 +168,7 @@ __all__ = [
     "Objective",
     "PiecesTokenizer",
     "PreparedText",
+    "ReferenceModel",
     "Result",
     "RunFolder",
     "RunStart",
@@ -174,6 +183,7 @@ __all__ = [
     "TrainingError",
     "Utilization",
     "Validation",
+    "Vectors",
     "WeightsAndBiases",
     "characters_of",
     "display",
@@ -184,11 +194,13 @@ __all__ = [
     "is_table",
     "learnable",
     "load_tokenizer",
+    "load_vectors",
     "loss",
     "make_tokenizer",
     "marked",
     "objective_of",
     "open_prepared",
+    "open_reference_model",
     "open_run",
     "param_groups",
     "prepare",

@@ -21,11 +21,12 @@ from composer.lower.tail_module import tail
 from composer.train.accumulation import shares
 from composer.train.callbacks import Callback, Callbacks, RunStart
 from composer.train.chunked_loss import positions_at_a_time
+from composer.train.criteria.criterion import TASK_LOSS, Criterion
 from composer.train.data.objectives import Batches
 from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.interrupt import Interrupted, stop_requests
-from composer.train.losses import Batch, loss, target_count, task_of
+from composer.train.losses import Batch, task_of
 from composer.train.optimizers import OPTIMIZERS
 from composer.train.progress import Display, Moment
 from composer.train.run.checkpoint import Checkpoint, Report
@@ -119,6 +120,8 @@ def fit(
     report: Report | None = None,
     recipe: str = "",
     callbacks: Sequence[Callback] = (),
+    criterion: Criterion = TASK_LOSS,
+    validated_by: Criterion = TASK_LOSS,
 ) -> Result:
     """Train from the beginning, or from a checkpoint exactly as if the run had not stopped.
 
@@ -143,7 +146,8 @@ def fit(
     def validated(step: int, report: Report) -> Validation:
         sizes = {"batch_size": settings.batch_size, "seq_len": settings.seq_len, "logits_chunk": settings.logits_chunk or 0}
         with averaged(optimizer), torch.compiler.set_stance("force_eager"):  # compiled, it may depend on lengths seen before
-            held_out = validate(model, data, objective, **sizes, batches=report.batches, precision=settings.precision)
+            reading = {**sizes, "batches": report.batches}
+            held_out = validate(model, data, objective, **reading, precision=settings.precision, criterion=validated_by)
         display.validated(step, held_out)
         line = {**report.line, **held_out.line()}
         run.append(line)
@@ -153,7 +157,7 @@ def fit(
     followers = Callbacks(callbacks)
     model.train()
     pace = Pace()
-    unit, utilization = unit_of(model, data), None
+    unit, utilization = criterion.unit or unit_of(model, data), None
     dynamic = not objective.windows
     with (
         display,
@@ -177,7 +181,8 @@ def fit(
                     objective.draw(data, batch_size=settings.batch_size, seq_len=settings.seq_len, generator=generator)
                     for _ in range(settings.grad_accum)
                 ]
-                measured = update(model, optimizer, batches, settings, rate=rate, then=partial(followers.after_backward, step))
+                then = partial(followers.after_backward, step)
+                measured = update(model, optimizer, batches, settings, rate=rate, criterion=criterion, then=then)
             if not measured.gradient_norm < float("inf"):
                 raise not_a_number(measured, step, rate, run)
             elapsed = time.perf_counter() - began
@@ -234,6 +239,7 @@ def update(
     settings: TrainSettings,
     *,
     rate: float,
+    criterion: Criterion = TASK_LOSS,
     then: Callable[[], None] = lambda: None,
 ) -> TrainStep:
     """Update the weights by the gradient of the mean loss over all batches, unless the gradient is not finite; `then` is called
@@ -241,18 +247,18 @@ def update(
     """
     device = device_of(model)
     task = task_of(model) or ""
-    counts = [int(target_count(batch, task)) for batch in batches]
+    counts = [criterion.count(batch, task) for batch in batches]
     by_name: dict[str, Tensor] = {}
     for batch, share in zip(batches, shares(model, batches, counts, task), strict=True):
         with autocast(device, settings.precision):
-            part = loss(
+            part, _ = criterion.loss(
                 model,
                 on_device(batch, device),
                 label_smoothing=settings.label_smoothing,
                 logits_chunk=settings.logits_chunk or 0,
             )
         # Not 1 / len(batches): every target counts the same, however unequal the batches.
-        weighed = {name: value * share[name] for name, value in part.by_name.items()}
+        weighed = {name: value * share.get(name, share[task]) for name, value in part.by_name.items()}
         torch.stack(list(weighed.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         for name, value in weighed.items():
             by_name[name] = by_name.get(name, 0) + value.detach()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -148,7 +149,13 @@ def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: 
         if word in CONFIGS:
             write_example(word, folder / word)
     run = next((word for word in words if word.startswith("runs/")), None)
-    if run and (name in ("generate", "evaluate", "export") or "--resume" in words):
+    if "pairs.jsonl" in words:
+        row = {"prompt": "a", "answer": "b"}
+        (folder / "answers.jsonl").write_text(f"{json.dumps(row)}\n" * 20, encoding="utf-8")
+        row = {"prompt": "a", "chosen": "b", "rejected": "a"}
+        (folder / "pairs.jsonl").write_text(f"{json.dumps(row)}\n" * 20, encoding="utf-8")
+        assert arco("train", "gpt_mini", "--data", "answers.jsonl", "--run", run, *QUICK, *TINY).code == 0
+    elif run and (name in ("generate", "evaluate", "export") or "--resume" in words or "--teacher" in words):
         assert (
             arco("train", "gpt2" if name == "export" else "gpt_mini", "--data", "input.txt", "--run", run, *QUICK, *TINY).code
             == 0

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer
-from composer.cli.generate import voice_of_run
 from composer.cli.output import WIDTH, emit, write_file
 from composer.cli.running import add_device, rebuild, refusals
+from composer.cli.voices import BREAK, voice_of_run
 from composer.language.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def samples(arguments: argparse.Namespace, model: Portrait) -> list[Sample]:
     if not continues or not count or read_run(arguments.trained).manifest.latest is None:
         return []
     trained = open_run(arguments.trained, build=rebuild(arguments.blocks, arguments.device))
-    voice = voice_of_run(trained, "\n" if arguments.prompt is None else arguments.prompt)
+    voice = voice_of_run(trained, BREAK if arguments.prompt is None else arguments.prompt)
     found = []
     for seed in range(count):
         request = Request(
