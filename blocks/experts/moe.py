@@ -133,4 +133,4 @@ def routing(routes: Any, experts: int, x: torch.Tensor) -> torch.Tensor:
     """Return the weight of each expert at each position [B, T, E], with those of visits without an expert left out."""
     weights = x.new_zeros(x.shape[0] * x.shape[1], experts + 1)
     weights = weights.index_put((routes.rows, routes.experts), routes.weights.to(x.dtype), accumulate=True)
-    return weights[:, :experts].unflatten(0, x.shape[:2])
+    return weights[:, :experts].reshape(x.shape[0], x.shape[1], experts)
