@@ -112,7 +112,7 @@ PARAMETERS: Mapping[str, int] = {
     "xlnet": 360_299_776,
     "perceiver": 201_108_230,
     "linformer": 124_828_505,
-    "show_attend_tell": 54_839_209,
+    "show_attend_tell": 54_838_697,
     "modernbert": 149_655_232,
     "dit": 674_834_720,
     "uvit": 500_832_016,

@@ -130,6 +130,6 @@ def show_attend_tell(w: Weights, image: Tensor, words: Tensor) -> tuple[Tensor, 
         i, f, g, o = gates.chunk(4)  # equations 1 to 3
         c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
         h = torch.sigmoid(o) * torch.tanh(c)
-        logits.append(affine(w, "head", y + affine(w, "of_state", h) + affine(w, "of_seen", z)))  # equation 7
+        logits.append(affine(w, "head", y + affine(w, "deep", torch.cat([h, z]))))  # equation 7
         weights.append(alpha)
     return torch.stack(logits), torch.stack(weights)
