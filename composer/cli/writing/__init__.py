@@ -1,0 +1,1 @@
+"""The command that writes text with trained and published models."""
