@@ -35,7 +35,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "data": ("measures.data", "Write a text of a synthetic task: copying, recall or sums"),
         "tokens": ("measures.tokens", "Show the tokens of a text, and compare vocabularies"),
         "train": ("train", "Train a model on a text file"),
-        "generate": ("writing.generate", "Generate text with a trained or published model"),
+        "generate": ("generate", "Generate text with a trained or published model"),
         "evaluate": ("measures.evaluate", "Measure how well a trained or published model predicts text"),
         "compare": ("measures.compare", "Train variants of a model alike, and tell which differences are more than chance"),
     },

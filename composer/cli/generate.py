@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer, number
 from composer.cli.output import generated, say
 from composer.cli.running import add_device, refusals
-from composer.cli.writing.voices import Voice, check_inputs, draft_of, opened
+from composer.cli.voices import Voice, check_inputs, draft_of, opened
 
 if TYPE_CHECKING:
     from composer.decode import Draft, Request, Sampling, Search

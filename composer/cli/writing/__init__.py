@@ -1,1 +1,0 @@
-"""The command that writes text with trained and published models."""
