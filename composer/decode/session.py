@@ -73,7 +73,7 @@ class Session:
         self._holders: list[Any] = []
         self.positions = 1
         """For how many positions at the end of each call the logits are computed, with `last_only`."""
-        self._marks: WeakSet[Mark] = WeakSet()
+        self._marks: WeakSet[SessionMark] = WeakSet()
         """Marks to which the session can go back."""
         self._without_gradients = torch.no_grad()
         self._hooks: list[RemovableHandle] = []
@@ -297,7 +297,7 @@ class Session:
             return True
         return length >= self._prefix and all(not run.states and run.can_go_back(length) for run in self._runs())
 
-    def mark(self) -> Mark:
+    def mark(self) -> SessionMark:
         """Return a mark to which `rewind` goes back, whatever the blocks keep. It copies nothing.
 
         Examples:
@@ -315,11 +315,11 @@ class Session:
         """
         once = {name: tuple(one.given) for name, one in self._once.items()}
         caches = tuple(cache.snapshot() for cache in self._caches)
-        found = Mark(self.length, self._rows, self._given, self._prefix, tuple(self._encoded), caches, once)
+        found = SessionMark(self.length, self._rows, self._given, self._prefix, tuple(self._encoded), caches, once)
         self._marks.add(found)
         return found
 
-    def rewind(self, mark: Mark) -> None:
+    def rewind(self, mark: SessionMark) -> None:
         """Go back to a mark: later tokens are dropped, and rows of the batch are again those of then.
 
         Args:
@@ -340,7 +340,7 @@ class Session:
         other._restore(self.mark(), copied=True)
         return other
 
-    def _restore(self, mark: Mark, *, copied: bool = False) -> None:
+    def _restore(self, mark: SessionMark, *, copied: bool = False) -> None:
         self._rows, self._given, self._prefix, self._encoded = mark.rows, mark.given, mark.prefix, list(mark.encoded)
         for cache, contents in zip(self._caches, mark.caches, strict=True):
             cache.restore(contents, copied=copied)
@@ -354,7 +354,7 @@ class Session:
 
 
 @dataclass(frozen=True, eq=False)
-class Mark:
+class SessionMark:
     """What a session had read and kept at some time."""
 
     length: int

@@ -80,7 +80,7 @@ class _Reader:
         return logits
 
     def mark(self) -> None:
-        """Remember what is read, to go back to."""
+        """Keep what is read, to go back to."""
         self.marked = self.opened.mark(), self.read
 
     def take_back(self, length: int) -> None:
