@@ -65,6 +65,7 @@ def _completers() -> Mapping[object, Mapping[str, object]]:
         "RECIPE|REVISION": recipes,
         "RUN": shtab.DIRECTORY,
         "DIR": shtab.FILE,
+        "FOLDER": shtab.DIRECTORY,
         "FILE": shtab.FILE,
         "FILE.py": shtab.glob("*.py"),
         "CODE": _words("codes", sections(errors_page().read_text(encoding="utf-8"))),
