@@ -51,7 +51,7 @@ def declare(parser: Parser, name: str) -> None:
         ("See what the last token attends to", 'arco inspect runs/gpt_mini --prompt "To be or not to be"'),
         (
             "Draw each head of a layer",
-            'arco inspect bert-base-uncased --prompt "The animal was tired" --layer "layers.3.*" --figure heads.svg',
+            'arco inspect bert-base-uncased --prompt "The animal was tired" --layer "layers.0.*" --figure heads.svg',
         ),
         ("See how the next token takes shape", 'arco inspect runs/gpt_mini --prompt "To be" --lens'),
     ]
