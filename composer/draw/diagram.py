@@ -115,12 +115,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """Flows side by side that start from one value, or each from inputs of its own, and end in one block."""
+    """Flows side by side that start from one value, or each from inputs of its own, and end in one block; or each in outputs and
+    losses of its own, the heads of a model.
+    """
 
     flows: tuple[Flow, ...]
     ports: tuple[str, ...]
     """Of the block where they end, that of each flow."""
-    join: Leaf
+    join: Leaf | None
+    """None for heads."""
     fork: DiagramSource | None
 
     def map_flows(self, change: Callable[[Flow], Flow]) -> Branches:
@@ -130,7 +133,7 @@ class Branches:
     @property
     def about(self) -> About:
         """What stands for all of them: where they end."""
-        return self.join.about
+        return self.join.about if self.join else self.flows[0].items[-1].about
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +153,7 @@ class IrregularSubgraph:
     @property
     def about(self) -> About:
         """What stands for all of them: where they end."""
-        return self.join.about
+        return self.join.about if self.join else self.flows[0].items[-1].about
 
 
 Item: TypeAlias = Leaf | OpenMixture | Group | Branches | IrregularSubgraph
@@ -264,7 +267,7 @@ class Flow:
                 continue
             for flow in item.flows:
                 yield from flow.leaves()
-            if isinstance(item, Branches):
+            if isinstance(item, Branches) and item.join:
                 yield item.join
 
 

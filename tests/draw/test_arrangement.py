@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -55,6 +56,37 @@ def test_skips_of_a_u_go_straight_across() -> None:
     assert len(across) == 2
     assert all(points[-2][1] == points[-1][1] for points in across)
     assert at["middle"].bottom == max(area.bottom for area in at.values())
+
+
+def test_heads_stand_side_by_side_with_their_ends_in_a_row() -> None:
+    """Each above the trunk, in the order in which they are written; outputs and losses are level, and wires straight."""
+    at = places("form heads")
+    ((_, _, scene),) = scenes("form heads", "block")
+    row = [at[path] for path in ("outputs/logits", "losses.after", "losses.about", "losses.rating")]
+    assert all(beside(one, other) for one, other in pairwise(row))
+    assert len({area.bottom for area in row}) == 1
+    assert max(area.bottom for area in row) < at["layers"].top
+    assert at["head"].bottom == at["after"].bottom == at["pool"].bottom
+    assert at["about"].bottom == at["rating"].bottom
+    ends = [wire.points for wire in scene.wires if wire.target in ("outputs/logits", "losses.after") and wire.style != "far"]
+    assert [len(points) for points in ends] == [2, 2]
+    assert {wire.style for wire in scene.wires if wire.source == "after"} == {"loss"}
+
+
+def test_attention_of_nodes_has_its_maps_level() -> None:
+    """Queries, keys and values, from the left, though the scores of the first two are a branch beside the third."""
+    at = places("form attention_of_nodes")
+    assert beside(at["q"], at["k"]) and beside(at["k"], at["v"])
+    assert at["q"].bottom == at["k"].bottom == at["v"].bottom
+    assert at["scores"].bottom < at["q"].top and at["mix"].bottom < at["weights"].top
+
+
+def test_branches_may_be_outputs_too() -> None:
+    """Each with an arrow to its name, beside the wire that goes on."""
+    at = places("form vae")
+    ((_, _, scene),) = scenes("form vae", "block")
+    assert beside(at["mean"], at["logvar"])
+    assert {wire.source for wire in scene.wires if wire.target in ("outputs/mean", "outputs/logvar")} == {"mean", "logvar"}
 
 
 @pytest.mark.parametrize("count", [pytest.param(300, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.exhaustive)])

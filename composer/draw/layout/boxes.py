@@ -121,7 +121,7 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
                     typography.scale,
                 )
             )
-    return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), double=look.double)
+    return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), look.hue == "loss", double=look.double)
 
 
 def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool, typography: Typography) -> list[Text]:

@@ -214,7 +214,7 @@ def draw_straight(spine: Spine, below: Station, above: Station, edge: DiagramEdg
             target,
             points,
             edge.port,
-            "main",
+            "loss" if edge.trains else "main",
             arrow,
             partial=edge.partial,
             from_inside=edge.source.from_inside,

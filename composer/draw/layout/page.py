@@ -17,10 +17,10 @@ from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import align_height, place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
 from composer.draw.passes.alternatives import name_in_alternatives
+from composer.draw.passes.heads import output_leaf
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
-from composer.draw.paths import output_path
 from composer.draw.scene import Scene
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Typography
@@ -115,9 +115,8 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
     outs: tuple[Leaf, ...] = ()
     if flow.exits:
         name, returned = flow.exits[0]
-        path = output_path(name)
-        outs = (Leaf(About(path, f"the model's output {name} — {returned.shape}"), Look(titles.outputs[name], hue="io")),)
-        edges.append(DiagramEdge(returned, path, "", True))
+        outs = (output_leaf(name, returned),)
+        edges.append(DiagramEdge(returned, outs[0].about.path, "", True))
     whole = flow.with_items((*ins, *flow.items, *outs)).with_edges(edges).with_exits(flow.exits[1:])
     return name_in_alternatives(replace(whole, outlet=None))
 

@@ -35,7 +35,7 @@ def group_branches(flow: Flow, beside: Collection[str] = ()) -> Flow:
     for join in list(items):
         for fork in _forks(join, read, far, tree, meeting) if len(set(read.get(join, ()))) > 1 else ():
             between = _between(join, fork, read, tree, far)
-            parts = _components(flow, [path for path in items if path in between])
+            parts = components(flow, [path for path in items if path in between])
             found = None if between.intersection(beside) else _joined(flow, fork, join, items, parts)
             if found is not None:
                 flow = found
@@ -136,15 +136,18 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
     source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
     entry = source.origin if source is not None else None
     flows, ports = [], []
+    apart = {fork} if fork and all(isinstance(items[path], Leaf | Branches) for path in gone) else set()
     for part in parts:
         inner = [e for e in flow.edges if e.target in part]
         deep = [e for path in part for e in inner_edges(items[path])]
         held = {*part, *(e.target for e in deep)}
         outgoing = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
         free = all(e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port) for e in inner)
-        closed = all(e.source.reference or belongs(e.source.path, held) for e in deep)
+        closed = all(e.source.reference or belongs(e.source.path, held) for e in deep if e.source.path not in apart)
         looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
-        exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
+        out = any(source.port for _, source in flow.exits if belongs(source.path, part))
+        exits = looped or out or any(belongs(sink.edges[0].source.path, part) for sink in flow.sinks)
+        exits = exits or (flow.outlet and flow.outlet.path in part)
         wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > 2
         if (
             not (free or part in foreign)
@@ -159,12 +162,14 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
             return None
         if fork is None and any(e.source.is_model_input and not e.source.reference and e.source.path not in part for e in inner):
             return None
-        below = Flow(entry, tuple(items[path] for path in items if path in part), tuple(inner), outgoing[0].source)
+        named = tuple((name, source) for name, source in flow.exits if source.path in part)
+        below = Flow(entry, tuple(items[path] for path in items if path in part), tuple(inner), outgoing[0].source, named)
         flows.append(group_branches(sort_topologically(below)))
         ports.append(outgoing[0].port)
     joined = Branches(tuple(flows), tuple(ports), end, source)
     fork_edges = [] if source is None else [DiagramEdge(source, join, "", True, forks=True)]
-    return flow.without(gone).with_item(joined, *fork_edges)
+    rest = flow.without(gone).with_item(joined, *fork_edges)
+    return rest.with_exits((name, source) for name, source in flow.exits if source.path not in gone)
 
 
 def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:
@@ -207,7 +212,7 @@ def _meeting(items: Mapping[str, Item], readers: BranchSteps, read: BranchSteps)
     return next((path for path in items if path in common and path not in starts), None)
 
 
-def _components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
+def components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
     """Return the blocks in sets between which nothing flows, in the order of their first ones."""
     group = {path: path for path in between}
 
