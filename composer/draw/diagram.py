@@ -43,6 +43,8 @@ class Leaf:
     """Whether it stands for an input of the model."""
     lines: tuple[tuple[Role, str], ...] = ()
     """On a narrow page, all that it says line by line, in place of title, detail and parameters."""
+    name: str = ""
+    """That of its node, where it tells more than the title."""
 
 
 @dataclass(frozen=True, slots=True)
