@@ -30,16 +30,16 @@ HEAD, PLAIN_HEAD = 44, 30
 """The same above rows: 2 pixels more separate the two."""
 
 
-def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False) -> float:
-    """Return the width that a block's texts want; a narrow one has its parameters behind the detail."""
+def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: bool = True) -> float:
+    """Return the width that a block's texts want, with or without its name; a narrow one has its parameters behind the detail."""
     look = leaf.look
     icon = ICON_ROOM if look.icon is not None else PAD
     if leaf.lines:
         return max(typography.width(line, role) for role, line in leaf.lines) + icon + PAD
     params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else typography.width(leaf.params, "params") + PAD + 8
     title = typography.width(look.title, "title")
-    named = title + 2 * (icon + typography.width(leaf.name, "name") + NAME_GAP) if leaf.name else 0.0
-    title = max(title + 2 * max(icon, params), min(named, WIDTH))
+    with_name = title + 2 * (icon + typography.width(leaf.name, "name") + NAME_GAP) if leaf.name and named else 0.0
+    title = max(title + 2 * max(icon, params), min(with_name, WIDTH))
     detail = typography.width(detail_of(leaf, narrow=narrow), "detail") + icon + PAD
     rows = [ICON_ROOM + 6 + swatches(row) + typography.width(row.share, "row") + PAD for row in leaf.rows]
     rows += [ICON_ROOM + 6 + swatches(row) + typography.width(row.look.detail, "detail") + PAD for row in leaf.rows]

@@ -15,8 +15,10 @@ from composer.draw.layout.stations import SideInput, block, circle
 from composer.draw.scene import RADIUS, Box, Dot, WirePath
 from composer.draw.style.typography import Typography
 
-BUS, APART = 14.0, 22.0
-"""From a fork to what it leads to, as from a block to a fork above it; between the flows, where no wires go."""
+BUS, APART, NEAR = 14.0, 22.0, 10.0
+"""From a fork to what it leads to, as from a block to a fork above it; between the flows, where no wires go; and between many."""
+FEW_BRANCHES = 4
+"""Branches that stand beside each other however wide they are."""
 RISE = 20.0
 """From the highest of them to the join: as between two blocks."""
 MAX_JOIN_WIDTH = 480.0
@@ -87,13 +89,19 @@ def side_by_side(
     return found
 
 
+def apart_for(count: int) -> float:
+    """Return the distance between so many columns."""
+    return APART if count <= FEW_BRANCHES else NEAR
+
+
 def column_positions(columns: Sequence[Fragment]) -> tuple[list[float], float]:
     """Return where the spine of each column stands, and how wide all are."""
-    total = sum(one.left + one.right for one in columns) + APART * (len(columns) - 1)
+    apart = apart_for(len(columns))
+    total = sum(one.left + one.right for one in columns) + apart * (len(columns) - 1)
     places, x = [], -total / 2
     for one in columns:
         places.append(x + one.left)
-        x += one.left + one.right + APART
+        x += one.left + one.right + apart
     return places, total
 
 

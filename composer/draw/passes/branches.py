@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -13,14 +13,19 @@ from composer.draw.edges import DiagramEdge
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.paths import belongs
 
-MAX_BRANCHES = 4
+MAX_BRANCHES = 12
 BranchSteps: TypeAlias = Mapping[str, Sequence[str]]
 """From blocks to blocks, by an edge each."""
 
 
-def group_branches(flow: Flow, beside: Collection[str] = ()) -> Flow:
-    """Return the flow with every set of blocks that lie side by side, from a fork to a join, as one item. Those that have
-    something `beside` them stay in the column.
+def always(found: Branches) -> bool:
+    """Return that there is room for some branches."""
+    return True
+
+
+def group_branches(flow: Flow, beside: Collection[str] = (), fits: Callable[[Branches], bool] = always) -> Flow:
+    """Return the flow with every set of blocks that lie side by side, from a fork to a join, as one item, where it `fits`. Those
+    that have something `beside` them stay in the column.
 
     Before: a(x) b(a) c(a) d(b c) e(d)
     After:  a(x) [b(a) | c(a)] d(a) e(d)
@@ -36,7 +41,7 @@ def group_branches(flow: Flow, beside: Collection[str] = ()) -> Flow:
         for fork in _forks(join, read, far, tree, meeting) if len(set(read.get(join, ()))) > 1 else ():
             between = _between(join, fork, read, tree, far)
             parts = components(flow, [path for path in items if path in between])
-            found = None if between.intersection(beside) else _joined(flow, fork, join, items, parts)
+            found = None if between.intersection(beside) else _joined(flow, fork, join, items, parts, fits)
             if found is not None:
                 flow = found
                 items = flow.by_path
@@ -123,7 +128,14 @@ def _after(path: str, fork: str, tree: Dominators) -> bool:
     return path in tree.depth and tree.common(path, fork) == fork
 
 
-def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], parts: Sequence[list[str]]) -> Flow | None:
+def _joined(
+    flow: Flow,
+    fork: str | None,
+    join: str,
+    items: Mapping[str, Item],
+    parts: Sequence[list[str]],
+    fits: Callable[[Branches], bool],
+) -> Flow | None:
     """Return the flow with the branches between a fork and a block where they end; those first that start from values of
     elsewhere, such as the keys and values of a memory.
     """
@@ -164,9 +176,11 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
             return None
         named = tuple((name, source) for name, source in flow.exits if source.path in part)
         below = Flow(entry, tuple(items[path] for path in items if path in part), tuple(inner), outgoing[0].source, named)
-        flows.append(group_branches(sort_topologically(below)))
+        flows.append(group_branches(sort_topologically(below), fits=fits))
         ports.append(outgoing[0].port)
     joined = Branches(tuple(flows), tuple(ports), end, source)
+    if not fits(joined):
+        return None
     fork_edges = [] if source is None else [DiagramEdge(source, join, "", True, forks=True)]
     rest = flow.without(gone).with_item(joined, *fork_edges)
     return rest.with_exits((name, source) for name, source in flow.exits if source.path not in gone)

@@ -42,19 +42,20 @@ def group_heads(flow: Flow, kept: Collection[str] = (), sent: Collection[Origin]
             2 <= len(parts) <= MAX_HEADS
             and lengths[-1] - lengths[-2] <= MAX_LONGER
             and not any(belongs(path, after) for path in fixed)
-            and all(_starts_at(flow, part, fork) for part in parts)
+            and all(_starts_at(flow, part, fork, set(after).difference(part)) for part in parts)
         ):
             return _with_heads(flow, fork, parts)
     return flow
 
 
-def _starts_at(flow: Flow, part: Sequence[str], fork: Origin) -> bool:
-    """Return whether blocks read a fork, and else only each other and what goes by its name."""
+def _starts_at(flow: Flow, part: Sequence[str], fork: Origin, others: Collection[str]) -> bool:
+    """Return whether blocks read a fork, and else only each other and what goes by its name, but nothing of the other heads."""
     items = [item for item in flow.items if item.about.path in part]
     own = [e for e in flow.edges if e.target in part]
     deep = [e for item in items for e in inner_edges(item)]
     held = {*part, *(e.target for e in deep)}
     free = all(e.source.reference or e.source.origin == fork or belongs(e.source.path, held) for e in (*own, *deep))
+    free = free and not any(belongs(e.source.path, others) for e in (*own, *deep))
     return free and not any(e.back for e in own) and any(e.source.origin == fork and e.main and e.upward for e in own)
 
 
