@@ -51,7 +51,7 @@ class Attempts:
 def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
     """Return the drawing of a diagram; where it is larger than a page, one of less depth if that is smaller."""
     scene, tried = attempts.on_page(flow), [flow]
-    if scene.height > MAX_PAGE_HEIGHT:
+    if scene.height > MAX_PAGE_HEIGHT and excess(scene, depth.level) > 1:
         wide = MAX_PAGE_WIDTH * attempts.typography.scale  # larger letters stay legible where more is shrunk to the page
         wrapped = attempts.on_page(flow, MAX_PAGE_HEIGHT - HEAD_ROOM)
         scene = min(scene, wrapped, key=lambda one: max(one.width / wide, one.height / MAX_PAGE_HEIGHT))

@@ -220,11 +220,11 @@ class Stations:
                 lefts = [*incoming.side_inputs, *incoming.references, *incoming.far]
                 widths = iter(branch_widths(item, self.options.typography))
 
-                def lay(flow: Flow) -> Fragment:
+                def lay_branch(flow: Flow) -> Fragment:
                     options = replace(self.options, narrow=is_narrow(flow))
                     return column(flow, next(widths), options, beside=self.side_boxes)
 
-                return side_by_side(item, incoming.lanes, lefts, outgoing, lay, self.options.typography)
+                return side_by_side(item, incoming.lanes, lefts, outgoing, lay_branch, self.options.typography)
             case IrregularSubgraph():
                 return self.subgraphs[item.about.path]
 

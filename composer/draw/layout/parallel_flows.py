@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from composer.draw.diagram import Branches, Flow
 from composer.draw.edges import DiagramEdge
-from composer.draw.geometry import Point
+from composer.draw.geometry import Area, Point
 from composer.draw.layout.boxes import needed
 from composer.draw.layout.fragment import Fragment, moved, shift, straightened, stretch
 from composer.draw.layout.outgoing_edges import OutgoingEdge
@@ -105,11 +105,16 @@ def column_positions(columns: Sequence[Fragment]) -> tuple[list[float], float]:
     return places, total
 
 
+def solid(found: Fragment) -> list[Area]:
+    """Return what the boxes and the circles of a fragment cover."""
+    return [box.area for box in found.pieces.boxes] + [merge.area for merge in found.pieces.merges]
+
+
 def _lifts(columns: Sequence[Fragment]) -> list[float]:
     """Return how much higher each column begins than it could, so that the first blocks of all are level where some begin with
     another fork.
     """
-    feet = [max(thing.area.bottom for thing in (*one.pieces.boxes, *one.pieces.merges)) for one in columns]
+    feet = [max(area.bottom for area in solid(one)) for one in columns]
     lifts = [foot - min(feet) for foot in feet]
     return [lift if lift <= MAX_LIFT and not one.ends else 0.0 for one, lift in zip(columns, lifts, strict=True)]
 

@@ -14,7 +14,7 @@ from composer.draw.layout.parallel_columns import COLUMN_GAP
 from composer.draw.layout.parallel_flows import BUS
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.paths import above
-from composer.draw.scene import WirePath
+from composer.draw.scene import Box, Frame, MergeCircle, WirePath
 
 MAX_PARTS = 12
 """Columns of one drawing."""
@@ -62,7 +62,8 @@ def cuts(flow: Flow) -> list[str]:
 def tops_of(whole: Fragment) -> dict[str, float]:
     """Return how high each block reaches with all that is in it, which is negative."""
     found: dict[str, float] = {}
-    for thing in (*whole.pieces.boxes, *whole.pieces.merges, *whole.pieces.frames):
+    things: list[Box | MergeCircle | Frame] = [*whole.pieces.boxes, *whole.pieces.merges, *whole.pieces.frames]
+    for thing in things:
         for path in above(thing.about.path):
             found[path] = min(found.get(path, 0.0), thing.area.top)
     return found

@@ -159,7 +159,7 @@ def _joined(
         looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
         out = any(source.port for _, source in flow.exits if belongs(source.path, part))
         exits = looped or out or any(belongs(sink.edges[0].source.path, part) for sink in flow.sinks)
-        exits = exits or (flow.outlet and flow.outlet.path in part)
+        exits = exits or (flow.outlet is not None and flow.outlet.path in part)
         wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > 2
         if (
             not (free or part in foreign)
