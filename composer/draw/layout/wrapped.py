@@ -18,6 +18,8 @@ from composer.draw.scene import Box, Frame, MergeCircle, WirePath
 
 MAX_PARTS = 12
 """Columns of one drawing."""
+MAX_RATIO = 3.0
+"""How many times higher than another one of them may be: a few blocks beside a column are no column."""
 LayPart = Callable[[Flow, frozenset[Origin]], Fragment]
 """Lays out a flow, of which some values are sent on."""
 
@@ -30,7 +32,8 @@ def wrapped(flow: Flow, whole: Fragment, high: float, lay: LayPart) -> Fragment 
         wanted = (whole.height * part / count for part in range(1, count))
         chosen = dict.fromkeys(min(places, key=lambda path: abs(places[path] - height)) for height in wanted)
         heights = [0.0, *sorted(places[path] for path in chosen), whole.height]
-        if max(above - below for below, above in pairwise(heights)) > high:
+        sizes = [above - below for below, above in pairwise(heights)]
+        if max(sizes) > min(high, MAX_RATIO * min(sizes)):
             continue
         parts = parts_between(flow, chosen)
         laid = [lay(part, sent) for part, sent in parts]
