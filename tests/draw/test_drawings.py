@@ -17,7 +17,7 @@ from composer.graph.parameters import parameters
 from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.typed import TypedProgram
 from tests.draw.cases import CASES, FORMS, MORE_CASES, each_case, each_level, each_of, scenes
-from tests.draw.checks import borders, ends, overlaps, texts
+from tests.draw.checks import borders, ends, overlaps, starts, texts
 from tests.draw.edges import Readers, drawn, mixed
 from tests.zoo import each_representative
 
@@ -58,10 +58,10 @@ def test_nothing_lies_on_anything_else(case: str, level: Level) -> None:
 
 @each_level
 @each_case
-def test_every_wire_ends_at_what_it_leads_to(case: str, level: Level) -> None:
+def test_every_wire_leads_from_its_source_to_its_target(case: str, level: Level) -> None:
     """Also where blocks stand side by side, which may read what none of the others does."""
     for name, _, scene in scenes(case, level):
-        assert [*ends(scene)] == [], name
+        assert [*starts(scene), *ends(scene)] == [], name
 
 
 @each_level

@@ -11,6 +11,7 @@ from composer.cost.active import visited
 from composer.cost.units import short
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.flow_builder import FlowBuilder
+from composer.draw.build.node_names import shown_name
 from composer.draw.build.value_sources import NodeSources, Sources, merge_by_origin, of_block
 from composer.draw.diagram import Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
@@ -92,7 +93,8 @@ def leaf(captions: Captions, node: TypedBlock, seen: Look, place: NodePlace) -> 
     about = captions.about(node, place, (seen.title, seen.detail, seen.mask))
     about = replace(about, description=captions.description(node, place))
     after = "" if captions.depth.level == "overview" else seen.after
-    return Leaf(about, seen, captions.counts.shown(place.first), gives if gives != came else "", after=after)
+    name = "" if captions.depth.level == "overview" else shown_name(node, place, seen.title)
+    return Leaf(about, seen, captions.counts.shown(place.first), gives if gives != came else "", after=after, name=name)
 
 
 def sink(
