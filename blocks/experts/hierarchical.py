@@ -30,6 +30,11 @@ class Hierarchical(Router, kind="hierarchical_router"):
 
     maps: ClassVar[tuple[str, ...]] = ("group_gate", "gate", "group_noise", "noise")
     paper = Paper("Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", "arXiv:1701.06538")
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  y: {type: moe, experts: 8, expert: {type: ffn, hidden: 24}, router: {type: hierarchical_router, groups: 4}, in: x}
+"""
 
     def map_sizes(self) -> Mapping[str, str]:
         sizes = {"group_gate": str(self.groups), "gate": "experts", "group_noise": str(self.groups), "noise": "experts"}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from composer.cli.output import say, write_file
 from composer.cli.running import rebuild, refusals
-from composer.cli.train import RUNS, option_of, trained
+from composer.cli.training.train import RUNS, option_of, trained
 from composer.package_data import plays
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer
 from composer.cli.output import WIDTH, emit, write_file
 from composer.cli.running import add_device, rebuild, refusals
-from composer.cli.voices import BREAK, voice_of_run
+from composer.cli.writing.voices import BREAK, voice_of_run
 from composer.language.tasks import TASKS
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_changes, add_recipe, integer, number, sound_recipe
 from composer.cli.color import painter
-from composer.cli.following import add_following, callbacks_of, check_alone
 from composer.cli.output import say
 from composer.cli.running import add_cache, add_device, chosen_device, rebuild, refusals
+from composer.cli.training.following import add_following, callbacks_of, check_alone
 from composer.language.tasks import TASKS
 from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
 from composer.train.objective_kinds import AUTO, check_objective

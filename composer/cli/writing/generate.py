@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer, number
 from composer.cli.output import generated, say
 from composer.cli.running import add_device, refusals
-from composer.cli.voices import BREAK, Voice, check_inputs, draft_of, opened
+from composer.cli.writing.voices import BREAK, Voice, check_inputs, draft_of, opened
 
 if TYPE_CHECKING:
     from composer.decode import Draft, Request, Sampling, Search
@@ -182,7 +182,7 @@ def tell(draft: Draft | None) -> None:
 
 def answer(arguments: argparse.Namespace, voice: Voice, sampling: Sampling, draft: Draft | None) -> None:
     """Print what a model answers to one prompt, as the options say."""
-    from composer.cli.strategies import compared
+    from composer.cli.writing.strategies import compared
     from composer.decode import Search
 
     if voice.hidden is not None:

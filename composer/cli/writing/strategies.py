@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-from composer.cli.generate import beams
 from composer.cli.output import WIDTH
-from composer.cli.voices import Voice
+from composer.cli.writing.generate import beams
+from composer.cli.writing.voices import Voice
 
 COMPARED = 60
 """New tokens of each strategy in the table by default."""

@@ -1,0 +1,1 @@
+"""The command that trains, and what follows a run."""
