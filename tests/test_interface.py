@@ -56,7 +56,7 @@ FUNCTIONS = {
         "(recipe: Recipe, memory: int, lengths: Mapping[str, int] | None = None, *, settings: TrainSettings | None = None, "
         "on_gpu: bool = True) -> int"
     ),
-    "composer.estimate.measure_device": "(device: str = 'cpu') -> DeviceSpec",
+    "composer.estimate.measure_device": "(device: str = cpu) -> DeviceSpec",
     "composer.estimate.read_device": "(path: StrPath) -> DeviceSpec",
     "composer.estimate.write_device": "(spec: DeviceSpec, path: StrPath) -> None",
     "composer.compare.read_experiment": "(path: StrPath) -> Experiment",

@@ -126,7 +126,7 @@ class TracedPass:
     work: Work
     peak: int
     kept: int
-    """The bytes that are held afterwards, besides weights and inputs."""
+    """The bytes that are held after it, besides weights and inputs."""
 
 
 def is_trainable(model: Model) -> bool:

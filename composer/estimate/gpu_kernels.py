@@ -63,9 +63,9 @@ def attention(
         if attn_mask.dtype == torch.bool:
             attn_mask = torch.where(attn_mask, 0.0, float("-inf")).to(query.dtype)
         attn_mask = attn_mask.expand(*query.shape[:3], key.shape[2])
-    keeps = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value))
+    differentiable = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value))
     efficient: Any = torch.ops.aten._scaled_dot_product_efficient_attention
-    return efficient(query, key, value, attn_mask, keeps, dropout_p, is_causal, scale=scale)[0]
+    return efficient(query, key, value, attn_mask, differentiable, dropout_p, is_causal, scale=scale)[0]
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

@@ -36,7 +36,7 @@ def declare(parser: Parser, name: str) -> None:
     parser.add_argument("recipes", metavar="RECIPE", nargs="+", help="Names from `arco list`, or paths to .yaml files")
     parser.add_argument(
         "--at",
-        metavar="AXIS=LENGTHS",
+        metavar="AXIS=LENGTH",
         action="append",
         default=[],
         help="Length of an axis, such as batch=8; several, such as time=512,1024,2048, give a row each",

@@ -103,7 +103,7 @@ def _lines(charts: Sequence[Chart], label: str) -> Iterator[str]:
 def _chart_lines(chart: Chart) -> Iterator[str]:
     names = [name for name, _ in chart.curves]
     curves = [curve for _, curve in chart.curves]
-    room = 34 + max(text_width(name, TEXT, bold=True) for name in names)
+    room = 34 + 1.15 * max(text_width(name, TEXT, bold=True) for name in names)  # a reader's font may be wider
     x, y = scales(chart, WIDTH - room)
     yield _text(chart.title, 16, 26, 15, kind="t", bold=True)
     for value in y.ticks:
