@@ -251,12 +251,12 @@ def update(
     by_name: dict[str, Tensor] = {}
     for batch, share in zip(batches, shares(model, batches, counts, task), strict=True):
         with autocast(device, settings.precision):
-            part, _ = criterion.loss(
+            part = criterion.loss(
                 model,
                 on_device(batch, device),
                 label_smoothing=settings.label_smoothing,
                 logits_chunk=settings.logits_chunk or 0,
-            )
+            )[0]  # without the output, which would be held through the backward pass
         # Not 1 / len(batches): every target counts the same, however unequal the batches.
         weighed = {name: value * share.get(name, share[task]) for name, value in part.by_name.items()}
         torch.stack(list(weighed.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
