@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from composer import compare as compare
     from composer import decode as decode
+    from composer import estimate as estimate
     from composer import evaluate as evaluate
     from composer import published as published
     from composer import train as train
@@ -36,7 +37,7 @@ _HOME = {
     "loss": "train",
     "param_groups": "train",
 }
-_PACKAGES = ("compare", "decode", "evaluate", "published", "train", "weights")
+_PACKAGES = ("compare", "decode", "estimate", "evaluate", "published", "train", "weights")
 __all__ = [
     "ComposerError",
     "Diagnostic",
@@ -47,6 +48,7 @@ __all__ = [
     "Summary",
     "compare",
     "decode",
+    "estimate",
     "evaluate",
     "load",
     "loss",

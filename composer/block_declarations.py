@@ -125,16 +125,20 @@ def _names(part: type[Part], known: set[str]) -> Iterator[WrongDeclaration]:
     inputs, outputs = set(ports(part)), {name.rstrip("?") for name in part.outputs}
     named: dict[str, tuple[str, Iterable[str], set[str]]] = {
         "shape_only_inputs": ("input", part.shape_only_inputs, inputs),
+        "training_inputs": ("input", part.training_inputs, inputs),
         "second_stream_inputs": ("input", part.second_stream_inputs, inputs),
         "so_far_inputs": ("input", part.so_far_inputs, inputs),
         "position_inputs": ("input", part.position_inputs, inputs),
+        "masked_slots": ("cache slot", part.masked_slots, set(part.cache_slots)),
         "kept_axes": ("axis", part.kept_axes, known),
         "mean_outputs": ("output", part.mean_outputs, outputs),
         "node_refs": ("field", part.node_refs, set(fields(part))),
     }
     for declaration in ("renewed_by", "vocab_field", "length_field", "new_axis_field", "named_by"):
         named[declaration] = ("field", [name] if (name := getattr(part, declaration)) else [], set(fields(part)))
-    for declaration, (kind, given, there) in named.items():
+    masks: tuple[str, tuple[str, Iterable[str], set[str]]]
+    masks = "masked_slots", ("field", part.masked_slots.values(), set(fields(part)))
+    for declaration, (kind, given, there) in (*named.items(), masks):
         for name in given:
             if name not in there:
                 offered = suggest(name, there)

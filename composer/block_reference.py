@@ -57,8 +57,8 @@ def entry(part: type[Part]) -> str:
 
 
 def example(part: type[Part]) -> str:
-    """Return a recipe that uses a part, as it declares it."""
-    return f"recipe: example\n{part.example.lstrip()}"
+    """Return a recipe that uses a part, as it or its family declares it."""
+    return f"recipe: example\n{part.example.lstrip()}".replace("<kind>", part.kind)
 
 
 def _package(name: str, parts: Iterable[type[Part]]) -> Iterator[str]:

@@ -25,12 +25,13 @@ FUNCTIONS = {
     "composer.param_groups": "(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]",
     "composer.train.train": (
         "(model: nn.Module, tokenizer: Tokenizer, data: TrainingData, settings: TrainSettings, run: StrPath, *, recipe: str, "
-        "show: Display | None = None) -> Result"
+        "reference: ReferenceModel | None = None, show: Display | None = None, callbacks: Sequence[Callback] = ()) -> Result"
     ),
     "composer.train.resume": (
         "(run: StrPath, *, build: Build = compiled, steps: int | None = None, settings: TrainSettings | None = None, "
         "recipe: str | None = None, data: StrPath | Sequence[StrPath] | None = None, max_data_bytes: int = 1073741824, "
-        "cache: StrPath = default, checkpoint: str | None = None, show: Display | None = None) -> Result"
+        "cache: StrPath = default, checkpoint: str | None = None, reference: StrPath | None = None, "
+        "show: Display | None = None, callbacks: Sequence[Callback] = ()) -> Result"
     ),
     "composer.train.prepare": (
         "(sources: StrPath | Sequence[StrPath], tokenizer: Tokenizer | str = characters, *, vocab_size: int | None = None, "
@@ -39,8 +40,25 @@ FUNCTIONS = {
     ),
     "composer.train.open_prepared": "(folder: StrPath, *, cache: StrPath = default) -> PreparedText",
     "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",
-    "composer.train.start_from": "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None) -> Start",
+    "composer.train.start_from": (
+        "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None, tokenizer: Tokenizer | None = None) -> Start"
+    ),
+    "composer.train.load_vectors": "(model: nn.Module, tokenizer: Tokenizer, path: StrPath) -> Vectors",
+    "composer.train.open_reference_model": (
+        "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> ReferenceModel"
+    ),
     "composer.train.open_run": "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
+    "composer.estimate.estimate": (
+        "(recipe: Recipe, lengths: Mapping[str, int] | None = None, *, device: DeviceSpec | None = None, "
+        "settings: TrainSettings | None = None) -> Estimate"
+    ),
+    "composer.estimate.largest_batch": (
+        "(recipe: Recipe, memory: int, lengths: Mapping[str, int] | None = None, *, settings: TrainSettings | None = None, "
+        "on_gpu: bool = True) -> int"
+    ),
+    "composer.estimate.measure_device": "(device: str = 'cpu') -> DeviceSpec",
+    "composer.estimate.read_device": "(path: StrPath) -> DeviceSpec",
+    "composer.estimate.write_device": "(spec: DeviceSpec, path: StrPath) -> None",
     "composer.compare.read_experiment": "(path: StrPath) -> Experiment",
     "composer.compare.plan": (
         "(experiment: Experiment, *, vocabulary: int | Callable[[str], int] | None = None, blocks: Blocks = ()) "
@@ -56,6 +74,10 @@ FUNCTIONS = {
         "(run: StrPath, task: str, lengths: Sequence[int], *, examples: int = 200, seed: int = 0, "
         "build: Build | None = None, checkpoint: str | None = None) -> tuple[AnswerScore, ...]"
     ),
+    "composer.evaluate.evaluate_needle": (
+        "(run: StrPath, lengths: Sequence[int], depths: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 1.0), *, examples: int = 20, "
+        "seed: int = 0, build: Build | None = None, checkpoint: str | None = None) -> NeedleEvaluation"
+    ),
     "composer.evaluate.evaluate_published": (
         "(published: PublishedModel, data: StrPath | Sequence[StrPath], *, batch_size: int | None = None, "
         "seq_len: int | None = None, max_data_bytes: int = 1073741824) -> Evaluation"
@@ -68,16 +90,20 @@ FUNCTIONS = {
     ),
     "composer.decode.generate": (
         "(model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, *, "
-        "encoder_inputs: EncoderInputs | None = None, seed: int = 0, reading: Reading = uncached) -> list[list[int]]"
+        "encoder_inputs: EncoderInputs | None = None, seed: int | Sequence[int] = 0, reading: Reading = uncached, "
+        "batch_size: int | None = None, draft: Draft | None = None) -> list[list[int]]"
     ),
     "composer.decode.stream": (
         "(model: nn.Module, prompt: Sequence[int], request: Request, *, "
-        "encoder_inputs: EncoderInputs | None = None, seed: int = 0, reading: Reading = uncached) -> Iterator[int]"
+        "encoder_inputs: EncoderInputs | None = None, seed: int = 0, reading: Reading = uncached, "
+        "draft: Draft | None = None) -> Iterator[int]"
     ),
     "composer.decode.beam_search": (
         "(model: nn.Module, prompts: Sequence[Sequence[int]], search: Search, *, "
         "encoder_inputs: EncoderInputs | None = None, reading: Reading = uncached) -> list[list[Hypothesis]]"
     ),
+    "composer.decode.attention_maps": "(model: Model, **inputs: Tensor) -> list[AttentionMap]",
+    "composer.decode.logit_lens": "(model: Model, **inputs: Tensor) -> list[tuple[str, Tensor]]",
     "composer.decode.prepacked": "(model: nn.Module, rows: int = 1) -> Iterator[int]",
     "composer.decode.session": "(model: Model, initial_length: int = 256, *, last_only: bool = False) -> Session",
     "composer.weights.load_published": (
@@ -177,7 +203,7 @@ def test_package_offers_these_names() -> None:
     offered = [
         "ComposerError", "Diagnostic", "Difference", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups",
     ]  # fmt: skip
-    packages = ["compare", "decode", "evaluate", "published", "train", "weights"]
+    packages = ["compare", "decode", "estimate", "evaluate", "published", "train", "weights"]
     assert dir(composer) == sorted([*offered, *packages])
     assert [getattr(composer, name).__name__ for name in offered] == offered
     asked = f"import composer; print(*(getattr(composer, name).__name__ for name in {packages}))"

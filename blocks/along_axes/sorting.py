@@ -1,12 +1,14 @@
-"""Operations that order the values along an axis: sort, the largest ones."""
+"""Operations that order the values along an axis: sort, the largest ones, the places of the largest ones."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
-from blocks.core import AxisRef, Block, BlockError, BlockView, Look, PositiveInt, Sizes, torch
+import annotated_types
+
+from blocks.core import AxisRef, Block, BlockError, BlockView, Look, Paper, PositiveInt, Sizes, torch
 from blocks.primitives.axes import axis_in_words, axis_index, changed, resized
 
 
@@ -83,3 +85,36 @@ graph: {y: {type: top_k, k: 2, axis: last, in: x}}
             raise IndexError(f"{self.k} values cannot be chosen from an axis of {x.shape[self.dim]}")
         y, indices = torch.topk(x, self.k, dim=self.dim)
         return (y, indices) if "indices" in self.requested_outputs else y
+
+
+class TopShare(Block, kind="top_share"):
+    """Which positions of a sequence have the largest scores: y is true at the `share · n` best of its n positions, rounded up; of
+    equal scores, the first ones.
+
+    With `valid`, only valid positions count and are chosen, so that a row gives what it gives without its padding.
+    """
+
+    share: Annotated[float, annotated_types.Gt(0), annotated_types.Le(1)]
+    """The share of the positions."""
+
+    paper = Paper("Mixture-of-Depths: Dynamically allocating compute in transformer-based language models", "arXiv:2404.02258")
+    example = """
+inputs: {x: "float[batch, time]"}
+graph: {y: {type: top_share, share: 0.125, in: x}}
+"""
+    inputs = {"x": "float[batch, time]", "valid?": "bool[batch, time]"}
+    outputs = {"y": "bool[batch, time]"}
+    causal_forms = ("`in_training`, with a choice by each position itself as `otherwise`",)
+
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
+        return (sizes["time"],)
+
+    def look(self, view: BlockView) -> Look:
+        return Look(f"Top {100 * self.share:.4g} %", ("of the positions",), "merge")
+
+    def forward(self: Any, x: torch.Tensor, valid: torch.Tensor | None = None) -> Any:
+        there = torch.ones_like(x, dtype=torch.bool) if valid is None else valid
+        order = x.masked_fill(~there, -torch.inf).argsort(dim=1, descending=True, stable=True)  # [B, T]
+        rank = order.argsort(dim=1)  # the place of each position in that order
+        count = (self.share * there.sum(1, keepdim=True)).ceil()
+        return (rank < count) & there

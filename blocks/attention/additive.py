@@ -19,6 +19,10 @@ class AdditiveAttention(Block, kind="additive_attention"):
     """Hidden width of the scoring network."""
 
     paper = Paper("Neural Machine Translation by Jointly Learning to Align and Translate", "arXiv:1409.0473")
+    example = """
+inputs: {query: "float[batch, 8]", memory: "float[batch, source, 12]", valid: "bool[batch, source]"}
+graph: {y: {type: additive_attention, hidden: 16, in: {query: query, memory: memory, valid: valid}}}
+"""
     inputs = {"query": "float[batch, dim]", "memory": "float[batch, source, memory_dim]", "valid?": "bool[batch, source]"}
     second_stream_inputs = ("memory",)
     outputs = {"y": "float[batch, memory_dim]", "weights?": "float[batch, source]"}

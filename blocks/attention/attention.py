@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from blocks.attention.drawing import attention_look, attention_pieces
-from blocks.attention.explicit import attention_scores, attention_weights, per_query_head
+from blocks.attention.explicit import attention_logsumexp, attention_scores, attention_weights, per_query_head
 from blocks.attention.heads import check_head_counts, check_split
 from blocks.core import (
     ZEROS,
@@ -83,6 +83,7 @@ class MultiHead(Block):
         "v?": "float[batch, source, kv_heads, value_dim]",
         "scores?": "float[batch, heads, time, source]",
         "weights?": "float[batch, heads, time, source]",
+        "logsumexp?": "float[batch, heads, time]",
     }
     position_inputs = {"position_ids": "time", "memory_position_ids": "source"}
     second_stream_inputs = ("memory", "k", "v")
@@ -90,6 +91,7 @@ class MultiHead(Block):
     kept_axes = ("source",)
     so_far_inputs = ("k", "v", "bias")
     cache_slots = {"k": "float[batch, kv_heads, source, head_dim]", "v": "float[batch, kv_heads, source, value_dim]"}
+    masked_slots = {"k": "mask", "v": "mask"}
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         weights: dict[str, LinearWeights | Slot | Tensor] = {
@@ -201,7 +203,7 @@ class MultiHead(Block):
         source = x if memory is None else memory
         key_rope = rope if memory_rope is None else memory_rope
 
-        q = torch.unflatten(self.q(x), -1, (self.heads, -1)).transpose(1, 2)  # [B, H, T, D]
+        q = torch.unflatten(self.q(x), -1, (-1, self.head_dim)).transpose(1, 2)  # [B, H, T, D]; of split maps, fewer heads
         if self.q_norm is not None:
             q = self.q_norm(q)
         if rope is not None:
@@ -210,7 +212,7 @@ class MultiHead(Block):
         if k is not None:
             k = append_to_cache(self, "k", k.transpose(1, 2))  # [B, K, S, D]; from another attention, it has all positions
         elif self.cache is None or (k := cached(self, "k")) is None:  # in a session, those of a memory are computed once
-            k = torch.unflatten(self.k(source), -1, (self.kv_heads, -1)).transpose(1, 2)  # [B, K, S, D]
+            k = torch.unflatten(self.k(source), -1, (-1, self.head_dim)).transpose(1, 2)  # [B, K, S, D]
             if self.k_norm is not None:
                 k = self.k_norm(k)
             if key_rope is not None:
@@ -220,17 +222,23 @@ class MultiHead(Block):
         if v is not None:
             v = append_to_cache(self, "v", v.transpose(1, 2))
         elif self.cache is None or (v := cached(self, "v")) is None:
-            v = torch.unflatten(self.v(source), -1, (self.kv_heads, -1)).transpose(1, 2)  # [B, K, S, Dv]
+            v = torch.unflatten(self.v(source), -1, (-1, self.value_dim)).transpose(1, 2)  # [B, K, S, Dv]
             if self.cache is not None:
                 v = append_to_cache(self, "v", v)
 
+        if not q.shape[1] * self.kv_heads == k.shape[1] * self.heads == v.shape[1] * self.heads:
+            raise ValueError("the maps of queries, keys and values are split into unequal shares of their heads")
+
         dropout = self.dropout if self.training else 0.0
-        scores = weights = None
-        if self.softcap is not None or self.sinks or not self.requested_outputs.isdisjoint(("scores", "weights")):
+        scores = weights = total = None
+        if self.softcap is not None or self.sinks or not self.requested_outputs.isdisjoint(("scores", "weights", "logsumexp")):
             scores = attention_scores(q, k, scale=self.scale, softcap=self.softcap, bias=bias)  # [B, H, T, S]
-            weights = attention_weights(scores, mask.dense(), self.sink_scores if self.sinks else None)
+            sinks = self.sink_scores if self.sinks else None
+            if "logsumexp" in self.requested_outputs:
+                total = attention_logsumexp(scores, mask.dense(), sinks)
+            weights = attention_weights(scores, mask.dense(), sinks)
             weights = torch.dropout(weights, dropout, self.training).to(v.dtype)
-            y = weights @ per_query_head(v, self.heads)  # [B, H, T, Dv]
+            y = weights @ per_query_head(v, q.shape[1])  # [B, H, T, Dv]
         elif bias is not None:
             bias = masked_bias(bias.to(q.dtype), mask.dense())
             y = dot_product_attention(q, k, v, scale=self.scale, mask=bias, dropout=dropout)
@@ -244,7 +252,7 @@ class MultiHead(Block):
             y = self.out(y)
         if not self.requested_outputs:
             return y
-        read = {"k": k.transpose(1, 2), "v": v.transpose(1, 2), "scores": scores, "weights": weights}
+        read = {"k": k.transpose(1, 2), "v": v.transpose(1, 2), "scores": scores, "weights": weights, "logsumexp": total}
         return (y, *(value for name, value in read.items() if name in self.requested_outputs))
 
 
@@ -266,14 +274,25 @@ class Attention(MultiHead, kind="attention"):
 
     It is self-attention unless a `memory` is wired, from which keys and values are then computed (cross-attention). Wired `k`
     and `v` replace them with those of another attention, taken after its positional encoding (KV sharing across layers). `bias`
-    is added to the scores, as for ALiBi or T5. Of the optional outputs, `scores` are the scores before the mask, and `weights`
-    those that the values are multiplied by; reading either rules out the fused kernels.
+    is added to the scores, as for ALiBi or T5. Of the optional outputs, `scores` are the scores before the mask, `weights`
+    those that the values are multiplied by, and `logsumexp` the logarithm of what the softmax divides by, with which the
+    attention a to one memory and b to another are the attention to both: `a + σ(logsumexp_b - logsumexp_a) (b - a)`. Reading one
+    of these rules out the fused kernels.
 
     More axes may stand behind the batch, such as windows, rows and columns, or frames, as in `[batch, row, column, time, dim]`:
     each is attended to by itself. `memory`, `k` and `v` then have the same axes; `bias`, positions and what masks read have all
     of them, the first or the last of them.
     """
 
+    example = """
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 67, dim: 32}
+  attn: {type: attention, heads: 4, mask: causal}
+  head: {type: linear, out: 67}
+outputs: {logits: head}
+"""
     inputs = {
         "x": "float[batch, time, dim]",
         "memory?": "float[batch, source, memory_dim]",
@@ -292,6 +311,11 @@ class CrossAttention(MultiHead, kind="cross_attention"):
     As for `attention`, more axes may stand behind the batch.
     """
 
+    example = """
+inputs: {x: "float[batch, time, 32]", memory: "float[batch, source, 24]", source_valid: "bool[batch, source]"}
+graph:
+  y: {type: cross_attention, heads: 4, mask: valid(source_valid), in: {x: x, memory: memory}}
+"""
     inputs = {
         "x": "float[batch, time, dim]",
         "memory": "float[batch, source, memory_dim]",

@@ -98,5 +98,10 @@ def _scores(part: Any, view: BlockView, ends: dict[str, str], pieces: Sequence[P
     reads = (*((ends[name], name) for name in "qkv"), *((f"${port}", port) for port in others))
     seen = Look("Scaled dot-product attention", tuple(facts), look.hue, look.icon, look.mask, look.known_mask)
     return Piece(
-        "attend", seen, reads, ("sink_scores",) if part.sinks else (), ("scores", "weights"), stream_ports=("q", "k", "v")
+        "attend",
+        seen,
+        reads,
+        ("sink_scores",) if part.sinks else (),
+        ("scores", "weights", "logsumexp"),
+        stream_ports=("q", "k", "v"),
     )

@@ -19,15 +19,27 @@ def attention_weights(scores: torch.Tensor, allowed: torch.Tensor | None, sinks:
     """Return the softmax over the keys that a query sees, in float32 at least; zeros if it sees none. With `sinks` [H], one more
     score per head takes part, whose weight is dropped.
     """
+    weights = _competing(scores, allowed, sinks).softmax(dim=-1)[..., : scores.shape[-1]]
+    return weights if allowed is None else weights.masked_fill(~allowed, 0)
+
+
+def attention_logsumexp(scores: torch.Tensor, allowed: torch.Tensor | None, sinks: torch.Tensor | None) -> torch.Tensor:
+    """Return the logarithm of what the softmax divides by, [B, H, T], in the dtype of the scores; about its lowest number if a
+    query sees no key.
+    """
+    return _competing(scores, allowed, sinks).logsumexp(dim=-1).to(scores.dtype)
+
+
+def _competing(scores: torch.Tensor, allowed: torch.Tensor | None, sinks: torch.Tensor | None) -> torch.Tensor:
+    """Return the scores in float32 at least, those of keys that a query does not see as low as can be, with those of sinks."""
+    lowest = torch.finfo(scores.dtype).min  # a row of -inf alone gives NaN
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     if allowed is not None:
-        scores = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)  # a row of -inf alone gives NaN
+        scores = scores.masked_fill(~allowed, lowest)
     if sinks is None:
-        weights = scores.softmax(dim=-1)
-    else:
-        sink = sinks.to(scores.dtype)[:, None, None].expand(*scores.shape[:-1], 1)  # [B, H, T, 1]
-        weights = torch.cat([scores, sink], dim=-1).softmax(dim=-1)[..., :-1]
-    return weights if allowed is None else weights.masked_fill(~allowed, 0)
+        return scores
+    sink = sinks.to(scores.dtype)[:, None, None].expand(*scores.shape[:-1], 1)  # [B, H, T, 1]
+    return torch.cat([scores, sink], dim=-1)
 
 
 def per_query_head(x: torch.Tensor, heads: int) -> torch.Tensor:

@@ -97,6 +97,7 @@ outputs: {logits: head}
     position_inputs = {"position_ids": "time"}
     folds_leading = True
     cache_slots = {"latent": "float[batch, time, kv_rank]", "rope_key": "float[batch, time, rope_dim]"}
+    masked_slots = {"latent": "mask", "rope_key": "mask"}
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         queries = "heads * (nope_dim + rope_dim)"

@@ -49,6 +49,10 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
     """Dropout probability of the attention weights, in training."""
 
     paper = Paper("Attention Is All You Need", "arXiv:1706.03762")
+    example = """
+inputs: {q: "float[batch, time, 32]", k: "float[batch, time, 32]", v: "float[batch, time, 32]"}
+graph: {y: {type: scaled_dot_product, heads: 4, mask: causal, in: {q: q, k: k, v: v}}}
+"""
     inputs = {
         "q": "float[batch, time, query_dim]",
         "k": "float[batch, source, key_dim]",
@@ -67,6 +71,7 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
         "k": "float[batch, kv_heads, source, key_dim // kv_heads]",
         "v": "float[batch, kv_heads, source, values_dim // kv_heads]",
     }
+    masked_slots = {"k": "mask", "v": "mask"}
 
     def per_call(self, wired: frozenset[str]) -> Mapping[str, PerCall]:
         return {"mask": PerCall("mask", ("position_ids", "source_position_ids"))}

@@ -50,6 +50,10 @@ class Conv1d(Block, kind="conv1d"):
     """Whether `b` is added."""
 
     paper = Paper("Phoneme Recognition Using Time-Delay Neural Networks", "IEEE TASSP 37 (1989)")
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: conv1d, out: 12, kernel_size: 3, causal: true, in: x}}
+"""
     inputs = {"x": "float[batch, time, dim]"}
     outputs = {"y": "float[batch, (time + stride - 1) // stride, out]"}
     causal_forms = ("`causal: true`",)

@@ -36,14 +36,6 @@ class Conv2d(Sliding, kind="conv2d"):
 
     Along each axis, n pixels give `(n + 2 · padding - dilation · (kernel_size - 1) - 1) // stride + 1`. `kernel_size`, `stride`,
     `padding` and `dilation` are one number, or a list of those of the height and of the width.
-
-    ```yaml
-    recipe: stem
-    inputs: {image: "float[batch, 3, 64, 48]"}
-    graph:
-      stem: {type: conv2d, out: 64, kernel_size: 7, stride: 2, padding: 3, bias: false}
-      deep: {type: conv2d, out: 64, kernel_size: [3, 5], padding: same, groups: 64}
-    ```
     """
 
     out: PositiveInt
@@ -60,6 +52,12 @@ class Conv2d(Sliding, kind="conv2d"):
     """Whether `b` is added."""
 
     paper = Paper("Gradient-Based Learning Applied to Document Recognition", "Proc. IEEE 86 (1998)")
+    example = """
+inputs: {image: "float[batch, 3, 64, 48]"}
+graph:
+  stem: {type: conv2d, out: 64, kernel_size: 7, stride: 2, padding: 3, bias: false}
+  deep: {type: conv2d, out: 64, kernel_size: [3, 5], padding: same, groups: 64}
+"""
     along = ("height", "width")
     inputs = {"x": "float[batch, channels, height, width]"}
     outputs = {

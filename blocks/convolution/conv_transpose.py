@@ -105,15 +105,13 @@ class ConvTranspose1d(Transposed, kind="conv_transpose1d"):
 
     A sequence of n positions gets `(n - 1) · stride - 2 · padding + dilation · (kernel_size - 1) + 1 + output_padding`. Every
     position adds to several of the output, so a model that generates cannot use it along its text.
-
-    ```yaml
-    recipe: longer
-    inputs: {x: "float[batch, time, 16]"}
-    graph:
-      up: {type: conv_transpose1d, out: 8, kernel_size: 4, stride: 2, padding: 1}
-    ```
     """
 
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  up: {type: conv_transpose1d, out: 8, kernel_size: 4, stride: 2, padding: 1}
+"""
     along = ("time",)
     inputs = {"x": "float[batch, time, channels]"}
     outputs = {"y": "float[batch, (time - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + 1 + output_padding, out]"}
@@ -141,15 +139,13 @@ class ConvTranspose2d(Transposed, kind="conv_transpose2d"):
 
     Along each axis, n pixels give `(n - 1) · stride - 2 · padding + dilation · (kernel_size - 1) + 1 + output_padding`. The
     numbers are one for both axes, or a list of those of the height and of the width.
-
-    ```yaml
-    recipe: larger
-    inputs: {image: "float[batch, 16, 8, 8]"}
-    graph:
-      up: {type: conv_transpose2d, out: 8, kernel_size: 2, stride: 2}
-    ```
     """
 
+    example = """
+inputs: {image: "float[batch, 16, 8, 8]"}
+graph:
+  up: {type: conv_transpose2d, out: 8, kernel_size: 2, stride: 2}
+"""
     along = ("height", "width")
     inputs = {"x": "float[batch, channels, height, width]"}
     outputs = {

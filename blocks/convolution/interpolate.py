@@ -95,18 +95,16 @@ def scaled(length: Any, factor: float) -> Any:
 class Interpolate1d(Interpolation, kind="interpolate1d"):
     """Interpolate each channel to another number of positions: with n positions that become m, `y[t] = x[⌊t · n / m⌋]` for
     `nearest`, and for `linear` the two values next to `(t + ½) · n / m - ½`, weighted by how near they are.
-
-    ```yaml
-    recipe: longer
-    inputs: {x: "float[batch, time, 16]"}
-    graph:
-      twice: {type: interpolate1d, scale: 2, mode: linear}
-    ```
     """
 
     mode: Literal["nearest", "linear", "area"] = "nearest"
     """How values are computed: the nearest one before, between two by distance, or the mean of those that fall together."""
 
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  twice: {type: interpolate1d, scale: 2, mode: linear}
+"""
     along = ("time",)
     inputs = {"x": "float[batch, time, dim]"}
     outputs = {"y": "float[batch, time * scale, dim]"}
@@ -127,14 +125,6 @@ class Interpolate2d(Interpolation, kind="interpolate2d"):
     they are (bilinear and bicubic interpolation).
 
     `size` and `scale` are one number for both axes, or a list of those of the height and of the width.
-
-    ```yaml
-    recipe: larger
-    inputs: {image: "float[batch, 3, 16, 16]"}
-    graph:
-      twice: {type: interpolate2d, scale: 2}
-      exact: {type: interpolate2d, size: [20, 24], mode: linear}
-    ```
     """
 
     mode: Literal["nearest", "linear", "cubic", "area"] = "nearest"
@@ -144,6 +134,12 @@ class Interpolate2d(Interpolation, kind="interpolate2d"):
     antialias: bool = False
     """Whether an image that becomes smaller is smoothed first, with `linear` and `cubic`."""
 
+    example = """
+inputs: {image: "float[batch, 3, 16, 16]"}
+graph:
+  twice: {type: interpolate2d, scale: 2}
+  exact: {type: interpolate2d, size: [20, 24], mode: linear}
+"""
     along = ("height", "width")
     inputs = {"x": "float[batch, channels, height, width]"}
     outputs = {"y": "float[batch, channels, height * scale, width * scale]"}

@@ -125,20 +125,18 @@ class MaxPool1d(PositionPooling, kind="max_pool1d"):
 
     A sequence of n positions gets `(n + 2 · padding - dilation · (kernel_size - 1) - 1) // stride + 1`. What is added at the ends
     is never the largest. With `causal`, position t is pooled with the earlier ones that the kernel reaches.
-
-    ```yaml
-    recipe: pooled
-    inputs: {x: "float[batch, time, 16]"}
-    graph:
-      halved: {type: max_pool1d, kernel_size: 2}
-      lately: {type: max_pool1d, kernel_size: 3, causal: true}
-    ```
     """
 
     dilation: PositiveInt | tuple[PositiveInt, ...] = 1
     """Distance between neighboring positions of the kernel."""
 
     title = "Max pooling"
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  halved: {type: max_pool1d, kernel_size: 2}
+  lately: {type: max_pool1d, kernel_size: 3, causal: true}
+"""
     outputs = {"y": "float[batch, (time + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1, dim]"}
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
@@ -152,20 +150,18 @@ class MeanPool1d(PositionPooling, kind="mean_pool1d"):
 
     A sequence of n positions gets `(n + 2 · padding - kernel_size) // stride + 1`. With `causal`, position t is pooled with the
     earlier ones that the kernel reaches.
-
-    ```yaml
-    recipe: pooled
-    inputs: {x: "float[batch, time, 16]"}
-    graph:
-      halved: {type: mean_pool1d, kernel_size: 2}
-      lately: {type: mean_pool1d, kernel_size: 3, causal: true, count_include_pad: false}
-    ```
     """
 
     count_include_pad: bool = True
     """Whether the zeros that are added at the ends count in the mean; otherwise it is over positions that exist."""
 
     title = "Mean pooling"
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  halved: {type: mean_pool1d, kernel_size: 2}
+  lately: {type: mean_pool1d, kernel_size: 3, causal: true, count_include_pad: false}
+"""
     outputs = {"y": "float[batch, (time + 2 * padding - kernel_size) // stride + 1, dim]"}
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
@@ -183,19 +179,17 @@ class MaxPool2d(ImagePooling, kind="max_pool2d"):
 
     Along each axis, n pixels give `(n + 2 · padding - dilation · (kernel_size - 1) - 1) // stride + 1`. What is added around the
     image is never the largest. The numbers are one for both axes, or a list of those of the height and of the width.
-
-    ```yaml
-    recipe: pooled
-    inputs: {image: "float[batch, 3, 32, 32]"}
-    graph:
-      pool: {type: max_pool2d, kernel_size: 3, stride: 2, padding: 1}
-    ```
     """
 
     dilation: PositiveInt | tuple[PositiveInt, ...] = 1
     """Distance between neighboring pixels of the kernel."""
 
     title = "Max pooling"
+    example = """
+inputs: {image: "float[batch, 3, 32, 32]"}
+graph:
+  pool: {type: max_pool2d, kernel_size: 3, stride: 2, padding: 1}
+"""
     outputs = {
         "y": "float[batch, channels, (height + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1, "
         "(width + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1]"
@@ -219,19 +213,17 @@ class MeanPool2d(ImagePooling, kind="mean_pool2d"):
 
     Along each axis, n pixels give `(n + 2 · padding - kernel_size) // stride + 1`. The numbers are one for both axes, or a list
     of those of the height and of the width.
-
-    ```yaml
-    recipe: pooled
-    inputs: {image: "float[batch, 3, 32, 32]"}
-    graph:
-      pool: {type: mean_pool2d, kernel_size: 2}
-    ```
     """
 
     count_include_pad: bool = True
     """Whether the zeros that are added around the image count in the mean; otherwise it is over pixels that exist."""
 
     title = "Mean pooling"
+    example = """
+inputs: {image: "float[batch, 3, 32, 32]"}
+graph:
+  pool: {type: mean_pool2d, kernel_size: 2}
+"""
     outputs = {
         "y": "float[batch, channels, (height + 2 * padding - kernel_size) // stride + 1, "
         "(width + 2 * padding - kernel_size) // stride + 1]"

@@ -99,7 +99,8 @@ class Part(BaseModel):
     """The fields of a block that a recipe defines, which are not attributes of the class."""
     paper: ClassVar[Paper | None] = None
     example: ClassVar[str] = ""
-    """A recipe that uses it, for the reference: its `inputs`, `graph` and whatever else it needs."""
+    """A recipe that uses it, for the reference: its `inputs`, `graph` and whatever else it needs; in the example of a family,
+    `<kind>` stands for the name."""
     inputs: ClassVar[Mapping[str, str]] = {}
     """Port to type: `{"x": "float[batch, time, dim]", "memory?": …, "xs*": …}`; `?` optional, `*` variadic."""
     outputs: ClassVar[Mapping[str, str]] = {}
@@ -110,11 +111,17 @@ class Part(BaseModel):
     """Optional ports that receive the positions of an axis unless something else is wired: `{"position_ids": "time"}`."""
     shape_only_inputs: ClassVar[tuple[str, ...]] = ()
     """Inputs of which only the shape is read, never the values."""
+    training_inputs: ClassVar[tuple[str, ...]] = ()
+    """Inputs that are read in training alone. What a model computes in evaluation, and so the text that it generates, does not
+    depend on them: they may look ahead."""
     second_stream_inputs: ClassVar[tuple[str, ...]] = ()
     """Inputs that are usually another stream than the first input, such as the memory of cross-attention; drawings give their
     wires a color of their own."""
     cache_slots: ClassVar[Mapping[str, str]] = {}
     """Tensors that the cache keeps from call to call while decoding, name to type; they grow along the model's growing axis."""
+    masked_slots: ClassVar[Mapping[str, str]] = {}
+    """Slots of `cache_slots` of whose rows a query reads only those that a mask lets it see, each with the field that holds the
+    mask: `{"k": "mask"}`. Behind a window, a session drops the rows that no later query sees."""
     kept_axes: ClassVar[tuple[str, ...]] = ()
     """Axes whose rows of earlier calls `cache_slots` keep, so that outputs with such an axis have all rows so far."""
     so_far_inputs: ClassVar[tuple[str, ...]] = ()
@@ -358,6 +365,10 @@ class Activation(Part):
     approximate: ClassVar[bool] = False
     """Whether it approximates the activation of `gated_title`, so that drawings add its own title."""
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: ffn, hidden: 24, activation: <kind>, in: x}}
+"""
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from blocks.core.text import number
 
 ParameterRole = Literal["matrix", "embedding", "gain", "bias", "experts", "state", "table", "adapter"]
 """The role of a parameter, which determines weight decay; its number of dimensions does not. `table` is a table of positions, and
@@ -13,13 +15,35 @@ ParameterRole = Literal["matrix", "embedding", "gain", "bias", "experts", "state
 
 @dataclass(frozen=True, slots=True)
 class Init:
-    """An initializer: `normal(std)`, `uniform(bound)`, `constant(value)` or, of a table of positions, `sinusoids(base)` and
-    `grid_sinusoids(base)`.
+    """An initializer: `normal(std)`, `uniform(bound)`, `constant(value)`, of a table of positions `sinusoids(base)` and
+    `grid_sinusoids(base)`, or a formula of the places or of what is drawn.
     """
 
     how: Literal["normal", "uniform", "constant", "sinusoids", "grid_sinusoids"]
     value: float | str
     """Standard deviation, half width, constant or base of wavelengths: a number, or the name of a field with the number."""
+    low: float | None = None
+    """The least value of `uniform`, of which `value` is then the greatest; without, it is `-value`."""
+    formula: str = ""
+    """What the values come to, of `i`, `j`, `k` and `l`, the place along each axis counted from 0, of `x`, what is drawn there,
+    and of `layer`, the index of the innermost pass around the parameter; empty: what is drawn."""
+
+    def text(self, spelled: Callable[[float], str] = number) -> str:
+        """Return the initializer in words: `uniform 0.1`, `uniform 0.5 to 2, log(x)`, `log(j + 1)`.
+
+        Args:
+            spelled: How a number is written; with all of its digits by default.
+        """
+        if self.formula and not self.is_drawn:
+            return self.formula
+        value = spelled(float(self.value))
+        range_ = value if self.low is None else f"{spelled(self.low)} to {value}"
+        return f"{self.how} {range_}" + (f", {self.formula}" if self.formula else "")
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether numbers are drawn."""
+        return self.how in ("normal", "uniform")
 
 
 ZEROS = Init("constant", 0.0)

@@ -36,6 +36,10 @@ class Embedding(Block, kind="embedding"):
     """Id of the padding token, whose vector is zero and receives no gradient."""
 
     paper = Paper("A Neural Probabilistic Language Model", "JMLR 3 (2003)")
+    example = """
+inputs: {ids: "int[batch, time]"}
+graph: {y: {type: embedding, vocab: 67, dim: 8, in: ids}}
+"""
     inputs = {"ids": "int[...]"}
     outputs = {"y": "float[..., dim]"}
     vocab_field = "vocab"

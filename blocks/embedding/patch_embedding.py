@@ -38,6 +38,10 @@ class PatchEmbedding(Block, kind="patch_embedding"):
     """Whether `b` is added."""
 
     paper = Paper("An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale", "arXiv:2010.11929")
+    example = """
+inputs: {image: "float[batch, 3, 16, 24]"}
+graph: {y: {type: patch_embedding, patch_size: 8, dim: 12, in: image}}
+"""
     inputs = {"image": "float[batch, channels, height, width]"}
     outputs = {"y": "float[batch, time, dim]"}
     weights = {

@@ -19,6 +19,10 @@ class Pool(Block, kind="pool"):
     channel.
     """
 
+    example = """
+inputs: {x: "float[batch, time, 8]", valid: "bool[batch, time]"}
+graph: {y: {type: pool, mode: mean, in: {x: x, valid: valid}}}
+"""
     inputs = {"x": "float[batch, time, dim]", "valid?": "bool[batch, time]"}
     outputs = {"y": "float[batch, dim]"}
 

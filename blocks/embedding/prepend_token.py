@@ -13,6 +13,10 @@ class PrependToken(Block, kind="prepend_token"):
     """Prepend a learned vector to each sequence, such as the classification token ([CLS]) of BERT and ViT."""
 
     paper = Paper("BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding", "arXiv:1810.04805")
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: prepend_token, in: x}}
+"""
     inputs = {"x": "float[batch, time, dim]"}
     outputs = {"y": "float[batch, time + 1, dim]"}
     weights = {"weight": Tensor((1, "dim"), "embedding", Init("normal", 0.02))}

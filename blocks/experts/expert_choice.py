@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from blocks.core import BlockError, Paper, PositiveInt, Sizes, grouped, torch
 from blocks.experts.router import Router, Routes
@@ -20,7 +20,18 @@ class ExpertChoice(Router, kind="expert_choice_router"):
     capacity_factor: PositiveInt = 2
     """Average number of experts per position, the paper's c."""
 
+    takes_logits: ClassVar[bool] = True
     paper = Paper("Mixture-of-Experts with Expert Choice Routing", "arXiv:2202.09368")
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  y:
+    type: moe
+    experts: 8
+    expert: {type: gated_ffn, hidden: 24}
+    router: {type: expert_choice_router, capacity_factor: 2}
+    in: x
+"""
 
     def visits(self) -> str:
         return f"experts * ((time * {self.capacity_factor} + experts - 1) // experts)"
@@ -38,8 +49,8 @@ class ExpertChoice(Router, kind="expert_choice_router"):
     def facts(self) -> tuple[str, ...]:
         return ("experts choose", f"capacity {grouped(self.capacity_factor)}")
 
-    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
-        logits = moe.gate(x)  # [B, T, E]
+    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None, given: torch.Tensor | None = None) -> Any:
+        logits = moe.gate(x) if given is None else given  # [B, T, E]
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         shares = wide.softmax(-1)
         batch, time = x.shape[:2]

@@ -32,8 +32,9 @@ class MixtureOfExperts(Block, kind="moe"):
     `[experts, hidden, dim]`; a learned activation is shared by all experts. Of the optional outputs, `load_balancing` is the
     auxiliary loss `experts · Σ f p` with f the fraction of positions that select an expert and p its mean probability, smallest
     where both are uniform; `router_z` is the router z-loss, the mean square of the logsumexp of the router's logits; `load` is
-    f. A `correction` is added to the scores that select experts, not to the weights (*Auxiliary-Loss-Free Load Balancing*,
-    arXiv:2408.15664).
+    f; `routing` has the weight of each expert at each position, 0 where it is not selected. A `correction` is added to the scores
+    that select experts, not to the weights (*Auxiliary-Loss-Free Load Balancing*, arXiv:2408.15664). With `logits`, the router
+    takes what other nodes compute in place of its own `gate(x)`, such as `gate(x)` and a vector for the task of each row.
     """
 
     experts: PositiveInt
@@ -50,19 +51,29 @@ class MixtureOfExperts(Block, kind="moe"):
     paper = Paper(
         "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity", "arXiv:2101.03961"
     )
-    inputs = {"x": "float[batch, time, dim]", "correction?": "float[experts]"}
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  y: {type: moe, experts: 8, expert: {type: gated_ffn, hidden: 24}, router: {type: top_k_router, top_k: 2}, in: x}
+"""
+    inputs = {"x": "float[batch, time, dim]", "correction?": "float[experts]", "logits?": "float[batch, time, experts]"}
     outputs = {
         "y": "float[batch, time, dim]",
         "load_balancing?": "float[]",
         "router_z?": "float[]",
         "load?": "float[experts]",
+        "routing?": "float[batch, time, experts]",
     }
     mean_outputs = {"router_z": "batch * time"}
     causal_forms = ("a router that routes each position by itself, such as `top_k_router`",)
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         rows = f"float[batch, {self.router.visits()}, dim]"
-        maps = {name: LinearWeights("dim", "experts", bias=self.router.bias) for name in self.router.maps}
+        maps = {
+            name: LinearWeights("dim", out, bias=self.router.bias)
+            for name, out in self.router.map_sizes().items()
+            if name != "gate" or "logits" not in wired
+        }
         return {**maps, "expert": Slot("expert", rows, count="experts"), "shared": Slot("shared", "float[batch, time, dim]")}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
@@ -72,6 +83,10 @@ class MixtureOfExperts(Block, kind="moe"):
             )
         if "correction" in wired and not self.router.corrected:
             raise BlockError("needs a router whose scores can be corrected", port="correction", hint="router: top_k_router")
+        if "logits" in wired and not self.router.takes_logits:
+            raise BlockError("needs a router that takes logits", port="logits", hint="router: top_k_router")
+        if "logits" in wired and self.router.bias and self.router.maps == ("gate",):
+            raise BlockError("is a bias of `gate`, and `logits` stands in its place", field="router.bias", hint="bias: false")
         try:
             self.router.check({**sizes, "experts": self.experts}, wired)
         except BlockError as error:
@@ -85,10 +100,11 @@ class MixtureOfExperts(Block, kind="moe"):
         return Look("Mixture of experts", facts, "moe", short=f"MoE {self.experts}")
 
     def mixture(self) -> Mixture:
-        return Mixture(self.experts, self.router.visits(), self.router.facts(), self.router.maps)
+        return Mixture(self.experts, self.router.visits(), self.router.facts(), tuple(self.router.map_sizes()))
 
-    def forward(self: Any, x: torch.Tensor, correction: torch.Tensor | None = None) -> Any:
-        routes = self.router.route(self, x, correction)
+    def forward(self: Any, x: torch.Tensor, correction: torch.Tensor | None = None, logits: torch.Tensor | None = None) -> Any:
+        own = logits is None
+        routes = self.router.route(self, x, correction) if own else self.router.route(self, x, correction, logits)
         order = routes.experts.argsort(stable=True)  # [visits]; sorted by expert, those without one last
         rows = routes.rows[order]
         counts = (routes.experts[:, None] == torch.arange(self.experts, device=x.device)).sum(0)  # [E]
@@ -104,9 +120,17 @@ class MixtureOfExperts(Block, kind="moe"):
             y = y + self.shared(x)
         if not self.requested_outputs:
             return y
-        read = {
+        read: dict[str, Any] = {
             "load_balancing": self.experts * (routes.load * routes.shares.mean((0, 1))).sum(),
             "router_z": routes.logits.logsumexp(-1).square().mean(),
             "load": routes.load,
+            "routing": routing(routes, self.experts, x),
         }
         return (y, *(value for name, value in read.items() if name in self.requested_outputs))
+
+
+def routing(routes: Any, experts: int, x: torch.Tensor) -> torch.Tensor:
+    """Return the weight of each expert at each position [B, T, E], with those of visits without an expert left out."""
+    weights = x.new_zeros(x.shape[0] * x.shape[1], experts + 1)
+    weights = weights.index_put((routes.rows, routes.experts), routes.weights.to(x.dtype), accumulate=True)
+    return weights[:, :experts].reshape(x.shape[0], x.shape[1], experts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from blocks.core import Part, declaration, fields, torch
@@ -35,6 +36,8 @@ class Router(Part):
     maps: ClassVar[tuple[str, ...]] = ("gate",)
     corrected: ClassVar[bool] = False
     """Whether a correction can be added to the scores that select experts."""
+    takes_logits: ClassVar[bool] = False
+    """Whether `route` takes logits that other nodes compute, in place of those of its map `gate`."""
 
     bias: bool = False
     """Whether its maps have a bias."""
@@ -45,6 +48,11 @@ class Router(Part):
         raise NotImplementedError
 
     @declaration
+    def map_sizes(self) -> Mapping[str, str]:
+        """Return the number of outputs of each map by its name, as an expression of sizes."""
+        return dict.fromkeys(self.maps, "experts")
+
+    @declaration
     def facts(self) -> tuple[str, ...]:
         """Return short facts for drawings about how experts are selected, the most important last."""
         own = ((name, getattr(self, name), field.default) for name, field in fields(type(self)).items())
@@ -52,7 +60,9 @@ class Router(Part):
         return (f"router {self.kind} ({settings})" if settings else f"router {self.kind}",)
 
     def route(self, moe: Any, x: Any, correction: Any) -> Any:
-        """Return the `Routes` of positions x [B, T, D], with an optional correction [E] of the scores; `moe` has the maps."""
+        """Return the `Routes` of positions x [B, T, D], with an optional correction [E] of the scores; `moe` has the maps. One
+        that `takes_logits` has a last argument `given`: logits [B, T, E], or None.
+        """
         raise NotImplementedError
 
 

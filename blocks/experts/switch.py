@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from blocks.core import Paper, PositiveInt, Probability, cached, grouped, store_carry, torch
+from blocks.core import BlockError, Paper, PositiveInt, Probability, Sizes, cached, grouped, store_carry, torch
 from blocks.experts.router import Router, token_choice
 
 
@@ -24,19 +24,29 @@ class Switch(Router, kind="switch_router"):
     paper = Paper(
         "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity", "arXiv:2101.03961"
     )
+    takes_logits: ClassVar[bool] = True
     carry = {"taken": "int[batch, experts]"}
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  y: {type: moe, experts: 8, expert: {type: ffn, hidden: 24}, router: {type: switch_router, capacity: 4}, in: x}
+"""
 
     def visits(self) -> str:
         return "time"
 
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        if self.jitter and "logits" in wired:
+            raise BlockError("is noise of what `gate` reads, and `logits` stands in its place", field="jitter", hint="jitter: 0")
+
     def facts(self) -> tuple[str, ...]:
         return ("switch", f"capacity {grouped(self.capacity)}")
 
-    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
+    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None, given: torch.Tensor | None = None) -> Any:
         seen = x
         if self.jitter and moe.training:
             seen = x * torch.empty_like(x).uniform_(1 - self.jitter, 1 + self.jitter)
-        logits = moe.gate(seen)  # [B, T, E]
+        logits = moe.gate(seen) if given is None else given  # [B, T, E]
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         shares = wide.softmax(-1)
         weights, chosen = shares.max(-1, keepdim=True)  # [B, T, 1]

@@ -39,7 +39,13 @@ class TopK(Router, kind="top_k_router"):
     """The score of a group: that of its `best` expert, or the sum of its `top_two`."""
 
     corrected: ClassVar[bool] = True
+    takes_logits: ClassVar[bool] = True
     paper = Paper("Mixtral of Experts", "arXiv:2401.04088")
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  y: {type: moe, experts: 8, expert: {type: gated_ffn, hidden: 24}, router: {type: top_k_router, top_k: 2}, in: x}
+"""
 
     def visits(self) -> str:
         return f"time * {self.top_k}"
@@ -58,8 +64,8 @@ class TopK(Router, kind="top_k_router"):
         of = (f"{self.top_groups} of {self.groups} groups",) if self.groups > 1 else ()
         return (self.scoring, *of, f"top-{self.top_k}")
 
-    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
-        logits = moe.gate(x)  # [B, T, E]
+    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None, given: torch.Tensor | None = None) -> Any:
+        logits = moe.gate(x) if given is None else given  # [B, T, E]
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         scores = wide.softmax(-1) if self.scoring == "softmax" else wide.sigmoid()
         ranked = scores if correction is None else scores + correction  # [B, T, E]
@@ -91,7 +97,13 @@ class NoisyTopK(Router, kind="noisy_top_k_router"):
     """Number of experts per position."""
 
     maps: ClassVar[tuple[str, ...]] = ("gate", "noise")
+    takes_logits: ClassVar[bool] = True
     paper = Paper("Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", "arXiv:1701.06538")
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  y: {type: moe, experts: 8, expert: {type: gated_ffn, hidden: 24}, router: {type: noisy_top_k_router, top_k: 2}, in: x}
+"""
 
     def visits(self) -> str:
         return f"time * {self.top_k}"
@@ -104,8 +116,8 @@ class NoisyTopK(Router, kind="noisy_top_k_router"):
     def facts(self) -> tuple[str, ...]:
         return ("noisy", f"top-{self.top_k}")
 
-    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
-        logits = moe.gate(x)  # [B, T, E]
+    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None, given: torch.Tensor | None = None) -> Any:
+        logits = moe.gate(x) if given is None else given  # [B, T, E]
         noise = F.softplus(moe.noise(x))
         if moe.training:
             logits = logits + torch.randn_like(logits) * noise

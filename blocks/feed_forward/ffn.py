@@ -48,6 +48,10 @@ class FeedForward(Expert, kind="ffn"):
 
     grouped = GroupedFeedForward
     paper = Paper("Attention Is All You Need", "arXiv:1706.03762")
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: ffn, hidden: 24, activation: gelu, in: x}}
+"""
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., dim]"}
 

@@ -49,6 +49,10 @@ class GatedFeedForward(Expert, kind="gated_ffn"):
 
     grouped = GroupedGatedFeedForward
     paper = Paper("GLU Variants Improve Transformer", "arXiv:2002.05202")
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: gated_ffn, hidden: 24, in: x}}
+"""
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., dim]"}
 

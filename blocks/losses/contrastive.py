@@ -17,6 +17,17 @@ class Contrastive(Loss, kind="contrastive"):
     """
 
     paper = Paper("Learning Transferable Visual Models From Natural Language Supervision", "arXiv:2103.00020")
+    example = """
+inputs: {images: "float[batch, 8]", texts: "float[batch, 12]"}
+graph:
+  image: {type: linear, out: 6, in: images}
+  text: {type: linear, out: 6, in: texts}
+  a: {type: l2norm, in: image}
+  b: {type: l2norm, in: text}
+  scale: {type: parameter, shape: [], init: ones}
+outputs: {image: a, text: b}
+losses: {loss: {type: contrastive, in: {a: a, b: b, scale: scale}}}
+"""
     inputs = {"a": "float[batch, dim]", "b": "float[batch, dim]", "scale": "float[]"}
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:

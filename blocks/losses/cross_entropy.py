@@ -23,6 +23,12 @@ class CrossEntropy(Loss, kind="cross_entropy"):
     ignore_index: int = -100
     """Target that is left out of the mean."""
 
+    example = """
+inputs: {x: "float[batch, 8]", label: "int[batch]"}
+graph: {logits: {type: linear, out: 5, in: x}}
+outputs: {logits: logits}
+losses: {loss: {type: cross_entropy, in: {input: logits, target: label}}}
+"""
     inputs = {"input*": "float[..., classes]", "target": "int[...]", "valid?": "bool[...]"}
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
@@ -32,7 +38,7 @@ class CrossEntropy(Loss, kind="cross_entropy"):
                 raise BlockError(message, port="input", index=index, code="type-mismatch")
         if self.shift and not inputs["target"].axes:
             raise BlockError("a single target has no axis along which it could be shifted", field="shift")
-        return {}
+        return super().constants(inputs, sizes)
 
     def tells_classes(self) -> bool:
         return not self.shift

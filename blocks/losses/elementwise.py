@@ -23,7 +23,7 @@ class ElementwiseLoss(Loss):
                     index=index,
                     code="type-mismatch",
                 )
-        return {}
+        return super().constants(inputs, sizes)
 
     def counted(self, numbers: int | None, given: Mapping[str, Any]) -> int | None:
         return numbers
@@ -31,6 +31,13 @@ class ElementwiseLoss(Loss):
 
 class MeanSquare(ElementwiseLoss, kind="mse"):
     """Mean squared error (MSE, L2 loss): `y = mean((input - target)²)`; in float32, also under bfloat16."""
+
+    example = """
+inputs: {x: "float[batch, 8]", target: "float[batch, 3]"}
+graph: {y: {type: linear, out: 3, in: x}}
+outputs: {y: y}
+losses: {loss: {type: mse, in: {input: y, target: target}}}
+"""
 
     def forward(self: Any, *input: torch.Tensor, target: torch.Tensor) -> Any:
         return self.together([F.mse_loss(wide(x), wide(target)) for x in input])
@@ -42,6 +49,13 @@ class BinaryCrossEntropy(ElementwiseLoss, kind="binary_cross_entropy"):
 
     Computed in float32, also under bfloat16; `F.binary_cross_entropy_with_logits` in torch.
     """
+
+    example = """
+inputs: {x: "float[batch, 8]", label: "float[batch, 3]"}
+graph: {logits: {type: linear, out: 3, in: x}}
+outputs: {logits: logits}
+losses: {loss: {type: binary_cross_entropy, in: {input: logits, target: label}}}
+"""
 
     def forward(self: Any, *input: torch.Tensor, target: torch.Tensor) -> Any:
         return self.together([F.binary_cross_entropy_with_logits(wide(x), wide(target)) for x in input])

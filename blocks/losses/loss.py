@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
-from blocks.core import Block, BlockError, BlockView, Look, Sizes, declaration, spoken, torch
+from blocks.along_axes.axis_formulas import evaluated, names_in, parsed
+from blocks.core import AxisFormulaText, Block, BlockError, BlockView, Look, Sizes, declaration, spoken, torch
 
 
 class Loss(Block):
@@ -16,6 +17,8 @@ class Loss(Block):
     """Constant factor of the loss."""
     reduction: Literal["mean", "sum"] = "mean"
     """How the losses of several inputs are combined."""
+    factors: AxisFormulaText = "1"
+    """Factor of the loss of each of several inputs, as a formula over its place `i`, counted from 0: `(i + 1) / 12`."""
 
     of_means: ClassVar[bool] = False
     """Whether its inputs are means already, so that the loss averages as many terms as they do."""
@@ -38,8 +41,23 @@ class Loss(Block):
         """Return short facts for drawings about its own fields."""
         return ()
 
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        try:
+            tree = parsed(self.factors)
+        except BlockError as error:
+            raise BlockError(error.message, field="factors", hint=error.hint) from None
+        if strange := sorted(names_in(tree) - {"i"}):
+            hint = "`i` is the place of an input, counted from 0"
+            raise BlockError(f"there is no number `{strange[0]}`", field="factors", hint=hint)
+        many = len(inputs["input"]) if "input" in inputs else 1
+        try:
+            return {"factor_of_each": [float(evaluated(tree, {"i": i})) for i in range(many)]}
+        except (ArithmeticError, ValueError) as error:
+            raise BlockError(f"the formula has no value somewhere: {error}", field="factors") from None
+
     def look(self, view: BlockView) -> Look:
-        factor = [] if self.weight == 1 else [f"× {self.weight:g}"]
+        each = [] if self.factors == "1" else [f"each × {self.factors}"]
+        factor = [*each, *([] if self.weight == 1 else [f"× {self.weight:g}"])]
         summed = ["summed"] if self.reduction == "sum" else []
         name = spoken(view.name.removeprefix("losses."))
         title = name if "loss" in name.lower() else f"{name} loss"
@@ -47,7 +65,7 @@ class Loss(Block):
 
     def together(self: Any, losses: list[torch.Tensor]) -> Any:
         """Return the losses of several inputs as one."""
-        total = torch.stack(losses).sum()
+        total = torch.stack([factor * loss for factor, loss in zip(self.factor_of_each, losses, strict=True)]).sum()
         return self.weight * (total / len(losses) if self.reduction == "mean" else total)
 
 
@@ -55,6 +73,16 @@ class ScalarLoss(Loss, kind="scalar"):
     """A loss that another node already computes, such as `load_balancing` of a mixture of experts: `y = weight · mean(input)`."""
 
     of_means = True
+    example = """
+inputs: {x: "float[batch, 8]"}
+graph:
+  code: {type: linear, out: 3, in: x}
+  size: {compute: abs(code)}
+  mean: {type: mean, axis: last, in: size}
+  total: {type: mean, axis: batch, in: mean}
+outputs: {code: code}
+losses: {sparsity: {type: scalar, in: total}}
+"""
     inputs = {"input*": "float[]"}
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
@@ -62,7 +90,7 @@ class ScalarLoss(Loss, kind="scalar"):
             if one.axes:
                 hint = "a loss is one number: take the `mean` or `sum` along each axis, or compare with a target by `type: mse`"
                 raise BlockError(f"takes a scalar, not {one}", port="input", index=index, code="type-mismatch", hint=hint)
-        return {}
+        return super().constants(inputs, sizes)
 
     def look(self, view: BlockView) -> Look:
         found = super().look(view)

@@ -20,6 +20,10 @@ class Chunk(Mask, kind="chunk"):
 
     paper = Paper("Generating Long Sequences with Sparse Transformers", "arXiv:1904.10509")
     shrinks = {"length": 4}
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph: {y: {type: attention, heads: 4, mask: causal and chunk(16), in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return q // self.length == k // self.length
@@ -40,6 +44,10 @@ class BlockWindow(Mask, kind="block_window"):
 
     paper = Paper("Big Bird: Transformers for Longer Sequences", "arXiv:2007.14062")
     shrinks = {"block": 2, "radius": 1}
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph: {y: {type: attention, heads: 4, mask: "block_window(16, 1)", in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return abs(q // self.block - k // self.block) <= self.radius
@@ -56,6 +64,10 @@ class Strided(Mask, kind="strided"):
 
     paper = Paper("Generating Long Sequences with Sparse Transformers", "arXiv:1904.10509")
     shrinks = {"step": 3}
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph: {y: {type: attention, heads: 4, mask: causal and strided(8), in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return (q - k) % self.step == 0
@@ -76,6 +88,10 @@ class Dilated(Mask, kind="dilated"):
 
     paper = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
     shrinks = {"width": 2, "step": 2}
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph: {y: {type: attention, heads: 4, mask: "causal and dilated(16, 2)", in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return (abs(q - k) < self.width * self.step) & ((q - k) % self.step == 0)

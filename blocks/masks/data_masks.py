@@ -18,6 +18,10 @@ class Valid(Mask, kind="valid"):
     node_refs = {"flags": "bool[batch, key]"}
     true_hides_nothing = True
     spoken = False
+    example = """
+inputs: {x: "float[batch, time, 32]", valid: "bool[batch, time]"}
+graph: {y: {type: attention, heads: 4, mask: valid(valid), in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         flags = edges[self.flags]
@@ -32,6 +36,10 @@ class Documents(Mask, kind="documents"):
 
     node_refs = {"ids": "int[batch, key]"}
     one_sequence = True
+    example = """
+inputs: {x: "float[batch, time, 32]", document: "int[batch, time]"}
+graph: {y: {type: attention, heads: 4, mask: causal and documents(document), in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         ids = edges[self.ids]
@@ -53,6 +61,10 @@ class Prefix(Mask, kind="prefix"):
     paper = Paper("Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", "arXiv:1910.10683")
     node_refs = {"length": "int[batch]"}
     shrinks = {"length": 3}
+    example = """
+inputs: {x: "float[batch, time, 32]", n: "int[batch]"}
+graph: {y: {type: attention, heads: 4, mask: causal or prefix(n), in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         if isinstance(self.length, int):
@@ -82,6 +94,10 @@ class GlobalTokens(Mask, kind="global_tokens"):
     paper = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
     node_refs = {"flags": "bool[batch, key]"}
     one_sequence = True
+    example = """
+inputs: {x: "float[batch, time, 32]", important: "bool[batch, time]"}
+graph: {y: {type: attention, heads: 4, mask: local(8) or global_tokens(important), in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         flags = edges[self.flags]
@@ -101,6 +117,10 @@ class Pairs(Mask, kind="pairs"):
     """A row for each query: true for the keys that it sees."""
 
     node_refs = {"pairs": "bool[batch, query, key]"}
+    example = """
+inputs: {x: "float[batch, time, 32]", edges: "bool[batch, time, time]"}
+graph: {y: {type: attention, heads: 4, mask: pairs(edges), in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         pairs = edges[self.pairs]

@@ -76,8 +76,10 @@ class WindowPlan(Plan):
 
     def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
         key_position_ids = with_earlier(self, "position_ids", key_position_ids)
-        time = position_ids.shape[-1]
-        if not self.grows or time != key_position_ids.shape[-1]:
+        time, keys = position_ids.shape[-1], key_position_ids.shape[-1]
+        if self.grows and self.causal and time == 1 and keys <= self.width:  # the latest position sees the keys just before it
+            return FullView()
+        if not self.grows or time != keys:
             return dense_view(self.mask, position_ids, key_position_ids, {})
         if time <= self.width:
             return CausalView(self.mask, position_ids, {}) if self.causal else FullView()

@@ -12,6 +12,11 @@ from blocks.masks.mask import EVERYTHING, Mask, Structure
 class Full(Mask, kind="full"):
     """Full (bidirectional) attention, in which every query sees every key."""
 
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph: {y: {type: attention, heads: 4, mask: full, in: x}}
+"""
+
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return True
 
@@ -23,6 +28,10 @@ class Causal(Mask, kind="causal"):
     """Causal (autoregressive) mask, in which a query sees the keys up to its own position: `k ≤ q`."""
 
     familiar = "causal"
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph: {y: {type: attention, heads: 4, mask: causal, in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return k <= q
@@ -39,6 +48,10 @@ class Lookahead(Mask, kind="lookahead"):
 
     paper = Paper("Transformer Transducer: A Streamable Speech Recognition Model", "arXiv:2002.02562")
     shrinks = {"count": 2}
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph: {y: {type: attention, heads: 4, mask: lookahead(2), in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return k <= q + self.count
@@ -63,6 +76,10 @@ class Window(Mask, kind="window"):
     paper = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
     shrinks = {"width": 3}
     width_field = "width"
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph: {y: {type: attention, heads: 4, mask: causal and window(16), in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return abs(q - k) < self.width
@@ -82,6 +99,10 @@ class Local(Mask, kind="local"):
 
     paper = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
     shrinks = {"radius": 2}
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph: {y: {type: attention, heads: 4, mask: local(8), in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return abs(q - k) <= self.radius
@@ -104,6 +125,10 @@ class GlobalFirst(Mask, kind="global_first"):
 
     paper = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
     shrinks = {"count": 1}
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph: {y: {type: attention, heads: 4, mask: causal and (window(16) or global_first(4)), in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return (q < self.count) | (k < self.count)
@@ -124,6 +149,10 @@ class GlobalLast(Mask, kind="global_last"):
 
     needs_ends = True
     shrinks = {"count": 1}
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph: {y: {type: attention, heads: 4, mask: local(8) or global_last(2), in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         ends = edges["ends"]

@@ -33,6 +33,10 @@ class Random(Mask, kind="random"):
 
     paper = Paper("Big Bird: Transformers for Longer Sequences", "arXiv:2007.14062")
     shrinks = {"count": 2, "block": 2}
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph: {y: {type: attention, heads: 4, mask: "random(2, 16, 0) or local(8)", in: x}}
+"""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         if not isinstance(q, int):

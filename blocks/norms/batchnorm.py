@@ -33,6 +33,10 @@ class BatchNorm(BatchStatistics, kind="batchnorm"):
     are used, so that the rows of a batch do not depend on each other.
     """
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: batchnorm, in: x}}
+"""
     weights = {"weight": Tensor(("dim",), "gain", ONES, when="affine"), "bias": Tensor(("dim",), "bias", ZEROS, when="affine")}
     buffers = {"running_mean": Tensor(("dim",), "state", ZEROS), "running_var": Tensor(("dim",), "state", ONES)}
 
@@ -58,15 +62,13 @@ class BatchNorm2d(BatchStatistics, kind="batchnorm2d"):
 
     As `batchnorm`, for images with the channels in front of the pixels: mean and variance are taken over all images of the batch
     and all their pixels.
-
-    ```yaml
-    recipe: normalized
-    inputs: {image: "float[batch, 3, 32, 32]"}
-    graph:
-      norm: batchnorm2d
-    ```
     """
 
+    example = """
+inputs: {image: "float[batch, 3, 32, 32]"}
+graph:
+  norm: batchnorm2d
+"""
     inputs = {"x": "float[batch, channels, height, width]"}
     outputs = {"y": "float[batch, channels, height, width]"}
     weights = {

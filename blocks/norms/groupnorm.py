@@ -24,6 +24,10 @@ class GroupNorm(Norm, kind="groupnorm"):
     """Whether there is a learned gain (`weight`) and bias."""
 
     title = "GroupNorm"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: groupnorm, groups: 4, in: x}}
+"""
     causal_forms = ("`layernorm`", "`rmsnorm`")
     paper = Paper("Group Normalization", "arXiv:1803.08494")
     weights = {"weight": Tensor(("dim",), "gain", ONES, when="affine"), "bias": Tensor(("dim",), "bias", ZEROS, when="affine")}

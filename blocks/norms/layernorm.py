@@ -21,6 +21,10 @@ class LayerNorm(Norm, kind="layernorm"):
 
     title = "LayerNorm"
     paper = Paper("Layer Normalization", "arXiv:1607.06450")
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: layernorm, in: x}}
+"""
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         if not self.affine:

@@ -26,6 +26,10 @@ class RMSNorm(Norm, kind="rmsnorm"):
 
     title = "RMSNorm"
     paper = Paper("Root Mean Square Layer Normalization", "arXiv:1910.07467")
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: rmsnorm, in: x}}
+"""
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         return {"weight": Tensor(("dim",), "gain", ZEROS if self.unit_offset else ONES, when="affine")}

@@ -43,6 +43,10 @@ class LearnedPositions(Block, kind="learned_positions"):
     """
 
     paper = Paper("Convolutional Sequence to Sequence Learning", "arXiv:1705.03122")
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: learned_positions, max_length: 128, in: x}}
+"""
     inputs = {"x": "float[batch, time, dim]", "position_ids?": "int[..., time]"}
     outputs = {"y": "float[batch, time, dim]"}
     position_inputs = {"position_ids": "time"}

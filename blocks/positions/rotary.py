@@ -35,6 +35,19 @@ class Rotary(Positions, kind="rotary"):
 
     title = "RoPE"
     paper = Paper("RoFormer: Enhanced Transformer with Rotary Position Embedding", "arXiv:2104.09864")
+    example = """
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 67, dim: 32}
+  attn:
+    type: attention
+    heads: 4
+    mask: causal
+    positions: {type: rotary, theta: 10000}
+  head: {type: linear, out: 67}
+outputs: {logits: head}
+"""
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if "head_dim" not in sizes:  # the attention calls again once it is known

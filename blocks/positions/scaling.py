@@ -49,6 +49,19 @@ class LinearScaling(Scaling, kind="linear_scaling"):
     """How many times longer the context becomes."""
 
     paper = Paper("Extending Context Window of Large Language Models via Positional Interpolation", "arXiv:2306.15595")
+    example = """
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 67, dim: 32}
+  attn:
+    type: attention
+    heads: 4
+    mask: causal
+    positions: {type: rotary, scaling: {type: linear_scaling, factor: 4}}
+  head: {type: linear, out: 67}
+outputs: {logits: head}
+"""
 
     def fact(self) -> str:
         return f"scaled {self.factor:g} ×"
@@ -75,6 +88,19 @@ class Llama3Scaling(Scaling, kind="llama3"):
     """Context length of pretraining, in tokens."""
 
     paper = Paper("The Llama 3 Herd of Models", "arXiv:2407.21783")
+    example = """
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 67, dim: 32}
+  attn:
+    type: attention
+    heads: 4
+    mask: causal
+    positions: {type: rotary, theta: 500000, scaling: llama3}
+  head: {type: linear, out: 67}
+outputs: {logits: head}
+"""
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if self.high_freq_factor <= self.low_freq_factor:

@@ -37,6 +37,18 @@ class LongRope(Scaling, kind="longrope"):
 
     title = "LongRoPE"
     paper = Paper("LongRoPE: Extending LLM Context Window Beyond 2 Million Tokens", "arXiv:2402.13753")
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph:
+  y:
+    type: attention
+    heads: 4
+    positions:
+      type: rotary
+      max_position_embeddings: 256
+      scaling: {type: longrope, factor: 4, short_factor: [1, 1, 1.5, 2], long_factor: [1, 2, 4, 8]}
+    in: x
+"""
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_told(self)
@@ -85,6 +97,15 @@ class DynamicScaling(Scaling, kind="dynamic_scaling"):
 
     title = "dynamic NTK"
     paper = Paper("YaRN: Efficient Context Window Extension of Large Language Models", "arXiv:2309.00071")
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph:
+  y:
+    type: attention
+    heads: 4
+    positions: {type: rotary, max_position_embeddings: 128, scaling: {type: dynamic_scaling, factor: 4}}
+    in: x
+"""
 
     def takes_longest(self) -> bool:
         return True

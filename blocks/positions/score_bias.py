@@ -79,6 +79,12 @@ class Alibi(ScoreBias, kind="alibi"):
 
     title = "ALiBi"
     paper = Paper("Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation", "arXiv:2108.12409")
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph:
+  bias: {type: alibi, heads: 4, in: x}
+  y: {type: attention, heads: 4, mask: causal, in: {x: x, bias: bias}}
+"""
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         reject_positions(sizes, wired)
@@ -119,6 +125,12 @@ class T5Bias(ScoreBias, kind="t5_bias"):
 
     title = "T5 bias"
     paper = Paper("Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", "arXiv:1910.10683")
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph:
+  bias: {type: t5_bias, heads: 4, in: x}
+  y: {type: attention, heads: 4, in: {x: x, bias: bias}}
+"""
     weights = {"weight": Tensor(("buckets", "heads"), "table", Init("normal", 0.02))}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:

@@ -48,6 +48,10 @@ class SinusoidalPositions(Block, kind="sinusoidal_positions"):
     """Dropout probability of the sum, in training."""
 
     paper = Paper("Attention Is All You Need", "arXiv:1706.03762")
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: sinusoidal_positions, in: x}}
+"""
     inputs = {"x": "float[batch, time, dim]", "position_ids?": "int[..., time]"}
     outputs = {"y": "float[batch, time, dim]"}
     position_inputs = {"position_ids": "time"}

@@ -18,6 +18,10 @@ class Add(Block, kind="add"):
     """Names for the axes of each input where these match in another way, such as `[batch time dim, dim]`."""
 
     title = "Sum"
+    example = """
+inputs: {a: "float[batch, time, 8]", b: "float[batch, time, 8]"}
+graph: {y: {type: add, in: [a, b]}}
+"""
     inputs = {"xs*": "float[...]"}
     outputs = {"y": "float[...]"}
     broadcasts = True
@@ -44,6 +48,10 @@ class Multiply(Block, kind="multiply"):
     """Names for the axes of each input where these match in another way, such as `[rows, columns]`."""
 
     title = "Product"
+    example = """
+inputs: {a: "float[batch, time, 8]", gate: "float[batch, time, 8]"}
+graph: {y: {type: multiply, in: [a, gate]}}
+"""
     inputs = {"xs*": "float[...]"}
     outputs = {"y": "float[...]"}
     broadcasts = True
@@ -70,6 +78,10 @@ class WeightedSum(Block, kind="weighted_sum"):
     axes: InputAxes = ()
     """Names for the axes of each input where these match in another way, such as `[batch time dim, batch dim]`."""
 
+    example = """
+inputs: {a: "float[batch, time, 8]", b: "float[batch, time, 8]"}
+graph: {y: {type: weighted_sum, in: [a, b]}}
+"""
     inputs = {"xs*": "float[...]"}
     outputs = {"y": "float[...]"}
     broadcasts = True
@@ -91,6 +103,10 @@ class Concat(Block, kind="concat"):
     """The axis to concatenate along: its name, or `last`."""
 
     title = "Concatenation"
+    example = """
+inputs: {a: "float[batch, time, 8]", b: "float[batch, time, 5]"}
+graph: {y: {type: concat, in: [a, b]}}
+"""
     inputs = {"xs*": "any[...]"}
     outputs = {"y": "any[...]"}
 

@@ -13,6 +13,10 @@ class Linear(Block, kind="linear"):
     bias: bool = True
     """Whether `b` is added."""
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: linear, out: 12, in: x}}
+"""
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., out]"}
     # torch's own initial values: uniform, which makes the variance of the output a third of the input's.

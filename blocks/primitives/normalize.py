@@ -15,6 +15,10 @@ class Softmax(Block, kind="softmax"):
     axis: AxisRef = "last"
     """The axis that sums to 1: its name, or `last`."""
 
+    example = """
+inputs: {scores: "float[batch, time, source]"}
+graph: {y: {type: softmax, in: scores}}
+"""
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 
@@ -40,6 +44,10 @@ class L2Norm(Block, kind="l2norm"):
     """Lower bound of the length that a vector is divided by."""
 
     title = "L2 norm"
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: l2norm, in: x}}
+"""
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 

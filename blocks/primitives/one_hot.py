@@ -13,6 +13,10 @@ class OneHot(Block, kind="one_hot"):
     classes: PositiveInt
     """Number of classes, which is the width of the output."""
 
+    example = """
+inputs: {ids: "int[batch, time]"}
+graph: {y: {type: one_hot, classes: 5, in: ids}}
+"""
     inputs = {"ids": "int[...]"}
     outputs = {"y": "float[..., classes]"}
     buffers = UNIT_BUFFER  # ids have no floating-point dtype

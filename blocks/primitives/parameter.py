@@ -31,6 +31,12 @@ class Parameter(Block, kind="parameter"):
     std: PositiveFloat = 0.02
     """Standard deviation of `init: normal`."""
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  bias: {type: parameter, shape: [8]}
+  y: {type: add, in: [x, bias]}
+"""
     outputs = {"y": "float[...]"}
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str]:

@@ -10,6 +10,10 @@ from blocks.core import Block, BlockView, Call, Look, Paper, Probability, Sizes,
 class Identity(Block, kind="identity"):
     """Identity: `y = x`."""
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: identity, in: x}}
+"""
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 
@@ -29,6 +33,10 @@ class Scale(Block, kind="scale"):
     by: float
     """The constant."""
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: scale, by: sqrt(8), in: x}}
+"""
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 
@@ -51,6 +59,10 @@ class Dropout(Block, kind="dropout"):
     """Probability that an element is zeroed."""
 
     paper = Paper("Dropout: A Simple Way to Prevent Neural Networks from Overfitting", "JMLR 15 (2014)")
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: dropout, p: 0.1, in: x}}
+"""
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 

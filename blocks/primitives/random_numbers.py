@@ -67,14 +67,6 @@ class Normal(RandomNumbers, kind="normal"):
     """Noise with a normal distribution: `y ~ N(mean, std²)`, and where nothing is drawn `y = mean`.
 
     x gives the shape alone. Numbers are drawn in training, from torch's own generator, as those of dropout are.
-
-    ```yaml
-    recipe: noisy
-    inputs: {x: "float[batch, time, 16]"}
-    graph:
-      noise: {type: normal, std: 0.1}
-      y: {type: add, in: [x, noise]}
-    ```
     """
 
     mean: float = 0.0
@@ -82,6 +74,12 @@ class Normal(RandomNumbers, kind="normal"):
     std: PositiveFloat = 1.0
     """Standard deviation of the numbers."""
 
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  noise: {type: normal, std: 0.1}
+  y: {type: add, in: [x, noise]}
+"""
     outputs = {"y": "float[...]"}
 
     def forward(self: Any, x: torch.Tensor) -> Any:
@@ -94,14 +92,6 @@ class Uniform(RandomNumbers, kind="uniform"):
     """Noise with a uniform distribution: `low ≤ y < high`, and where nothing is drawn `y = (low + high) / 2`.
 
     x gives the shape alone. Numbers are drawn in training, from torch's own generator, as those of dropout are.
-
-    ```yaml
-    recipe: noisy
-    inputs: {x: "float[batch, time, 16]"}
-    graph:
-      noise: {type: uniform, low: 0.9, high: 1.1, axes: [batch]}
-      y: {type: multiply, in: [x, noise]}
-    ```
     """
 
     low: float = 0.0
@@ -109,6 +99,12 @@ class Uniform(RandomNumbers, kind="uniform"):
     high: float = 1.0
     """The bound below which all numbers are."""
 
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  noise: {type: uniform, low: 0.9, high: 1.1, axes: [batch]}
+  y: {type: multiply, in: [x, noise]}
+"""
     outputs = {"y": "float[...]"}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
@@ -126,14 +122,6 @@ class Bernoulli(RandomNumbers, kind="bernoulli"):
     """Mask of chance: each element is true with probability `p`, and where nothing is drawn it is `otherwise`.
 
     x gives the shape alone. It is drawn in training, from torch's own generator, as dropout is.
-
-    ```yaml
-    recipe: forgetful
-    inputs: {x: "float[batch, time, 16]"}
-    graph:
-      seen: {type: bernoulli, p: 0.9, axes: [batch, time]}
-      attn: {type: attention, heads: 2, mask: valid(seen), in: x}
-    ```
     """
 
     p: Annotated[float, annotated_types.Ge(0), annotated_types.Le(1)]
@@ -141,6 +129,12 @@ class Bernoulli(RandomNumbers, kind="bernoulli"):
     otherwise: bool = True
     """The value of every element where nothing is drawn."""
 
+    example = """
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  seen: {type: bernoulli, p: 0.9, axes: [batch, time]}
+  attn: {type: attention, heads: 2, mask: valid(seen), in: x}
+"""
     outputs = {"y": "bool[...]"}
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:

@@ -27,6 +27,10 @@ class Rearrange(Block, kind="rearrange"):
     `{i: window, j: window}` for `b (p i) (q j) c -> …`."""
 
     paper = Paper("Einops: Clear and Reliable Tensor Manipulations with Einstein-like Notation", "ICLR 2022")
+    example = """
+inputs: {x: "float[batch, time, 12]"}
+graph: {y: {type: rearrange, pattern: "b t (h d) -> b h t d", lengths: {h: 3}, in: x}}
+"""
     inputs = {"x": "any[...]"}
     outputs = {"y": "any[...]"}
 

@@ -54,6 +54,10 @@ graph: {y: {type: sum, axis: last, in: x}}
 class Mean(Reduction, kind="mean"):
     """Mean along an axis: `y = Σᵢ xᵢ / n`."""
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: mean, axis: time, in: x}}
+"""
     causal_forms = ("`cumsum`", "`mean_pool1d` with `causal: true`")
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
@@ -65,6 +69,10 @@ class Mean(Reduction, kind="mean"):
 class Max(Reduction, kind="max"):
     """Maximum along an axis: `y = maxᵢ xᵢ`; equal maxima share the gradient."""
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: max, axis: time, in: x}}
+"""
     causal_forms = ("`max_pool1d` with `causal: true`",)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
@@ -124,6 +132,10 @@ class Select(Reduction, kind="select"):
     index: int
     """The index, from 0; a negative one counts from the end."""
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: select, axis: time, index: 0, in: x}}
+"""
     inputs = {"x": "any[...]"}
     outputs = {"y": "any[...]"}
 

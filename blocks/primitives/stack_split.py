@@ -17,6 +17,10 @@ class Stack(Block, kind="stack"):
     axis: AxisRef = "last"
     """The axis before which the new one is inserted; `last` appends it."""
 
+    example = """
+inputs: {a: "float[batch, 8]", b: "float[batch, 8]"}
+graph: {y: {type: stack, in: [a, b]}}
+"""
     inputs = {"xs*": "any[...]"}
     outputs = {"y": "any[...]"}
 
@@ -53,6 +57,12 @@ class Split(Block, kind="split"):
     sizes: tuple[PositiveInt, ...] = ()
     """Size of each piece; without it, all are equal."""
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  parts: {type: split, into: [a, b], in: x}
+  y: {type: multiply, in: [parts.a, parts.b]}
+"""
     inputs = {"x": "any[...]"}
     named_by = "into"
 

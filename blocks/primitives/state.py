@@ -37,6 +37,13 @@ class State(Block, kind="state"):
     update: Literal["training", "always"] = "training"
     """When it is updated: by calls in `training` mode, or `always`."""
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  level: {type: state, shape: [], next: next}
+  next: {compute: 0.9 * level + 0.1}
+  y: {compute: x * level}
+"""
     outputs = {"y": "float[...]"}
     renewed_by = "next"
 

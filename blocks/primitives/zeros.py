@@ -14,6 +14,17 @@ class Zeros(Block, kind="zeros"):
     shape: tuple[PositiveInt, ...]
     """Sizes of the axes after the batch, such as `[hidden]`; `[]` is one number for each row."""
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  nothing: {type: zeros, shape: [12]}
+  layer:
+    scan: time
+    in: {x: x, h: nothing}
+    graph:
+      new: {type: gru_cell, hidden: 12, in: {x: x, h: h}}
+    outputs: {y: new, h: new}
+"""
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
     shape_only_inputs = ("x",)

@@ -34,6 +34,18 @@ class Cell(Block):
     gates: ClassVar[int] = 1
     """Number of stacked maps of the hidden width."""
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  nothing: {type: zeros, shape: [12]}
+  layer:
+    scan: time
+    in: {x: x, h: nothing}
+    graph:
+      new: {type: <kind>, hidden: 12, in: {x: x, h: h}}
+    outputs: {y: new, h: new}
+"""
+
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         start, rows = Init("uniform", "1 / sqrt(hidden)"), f"{self.gates} * hidden"
         weights = {
@@ -104,6 +116,17 @@ class LSTMCell(Cell, kind="lstm_cell"):
     gates: ClassVar[int] = 4
 
     paper = Paper("Long Short-Term Memory", "Neural Computation 9 (1997)")
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  nothing: {type: zeros, shape: [12]}
+  layer:
+    scan: time
+    in: {x: x, h: nothing, c: nothing}
+    graph:
+      cell: {type: lstm_cell, hidden: 12, in: {x: x, h: h, c: c}}
+    outputs: {y: cell, h: cell, c: cell.c}
+"""
     inputs = {"x": "float[..., dim]", "h?": "float[..., hidden]", "c?": "float[..., hidden]"}
     outputs = {"h": "float[..., hidden]", "c?": "float[..., hidden]"}
 

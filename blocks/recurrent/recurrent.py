@@ -50,6 +50,10 @@ class Recurrent(Block):
     gates: ClassVar[int] = 1
     """Number of stacked maps of the hidden width in a cell."""
 
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: <kind>, hidden: 12, in: x}}
+"""
     causal_forms = ("`bidirectional: false`",)
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:

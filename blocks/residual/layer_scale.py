@@ -16,6 +16,10 @@ class LayerScale(Block, kind="layer_scale"):
     """Initial value of the factors; CaiT uses 0.1 up to depth 18, 1e-5 up to 24 and 1e-6 beyond."""
 
     paper = Paper("Going deeper with Image Transformers", "arXiv:2103.17239")
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: layer_scale, in: x}}
+"""
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., dim]"}
     weights = {"weight": Tensor(("dim",), "gain", Init("constant", "init"))}

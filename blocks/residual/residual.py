@@ -37,6 +37,10 @@ class Residual(Block, kind="residual"):
 
     dissolved = True
     paper = Paper("Deep Residual Learning for Image Recognition", "arXiv:1512.03385")
+    example = """
+inputs: {x: "float[batch, time, 8]"}
+graph: {y: {type: residual, norm: rmsnorm, body: {type: ffn, hidden: 24}, in: x}}
+"""
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
     graph = """

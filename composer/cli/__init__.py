@@ -27,6 +27,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Look at a model": {
         "summary": ("summary", "Show the layers of a model with shapes, parameters, FLOPs and memory"),
+        "cost": ("measures.cost", "Estimate the memory and time of training steps and of generated tokens on a device"),
         "draw": ("draw", "Draw a model as a figure: SVG, HTML, PNG, PDF, DOT or Mermaid"),
         "diff": ("diff", "Compare two models, ignoring the names of nodes"),
     },
@@ -37,6 +38,9 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "train": ("train", "Train a model on a text file"),
         "generate": ("generate", "Generate text with a trained or published model"),
         "evaluate": ("measures.evaluate", "Measure how well a trained or published model predicts text"),
+        "inspect": ("measures.inspect", "Show which tokens attend to which, and what each layer would say"),
+        "report": ("measures.report", "Show the curves of a run, or write a page with its curves, settings and samples"),
+        "bench": ("measures.bench", "Measure the rates of this machine, by which times are estimated"),
         "compare": ("measures.compare", "Train variants of a model alike, and tell which differences are more than chance"),
     },
     "Published models": {

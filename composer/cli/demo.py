@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from composer.cli import demo_models
 from composer.cli.arguments import Parser, Problem, StoreOnce, integer
-from composer.cli.generate import voice_of_run, write
+from composer.cli.generate import write
 from composer.cli.output import add_output, say
 from composer.cli.running import add_device, rebuild, refusals
 from composer.cli.train import free_folder, sized, trained
+from composer.cli.voices import voice_of_run
 from composer.diagnostics import report
 from composer.package_data import plays
 

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer, number
 from composer.cli.output import generated, say
-from composer.cli.running import add_device, open_folder, rebuild, refusals
-from composer.language.tasks import TASKS
+from composer.cli.running import add_device, refusals
+from composer.cli.voices import BREAK, Voice, check_inputs, draft_of, opened
 
 if TYPE_CHECKING:
-    from torch import nn
-
-    from composer.decode import EncoderInputs, Sampling, Search
-    from composer.published.opened import PublishedModel
-    from composer.train import Trained
+    from composer.decode import Draft, Request, Sampling, Search
 
 
 MOST = 400
 """New tokens by default."""
+TOGETHER = 32
+"""Prompts that are answered at a time by default."""
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "no_repeat_ngram")
 """Options of sampling alone."""
 
@@ -36,8 +33,15 @@ def declare(parser: Parser, name: str) -> None:
     parser.add_argument(
         "--prompt",
         metavar="TEXT",
-        action=StoreOnce,
-        help="Text to continue, to translate, or to fill in at <mask>, or at <0>, <1> and so on (default: a line break)",
+        action="append",
+        help="Text to continue, to translate, or to fill in at <mask>, or at <0>, <1> and so on (default: a line break; "
+        "nothing, if the model learned with end tokens); may be repeated",
+    )
+    parser.add_argument(
+        "--prompts", metavar="FILE", type=Path, action=StoreOnce, help="Answer each line of this file that is not blank"
+    )
+    parser.add_argument(
+        "--batch-size", metavar="N", type=integer, help=f"Answer at most this many prompts at a time (default: {TOGETHER})"
     )
     parser.add_argument("--no-chat", action="store_true", help="Continue the prompt as it is, without the folder's chat template")
     parser.add_argument(
@@ -73,12 +77,19 @@ def declare(parser: Parser, name: str) -> None:
     sampling.add_argument(
         "--no-repeat-ngram", metavar="N", type=integer, help="Never repeat a sequence of N tokens, of the prompt neither"
     )
-    sampling.add_argument("--seed", metavar="N", type=integer, default=0, help="Random seed")
+    sampling.add_argument(
+        "--seed", metavar="N", type=integer, default=0, help="Random seed; each further prompt has the next one (default: 0)"
+    )
     sampling.add_argument(
         "--n", metavar="N", type=integer, help="Generate N texts, with the random seeds from --seed on (default: 1)"
     )
     sampling.add_argument(
         "--next", metavar="N", type=integer, help="Print the N likeliest next tokens with their probabilities, and no text"
+    )
+    sampling.add_argument(
+        "--strategies",
+        action="store_true",
+        help="Print what greedy decoding, sampling at several settings and beam search make of the prompt, side by side",
     )
     search = parser.add_argument_group("Beam search")
     search.add_argument(
@@ -90,6 +101,18 @@ def declare(parser: Parser, name: str) -> None:
         type=number,
         help="Divide the score of a text by its length to the power X (default: 1)",
     )
+    search.add_argument(
+        "--list-beams",
+        action="store_true",
+        help="Print all texts that beam search finds, best first, each with its score",
+    )
+    parser.add_argument(
+        "--draft",
+        metavar="RUN",
+        type=Path,
+        help="A smaller model with the same tokens that drafts them, so that the model reads several in one call",
+    )
+    parser.add_argument("--draft-tokens", metavar="N", type=integer, help="Draft this many tokens at a time (default: 4)")
     parser.add_argument(
         "--prepack",
         action="store_true",
@@ -101,69 +124,116 @@ def declare(parser: Parser, name: str) -> None:
         ("Continue a text", 'arco generate runs/gpt_mini --prompt "To be"'),
         ("Sample likelier text", 'arco generate runs/gpt_mini --prompt "To be" --temperature 0.8 --top-k 50'),
         ("Generate three texts without repetition", "arco generate runs/gpt_mini --n 3 --no-repeat-ngram 4"),
+        ("Continue several texts together", 'arco generate runs/gpt_mini --prompt "To be" --prompt "or not"'),
         ("Show what may come next", 'arco generate runs/gpt_mini --prompt "To be" --next 5'),
         ("Ask a published model", 'arco generate SmolLM2-135M-Instruct --prompt "What is the capital of France?"'),
         ("Fill in hidden words", 'arco generate bert-base-uncased --prompt "Paris is the <mask> of France."'),
+        (
+            "Compare ways to choose tokens",
+            'arco generate runs/gpt_mini --prompt "To be" --strategies --max-new-tokens 40',
+        ),
         ("Find the likeliest continuation", 'arco generate runs/gpt_mini --prompt "To be" --num-beams 4 --max-new-tokens 100'),
     ]
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the continuation of the prompt: token by token when sampling, all at once after a beam search."""
-    from composer.decode import DecodeError, Sampling, Search, prepacked
-    from composer.decode.encoder_inputs import check_encoder_inputs
+    """Print what follows the prompts: of one token by token, of several when all are done."""
+    from composer.decode import Sampling, prepacked
 
-    prompt = "\n" if arguments.prompt is None else arguments.prompt
     check_options(arguments)
     with refusals():
         given = {name: value for name in SAMPLING if (value := getattr(arguments, name)) is not None}
         sampling = Sampling(**given)
-        voice = opened(arguments, prompt)
-        if voice.hidden is not None:
-            write_filled(voice, voice.hidden)
-            return 0
-        try:
-            check_encoder_inputs(voice.model, voice.encoder_inputs, 1)
-        except DecodeError as error:
-            hint = "arco generate gives a model a text alone; in Python, see composer.decode"
-            raise Problem(f"arco: {error}", hint) from None
-        with prepacked(voice.model, arguments.num_beams or 1) if arguments.prepack else nullcontext():
-            if arguments.num_beams is not None:
-                penalty = {} if arguments.length_penalty is None else {"length_penalty": arguments.length_penalty}
-                write_best(voice, Search(num_beams=arguments.num_beams, **penalty), arguments.max_new_tokens)
-            elif arguments.next is not None:
-                write_next(voice, sampling, arguments.next)
-            else:
+        prompts = prompts_of(arguments.prompt, arguments.prompts)
+        voice_of = opened(arguments)
+        voices = [voice_of(prompt) for prompt in prompts]
+        for voice in voices:
+            check_inputs(voice)
+        draft = draft_of(arguments, prompts[0], voices[0])
+        together = min(len(voices), arguments.batch_size or TOGETHER)
+        alone = len(voices) == 1 or arguments.n is not None or arguments.next is not None
+        alone = (
+            alone or arguments.num_beams is not None or arguments.strategies or any(voice.hidden is not None for voice in voices)
+        )
+        with (
+            prepacked(voices[0].model, arguments.num_beams or (1 if alone else together)) if arguments.prepack else nullcontext()
+        ):
+            if not alone:
                 most = MOST if arguments.max_new_tokens is None else arguments.max_new_tokens
-                for seed in range(arguments.seed, arguments.seed + (arguments.n or 1)):
-                    if arguments.n is not None:
-                        say(f"--- seed {seed}")
-                    write(voice, max_new_tokens=most, sampling=sampling, seed=seed)
+                write_all(voices, max_new_tokens=most, sampling=sampling, seed=arguments.seed, batch_size=together, draft=draft)
+                tell(draft)
+                return 0
+            for index, voice in enumerate(voices):
+                if len(voices) > 1:
+                    say(f"--- prompt {index + 1}")
+                answer(arguments, voice, sampling, draft)
+        tell(draft)
     return 0
 
 
-def opened(arguments: argparse.Namespace, prompt: str) -> Voice:
-    """Return the model of a run folder or of a published folder, about to answer a prompt."""
-    from composer.published.folder import is_published
+def tell(draft: Draft | None) -> None:
+    """Print how many of the drafted tokens were accepted, beside the text."""
+    if draft is not None and draft.proposed:
+        share = f"{draft.accepted} of {draft.proposed} drafted tokens accepted ({draft.accepted / draft.proposed:.0%})"
+        each = (draft.accepted + draft.rounds) / draft.rounds
+        print(f"{share}, {each:.1f} tokens for each call of the model", file=sys.stderr)
 
-    if not is_published(arguments.trained):
-        from composer.train import open_run
 
-        build = rebuild(arguments.blocks, arguments.device)
-        return voice_of_run(open_run(arguments.trained, build=build, checkpoint=arguments.checkpoint), prompt)
-    if arguments.checkpoint is not None:
-        raise Problem("arco generate: --checkpoint is for run folders", "a published folder has one set of weights")
-    return voice_of_published(open_folder(arguments), prompt, chat=not arguments.no_chat)
+def answer(arguments: argparse.Namespace, voice: Voice, sampling: Sampling, draft: Draft | None) -> None:
+    """Print what a model answers to one prompt, as the options say."""
+    from composer.cli.strategies import compared
+    from composer.decode import Search
+
+    if voice.hidden is not None:
+        write_filled(voice, voice.hidden)
+    elif arguments.strategies:
+        say(compared(voice, seed=arguments.seed, most=arguments.max_new_tokens))
+    elif arguments.num_beams is not None:
+        penalty = {} if arguments.length_penalty is None else {"length_penalty": arguments.length_penalty}
+        search = Search(num_beams=arguments.num_beams, **penalty)
+        write_best(voice, search, arguments.max_new_tokens, every=arguments.list_beams)
+    elif arguments.next is not None:
+        write_next(voice, sampling, arguments.next)
+    else:
+        most = MOST if arguments.max_new_tokens is None else arguments.max_new_tokens
+        for seed in range(arguments.seed, arguments.seed + (arguments.n or 1)):
+            if arguments.n is not None:
+                say(f"--- seed {seed}")
+            write(voice, max_new_tokens=most, sampling=sampling, seed=seed, draft=draft)
+
+
+def prompts_of(given: list[str] | None, file: Path | None) -> list[str]:
+    """Return the prompts on the command line and those in a file, one in each line."""
+    if file is None:
+        return given or [BREAK]
+    from composer.train import read_text
+
+    return [*(given or []), *(line for line in read_text(file).splitlines() if line.strip())]  # a blank file is refused
 
 
 def check_options(arguments: argparse.Namespace) -> None:
     """Raise `Problem` if options of sampling and of beam search are combined."""
     if arguments.num_beams is None and arguments.length_penalty is not None:
         raise Problem("arco generate: --length-penalty is for beam search", "add --num-beams N")
+    if arguments.num_beams is None and arguments.list_beams:
+        raise Problem("arco generate: --list-beams is for beam search", "add --num-beams N")
+    if arguments.strategies:
+        others = (*SAMPLING, "n", "next", "num_beams", "draft")
+        given = next((name for name in others if getattr(arguments, name) is not None), None)
+        if given is not None:
+            option = f"--{given.replace('_', '-')}"
+            raise Problem(f"arco generate: --strategies has settings of its own, and {option} is another", "remove one of them")
     for name in ("n", "next"):
         if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
             raise Problem(f"arco generate: --{name.replace('_', '-')} is {getattr(arguments, name)}; it must be at least 1")
+    if arguments.batch_size is not None and arguments.batch_size < 1:
+        raise Problem(f"arco generate: --batch-size is {arguments.batch_size}; it must be at least 1")
+    if arguments.draft is None and arguments.draft_tokens is not None:
+        raise Problem("arco generate: --draft-tokens is for a draft", "add --draft RUN")
+    if arguments.draft is not None and (arguments.num_beams is not None or arguments.next is not None):
+        other = "--next" if arguments.num_beams is None else "--num-beams"
+        raise Problem(f"arco generate: a draft saves nothing with {other}", "remove one of them")
     if arguments.n is not None and arguments.next is not None:
         raise Problem("arco generate: --next prints no text, of which --n prints several", "remove one of them")
     if arguments.n is not None and arguments.temperature == 0:
@@ -174,47 +244,66 @@ def check_options(arguments: argparse.Namespace) -> None:
         raise Problem(f"arco generate: --num-beams searches for the likeliest text, and {option} samples", "remove one of them")
 
 
-@dataclass(frozen=True)
-class Voice:
-    """A model about to answer a prompt."""
-
-    model: nn.Module
-    tokens: list[int]
-    """The first tokens of the generated text, or those of a text to fill in."""
-    encoder_inputs: EncoderInputs
-    stop: frozenset[int]
-    said: str
-    """What is printed before the generated text."""
-    vocabulary: int
-    context: int | None
-    """The number of tokens that it reads at most."""
-    decode: Callable[[list[int]], str]
-    as_it_comes: Callable[..., Iterator[str]]
-    """Takes tokens, and those after which they stand."""
-    hidden: int | None = None
-    """The token that stands for hidden ones, which are filled in."""
-
-    @property
-    def before(self) -> list[int]:
-        """The tokens of what is printed before the generated text."""
-        return self.tokens if self.said else []
-
-
-def write(voice: Voice, *, max_new_tokens: int, sampling: Sampling, seed: int) -> None:
+def write(voice: Voice, *, max_new_tokens: int, sampling: Sampling, seed: int, draft: Draft | None = None) -> None:
     """Print the text that a model samples, after the prompt if the model continues it.
 
     Beyond the length of training, the context window slides.
     """
-    from composer.decode import Request, Slide, cached, stream
+    from composer.decode import cached, stream
 
-    request = Request(max_new_tokens=max_new_tokens, sampling=sampling, stop=voice.stop, vocabulary=voice.vocabulary)
+    request = request_of(voice, max_new_tokens, sampling)
     print(generated(voice.said, sys.stdout), end="")
-    if not voice.encoder_inputs and voice.context is not None:
-        request = replace(request, limit=Slide(voice.context))
-    ids = stream(voice.model, voice.tokens, request, encoder_inputs=voice.encoder_inputs, seed=seed, reading=cached)
+    given = voice.encoder_inputs
+    ids = stream(voice.model, voice.tokens, request, encoder_inputs=given, seed=seed, reading=cached, draft=draft)
     for piece in voice.as_it_comes(ids, after=voice.before):
         print(generated(piece, sys.stdout), end="", flush=True)
     print()
+
+
+def request_of(voice: Voice, max_new_tokens: int, sampling: Sampling) -> Request:
+    """Return how a prompt is continued: beyond the length of training, the context window slides."""
+    from composer.decode import Request, Slide
+
+    limit = Slide(voice.context) if not voice.encoder_inputs and voice.context is not None else None
+    return Request(max_new_tokens=max_new_tokens, sampling=sampling, stop=voice.stop, limit=limit, vocabulary=voice.vocabulary)
+
+
+def write_all(
+    voices: Sequence[Voice], *, max_new_tokens: int, sampling: Sampling, seed: int, batch_size: int, draft: Draft | None
+) -> None:
+    """Print the texts that a model samples for several prompts, each as if it were alone, with its own random seed.
+
+    Prompts are answered a batch at a time and printed in order. Sources that a model reads are in one batch if they are equally
+    long, so that they need no padding.
+    """
+    import torch
+
+    from composer.decode import cached, generate
+
+    for start in range(0, len(voices), batch_size):
+        some = list(enumerate(voices[start : start + batch_size], start))
+        alike: dict[tuple[object, ...], list[tuple[int, Voice]]] = {}
+        for index, voice in some:
+            shapes = tuple((name, tuple(value.shape)) for name, value in voice.encoder_inputs.items())
+            alike.setdefault(shapes, []).append((index, voice))
+        answers: dict[int, list[int]] = {}
+        for group in alike.values():
+            first = group[0][1]
+            inputs = {name: torch.cat([voice.encoder_inputs[name] for _, voice in group]) for name in first.encoder_inputs}
+            found = generate(
+                first.model,
+                [voice.tokens for _, voice in group],
+                request_of(first, max_new_tokens, sampling),
+                encoder_inputs=inputs,
+                seed=[seed + index for index, _ in group],
+                reading=cached,
+                draft=draft,
+            )
+            answers |= {index: tokens for (index, _), tokens in zip(group, found, strict=True)}
+        for index, voice in some:
+            say(f"--- prompt {index + 1}")
+            text = voice.decode([*voice.before, *answers[index]])[len(voice.decode(voice.before)) :]
+            print(generated(voice.said + text, sys.stdout), flush=True)
 
 
 def write_next(voice: Voice, sampling: Sampling, count: int) -> None:
@@ -233,8 +322,21 @@ def write_next(voice: Voice, sampling: Sampling, count: int) -> None:
             say(f"{rank:>{width}}  {float(chances[token]):.4f}  {voice.decode([token])!r}{ending}")
 
 
-def write_best(voice: Voice, search: Search, max_new_tokens: int | None) -> None:
-    """Print the likeliest text that beam search finds, of up to `max_new_tokens` or as many as the context has room for."""
+def write_best(voice: Voice, search: Search, max_new_tokens: int | None, *, every: bool) -> None:
+    """Print the likeliest text that beam search finds, or every text with its rank and score, in quotes as in Python."""
+    found = beams(voice, search, max_new_tokens)
+    if not every:
+        print(generated(voice.said + found[0][1], sys.stdout))
+        return
+    width = len(str(len(found)))
+    for rank, (score, text) in enumerate(found, 1):
+        say(f"{rank:>{width}}  {score:>8.4f}  {text!r}")
+
+
+def beams(voice: Voice, search: Search, max_new_tokens: int | None) -> list[tuple[float, str]]:
+    """Return score and text of what beam search finds, best first, of up to `max_new_tokens` or as many as the context has room
+    for.
+    """
     from composer.decode import Refuse, beam_search, cached
 
     limited = not voice.encoder_inputs and voice.context is not None
@@ -243,9 +345,9 @@ def write_best(voice: Voice, search: Search, max_new_tokens: int | None) -> None
     search = replace(search, stop=voice.stop, vocabulary=voice.vocabulary, max_new_tokens=most)
     if not voice.encoder_inputs and voice.context is not None:
         search = replace(search, limit=Refuse(voice.context))
-    ((best, *_),) = beam_search(voice.model, [voice.tokens], search, encoder_inputs=voice.encoder_inputs, reading=cached)
-    found = voice.decode([*voice.before, *best.tokens])[len(voice.decode(voice.before)) :]
-    print(generated(voice.said + found, sys.stdout))
+    (found,) = beam_search(voice.model, [voice.tokens], search, encoder_inputs=voice.encoder_inputs, reading=cached)
+    begin = len(voice.decode(voice.before))
+    return [(each.score, voice.decode([*voice.before, *each.tokens])[begin:]) for each in found]
 
 
 def write_filled(voice: Voice, mask: int) -> None:
@@ -254,87 +356,3 @@ def write_filled(voice: Voice, mask: int) -> None:
 
     found = fill(voice.model, voice.tokens, mask, vocabulary=voice.vocabulary)
     print(generated(voice.decode(found), sys.stdout))
-
-
-def voice_of_run(trained: Trained, prompt: str) -> Voice:
-    """Return a trained model with a prompt as the tokens that a decoder continues, or as the source that an encoder reads.
-
-    Raises:
-        Problem: The model does not generate text.
-    """
-    import torch
-
-    from composer.train import MarkedTokenizer, task_of, text_as_it_comes
-    from composer.train.data.objectives import END, MASK, START
-    from composer.train.data.tokenizers import PiecesTokenizer
-
-    task, tokenizer = task_of(trained.model) or "", trained.tokenizer
-
-    def voice(
-        tokens: list[int], encoder_inputs: EncoderInputs, stop: frozenset[int], said: str, hidden: int | None = None
-    ) -> Voice:
-        context = None if hidden is not None else trained.settings.seq_len
-        vocabulary = tokenizer.size
-        if hidden is not None and isinstance(tokenizer, MarkedTokenizer):
-            vocabulary = tokenizer.text.size  # marks that are behind it are never an answer
-        pieces = partial(text_as_it_comes, tokenizer)
-        return Voice(trained.model, tokens, encoder_inputs, stop, said, vocabulary, context, tokenizer.decode, pieces, hidden)
-
-    if task == "masked_lm" and isinstance(tokenizer, MarkedTokenizer) and MASK in prompt:
-        return voice(tokenizer.encode_marked(prompt), {}, frozenset(), "", tokenizer.mark(MASK))
-    if not TASKS[task].text:
-        raise silent(task)
-    if TASKS[task].text == "tokens" and not TASKS[task].continues:
-        raise Problem(
-            f"arco: a model of the task {task} writes about more than a text, which this command does not read",
-            "in Python: composer.decode.generate with `encoder_inputs`",
-        )
-    if not isinstance(tokenizer, MarkedTokenizer) or TASKS[task].continues:
-        stop = frozenset[int]()
-        if isinstance(tokenizer, MarkedTokenizer) and END in tokenizer.marks:
-            stop = frozenset({tokenizer.mark(END)})
-        elif isinstance(tokenizer, PiecesTokenizer) and END in tokenizer.special:
-            stop = frozenset({tokenizer.special[END]})
-        return voice(tokenizer.encode(prompt), {}, stop, prompt)
-    start, end = tokenizer.mark(START), tokenizer.mark(END)
-    return voice([start], {"source": torch.tensor([[*tokenizer.encode_marked(prompt), end]])}, frozenset({end}), "")
-
-
-def voice_of_published(published: PublishedModel, prompt: str, *, chat: bool) -> Voice:
-    """Return a published model with a prompt, as `voice_of_run` does; one with a chat template answers what a user says.
-
-    Raises:
-        Problem: The model does not generate text.
-    """
-    import torch
-
-    tokenizer, task = published.tokenizer, published.model.recipe.task or ""
-
-    def voice(tokens: list[int], encoder_inputs: EncoderInputs, said: str, hidden: int | None = None) -> Voice:
-        return Voice(
-            published.model, tokens, encoder_inputs, tokenizer.stop, said, tokenizer.size, published.context, tokenizer.decode,
-            tokenizer.as_it_comes, hidden,
-        )  # fmt: skip
-
-    if task == "masked_lm" and (mask := tokenizer.id_of("mask_token")) is not None:
-        tokens = tokenizer.encode(prompt.replace("<mask>", tokenizer.special["mask_token"]))
-        if mask in tokens:
-            return voice(tokens, {}, "", mask)
-    if task not in TASKS or TASKS[task].text not in ("tokens", "target") or "image" in TASKS[task].inputs:
-        raise silent(task)
-    if TASKS[task].text == "target":
-        return voice([published.start], {"source": torch.tensor([tokenizer.encode(prompt)])}, "")
-    if chat and tokenizer.chat_template is not None:
-        return voice(tokenizer.encode(tokenizer.chat(prompt), special=False), {}, "")
-    return voice(tokenizer.encode(prompt), {}, prompt)
-
-
-def silent(task: str) -> Problem:
-    """Return the problem of a model that generates no text."""
-    generating = ", ".join(name for name, known in TASKS.items() if known.text)
-    hint = f"tasks that generate text: {generating}"
-    if task == "masked_lm":
-        hint += "; this one fills in `<mask>` in the prompt"
-    elif task == "encoder":
-        hint += "; `arco embed` gives the vectors of texts"
-    return Problem(f"arco: a model of the task {task or 'none'} generates no text", hint)

@@ -126,6 +126,7 @@ def _sentence(part: type[Part]) -> str:
 
 def _entry(part: type[Part], paint: Painter) -> Iterator[str]:
     from composer.block_reference import docs_of, example, facts, field_rows
+    from composer.zoo_examples import zoo_examples
 
     yield paint(part.kind, "strong")
     for paragraph in inspect.cleandoc(part.__doc__ or "").split("\n\n"):
@@ -150,6 +151,9 @@ def _entry(part: type[Part], paint: Painter) -> Iterator[str]:
     if part.example:
         yield "\n" + paint("example", "strong")
         yield textwrap.indent(example(part).rstrip(), "  ")
+    if names := zoo_examples(part.kind):
+        yield "\n" + paint("in the zoo", "strong")
+        yield f"  {', '.join(names)}"
 
 
 def print_schema(arguments: argparse.Namespace) -> int:

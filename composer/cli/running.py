@@ -106,12 +106,13 @@ def open_folder(arguments: argparse.Namespace) -> PublishedModel:
 def refusals() -> Iterator[None]:
     """Turn errors of training, decoding and compiling into problems of the command."""
     from composer.decode import DecodeError
+    from composer.estimate import EstimateError
     from composer.train import TrainingError
     from composer.weights import AdapterError
 
     try:
         yield
-    except (TrainingError, AdapterError) as error:
+    except (TrainingError, AdapterError, EstimateError) as error:
         raise Problem(f"arco: {error}", error.hint) from None
     except DecodeError as error:
         raise Problem(f"arco: {error}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_changes, add_recipe, integer, number, sound_recipe
 from composer.cli.color import painter
+from composer.cli.following import add_following, callbacks_of, check_alone
 from composer.cli.output import say
 from composer.cli.running import add_cache, add_device, chosen_device, rebuild, refusals
 from composer.language.tasks import TASKS
 from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
+from composer.train.objective_kinds import AUTO, check_objective
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
-    from composer.train import ExampleData, Result, TextData, Tokenizer, TrainSettings
+    from composer.train import Callback, ExampleData, ReferenceModel, Result, TextData, Tokenizer, TrainSettings
 
 RUNS = Path("runs")
 LARGE_STEP = 2**16
@@ -86,7 +88,31 @@ def declare(parser: Parser, name: str) -> None:
         action=StoreOnce,
         type=Path,
         help="Start from the weights of this run or published folder, as far as they fit, with its tokenizer unless "
-        "--tokenizer is given (default: the published folder, if one is trained)",
+        "--tokenizer is given (default: the published folder, if one is trained); without RECIPE, its recipe is trained",
+    )
+    run_folder.add_argument(
+        "--teacher",
+        metavar="RUN",
+        action=StoreOnce,
+        type=Path,
+        help="Also learn the probabilities of this run or published folder (distillation), with its tokenizer unless --tokenizer "
+        "or --init is given",
+    )
+    run_folder.add_argument(
+        "--reference",
+        metavar="RUN",
+        action=StoreOnce,
+        type=Path,
+        help="With --objective dpo: the run or published folder that the model is compared with (default: that of --init); with "
+        "--resume: where the reference or teacher of the run is now",
+    )
+    run_folder.add_argument(
+        "--vectors",
+        metavar="FILE",
+        action=StoreOnce,
+        type=Path,
+        help="Start the embeddings of tokens from the vectors of words in this text file, as of GloVe or word2vec, also .gz; "
+        "--freeze leaves them as they are",
     )
     run_folder.add_argument(
         "--checkpoint",
@@ -118,6 +144,7 @@ def declare(parser: Parser, name: str) -> None:
             type=integer if whole else number,
             help=help,
         )
+    add_following(parser.add_argument_group("Following"))
     add_changes(parser)
     add_device(parser)
     parser.examples = [
@@ -129,6 +156,18 @@ def declare(parser: Parser, name: str) -> None:
         ),
         ("Train a byte-pair encoding (BPE) first", "arco train gpt_mini --data input.txt --tokenizer bpe --vocab-size 300"),
         ("Train a published model further", "arco train SmolLM2-135M-Instruct --data input.txt --learning-rate 2e-5"),
+        (
+            "Watch the gradient of each layer, also in TensorBoard",
+            "arco train gpt_mini --data input.txt --watch gradients --log tensorboard",
+        ),
+        (
+            "Learn from preferences (DPO)",
+            "arco train --init runs/small --data pairs.jsonl --objective dpo --learning-rate 1e-5 --run runs/tuned",
+        ),
+        (
+            "Learn from a larger model too (distillation)",
+            "arco train gpt_mini --set n_layers=2 --data input.txt --teacher runs/large",
+        ),
         ("Resume a run up to step 1000", "arco train --resume runs/small --steps 1000"),
     ]
     parser.notes = (
@@ -151,17 +190,22 @@ def setting_docs(settings: type[TrainSettings]) -> dict[str, str]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Start a run, or resume one."""
+    check_alone()
     with refusals():
         if arguments.resume is not None:
             if arguments.recipe is not None or arguments.folder is not None:
                 raise Problem("arco train: a resumed run keeps its recipe and its folder", "remove RECIPE and --run, or --resume")
+            if arguments.teacher is not None:
+                raise Problem("arco train: a resumed run keeps its teacher", "if it has moved, say where it is: --reference RUN")
+            if arguments.vectors is not None:
+                raise Problem("arco train: a resumed run starts from its own checkpoint", "remove --vectors, or --resume")
             if arguments.init is not None:
                 raise Problem("arco train: a resumed run starts from its own checkpoint", "remove --init, or --resume")
             result = resumed(arguments)
         elif arguments.checkpoint is not None and arguments.init is None:
             raise Problem("arco train: --checkpoint only works with --resume and --init", "a new run starts at its first step")
-        elif arguments.recipe is None or arguments.data is None:
-            missing = "RECIPE" if arguments.recipe is None else "--data"
+        elif (arguments.recipe is None and arguments.init is None) or arguments.data is None:
+            missing = "RECIPE" if arguments.recipe is None and arguments.init is None else "--data"
             raise Problem(f"arco train: {missing} is missing", "arco train RECIPE --data FILE, or arco train --resume RUN")
         else:
             result = started(arguments)
@@ -173,15 +217,18 @@ def started(arguments: argparse.Namespace) -> Result:
     """Train a recipe in a new run folder; the folder, settings, recipe and device are judged before the text is read."""
     from composer.published import tokenizer_to_train
     from composer.published.folder import is_published
-    from composer.train import TrainSettings, is_table, learnable, objective_of
+    from composer.train import TrainSettings, is_table, learnable, objective_of, read_documents
+    from composer.train.data.objectives import TEXT_OBJECTIVES
     from composer.train.run.folder import new_folder
     from composer.train.run.reader import read_run
 
     if arguments.folder is not None:
         new_folder(arguments.folder)
     check_tokenizer(arguments)
-    settings_of(arguments, TrainSettings())
-    recipe = sound_recipe(arguments.recipe, arguments)
+    chosen = settings_of(arguments, TrainSettings())
+    check_second(arguments)
+    callbacks = callbacks_of(arguments)
+    recipe = sound_recipe(arguments.recipe or recipe_of(arguments.init), arguments)
     arguments.init = arguments.init or recipe.published
     if arguments.init is not None and is_published(arguments.init):
         if arguments.checkpoint is not None:
@@ -189,90 +236,107 @@ def started(arguments: argparse.Namespace) -> Result:
         initial: Tokenizer | None = tokenizer_to_train(arguments.init) if arguments.tokenizer is None else None
     else:
         initial = None if arguments.init is None else read_run(arguments.init).tokenizer
+    reference = second_model(arguments)
+    if initial is None and reference is not None and arguments.tokenizer is None:
+        initial = reference.tokenizer
     if any(is_table(source, pairs=recipe.task == "seq2seq_lm") for source in arguments.data):
-        return started_on_table(arguments, recipe, initial)
+        return started_on_table(arguments, recipe, initial, reference, callbacks)
     if arguments.columns:
         raise Problem("arco train: --column only works with tables", "a text has no columns")
-    task = learnable(recipe.task)
+    task = recipe.task if chosen.objective in TEXT_OBJECTIVES else learnable(recipe.task)
+    check_objective(chosen.objective, task, table=False, end_tokens=chosen.end_tokens)
     folder = new_folder(arguments.folder or free_folder(recipe.name)).path
     device = chosen_device(arguments.device)
-    tokenizer, data = text_of(arguments, task, initial)
+    tokenizer, data = text_of(arguments, task, initial, chosen)
     recipe = sized(recipe, tokenizer, kept=is_published_start(arguments))
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
-    objective = objective_of(task, tokenizer)
+    objective = objective_of(task, tokenizer, settings, program=recipe.program)
+    if data is None:
+        documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
+        data = objective.tokenize(documents, path=arguments.data)
     window = settings.seq_len + (task == "causal_lm")  # the targets are one token further
     doubts = [left_out(data, window)] if objective.windows else []
     if objective.windows and arguments.seq_len is None:
         doubts.append(long_context(settings, len(data.train)))
     for doubt in filter(None, doubts):
         warn(doubt)
-    return trained(recipe, tokenizer, data, settings, folder, device, init=arguments.init, checkpoint=arguments.checkpoint)
+    start = {"init": arguments.init, "checkpoint": arguments.checkpoint, "reference": reference, "vectors": arguments.vectors}
+    return trained(recipe, tokenizer, data, settings, folder, device, **start, callbacks=callbacks)
 
 
-def text_of(arguments: argparse.Namespace, task: str, initial: Tokenizer | None) -> tuple[Tokenizer, TextData]:
-    """Return the text of `--data` as tokens, with the tokenizer that a task needs."""
-    from composer.train import is_prepared, make_tokenizer, marked, objective_of, open_prepared, read_documents
+def text_of(
+    arguments: argparse.Namespace, task: str | None, initial: Tokenizer | None, chosen: TrainSettings
+) -> tuple[Tokenizer, TextData | None]:
+    """Return the tokenizer that an objective needs, and the text of `--data` as tokens where it reads these as they are."""
+    from composer.train import is_prepared, make_tokenizer, open_prepared, read_documents
+    from composer.train.data.objectives import TEXT_OBJECTIVES, text_task
     from composer.train.data.prepared import only, same_tokenizer, scanned
     from composer.train.data.preparing import preparing
     from composer.train.data.text_cache import cache_of
 
-    windows = task != "seq2seq_lm"  # pairs of texts are read line by line
+    marks = text_task(task, chosen).marks
+    lines = task == "seq2seq_lm" and chosen.objective not in TEXT_OBJECTIVES  # pairs of texts are read line by line
+    plain = not lines and chosen.end_tokens == "none"
     if any(map(is_prepared, arguments.data)):
         folder = only(arguments.data)
-        if not windows:
+        if lines:
             raise Problem(f"arco train: {folder} is a prepared text, not one of pairs", "name the file of pairs")
+        if not plain:
+            raise Problem(f"arco train: {folder} is a prepared text, in which no ends are marked", "name the text")
         if arguments.tokenizer is not None:
             raise Problem("arco train: --tokenizer does not work with a prepared text", f"{folder} has a tokenizer already")
         found = open_prepared(folder, cache=arguments.cache)
         if initial is not None and not same_tokenizer(found.tokenizer, initial):
             raise Problem(
-                f"arco train: {folder} was prepared with another tokenizer than that of {arguments.init}",
-                f"prepare it with --tokenizer {arguments.init}, or name the text",
+                f"arco train: {folder} was prepared with another tokenizer than that of {arguments.init or arguments.teacher}",
+                f"prepare it with --tokenizer {arguments.init or arguments.teacher}, or name the text",
             )
-        return marked(found.tokenizer, task), found.data
-    if windows:
+        return with_marks(found.tokenizer, marks, arguments, initial), found.data
+    if plain:
         with preparing() as show:
             limit, cache = arguments.max_data_bytes, cache_of(arguments.cache)
             texts = scanned(arguments.data, max_bytes=limit, cache=cache, show=show)
-            tokenizer = marked(tokenizer_of(texts.tokenizer, arguments, initial), task)
+            tokenizer = with_marks(tokenizer_of(texts.tokenizer, arguments, initial), marks, arguments, initial)
             return tokenizer, texts.tokens(tokenizer)
     documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
     text = "".join(document.text for document in documents)
-    tokenizer = marked(tokenizer_of(lambda name, size: make_tokenizer(name, text, size=size), arguments, initial), task)
-    return tokenizer, objective_of(task, tokenizer).tokenize(documents, path=arguments.data)
+    made = tokenizer_of(lambda name, size: make_tokenizer(name, text, size=size), arguments, initial)
+    return with_marks(made, marks, arguments, initial), None
 
 
-def started_on_table(arguments: argparse.Namespace, recipe: Recipe, initial: Tokenizer | None) -> Result:
+def started_on_table(
+    arguments: argparse.Namespace,
+    recipe: Recipe,
+    initial: Tokenizer | None,
+    reference: ReferenceModel | None,
+    callbacks: Sequence[Callback],
+) -> Result:
     """Train a recipe on the rows of a table in a new run folder."""
-    from composer.train import ByteTokenizer, MarkedTokenizer, TrainSettings, examples_of, fitted, make_tokenizer, read_table
-    from composer.train.data.examples import marks_of, text_of
-    from composer.train.data.fields import fields_of
+    from composer.train import ByteTokenizer, TrainSettings, fitted, make_tokenizer, read_table
+    from composer.train.data.preferences import PREFERENCES, examples_for, marks_for, text_for
     from composer.train.run.folder import new_folder
 
+    objective = arguments.objective or AUTO
+    check_objective(objective, recipe.task, table=True, end_tokens=arguments.end_tokens or "none")
     folder = new_folder(arguments.folder or free_folder(recipe.name)).path
     device = chosen_device(arguments.device)
     columns = tuple(arguments.columns or ())
     table = read_table(arguments.data, max_bytes=arguments.max_data_bytes)
-    text = text_of(table, fields_of(recipe.program, [*table.columns], columns, source=table.name))
+    text = text_for(objective, table, recipe.program, columns)
     tokenizer: Tokenizer = ByteTokenizer()
     if text:
-        marks = marks_of(recipe.task)
         tokenizer = tokenizer_of(lambda name, size: make_tokenizer(name, text, size=size), arguments, initial)
-        kept = None if initial is None or arguments.tokenizer is not None else initial
-        if isinstance(kept, MarkedTokenizer) and {*marks} <= {*kept.marks}:
-            tokenizer = kept
-        elif marks:
-            tokenizer = MarkedTokenizer(tokenizer, marks)
+        tokenizer = with_marks(tokenizer, marks_for(objective, recipe.task), arguments, initial)
         recipe = sized(recipe, tokenizer, kept=is_published_start(arguments))
     elif arguments.tokenizer is not None:
         raise Problem("arco train: --tokenizer only works with texts", "no column of this table is read as a text")
     before = recipe.program.untyped.params
-    recipe = fitted(recipe, table, columns=columns)
+    recipe = recipe if objective in PREFERENCES else fitted(recipe, table, columns=columns)
     for name, value in recipe.program.untyped.params.items():
         if before.get(name) != value:
             say(f"{name} is set to {value}, which fits {table.name}")
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
-    data = examples_of(table, recipe.program, tokenizer, columns=columns, seq_len=settings.seq_len)
+    data = examples_for(objective, table, recipe.program, tokenizer, columns=columns, seq_len=settings.seq_len)
     lengths = f"of {len(table):,} rows have more than {settings.seq_len} tokens and are"
     for count, what in ((data.left_out, "left out"), (data.cut, "cut")):
         if count:
@@ -280,7 +344,48 @@ def started_on_table(arguments: argparse.Namespace, recipe: Recipe, initial: Tok
     for name, labels in data.labels.items():
         shown = ", ".join(labels[:8]) + (", …" if len(labels) > 8 else "")
         say(f"`{name}`: {len(labels)} classes, {shown}")
-    return trained(recipe, tokenizer, data, settings, folder, device, init=arguments.init, checkpoint=arguments.checkpoint)
+    start = {"init": arguments.init, "checkpoint": arguments.checkpoint, "reference": reference, "vectors": arguments.vectors}
+    return trained(recipe, tokenizer, data, settings, folder, device, **start, callbacks=callbacks)
+
+
+def check_second(arguments: argparse.Namespace) -> None:
+    """Raise `Problem` if options of a second model do not fit together."""
+    tuned = arguments.objective == "dpo"
+    if tuned and arguments.teacher is not None:
+        raise Problem("arco train: dpo learns from preferences and reads no teacher", "remove --teacher")
+    if not tuned and arguments.reference is not None:
+        raise Problem("arco train: --reference only works with --objective dpo", "a model to learn from is a --teacher")
+    if arguments.teacher is None:
+        for setting in ("distillation_weight", "distillation_temperature"):
+            if getattr(arguments, setting) is not None:
+                raise Problem(f"arco train: {option_of(setting)} only works with --teacher", "name a model to learn from")
+
+
+def recipe_of(init: Path) -> str:
+    """Return the recipe of the run or the published folder that is trained further."""
+    from composer.published.folder import is_published
+    from composer.train.run.reader import read_run
+
+    if is_published(init):
+        return str(init)
+    saved = read_run(init)
+    saved.recipe  # noqa: B018  # it is compared with its checksum
+    return str(saved.folder.recipe)
+
+
+def second_model(arguments: argparse.Namespace) -> ReferenceModel | None:
+    """Return the model that is read beside the one that is trained: a teacher, or the reference of dpo."""
+    from composer.train import open_reference_model
+
+    path, checkpoint = arguments.teacher, None
+    if arguments.objective == "dpo":
+        path = arguments.reference or arguments.init
+        if path is None:
+            raise Problem("arco train: dpo tunes a model that can answer already, and there is none", "name it: --init RUN")
+        checkpoint = arguments.checkpoint if path == arguments.init else None
+    if path is None:
+        return None
+    return open_reference_model(path, build=rebuild(arguments.blocks, arguments.device), checkpoint=checkpoint)
 
 
 def warn(doubt: str) -> None:
@@ -317,6 +422,18 @@ def tokenizer_of(
     return make(arguments.tokenizer or "characters", arguments.vocab_size)
 
 
+def with_marks(
+    tokenizer: Tokenizer, marks: tuple[str, ...], arguments: argparse.Namespace, initial: Tokenizer | None
+) -> Tokenizer:
+    """Return a tokenizer with special tokens: the one of the run to start from as it is, if it has them."""
+    from composer.train import MarkedTokenizer
+
+    kept = None if arguments.tokenizer is not None else initial
+    if isinstance(kept, MarkedTokenizer) and {*marks} <= {*kept.marks}:
+        return kept
+    return MarkedTokenizer(tokenizer, marks) if marks else tokenizer
+
+
 def trained(
     recipe: Recipe,
     tokenizer: Tokenizer,
@@ -327,23 +444,28 @@ def trained(
     *,
     init: Path | None = None,
     checkpoint: str | None = None,
+    reference: ReferenceModel | None = None,
+    vectors: Path | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Result:
     """Compile a recipe, start from the weights of a run if there is one, and train it."""
     from composer.published import start_from_published
     from composer.published.folder import is_published
-    from composer.train import start_from, train
+    from composer.train import load_vectors, start_from, train
 
     model = recipe.compile(device=chosen_device(device), seed=settings.seed)
     if init is not None:
         if is_published(init):
             say(str(start_from_published(model, init, blocks=recipe.blocks)))
         else:
-            say(str(start_from(model, init, checkpoint=checkpoint)))
+            say(str(start_from(model, init, checkpoint=checkpoint, tokenizer=tokenizer)))
+    if vectors is not None:
+        say(str(load_vectors(model, tokenizer, vectors)))
     count = sum(parameter.numel() for parameter in model.parameters())
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     of_which = f", of which {trained:,} are trained" if trained < count else ""
     say(f"training {recipe.name}, {count:,} parameters{of_which}, on {data.name}; run folder {folder}")
-    return train(model, tokenizer, data, settings, folder, recipe=recipe.text)
+    return train(model, tokenizer, data, settings, folder, recipe=recipe.text, reference=reference, callbacks=callbacks)
 
 
 def resumed(arguments: argparse.Namespace) -> Result:
@@ -354,7 +476,8 @@ def resumed(arguments: argparse.Namespace) -> Result:
     if changed or arguments.set or arguments.tokenizer or arguments.vocab_size is not None:
         raise Problem(
             "arco train: a resumed run keeps its recipe and its settings",
-            "only --steps, --data, --max-data-bytes, --cache, --checkpoint, --device and --blocks can be combined with --resume",
+            "only --steps, --data, --max-data-bytes, --cache, --checkpoint, --reference, --watch, --log, --peak-flops, --device "
+            "and --blocks go with --resume",
         )
     return resume(
         arguments.resume,
@@ -364,6 +487,8 @@ def resumed(arguments: argparse.Namespace) -> Result:
         max_data_bytes=arguments.max_data_bytes,
         cache=arguments.cache,
         checkpoint=arguments.checkpoint,
+        reference=arguments.reference,
+        callbacks=callbacks_of(arguments),
     )
 
 

@@ -34,6 +34,7 @@ from composer.train import (
 from composer.train.data.text import fingerprint
 from composer.train.input_files import reason_of
 from composer.train.loop import build_optimizer, update
+from composer.train.objective_kinds import check_objective
 from composer.train.progress import Display, display
 from composer.train.run import disk
 from composer.train.run.folder import RunFolder
@@ -127,10 +128,12 @@ def prepared(
     documents = read_documents(experiment.data, max_bytes=max_data_bytes)
     whole = "".join(document.text for document in documents)
     text = make_tokenizer(experiment.tokenizer, whole, size=experiment.vocab_size)
-    variants = plan(experiment, vocabulary=lambda task: marked(text, learnable(task)).size, blocks=blocks)
+    settings = experiment.settings
+    variants = plan(experiment, vocabulary=lambda task: marked(text, learnable(task), settings).size, blocks=blocks)
     task = learnable(variants[0].recipe.task)
-    tokenizer = marked(text, task)
-    objective = objective_of(task, tokenizer)
+    check_objective(settings.objective, task, table=False, end_tokens=settings.end_tokens)
+    tokenizer = marked(text, task, settings)
+    objective = objective_of(task, tokenizer, settings, program=variants[0].recipe.program)
     data = objective.tokenize(documents, path=experiment.data)
     objective.check(data, experiment.settings.seq_len)
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")

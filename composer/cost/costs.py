@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
 
 from composer.cost.active import active_parameters
+from composer.cost.cached import CacheCounter, CachedNumbers
 from composer.cost.flops import FlopCounter, Flops
 from composer.cost.lengths import lengths_of
-from composer.graph.anatomy import TYPED
-from composer.graph.cache_slots import grown_slots
-from composer.graph.dims import Symbolic, substitute
+from composer.graph.dims import substitute
 from composer.graph.parameters import parameters
 from composer.graph.task_signature import growing
-from composer.graph.type_patterns import pattern, size
-from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram
-from composer.graph.visit import Fold, Inside
+from composer.graph.typed import TypedProgram
 
 BYTES = {"fp32": 4, "bf16": 2}
 """Bytes per number."""
@@ -41,7 +37,9 @@ class Costs:
     flops_per_token: Flops | None
     """FLOPs per position of the text; None if the model does not generate text."""
     cached_per_token: int
-    """Numbers that decoding caches per position of the text, such as keys and values."""
+    """Numbers that decoding caches per position of the text, such as keys and values, however long it is."""
+    cached_in_windows: int
+    """Numbers that decoding caches at most for masks that let a query see only so many keys, such as windows."""
 
     def weights(self, precision: str) -> int:
         """Return the bytes of all parameters.
@@ -64,6 +62,14 @@ class Costs:
         """
         return self.cached_per_token * BYTES[precision]
 
+    def cache_in_windows(self, precision: str) -> int:
+        """Return the bytes that decoding caches at most of one text for masks that let a query see only so many keys.
+
+        Args:
+            precision: `"fp32"` or `"bf16"`.
+        """
+        return self.cached_in_windows * BYTES[precision]
+
 
 def costs(typed: TypedProgram, given: Mapping[str, int] | None = None) -> Costs:
     """Return the costs of a model; `given` are lengths of its axes, the others are those of `lengths_of`."""
@@ -71,6 +77,7 @@ def costs(typed: TypedProgram, given: Mapping[str, int] | None = None) -> Costs:
     table = [entry for entry in parameters(typed) if not entry.tied_to]
     flops = FlopCounter(lengths).graph(typed.root)
     axis = growing(typed.untyped.recipe.task, typed.inputs)
+    cached = CachedNumbers() if axis is None else CacheCounter(axis, lengths).graph(typed.root)
     positions = None if axis is None else substitute(axis, lengths) * lengths.get("batch", 1)
     return Costs(
         parameters=sum(entry.numel for entry in table),
@@ -79,30 +86,6 @@ def costs(typed: TypedProgram, given: Mapping[str, int] | None = None) -> Costs:
         lengths=lengths,
         flops=flops,
         flops_per_token=None if positions is None else Flops(flops.dense // positions, flops.masked // positions),
-        cached_per_token=0 if axis is None else CacheCounter(axis, lengths).graph(typed.root),
+        cached_per_token=cached.per_token,
+        cached_in_windows=cached.in_windows,
     )
-
-
-class CacheCounter:
-    """Counts the numbers that decoding caches per position of an axis, for one sequence."""
-
-    def __init__(self, axis: Symbolic, lengths: Mapping[str, int]) -> None:
-        self.axis, self.lengths = axis, {**lengths, "batch": 1}
-        self.counted = Fold(TYPED, self._node, lambda graph, found: sum(found))
-
-    def graph(self, graph: TypedGraph) -> int:
-        """Return the number for all nodes of a graph."""
-        return self.counted.graph(graph)
-
-    def _node(self, node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
-        """Return the number for a node, including the parts in its slots."""
-        own = self._block(node) if isinstance(node, TypedBlock) else 0
-        return own + sum(inside.passes()) + sum(kept for _, kept in inside.slots)
-
-    def _block(self, block: TypedBlock) -> int:
-        kept = 0
-        for name in grown_slots(block, self.axis):
-            axes = [size(expression, block.sizes) for expression in pattern(type(block.part).cache_slots[name]).axes]
-            axes.remove(self.axis)
-            kept += prod(substitute(axis, self.lengths) for axis in axes)
-        return kept

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
+from composer.cost.cached import cached_words
 from composer.cost.costs import Costs
 from composer.cost.flops import Flops
 from composer.cost.units import in_bytes, in_flops, short
@@ -81,6 +82,7 @@ class Summary:
             "flops": asdict(model.flops),
             "flops_per_token": None if model.flops_per_token is None else asdict(model.flops_per_token),
             "cache_bytes_per_token": {"fp32": model.cache_per_token("fp32"), "bf16": model.cache_per_token("bf16")},
+            "cache_bytes_in_windows": {"fp32": model.cache_in_windows("fp32"), "bf16": model.cache_in_windows("bf16")},
             "nodes": [asdict(row) for row in self.rows],
         }
 
@@ -115,8 +117,8 @@ def _head(summary: Summary) -> Iterator[str]:
     }
     if model.flops_per_token is not None:
         figures["per token"] = _flops(model.flops_per_token)
-    if model.cached_per_token:
-        figures["KV cache"] = f"{in_bytes(model.cache_per_token('bf16'))} per token in bf16"
+    if cached := cached_words(model.cache_per_token("bf16"), model.cache_in_windows("bf16")):
+        figures["KV cache"] = f"{cached}{',' * bool(model.cached_in_windows)} in bf16"
     for name, text in figures.items():
         yield from textwrap.wrap(f"{name:<12}{text}", WIDTH, subsequent_indent=" " * 12)
 

@@ -4,26 +4,22 @@ from composer.decode.beam import Hypothesis, Search, beam_search
 from composer.decode.encoder_inputs import EncoderInputs
 from composer.decode.errors import DecodeError
 from composer.decode.fill import fill
-from composer.decode.generate import (
-    DecodeStep,
-    Reading,
-    Refuse,
-    Request,
-    Slide,
-    cached,
-    generate,
-    stream,
-    uncached,
-)
+from composer.decode.generate import generate, stream
+from composer.decode.insight import AttentionMap, attention_maps, logit_lens
 from composer.decode.next_token import next_token
 from composer.decode.prepack import prepacked
+from composer.decode.reading import DecodeStep, Reading, cached, uncached
+from composer.decode.request import Refuse, Request, Slide
 from composer.decode.sample import GREEDY, Sampling, draw, probabilities
 from composer.decode.session import Session, session
+from composer.decode.speculate import Draft
 
 __all__ = [
     "GREEDY",
+    "AttentionMap",
     "DecodeError",
     "DecodeStep",
+    "Draft",
     "EncoderInputs",
     "Hypothesis",
     "Reading",
@@ -33,11 +29,13 @@ __all__ = [
     "Search",
     "Session",
     "Slide",
+    "attention_maps",
     "beam_search",
     "cached",
     "draw",
     "fill",
     "generate",
+    "logit_lens",
     "next_token",
     "prepacked",
     "probabilities",

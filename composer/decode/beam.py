@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from composer.decode.encoder_inputs import EncoderInputs, check_encoder_inputs, rows_of
 from composer.decode.errors import DecodeError
-from composer.decode.generate import Reading, Refuse, check_length, uncached
+from composer.decode.reading import Reading, uncached
+from composer.decode.request import Refuse, check_length
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,167 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
-from typing import Protocol, cast
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
 
-from composer.decode.encoder_inputs import EncoderInputs, check_encoder_inputs, rows_of, text_of
+from composer.decode.batches import batches
+from composer.decode.encoder_inputs import EncoderInputs, check_encoder_inputs, rows_of
 from composer.decode.errors import DecodeError
-from composer.decode.sample import Sampling, draw
-from composer.decode.session import Session, session, without_noise
+from composer.decode.reading import Reading, uncached
+from composer.decode.request import Refuse, Request, Slide, check_length, latest
+from composer.decode.sample import draw
+from composer.decode.speculate import Draft, drafted_continuation
 from composer.language.wording import counted
-from composer.lower import Model
-
-
-class DecodeStep(Protocol):
-    """A model that continues from the tokens that it has read."""
-
-    def __call__(self, tokens: Tensor) -> Tensor:
-        """Read the next `tokens` [B, t], and return the logits [B, V] of the token that follows."""
-        ...
-
-    def reorder(self, rows: Tensor) -> None:
-        """Continue with selected rows of the batch, which may repeat.
-
-        Args:
-            rows: Indices of rows, [B].
-        """
-        ...
-
-
-Reading = Callable[[nn.Module, EncoderInputs, int], AbstractContextManager[DecodeStep]]
-"""Opens a `DecodeStep`, given a model, its encoder inputs and the maximum number of tokens: `cached` or `uncached`."""
-
-
-class Again:
-    """A step that reads the whole text again."""
-
-    def __init__(self, model: nn.Module, encoder_inputs: EncoderInputs) -> None:
-        self.model, self.encoder_inputs, self.text = model, encoder_inputs, text_of(model)
-        self.seen: Tensor | None = None
-
-    def __call__(self, tokens: Tensor) -> Tensor:
-        self.seen = tokens if self.seen is None else torch.cat([self.seen, tokens], dim=1)
-        logits: Tensor = self.model(**{self.text: self.seen}, **self.encoder_inputs).logits
-        return logits[:, -1]
-
-    def reorder(self, rows: Tensor) -> None:
-        self.encoder_inputs = rows_of(self.model, self.encoder_inputs, rows)
-        if self.seen is not None:
-            self.seen = self.seen[rows.to(self.seen.device)]
-
-
-class Onward:
-    """A step that reads only the new tokens, in a session; the whole text again where a longer one is encoded otherwise."""
-
-    def __init__(self, model: nn.Module, encoder_inputs: EncoderInputs, session: Session) -> None:
-        self.model, self.encoder_inputs, self.text, self.session = model, encoder_inputs, text_of(model), session
-        self.seen: Tensor | None = None
-        """The text so far, where it may have to be read again."""
-
-    def __call__(self, tokens: Tensor) -> Tensor:
-        unread = tokens
-        if self.session.reads_again:
-            self.seen = tokens if self.seen is None else torch.cat([self.seen, tokens], dim=1)
-            if not self.session.continues(tokens.shape[1]):
-                self.session.truncate(0)
-                unread = self.seen
-        logits: Tensor = self.model(**{self.text: unread}, **self.encoder_inputs).logits
-        return logits[:, -1]
-
-    def reorder(self, rows: Tensor) -> None:
-        self.encoder_inputs = rows_of(self.model, self.encoder_inputs, rows)
-        self.session.reorder(rows)
-        if self.seen is not None:
-            self.seen = self.seen[rows.to(self.seen.device)]
-
-
-@contextmanager
-def uncached(model: nn.Module, encoder_inputs: EncoderInputs, max_length: int) -> Iterator[DecodeStep]:
-    """Open a model so that it reads the whole text again at each step.
-
-    This is the reference that `cached` must equal.
-
-    Args:
-        model: A compiled recipe.
-        encoder_inputs: The inputs of the model besides its text.
-        max_length: Unused; the protocol `Reading` requires it.
-
-    Examples:
-        >>> import composer, torch
-        >>> from composer.decode import uncached
-        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
-        >>> model = composer.load("gpt2", tiny).compile(seed=0).eval()
-        >>> with uncached(model, {}, 8) as step:
-        ...     step(torch.tensor([[1, 2, 3]])).shape
-        torch.Size([1, 61])
-    """
-    with without_noise(model):
-        yield Again(model, encoder_inputs)
-
-
-@contextmanager
-def cached(model: nn.Module, encoder_inputs: EncoderInputs, max_length: int) -> Iterator[DecodeStep]:
-    """Open a model so that it reads each token once, in a session: its blocks cache what they need of earlier tokens.
-
-    Args:
-        model: A compiled recipe.
-        encoder_inputs: The inputs of the model besides its text.
-        max_length: The maximum number of tokens, for which the cache is allocated.
-
-    Examples:
-        >>> import composer, torch
-        >>> from composer.decode import cached
-        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
-        >>> model = composer.load("gpt2", tiny).compile(seed=0).eval()
-        >>> with cached(model, {}, 8) as step:
-        ...     step(torch.tensor([[1, 2, 3]])).shape
-        torch.Size([1, 61])
-    """
-    with session(cast(Model, model), max_length, last_only=True) as opened:
-        yield Onward(model, encoder_inputs, opened)
-
-
-@dataclass(frozen=True)
-class Refuse:
-    """Raise an error if the prompt and the new tokens together exceed the context of the model."""
-
-    length: int
-    """Length of the context."""
-
-
-@dataclass(frozen=True)
-class Slide:
-    """Generate beyond the context of the model: whenever it is full, keep its later half and read that again."""
-
-    length: int
-    """Length of the context."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """How to continue a prompt.
-
-    Examples:
-        >>> from composer.decode import GREEDY, Request, Slide
-        >>> Request(max_new_tokens=100, sampling=GREEDY, limit=Slide(128)).limit
-        Slide(length=128)
-    """
-
-    max_new_tokens: int = 200
-    """Maximum number of new tokens."""
-    sampling: Sampling = field(default_factory=Sampling)
-    """How each token is drawn."""
-    stop: frozenset[int] = frozenset()
-    """Tokens that end the text and are not part of it."""
-    limit: Refuse | Slide | None = None
-    """What to do at the end of the model's context; None if it is unlimited."""
-    vocabulary: int | None = None
-    """Number of tokens with a text; higher ids are never drawn, since a model may be padded beyond its tokenizer."""
 
 
 def generate(
@@ -171,21 +23,27 @@ def generate(
     request: Request,
     *,
     encoder_inputs: EncoderInputs | None = None,
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
     reading: Reading = uncached,
+    batch_size: int | None = None,
+    draft: Draft | None = None,
 ) -> list[list[int]]:
-    """Return the tokens that follow each prompt.
+    """Return the tokens that follow each prompt, the same as for the prompt alone.
 
-    Prompts of equal length form a batch, without padding, so with greedy decoding each continuation is the same as for the prompt
-    alone. For a model with an encoder, a prompt is the start of the target, usually only a start token.
+    Prompts form batches without padding, whatever the model: those of different lengths are read together as far as the shortest
+    goes, and a longer one is then given its own next tokens in place of drawn ones. For a model with an encoder, a prompt is the
+    start of the target, usually only a start token.
 
     Args:
         model: A compiled recipe with a generative task.
         prompts: Tokens to continue, one list per text.
         request: How many tokens to generate, how to sample them, and when to stop.
         encoder_inputs: The other inputs of the model by name, such as `source` [B, S] or `image`, with a row for each prompt.
-        seed: Random seed of the samples.
+        seed: Random seed of the samples of each prompt; one number is that of the first prompt, and the next has the next one.
         reading: `cached` reads each token once; `uncached` reads the whole text again at each step.
+        batch_size: Maximum number of prompts that are continued together; None for no maximum.
+        draft: A model that drafts tokens. Each prompt is then continued by itself, and both models read each token once, whatever
+            `reading` says.
 
     Returns:
         The new tokens of each text, without the prompt and the stop token.
@@ -203,21 +61,47 @@ def generate(
         4
     """
     check_encoder_inputs(model, encoder_inputs or {}, len(prompts))
-    generator = torch.Generator().manual_seed(seed)
+    if batch_size is not None and batch_size < 1:
+        raise DecodeError(f"the batch size is {batch_size}; it must be at least 1 prompt")
+    seeds = [seed + row for row in range(len(prompts))] if isinstance(seed, int) else seed
+    if len(seeds) != len(prompts):
+        raise DecodeError(f"{counted(len(prompts), 'prompt')} cannot have {counted(len(seeds), 'random seed')}")
+    new, lengths = request.max_new_tokens, [len(prompt) for prompt in prompts]
+    for length in sorted(set(lengths)):
+        check_length(length, new, request.limit)
     answers: list[list[int]] = [[] for _ in prompts]
-    for length in sorted({len(prompt) for prompt in prompts}):
-        rows = [row for row, prompt in enumerate(prompts) if len(prompt) == length]
-        open_rows = set(rows)
+    if draft is not None:
+        for row, prompt in enumerate(prompts):
+            given = rows_of(model, encoder_inputs or {}, [row])
+            answers[row] = list(stream(model, prompt, request, encoder_inputs=given, seed=seeds[row], draft=draft))
+        return answers
+    for rows in batches(lengths, new=new, aligned=aligned_up_to(model, request.limit), most=batch_size):
+        open_rows, shortest = set(rows), lengths[rows[0]]
         given = rows_of(model, encoder_inputs or {}, rows)
-        for tokens in continuations(model, [prompts[row] for row in rows], request, given, generator, reading):
+        generators = [torch.Generator().manual_seed(seeds[row]) for row in rows]
+        steps = continuations(model, [prompts[row] for row in rows], request, given, generators, reading)
+        for length, tokens in enumerate(steps, shortest):
             for row, token in zip(rows, tokens.tolist(), strict=True):
-                if token in request.stop:
-                    open_rows.discard(row)
-                if row in open_rows:
+                if row not in open_rows or length < lengths[row]:
+                    continue
+                if token not in request.stop:
                     answers[row].append(token)
+                if token in request.stop or len(answers[row]) == new:
+                    open_rows.remove(row)
             if not open_rows:
                 break
     return answers
+
+
+def aligned_up_to(model: nn.Module, limit: Refuse | Slide | None) -> int | None:
+    """Return the length up to which prompts of different lengths may be in one batch; None for any.
+
+    A prefix whose tokens see each other has to be read in one call, and a longer prompt slides before it is read.
+    """
+    layout = getattr(model, "cache_layout", None)
+    if layout is not None and layout.prefixes:
+        return 0
+    return limit.length if isinstance(limit, Slide) else None
 
 
 def stream(
@@ -228,6 +112,7 @@ def stream(
     encoder_inputs: EncoderInputs | None = None,
     seed: int = 0,
     reading: Reading = uncached,
+    draft: Draft | None = None,
 ) -> Iterator[int]:
     """Yield the tokens that follow one prompt, each as soon as it is drawn.
 
@@ -238,6 +123,7 @@ def stream(
         encoder_inputs: The other inputs of the model by name, with one row.
         seed: Random seed of the samples.
         reading: `cached` reads each token once; `uncached` reads the whole text again at each step.
+        draft: A model that drafts tokens; both models then read each token once, whatever `reading` says.
 
     Raises:
         DecodeError: The prompt is empty or too long for the context, or `encoder_inputs` does not fit the model.
@@ -251,9 +137,13 @@ def stream(
         4
     """
     check_encoder_inputs(model, encoder_inputs or {}, 1)
-    generator = torch.Generator().manual_seed(seed)
-    for tokens in continuations(model, [prompt], request, encoder_inputs or {}, generator, reading):
-        token = int(tokens[0])
+    generator, given = torch.Generator().manual_seed(seed), encoder_inputs or {}
+    if draft is not None:
+        check_encoder_inputs(draft.model, given, 1)
+        found = drafted_continuation(model, prompt, request, given, generator, draft)
+    else:
+        found = (int(tokens[0]) for tokens in continuations(model, [prompt], request, given, [generator], reading))
+    for token in found:
         if token in request.stop:
             return
         yield token
@@ -265,15 +155,21 @@ def continuations(
     prompts: Sequence[Sequence[int]],
     request: Request,
     encoder_inputs: EncoderInputs,
-    generator: torch.Generator,
+    generators: Sequence[torch.Generator],
     reading: Reading,
 ) -> Iterator[Tensor]:
-    """Yield the next tokens [B] of prompts of equal length up to `max_new_tokens` times; stop tokens do not end it."""
+    """Yield the next tokens [B] of prompts, from the end of the shortest to `max_new_tokens` beyond the longest, its own ones
+    inside a longer prompt; stop tokens do not end it.
+    """
     device = next(model.parameters()).device
     encoder_inputs = {name: value.to(device) for name, value in encoder_inputs.items()}
-    sequence = torch.tensor(prompts, dtype=torch.int64)  # [B, T]; grows
-    check_length(sequence.shape[1], request.max_new_tokens, request.limit)
-    left = request.max_new_tokens
+    lengths = [len(prompt) for prompt in prompts]
+    shortest, longest = min(lengths), max(lengths)
+    check_length(shortest, request.max_new_tokens, request.limit)
+    check_length(longest, request.max_new_tokens, request.limit)
+    texts = torch.tensor([[*prompt, *[0] * (longest - len(prompt))] for prompt in prompts], dtype=torch.int64)  # [B, longest]
+    sequence = texts[:, :shortest]  # [B, T]; grows
+    left = longest - shortest + request.max_new_tokens
     was_training = model.training
     model.eval()
     try:
@@ -284,28 +180,16 @@ def continuations(
                 unread = window
                 for _ in range(min(left, room)):
                     logits = step(unread.to(device))[:, : request.vocabulary]
-                    unread = draw(logits, request.sampling, generator, sequence)[:, None]  # [B, 1]
+                    length = sequence.shape[1]
+                    written = [row for row, prompt in enumerate(lengths) if prompt <= length]
+                    if len(written) == len(lengths):
+                        unread = draw(logits, request.sampling, generators, sequence)[:, None]  # [B, 1]
+                    else:
+                        unread = texts[:, length : length + 1].clone()
+                        own = [generators[row] for row in written]
+                        unread[written, 0] = draw(logits[written], request.sampling, own, sequence[written])
                     sequence = torch.cat([sequence, unread], dim=1)
                     left -= 1
                     yield unread[:, 0]
     finally:
         model.train(was_training)
-
-
-def latest(sequence: Tensor, limit: Refuse | Slide | None) -> Tensor:
-    """Return the end of the sequence that fits the context."""
-    if not isinstance(limit, Slide) or sequence.shape[1] <= limit.length:
-        return sequence
-    return sequence[:, -max(1, limit.length // 2) :]
-
-
-def check_length(prompt: int, new: int, limit: Refuse | Slide | None) -> None:
-    """Raise `DecodeError` if the prompt is empty, or too long for the context together with the new tokens."""
-    if prompt == 0:
-        raise DecodeError("the prompt is empty; generation needs at least one token to continue")
-    whole = prompt + new
-    if isinstance(limit, Refuse) and whole > limit.length:
-        raise DecodeError(
-            f"the prompt has {counted(prompt, 'token')} and {counted(new, 'new one')} {'is' if new == 1 else 'are'} requested, "
-            f"{whole} in all; the context is {limit.length}"
-        )

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from composer.decode.encoder_inputs import EncoderInputs, check_encoder_inputs
-from composer.decode.generate import Refuse, Slide, check_length, latest, uncached
+from composer.decode.reading import uncached
+from composer.decode.request import Refuse, Slide, check_length, latest
 from composer.decode.sample import Sampling, probabilities
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -61,13 +62,15 @@ GREEDY = Sampling(temperature=0)
 """Take the most probable token, and of equally probable ones the lowest id."""
 
 
-def draw(logits: Tensor, sampling: Sampling, generator: torch.Generator, text: Tensor | None = None) -> Tensor:
+def draw(
+    logits: Tensor, sampling: Sampling, generator: torch.Generator | Sequence[torch.Generator], text: Tensor | None = None
+) -> Tensor:
     """Return a random token for each row of logits; at temperature 0 the most probable one, found where the logits are.
 
     Args:
         logits: The logits, [B, V].
         sampling: How tokens are drawn.
-        generator: The random generator; tokens are drawn on its device.
+        generator: The random generator, or one for each row; tokens are drawn on its device.
         text: The tokens so far, [B, T], for a penalty on repetition.
 
     Returns:
@@ -83,10 +86,15 @@ def draw(logits: Tensor, sampling: Sampling, generator: torch.Generator, text: T
         tensor([1])
     """
     logits = penalized(logits, sampling, text)
+    device = generator.device if isinstance(generator, torch.Generator) else generator[0].device
     if sampling.temperature == 0:
-        return most_probable(logits).to(generator.device)
-    chances, tokens = candidates(logits.to(generator.device), sampling)
-    drawn = torch.multinomial(chances, 1, generator=generator)
+        return most_probable(logits).to(device)
+    chances, tokens = candidates(logits.to(device), sampling)
+    if isinstance(generator, torch.Generator):
+        drawn = torch.multinomial(chances, 1, generator=generator)
+    else:
+        rows = zip(torch.split(chances, 1), generator, strict=True)
+        drawn = torch.cat([torch.multinomial(row, 1, generator=own) for row, own in rows])
     return (drawn if tokens is None else tokens.gather(-1, drawn))[:, 0]
 
 

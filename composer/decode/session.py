@@ -3,179 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, Self
+from weakref import WeakSet
 
 import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
+from composer.decode.cache import Cache, FixedModule, ModuleRun, RunSnapshot
 from composer.decode.errors import DecodeError
 from composer.language.tasks import TASKS
 from composer.language.wording import counted
 from composer.lower.model import Model, module_at
-from composer.lower.passes.batch_axis import BatchAxis
-from composer.lower.passes.cache_layout import CacheSlot
 from composer.lower.passes.tail import LOGITS
-
-
-class Cache:
-    """The cache of one module. A module that runs several times in a call, for passes that share weights, has separate contents
-    for each run: the first run of a call continues the first run of the previous call.
-    """
-
-    def __init__(self, names: Mapping[str, CacheSlot], initial_length: int) -> None:
-        self.names, self.initial_length = names, initial_length
-        self.runs: list[ModuleRun] = []
-        self.done: dict[str, int] = {}
-        """How often each slot was appended to during this call of the model, and how often each other method was called."""
-
-    def begin(self) -> None:
-        """Start a new call of the model."""
-        self.done.clear()
-
-    def advance(self, more: int) -> int:
-        """Return the position of the first of `more` tokens."""
-        return self._run("to advance").advance(more)
-
-    def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
-        """Append a value to a slot, and return the whole slot; a value that is cached elsewhere, or not at all, is returned."""
-        if name not in self.names:
-            return value
-        return self._run(name).append(name, value)
-
-    def get(self, name: str) -> torch.Tensor | None:
-        """Return the state that the previous call stored."""
-        if name not in self.names:
-            return None
-        return self._run(f"to get {name}").get(name)
-
-    def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
-        """Store new states, `more` tokens after the previous ones."""
-        self._run("to store").store(more, states)
-
-    def _run(self, what: str) -> ModuleRun:
-        number = self.done.get(what, 0)
-        self.done[what] = number + 1
-        if number == len(self.runs):
-            self.runs.append(ModuleRun(self.names, self.initial_length))
-        return self.runs[number]
-
-
-def _is_whole(state: torch.Tensor) -> bool:
-    """Return whether a tensor is all that its storage holds: the last rows of a prompt would keep the whole prompt in memory."""
-    return state.untyped_storage().nbytes() == state.nbytes
-
-
-class ModuleRun:
-    """The contents of a cache for one run per call, in buffers that double when they are full."""
-
-    def __init__(self, names: Mapping[str, CacheSlot], initial_length: int) -> None:
-        self.names, self.initial_length = names, initial_length
-        self.buffers: dict[str, torch.Tensor] = {}
-        self.lengths: dict[str, int] = {}
-        self.states: dict[str, torch.Tensor] = {}
-        self.whole: dict[str, torch.Tensor] = {}
-        self.counted = 0
-
-    def advance(self, more: int) -> int:
-        """Return the position of the first of `more` tokens."""
-        start = self.counted
-        self.counted += more
-        return start
-
-    def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
-        """Append a value to a slot, and return the whole slot; a slot that does not grow keeps its first value."""
-        slot = self.names[name]
-        if slot.whole:
-            return self.whole.setdefault(name, value)
-        assert slot.axis is not None
-        axis = value.dim() + slot.axis
-        start = self.lengths.get(name, 0)
-        stop = start + value.shape[axis]
-        buffer = self.buffers.get(name)
-        if buffer is None or buffer.shape[axis] < stop or buffer.dtype != value.dtype:
-            shape = list(value.shape)
-            shape[axis] = max(self.initial_length, stop, 2 * start)
-            grown = value.new_empty(shape)
-            if buffer is not None:
-                grown.narrow(axis, 0, start).copy_(buffer.narrow(axis, 0, start))
-            buffer = self.buffers[name] = grown
-        buffer.narrow(axis, start, stop - start).copy_(value)
-        self.lengths[name] = stop
-        return buffer.narrow(axis, 0, stop)
-
-    def get(self, name: str) -> torch.Tensor | None:
-        """Return the state that the previous call stored, or the value of a slot that does not grow."""
-        return self.whole.get(name) if self.names[name].whole else self.states.get(name)
-
-    def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
-        """Store new states, `more` tokens after the previous ones."""
-        self.states |= {name: state if _is_whole(state) else state.clone() for name, state in states.items()}
-        self.counted += more
-
-    def reorder(self, rows: torch.Tensor, count: int) -> None:
-        """Continue with selected rows of the batch of `count`, which may repeat."""
-        for held in (self.states, self.buffers, self.whole):
-            for name, value in held.items():
-                axis = self.names[name].batch
-                # positions without a batch are those of all rows
-                if axis is not None and (held is self.states or value.dim() > 1):
-                    held[name] = selected(value, axis, rows, count)
-
-    def truncate(self, length: int) -> None:
-        """Drop all but the first `length` tokens; states are dropped only at length 0."""
-        if length == 0:
-            self.states, self.whole = {}, {}
-        self.counted = min(self.counted, length)
-        self.lengths = {name: min(kept, length) for name, kept in self.lengths.items()}
-
-
-def selected(value: torch.Tensor, axis: BatchAxis, rows: torch.Tensor, count: int) -> torch.Tensor:
-    """Return a value with selected rows of the batch of `count`."""
-    rows = rows.to(value.device)
-    if axis.before == axis.behind == 1:
-        return value.index_select(axis.index, rows)
-    before, behind = (-1 if length is None else length for length in (axis.before, axis.behind))
-    apart = torch.unflatten(value, axis.index, (before, count, behind))
-    return apart.index_select(axis.index + 1, rows).flatten(axis.index, axis.index + 2)
-
-
-class FixedModule:
-    """The forward of a module that does not depend on the text: it computes in the first call, and returns the same results in
-    all later ones. If a module runs several times in a call, each run has its own result.
-    """
-
-    def __init__(self, forward: Callable[..., Any], batch: Sequence[BatchAxis | None]) -> None:
-        self.forward, self.batch = forward, batch
-        self.given: list[Any] = []
-        self.done = 0
-
-    def begin(self) -> None:
-        """Start a new call of the model."""
-        self.done = 0
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.done == len(self.given):
-            self.given.append(self.forward(*args, **kwargs))
-        self.done += 1
-        return self.given[self.done - 1]
-
-    def reorder(self, rows: torch.Tensor, count: int) -> None:
-        """Continue with selected rows of the batch of `count`, which may repeat; if they cannot be told apart, compute again."""
-        known = all(axis is None or axis.is_known for axis in self.batch)
-        self.given = [self._chosen(given, rows, count) for given in self.given] if known else []
-
-    def _chosen(self, given: Any, rows: torch.Tensor, count: int) -> Any:
-        values = given if isinstance(given, tuple) else (given,)
-        chosen = tuple(
-            selected(value, axis, rows, count) if axis is not None and value is not None else value
-            for value, axis in zip(values, self.batch, strict=True)
-        )
-        return chosen if isinstance(given, tuple) else chosen[0]
 
 
 class Session:
@@ -186,6 +31,9 @@ class Session:
     if the model has a prefix whose tokens see each other, the first call holds it. Inputs that do not grow with the text, such as
     the `source` of an encoder, are passed whole in each call; values computed only from them are computed in the first call. With
     `last_only`, the logits are those of the last position of each call, [B, 1, V], and the head is not computed for the others.
+
+    A session that is left keeps what it has, and goes on when it is entered again: a model may have any number of sessions, of
+    which one is entered at a time. `copy` gives another session that goes on from the same text. It is for the weights of then.
 
     Examples:
         >>> import composer, torch
@@ -218,34 +66,39 @@ class Session:
         """The number of tokens at the start that see each other."""
         self._encoded: list[int | None] = []
         """The class of the length by which each of `by_length` has encoded the text, known after the first call."""
-        self._caches: list[Cache] = []
-        self._once: list[FixedModule] = []
+        layout = model.cache_layout
+        self._caches = [Cache(node.slots, initial_length) for node in layout.nodes] if layout is not None else []
+        self._once: dict[str, FixedModule] = {}
         self._still: list[nn.Module] = []
         self._holders: list[Any] = []
+        self.positions = 1
+        """For how many positions at the end of each call the logits are computed, with `last_only`."""
+        self._marks: WeakSet[SessionMark] = WeakSet()
+        """Marks to which the session can go back."""
         self._without_gradients = torch.no_grad()
         self._hooks: list[RemovableHandle] = []
 
     def __enter__(self) -> Self:
         if self.model.cache_layout is None:
             raise writes_nothing("a session", self.model.recipe.task)
-        for node in self.model.cache_layout.nodes:
+        for node, cache in zip(self.model.cache_layout.nodes, self._caches, strict=True):
             holder: Any = self.model.get_submodule(node.module)
             for name in node.attribute:
                 holder = holder.__dict__[name]
             if holder.__dict__.get("cache") is not None:
                 self._close()
-                raise DecodeError("this model already has an open session")
-            holder.__dict__["cache"] = cache = Cache(node.slots, self.initial_length)
-            self._caches.append(cache)
+                raise DecodeError("this model already has an open session; leave it first, and enter it again to go on")
+            holder.__dict__["cache"] = cache
             self._holders.append(holder)
         self._hooks.append(self.model.register_forward_pre_hook(self._new_call, with_kwargs=True))
         if self.last_only:
-            self._hooks += last_position_hooks(self.model)
+            self._hooks += last_position_hooks(self.model, lambda: self.positions)
         for fixed in self.model.cache_layout.fixed:
             module = module_at(self.model, fixed.module)
             if module is not None:
-                module.__dict__["forward"] = once = FixedModule(module.forward, fixed.batch)
-                self._once.append(once)
+                once = self._once.setdefault(fixed.module, FixedModule(module.forward, fixed.batch))
+                once.forward = module.forward
+                module.__dict__["forward"] = once
                 self._still.append(module)
         self._without_gradients.__enter__()
         return self
@@ -266,7 +119,7 @@ class Session:
         self._check_call(arguments, named)
         for cache in self._caches:
             cache.begin()
-        for once in self._once:
+        for once in self._once.values():
             once.begin()
 
     def _check_call(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
@@ -336,7 +189,7 @@ class Session:
             holder.__dict__.pop("cache", None)
         for module in self._still:
             module.__dict__.pop("forward")
-        self._holders, self._caches, self._still, self._once, self._hooks = [], [], [], [], []
+        self._holders, self._still, self._hooks = [], [], []
 
     @property
     def length(self) -> int:
@@ -383,7 +236,7 @@ class Session:
             self._check_order()
             for run in self._runs():
                 run.reorder(rows, self._rows)
-            for once in self._once:
+            for once in self._once.values():
                 once.reorder(rows, self._rows)
             self._rows = len(rows)
 
@@ -405,7 +258,8 @@ class Session:
             length: The number of tokens to keep.
 
         Raises:
-            DecodeError: The length is negative, or a recurrent block has a state, which cannot go back.
+            DecodeError: The length is negative, or a recurrent block has a state, which cannot go back, or keys behind a window
+                that were dropped would be seen again.
         """
         if length < 0:
             raise DecodeError(f"the length is {length}; it must be at least 0 tokens")
@@ -414,17 +268,103 @@ class Session:
                 f"the first {counted(self._prefix, 'token')} see each other, so a session cannot go back to {length} of them; "
                 "start over with truncate(0), or open another session"
             )
-        if 0 < length < self.length and any(run.states for run in self._runs()):
+        if length and not self.can_go_back(length) and any(run.states for run in self._runs()):
             raise DecodeError(
                 f"after {self.length} tokens the state of a recurrent block cannot go back to {length}; "
                 "start over with truncate(0), or open another session"
             )
+        if length and not self.can_go_back(length):
+            raise DecodeError(
+                f"after {self.length} tokens a session cannot go back to {length}: keys that no later query sees were dropped; "
+                "start over with truncate(0), or open another session"
+            )
+        self._forget_marks(length)
         for run in self._runs():
             run.truncate(length)
         if length == 0:
             self._given = None
-            for once in self._once:
+            for once in self._once.values():
                 once.given = []
+
+    def can_go_back(self, length: int) -> bool:
+        """Return whether `truncate(length)` is possible: not where a block has a state, unless to 0, nor where keys that would be
+        seen again were dropped, or a part of a prefix would be left.
+
+        Args:
+            length: The number of tokens to keep.
+        """
+        if length == 0 or length >= self.length:
+            return True
+        return length >= self._prefix and all(not run.states and run.can_go_back(length) for run in self._runs())
+
+    def mark(self) -> SessionMark:
+        """Return a mark to which `rewind` goes back, whatever the blocks keep. It copies nothing.
+
+        Examples:
+            >>> import composer, torch
+            >>> from composer.decode import session
+            >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+            >>> model = composer.load("gpt2", tiny).compile(seed=0).eval()
+            >>> with session(model) as opened:
+            ...     _ = model(tokens=torch.tensor([[1, 2, 3]]))
+            ...     prompt = opened.mark()
+            ...     _ = model(tokens=torch.tensor([[4, 5]]))
+            ...     opened.rewind(prompt)
+            ...     opened.length
+            3
+        """
+        once = {name: tuple(one.given) for name, one in self._once.items()}
+        caches = tuple(cache.snapshot() for cache in self._caches)
+        found = SessionMark(self.length, self._rows, self._given, self._prefix, tuple(self._encoded), caches, once)
+        self._marks.add(found)
+        return found
+
+    def rewind(self, mark: SessionMark) -> None:
+        """Go back to a mark: later tokens are dropped, and rows of the batch are again those of then.
+
+        Args:
+            mark: A mark of this session, since which it was not shorter.
+
+        Raises:
+            DecodeError: The mark is of another session, or the session was shorter since.
+        """
+        if mark not in self._marks:
+            raise DecodeError("this mark is of another session, or the session was shorter since it was made")
+        self._restore(mark)
+        self._forget_marks(mark.length)
+
+    def copy(self) -> Session:
+        """Return another session of the model, which goes on from the same text when it is entered."""
+        other = Session(self.model, self.initial_length, last_only=self.last_only)
+        other._once = {name: FixedModule(one.forward, one.batch) for name, one in self._once.items()}
+        other._restore(self.mark(), copied=True)
+        return other
+
+    def _restore(self, mark: SessionMark, *, copied: bool = False) -> None:
+        self._rows, self._given, self._prefix, self._encoded = mark.rows, mark.given, mark.prefix, list(mark.encoded)
+        for cache, contents in zip(self._caches, mark.caches, strict=True):
+            cache.restore(contents, copied=copied)
+        for name, one in self._once.items():
+            one.given = list(mark.once.get(name, ()))
+
+    def _forget_marks(self, length: int) -> None:
+        """Forget marks behind a length, since what they hold will be overwritten."""
+        for mark in [mark for mark in self._marks if mark.length > length]:
+            self._marks.discard(mark)
+
+
+@dataclass(frozen=True, eq=False)
+class SessionMark:
+    """What a session had read and kept at some time."""
+
+    length: int
+    """The number of tokens."""
+    rows: int | None
+    given: frozenset[str] | None
+    prefix: int
+    encoded: tuple[int | None, ...]
+    caches: tuple[tuple[RunSnapshot, ...], ...]
+    once: Mapping[str, tuple[Any, ...]]
 
 
 @contextmanager
@@ -460,20 +400,21 @@ def writes_nothing(what: str, task: str | None) -> DecodeError:
     return DecodeError(f"{what} needs a generative task ({writes}); this recipe has {task or 'no task'}")
 
 
-def last_position_hooks(model: Model) -> Iterator[RemovableHandle]:
-    """Give a model hooks by which it computes its logits for the last position of each call alone."""
+def last_position_hooks(model: Model, count: Callable[[], int]) -> Iterator[RemovableHandle]:
+    """Give a model hooks by which it computes its logits for the last positions of each call alone, as many as `count` says."""
     assert model.cache_layout is not None
     modules = ((module_at(model, last.node), last.axis) for last in model.cache_layout.last)
     for module, axis in ((module, axis) for module, axis in modules if module is not None):
-        yield module.register_forward_pre_hook(partial(_narrowed, axis))
+        yield module.register_forward_pre_hook(partial(_narrowed, axis, count))
         break
-    yield model.register_forward_hook(lambda _, __, output: output._replace(**{LOGITS: output.logits[:, -1:]}))
+    yield model.register_forward_hook(lambda _, __, output: output._replace(**{LOGITS: output.logits[:, -count() :]}))
 
 
-def _narrowed(axis: int, _: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Leave out all but the last position of the first argument."""
+def _narrowed(axis: int, count: Callable[[], int], _: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Leave out all but the last positions of the first argument."""
     first, *others = arguments
-    return None if first.shape[axis] == 1 else (first.narrow(axis, first.shape[axis] - 1, 1), *others)
+    rows = count()
+    return None if first.shape[axis] <= rows else (first.narrow(axis, first.shape[axis] - rows, rows), *others)
 
 
 def session(model: Model, initial_length: int = 256, *, last_only: bool = False) -> Session:

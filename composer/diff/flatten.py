@@ -25,10 +25,11 @@ from composer.diff.flat_graph import (
     commutes,
     readers,
 )
+from composer.diff.init_formulas import with_layer
 from composer.diff.normal_forms import NormalForm, forms, ways
 from composer.graph.anatomy import TYPED
 from composer.graph.describe import kind_of
-from composer.graph.initial_values import start_of
+from composer.graph.initial_values import layer_of, start_of
 from composer.graph.ir import Ref, Wire
 from composer.graph.parameters import parameters
 from composer.graph.state_update import SUFFIX
@@ -110,7 +111,7 @@ class _Flattener:
         for entry in table:
             if not entry.tied_to:
                 rule = start_of(self.program.untyped, entry)
-                starts[entry.name] = rule or entry.parameter.init, rule is not None
+                starts[entry.name] = with_layer(rule or entry.parameter.init, layer_of(entry.name)), rule is not None
         for entry in table:
             start, set_by_recipe = starts[entry.owner]
             path = entry.name.removesuffix(f".{entry.parameter.name}")

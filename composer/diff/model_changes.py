@@ -127,7 +127,7 @@ def _unlike(what: str, one: FlatParameter, other: FlatParameter) -> bool:
 
 
 def _start(one: FlatParameter) -> str:
-    return f"{one.start.how} {one.start.value:.6g}" if one.set_by_recipe else "as the block says"
+    return one.start.text("{:.6g}".format) if one.set_by_recipe else "as the block says"
 
 
 def _parameters(pairing: Pairing) -> Iterator[tuple[str, FlatParameter, FlatParameter]]:

@@ -103,6 +103,8 @@ def _costs_of(difference: DifferenceData) -> Iterator[tuple[str, int, int, Calla
         yield "trained", one.trainable, other.trainable, "{:,}".format
     yield "FLOPs per token" if _per_token(one, other) else "FLOPs", *_flops(one, other), in_flops
     yield "KV cache per token", one.cache_per_token("bf16"), other.cache_per_token("bf16"), in_bytes
+    if one.cached_in_windows or other.cached_in_windows:
+        yield "KV cache in windows", one.cache_in_windows("bf16"), other.cache_in_windows("bf16"), in_bytes
 
 
 def _per_token(one: Costs, other: Costs) -> bool:
@@ -191,4 +193,5 @@ def _costs(costs: Costs) -> dict[str, Any]:
         "flops": asdict(costs.flops),
         "flops_per_token": None if costs.flops_per_token is None else asdict(costs.flops_per_token),
         "cache_bytes_per_token": {"fp32": costs.cache_per_token("fp32"), "bf16": costs.cache_per_token("bf16")},
+        "cache_bytes_in_windows": {"fp32": costs.cache_in_windows("fp32"), "bf16": costs.cache_in_windows("bf16")},
     }

@@ -43,6 +43,8 @@ class Leaf:
     """Whether it stands for an input of the model."""
     lines: tuple[tuple[Role, str], ...] = ()
     """On a narrow page, all that it says line by line, in place of title, detail and parameters."""
+    name: str = ""
+    """That of its node, where it tells more than the title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +117,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """Flows side by side that start from one value, or each from inputs of its own, and end in one block."""
+    """Flows side by side that start from one value, or each from inputs of its own, and end in one block; or each in outputs and
+    losses of its own, the heads of a model.
+    """
 
     flows: tuple[Flow, ...]
     ports: tuple[str, ...]
     """Of the block where they end, that of each flow."""
-    join: Leaf
+    join: Leaf | None
+    """None for heads."""
     fork: DiagramSource | None
 
     def map_flows(self, change: Callable[[Flow], Flow]) -> Branches:
@@ -130,7 +135,7 @@ class Branches:
     @property
     def about(self) -> About:
         """What stands for all of them: where they end."""
-        return self.join.about
+        return self.join.about if self.join else self.flows[0].items[-1].about
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +155,7 @@ class IrregularSubgraph:
     @property
     def about(self) -> About:
         """What stands for all of them: where they end."""
-        return self.join.about
+        return self.join.about if self.join else self.flows[0].items[-1].about
 
 
 Item: TypeAlias = Leaf | OpenMixture | Group | Branches | IrregularSubgraph
@@ -264,7 +269,7 @@ class Flow:
                 continue
             for flow in item.flows:
                 yield from flow.leaves()
-            if isinstance(item, Branches):
+            if isinstance(item, Branches) and item.join:
                 yield item.join
 
 

@@ -17,6 +17,8 @@ MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
 """Pixels of a page that is read as a whole, with room for two columns and the wires between them. Where a drawing would be
 larger, fewer experts are shown, then mixtures of experts are closed, and then repeats.
 """
+HEAD_ROOM = 120.0
+"""Pixels of it for the title, the facts below it and the margins."""
 FULL_DETAIL_FACTOR = 10 / 9
 """How much larger a drawing in full detail may be: shrunk to the page, its smallest text is 9 pixels high instead of 10."""
 MIN_TEXT_PIXELS, MIN_TEXT_POINTS = 10, 7
@@ -37,9 +39,9 @@ class Attempts:
     shapes: bool
     """Whether shapes stand beside the wires."""
 
-    def on_page(self, flow: Flow) -> Scene:
-        """Return the usual drawing of a diagram."""
-        return page(flow, self.titles, self.typography, shapes=self.shapes)
+    def on_page(self, flow: Flow, high: float | None = None) -> Scene:
+        """Return the usual drawing of a diagram, its column wrapped where that is higher."""
+        return page(flow, self.titles, self.typography, shapes=self.shapes, high=high)
 
     def in_column(self, depth: Depth, room: float) -> Scene:
         """Return a drawing in one column, no wider than there is room if that can be."""
@@ -49,6 +51,10 @@ class Attempts:
 def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
     """Return the drawing of a diagram; where it is larger than a page, one of less depth if that is smaller."""
     scene, tried = attempts.on_page(flow), [flow]
+    if scene.height > MAX_PAGE_HEIGHT and excess(scene, depth.level) > 1:
+        wide = MAX_PAGE_WIDTH * attempts.typography.scale  # larger letters stay legible where more is shrunk to the page
+        wrapped = attempts.on_page(flow, MAX_PAGE_HEIGHT - HEAD_ROOM)
+        scene = min(scene, wrapped, key=lambda one: max(one.width / wide, one.height / MAX_PAGE_HEIGHT))
     for less in smaller_depths(depth):
         if excess(scene, depth.level) <= 1:
             break

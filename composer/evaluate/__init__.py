@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from composer.evaluate.evaluation import evaluate as evaluate
     from composer.evaluate.examples import ClassScores as ClassScores
     from composer.evaluate.examples import TableEvaluation as TableEvaluation
+    from composer.evaluate.needle import NeedleEvaluation as NeedleEvaluation
+    from composer.evaluate.needle import NeedleScore as NeedleScore
+    from composer.evaluate.needle import evaluate_needle as evaluate_needle
     from composer.evaluate.published import evaluate_published as evaluate_published
     from composer.evaluate.synthetic import SyntheticExample as SyntheticExample
     from composer.evaluate.synthetic import synthetic_text as synthetic_text
@@ -20,11 +23,14 @@ _HOME = {
     "AnswerScore": "answers",
     "ClassScores": "examples",
     "Evaluation": "evaluation",
+    "NeedleEvaluation": "needle",
+    "NeedleScore": "needle",
     "SyntheticExample": "synthetic",
     "TableEvaluation": "examples",
     "Translations": "translations",
     "evaluate": "evaluation",
     "evaluate_answers": "answers",
+    "evaluate_needle": "needle",
     "evaluate_published": "published",
     "synthetic_text": "synthetic",
 }
@@ -32,11 +38,14 @@ __all__ = [
     "AnswerScore",
     "ClassScores",
     "Evaluation",
+    "NeedleEvaluation",
+    "NeedleScore",
     "SyntheticExample",
     "TableEvaluation",
     "Translations",
     "evaluate",
     "evaluate_answers",
+    "evaluate_needle",
     "evaluate_published",
     "synthetic_text",
 ]

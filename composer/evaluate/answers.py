@@ -10,7 +10,7 @@ from composer.decode import GREEDY, Request, cached, generate
 from composer.evaluate.synthetic import SyntheticExample, examples_of
 from composer.train.errors import TrainingError
 from composer.train.losses import task_of
-from composer.train.run.trained import Build, open_run
+from composer.train.run.trained import Build, Trained, open_run
 
 TOGETHER = 64
 """Questions that are answered in one batch."""
@@ -54,7 +54,7 @@ def evaluate_answers(
 
     Args:
         run: The run folder.
-        task: `copy`, `recall` or `arithmetic`.
+        task: `copy`, `recall`, `arithmetic` or `needle`.
         lengths: The lengths, which may be larger than those of training.
         examples: The number of different questions of each length; fewer where there are not so many.
         seed: Random seed of the questions.
@@ -66,29 +66,47 @@ def evaluate_answers(
             there is no such task or length.
         RecipeError: The recipe does not compile, such as for lack of your own blocks.
     """
-    if examples < 1:
-        raise TrainingError(f"`examples` is {examples}; it must be at least 1")
-    trained = open_run(run, build=build, checkpoint=checkpoint)
-    name, tokenizer = task_of(trained.model), trained.tokenizer
-    if name != "causal_lm":
-        raise TrainingError(f"a model of the task {name} does not continue a question", hint="those of causal_lm do")
+    trained = answering(run, examples=examples, build=build, checkpoint=checkpoint)
     scores = []
     for length in lengths:
         asked = distinct(examples_of(task, length, held_out=True, seed=seed), examples)
-        right = 0
-        for first in range(0, len(asked), TOGETHER):
-            some = asked[first : first + TOGETHER]
-            prompts = [tokenizer.encode(each.prompt) for each in some]
-            most = 1 + max(len(each.answer) for each in some)  # a token has a character at least
-            request = Request(max_new_tokens=most, sampling=GREEDY, vocabulary=tokenizer.size)
-            try:
-                answers = generate(trained.model, prompts, request, reading=cached)
-            except IndexError as error:  # learned positions, of which there is a number
-                raise TrainingError(f"the model cannot read {task} of length {length}: {str(error).splitlines()[0]}") from None
-            said = [tokenizer.decode(answer).partition("\n") for answer in answers]
-            right += sum(end != "" and text == each.answer for (text, end, _), each in zip(said, some, strict=True))
-        scores.append(AnswerScore(length, len(asked), right))
+        scores.append(AnswerScore(length, len(asked), count_right(trained, asked, what=f"{task} of length {length}")))
     return tuple(scores)
+
+
+def answering(run: StrPath, *, examples: int, build: Build | None, checkpoint: str | None) -> Trained:
+    """Return the model of a run that is going to answer questions.
+
+    Raises:
+        TrainingError: It does not continue a text, or there is no example to be asked.
+    """
+    if examples < 1:
+        raise TrainingError(f"`examples` is {examples}; it must be at least 1")
+    trained = open_run(run, build=build, checkpoint=checkpoint)
+    if (name := task_of(trained.model)) != "causal_lm":
+        raise TrainingError(f"a model of the task {name} does not continue a question", hint="those of causal_lm do")
+    return trained
+
+
+def count_right(trained: Trained, asked: Sequence[SyntheticExample], *, what: str) -> int:
+    """Return how many questions a model answers exactly; `what` is what they are called where it cannot read them.
+
+    Raises:
+        TrainingError: It cannot read them.
+    """
+    tokenizer, right = trained.tokenizer, 0
+    for first in range(0, len(asked), TOGETHER):
+        some = asked[first : first + TOGETHER]
+        prompts = [tokenizer.encode(each.prompt) for each in some]
+        most = 1 + max(len(each.answer) for each in some)  # a token has a character at least
+        request = Request(max_new_tokens=most, sampling=GREEDY, vocabulary=tokenizer.size)
+        try:
+            answers = generate(trained.model, prompts, request, reading=cached)
+        except IndexError as error:  # learned positions, of which there is a number
+            raise TrainingError(f"the model cannot read {what}: {str(error).splitlines()[0]}") from None
+        said = [tokenizer.decode(answer).partition("\n") for answer in answers]
+        right += sum(end != "" and text == each.answer for (text, end, _), each in zip(said, some, strict=True))
+    return right
 
 
 def distinct(stream: Iterable[SyntheticExample], count: int) -> list[SyntheticExample]:

@@ -13,9 +13,11 @@ from torch import nn
 from composer.atomic_files import StrPath
 from composer.evaluate.examples import TableEvaluation, evaluated_table
 from composer.evaluate.translations import Translations, check_installed, translations_of
+from composer.lower.model import Model
 from composer.train.data.documents import read_documents, sources_of
-from composer.train.data.objectives import TEXT_TASKS, Objective, Translation, objective_of
+from composer.train.data.objectives import TEXT_TASKS, Objective, Translation, objective_of, reads_plain
 from composer.train.data.prepared import text_of_run
+from composer.train.data.skip_gram import SkipGram
 from composer.train.data.tables import is_table
 from composer.train.data.text import TextData, fingerprint
 from composer.train.data.token_files import is_prepared
@@ -26,7 +28,7 @@ from composer.train.run.reader import read_run
 from composer.train.run.trained import Build, open_run
 from composer.train.settings import MAX_DATA_BYTES
 from composer.train.techniques.precision import autocast
-from composer.train.validation import unchanged
+from composer.train.validation import unchanged, validate
 
 
 @dataclass(frozen=True)
@@ -178,16 +180,18 @@ def evaluate(
         if translate:
             raise TrainingError("translations are compared with those of a text of pairs, not of a table")
         sizes = {"batch_size": batch_size, "seq_len": seq_len, "max_data_bytes": max_data_bytes}
-        return evaluated_table(trained, Path(run), saved, sources, given=bool(data), **sizes)
-    if task is None or task not in TEXT_TASKS:
+        return evaluated_table(trained, Path(run), saved, sources, given=bool(data), **sizes, build=build)
+    near = trained.settings.objective == "skip_gram"
+    if not near and (task is None or task not in TEXT_TASKS):
         what = f"the task {task}" if task else "no task"
         raise TrainingError(f"a model of {what} predicts no text", hint="it is evaluated on tables: --data FILE.csv")
-    objective = objective_of(task, trained.tokenizer)
+    program = trained.model.program if isinstance(trained.model, Model) else None
+    objective = objective_of(task, trained.tokenizer, trained.settings, program=program)
     if translate:
-        check_translated(objective, task)
+        check_translated(objective, task or "none")
     own_text: TextData | None = None
     try:
-        if objective.windows:
+        if reads_plain(objective):
             own_text = text_of_run(sources, trained.tokenizer, sha256=saved.sha256, max_bytes=max_data_bytes)
         if own_text is None and any(map(is_prepared, sources)):
             raise TrainingError(f"{sources[0]} is not the text that this run was trained on", hint="name the text it is made of")
@@ -202,6 +206,10 @@ def evaluate(
             hint="name a text to evaluate the model on: all of a text is read that the run does not know",
         )
     text = own_text or (objective.tokenize if own else objective.unseen)(documents, path=sources)
+    if isinstance(objective, SkipGram):
+        of_pairs = validate(trained.model, text, objective, batch_size=batch_size, seq_len=seq_len)
+        told_of = (Path(run), trained.step, "", text.name, own, of_pairs.tokens, of_pairs.per_token, of_pairs.unit)
+        return TableEvaluation(*told_of, part="part")
     found = evaluated(
         trained.model, text, objective, batch_size=batch_size, seq_len=seq_len, run=Path(run), step=trained.step, held_out=own
     )

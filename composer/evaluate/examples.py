@@ -11,13 +11,16 @@ import torch
 
 from composer.atomic_files import StrPath
 from composer.lower.model import Model
-from composer.train.data.examples import ExampleData, Examples, examples_of
+from composer.train.criteria.criterion import Criterion
+from composer.train.data.examples import ExampleData, Examples
+from composer.train.data.preferences import PREFERENCES, examples_for
 from composer.train.data.tables import read_table
 from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
-from composer.train.losses import IGNORED, loss_and_output, target_count, task_of
+from composer.train.losses import IGNORED, task_of
+from composer.train.reference import criterion_of, reopened, validation_criterion
 from composer.train.run.reader import DataIdentity
-from composer.train.run.trained import Trained
+from composer.train.run.trained import Build, Trained, compiled
 from composer.train.techniques.precision import autocast
 from composer.train.validation import classes_told, unchanged, unit_of
 
@@ -98,9 +101,13 @@ class TableEvaluation:
     loss: float
     """Mean loss, in nats where it is cross-entropy."""
     unit: str
-    """What the loss is a mean over: `example` or `token`."""
+    """What the loss is a mean over: `example`, `token`, or `pair` of answers."""
     classes: Mapping[str, ClassScores] = field(default_factory=dict)
     """For each target that is a class, how often which was told."""
+    preferred: float | None = None
+    """Share of pairs whose chosen answer is rewarded more than the rejected one; None for others."""
+    part: str = "rows"
+    """What is held out of the data: its `rows`, or a `part` of a text whose neighboring words are the examples."""
 
     def to_json(self) -> dict[str, object]:
         """Return the numbers by name."""
@@ -114,15 +121,23 @@ class TableEvaluation:
             for name, scores in self.classes.items()
         }
         numbers = {"run": str(self.run), "step": self.step, "task": self.task, "data": self.data, "held_out": self.held_out}
-        return {**numbers, f"{self.unit}s": self.targets, "loss": self.loss, **({"classes": told} if told else {})}
+        return {
+            **numbers,
+            f"{self.unit}s": self.targets,
+            "loss": self.loss,
+            **({} if self.preferred is None else {"reward_accuracy": self.preferred}),
+            **({"classes": told} if told else {}),
+        }
 
     def __str__(self) -> str:
         task = f"{self.task} " if self.task else ""
-        rows = f"the held-out rows of {self.data}" if self.held_out else self.data
+        rows = f"the held-out {self.part} of {self.data}" if self.held_out else self.data
         lines = [
             f"{self.run}, step {self.step}, {task}on {rows}",
             f"loss        {self.loss:.4f} per {self.unit}, over {self.targets:,} {self.unit}s",
         ]
+        if self.preferred is not None:
+            lines.append(f"accuracy    {self.preferred:.2%} of the chosen answers have the larger reward")
         for name, scores in self.classes.items():
             lines.append(f"accuracy    {scores.accuracy:.2%} of `{name}`, macro F1 {scores.f1:.3f}")
             lines += ["", str(scores)] if len(scores.names) <= MOST_SHOWN else []
@@ -139,6 +154,7 @@ def evaluated_table(
     batch_size: int,
     seq_len: int,
     max_data_bytes: int,
+    build: Build | None = None,
 ) -> TableEvaluation:
     """Return how well a model predicts the targets of a table.
 
@@ -151,6 +167,7 @@ def evaluated_table(
         batch_size: Rows in one forward pass.
         seq_len: Length of a sequence, in tokens.
         max_data_bytes: The largest size of all tables.
+        build: Compiles the text of the recipe of a reference.
 
     Raises:
         TrainingError: A table cannot be read or does not fit the model, or the loss is not finite.
@@ -165,31 +182,46 @@ def evaluated_table(
             f"{table.name} is not the table that this run was trained on: its checksum differs",
             hint="name a table to evaluate the model on: all of its rows are read",
         )
-    columns = trained.settings.columns
-    data = examples_of(
-        table, model.program, trained.tokenizer, columns=columns, seq_len=seq_len, labels=saved.labels, unseen=not own
+    settings, known = trained.settings, saved.reference
+    data = examples_for(
+        settings.objective,
+        table,
+        model.program,
+        trained.tokenizer,
+        columns=settings.columns,
+        seq_len=seq_len,
+        labels=saved.labels,
+        unseen=not own,
     )
     if not len(data.validation):
         raise TrainingError(f"{table.name} has no row that can be read with {seq_len} tokens")
-    loss, targets, classes = _predicted(model, data, batch_size=batch_size, seq_len=seq_len)
+    needed = settings.objective in PREFERENCES and known is not None
+    reference = reopened(known, None, build or compiled) if needed and known is not None else None
+    criterion = validation_criterion(criterion_of(model, settings, reference))
+    loss, targets, classes, preferred = _predicted(model, data, criterion, batch_size=batch_size, seq_len=seq_len)
     if not math.isfinite(loss):
         raise TrainingError(f"the model's loss on {table.name} is not finite", hint="evaluate an earlier checkpoint")
-    return TableEvaluation(run, trained.step, task_of(model) or "", table.name, own, targets, loss, unit_of(model, data), classes)
+    unit = criterion.unit or unit_of(model, data)
+    return TableEvaluation(run, trained.step, task_of(model) or "", table.name, own, targets, loss, unit, classes, preferred)
 
 
 @torch.no_grad()
-def _predicted(model: Model, data: ExampleData, *, batch_size: int, seq_len: int) -> tuple[float, int, dict[str, ClassScores]]:
-    """Return the mean loss, the number of targets, and which classes were told."""
+def _predicted(
+    model: Model, data: ExampleData, criterion: Criterion, *, batch_size: int, seq_len: int
+) -> tuple[float, int, dict[str, ClassScores], float | None]:
+    """Return the mean loss, the number of targets, which classes were told, and how many chosen answers were preferred."""
     device, task = device_of(model), task_of(model) or ""
-    total, targets = 0.0, 0
+    total, targets, right = 0.0, 0, 0
     told = [(output, entry) for output, entry in classes_told(model) if entry in data.labels]
     counts: dict[str, torch.Tensor] = {}
     with unchanged(model):
         for batch in Examples().held_out(data, batch_size=batch_size, seq_len=seq_len):
             part = on_device(batch, device)
             with autocast(device):
-                found, output = loss_and_output(model, part)
-            count = int(target_count(batch, task))
+                found, output = criterion.loss(model, part)
+            count = criterion.count(batch, task)
+            if criterion.unit is not None:
+                right += criterion.judged(part, output, [])[0]
             total, targets = total + float(found.by_name.get(task, found.total)) * count, targets + count
             for name, entry in told:
                 scores = getattr(output, name)
@@ -205,4 +237,5 @@ def _predicted(model: Model, data: ExampleData, *, batch_size: int, seq_len: int
         used = [place for place in range(len(names)) if place < len(known) or bool(table[:, place].any())]
         rows = tuple(tuple(int(table[row, column]) for column in used) for row in used)
         classes[entry] = ClassScores(tuple(names[place] for place in used), rows)
-    return total / max(targets, 1), targets, classes
+    preferred = None if criterion.unit is None else right / max(targets, 1)
+    return total / max(targets, 1), targets, classes, preferred

@@ -14,6 +14,9 @@ HELD_OUT_SHARE = 10
 """One question in so many is never in a text, and kept for the evaluation."""
 ATTEMPTS = 200
 """How many questions are drawn for each one that is kept, at most."""
+HAY = "hay "
+"""The word in which a needle is hidden. It says nothing, so that a model is taught by needles alone."""
+NEEDLE_DIGITS = 4
 COPIED = ascii_lowercase[:10]
 """The letters of what is copied."""
 
@@ -77,18 +80,36 @@ def added(chance: random.Random, length: int) -> SyntheticExample:
     return SyntheticExample(f"{first}+{second}", str(first + second))
 
 
+def hidden_needle(chance: random.Random, length: int, depth: float | None = None) -> SyntheticExample:
+    """Return a number of four digits among so many words of hay, to be told at their end.
+
+    Args:
+        chance: What draws the number, and the depth if it is not given.
+        length: The number of words.
+        depth: The share of the words that stand before the number, from 0 to 1.
+    """
+    before = chance.randint(0, length) if depth is None else round(depth * length)
+    needle = f"{chance.randrange(10**NEEDLE_DIGITS):0{NEEDLE_DIGITS}}"
+    return SyntheticExample(f"{HAY * before}{needle} {HAY * (length - before)}?", needle)
+
+
 SYNTHETIC_TASKS: Mapping[str, SyntheticTask] = {
     "copy": SyntheticTask("a word of `length` letters is written again", copied, 1000),
     "recall": SyntheticTask(
         "after `length` pairs of a letter and a digit, the digit of one letter (associative recall)", recalled, 26
     ),
     "arithmetic": SyntheticTask("the sum of two numbers of `length` digits", added, 100),
+    "needle": SyntheticTask(
+        "a number among `length` words of hay, at any depth, is told at the end (needle in a haystack)", hidden_needle, 100_000
+    ),
 }
 """The tasks by name."""
 
 
-def examples_of(task: str, length: int, *, held_out: bool, seed: int) -> Iterator[SyntheticExample]:
-    """Yield random examples of one length without end, held out or not; the same for a seed.
+def examples_of(
+    task: str, length: int, *, held_out: bool, seed: int, draw: Callable[[random.Random, int], SyntheticExample] | None = None
+) -> Iterator[SyntheticExample]:
+    """Yield random examples of one length without end, held out or not; the same for a seed. `draw` draws only some of them.
 
     Raises:
         TrainingError: There is no such task or length, or hardly any example that is held out.
@@ -100,7 +121,7 @@ def examples_of(task: str, length: int, *, held_out: bool, seed: int) -> Iterato
         raise TrainingError(f"the length of {task} is {length}; it must be from 1 to {longest}")
     chance = random.Random(f"{task} {length} {held_out} {seed}")
     while True:
-        drawn = (SYNTHETIC_TASKS[task].draw(chance, length) for _ in range(ATTEMPTS))
+        drawn = ((draw or SYNTHETIC_TASKS[task].draw)(chance, length) for _ in range(ATTEMPTS))
         kept = next((each for each in drawn if each.held_out == held_out), None)
         if kept is None:
             raise TrainingError(f"{task} of length {length} has no example that is held out", hint="choose a larger length")
@@ -111,7 +132,7 @@ def synthetic_text(task: str, lengths: Sequence[int], *, lines: int, seed: int =
     """Return a text of a synthetic task, an example on each line, none of which is held out.
 
     Args:
-        task: `copy`, `recall` or `arithmetic`.
+        task: `copy`, `recall`, `arithmetic` or `needle`.
         lengths: The lengths, of which each line has one by chance.
         lines: The number of lines.
         seed: Random seed of the examples.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from blocks.masks.kept_keys import KeptKeys, kept_keys
+from blocks.masks.mask import Mask
 from composer.graph.dims import Symbolic, so_far
 from composer.graph.type_patterns import pattern
 from composer.graph.typed import TypedBlock
@@ -28,6 +30,35 @@ def grown_slots(block: TypedBlock, length: Symbolic) -> dict[str, int]:
         if places and not (isinstance(given, TensorType) and so_far(length) in given.sizes):
             found[name] = places[-1]
     return found
+
+
+def kept_rows(block: TypedBlock, slot: str, length: Symbolic) -> KeptKeys | None:
+    """Return which rows of earlier calls a slot needs to keep; None for all of them, as where no mask hides any for good, or
+    another block has a value of every row that there is.
+
+    Args:
+        block: the block.
+        slot: one of its `grown_slots`.
+        length: the number of tokens in a call.
+    """
+    field = type(block.part).masked_slots.get(slot)
+    return None if field is None else keys_in_reach(block, field, length)
+
+
+def keys_in_reach(block: TypedBlock, field: str, length: Symbolic) -> KeptKeys | None:
+    """Return which keys of earlier calls a block reads behind the mask in one of its fields; None for all of them.
+
+    Args:
+        block: the block.
+        field: the field that holds the mask.
+        length: the number of tokens in a call.
+    """
+    mask = getattr(block.part, field)
+    if not isinstance(mask, Mask) or field not in type(block.part).masked_slots.values():
+        return None
+    read = [block.outputs[name] for name in block.node.requested_outputs if name in block.outputs]
+    every = (type_ for type_ in (*block.inputs.values(), *read) if isinstance(type_, TensorType))
+    return None if any(so_far(length) in type_.sizes for type_ in every) else kept_keys(mask)
 
 
 def slot_axes(declared: str) -> list[str]:

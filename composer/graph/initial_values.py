@@ -5,22 +5,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from blocks.core import Init, number
-from composer.graph.ir import Program
+from blocks.core import Init
+from composer.graph.ir import InitPattern, Program
 from composer.graph.parameters import NamedParameter, holders
 from composer.language.patterns import matches
 
+PLACES = ("i", "j", "k", "l")
+"""The place along each axis of a parameter, in a formula of initial values."""
+DRAWN, LAYER = "x", "layer"
+MEANINGS = {
+    "places": "`i`, `j`, `k` and `l` are the place along each axis, counted from 0",
+    DRAWN: f"`{DRAWN}` is what is drawn",
+    LAYER: f"`{LAYER}` is the index of the innermost pass",
+}
+"""What the names in such a formula mean."""
+
 
 def start_of(program: Program, entry: NamedParameter) -> Init | None:
-    """Return the initializer that a recipe sets for a parameter: that of the last pattern that matches; None if none does. Those
-    of adapters start as they are, so that they change nothing at first.
+    """Return the initializer that a recipe sets for a parameter; None if it sets none."""
+    rule = rule_of(program, entry)
+    return None if rule is None else rule.init
+
+
+def rule_of(program: Program, entry: NamedParameter) -> InitPattern | None:
+    """Return the last pattern of a recipe that matches a parameter; None if none does. Adapters start as they are, so that they
+    change nothing at first.
     """
     if entry.parameter.role == "adapter":
         return None
-    for rule in reversed(program.init):
-        if matches(rule.pattern, entry.name):
-            return Init(rule.how, rule.value)  # type: ignore[arg-type]  # one of three words
-    return None
+    return next((rule for rule in reversed(program.init) if matches(rule.pattern, entry.name)), None)
+
+
+def layer_of(name: str) -> int | None:
+    """Return the index of the innermost pass around a parameter; None if there is none.
+
+    Examples:
+        >>> layer_of("layers.3.attn.k.weight"), layer_of("head.weight")
+        (3, None)
+    """
+    return next((int(step) for step in reversed(name.split(".")[:-1]) if step.isdigit()), None)
 
 
 class InitDescriptions:
@@ -33,8 +56,7 @@ class InitDescriptions:
             start = start_of(program, in_recipe)
             if start and not entry.tied_to:
                 for path in holders(entry.name):
-                    said = f"{start.how} {number(float(start.value))}"
-                    self.ruled.setdefault(path, {})[entry.name.removeprefix(f"{path}.")] = said
+                    self.ruled.setdefault(path, {})[entry.name.removeprefix(f"{path}.")] = start.text()
 
     def at(self, places: Sequence[str]) -> str:
         """Return the initial values of the nodes at some places; where these differ, of each in turn."""

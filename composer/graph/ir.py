@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from blocks.core import Part
+from blocks.core import Init, Part
 from blocks.core.formula import FormulaTree
 from composer.diagnostics import Span
 from composer.language.expressions.ast import Expression, NoValue, Value
@@ -21,9 +21,7 @@ class InitPattern(NamedTuple):
     """How parameters start whose names match a pattern."""
 
     pattern: str
-    how: str
-    """The initializer."""
-    value: float
+    init: Init
     span: Span
     written: str
     """The pattern as it is written, over the names in what it stands in."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from composer.graph.initial_values import start_of
+from blocks.along_axes.axis_formulas import evaluated, parsed
+from composer.graph.initial_values import DRAWN, LAYER, PLACES, layer_of, start_of
 from composer.graph.parameters import buffers
 
 if TYPE_CHECKING:
@@ -32,20 +33,33 @@ def initialize(tensors: Mapping[str, torch.Tensor], table: Sequence[NamedParamet
         init = start_of(typed.untyped, entry) or entry.parameter.init
         value = float(init.value)
         generator = torch.Generator(device="cpu").manual_seed(_seed(seed, entry.name))
+        low = -value if init.low is None else init.low
         fresh = torch.empty(tensor.shape, dtype=torch.float32)
         if init.how == "normal":
             fresh.normal_(0.0, value, generator=generator)
         elif init.how == "uniform":
-            fresh.uniform_(-value, value, generator=generator)
+            fresh.uniform_(low, value, generator=generator)
         elif init.how == "sinusoids":
             fresh.copy_(_sinusoids(*fresh.shape, base=value))
         elif init.how == "grid_sinusoids":
             fresh.copy_(_grid_sinusoids(*fresh.shape, base=value))
         else:
             fresh.fill_(value)
+        if init.formula:
+            fresh.copy_(_computed(init.formula, fresh, layer_of(entry.name)))
         if entry.parameter.zero_row is not None:
             fresh[entry.parameter.zero_row] = 0.0
         tensor.copy_(fresh)
+
+
+def _computed(formula: str, drawn: torch.Tensor, layer: int | None) -> torch.Tensor:
+    """Return what a formula of initial values comes to, in float64."""
+    values: dict[str, Any] = {DRAWN: drawn.double(), LAYER: layer}
+    for axis, (name, length) in enumerate(zip(PLACES, drawn.shape, strict=False)):
+        behind = (1,) * (drawn.dim() - 1 - axis)
+        values[name] = torch.arange(length, dtype=torch.float64).reshape(-1, *behind)
+    computed: torch.Tensor = torch.zeros(drawn.shape, dtype=torch.float64) + evaluated(parsed(formula), values)
+    return computed
 
 
 def _sinusoids(positions: int, dim: int, *, base: float) -> torch.Tensor:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from composer.train.api import resume as resume
     from composer.train.api import train as train
+    from composer.train.callbacks import Callback as Callback
+    from composer.train.callbacks import RunStart as RunStart
     from composer.train.data.documents import TextDocument as TextDocument
     from composer.train.data.documents import read_documents as read_documents
     from composer.train.data.documents import read_text as read_text
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
     from composer.train.losses import task_of as task_of
     from composer.train.progress import Display as Display
     from composer.train.progress import display as display
+    from composer.train.reference import ReferenceModel as ReferenceModel
+    from composer.train.reference import open_reference_model as open_reference_model
     from composer.train.run.checkpoint import Checkpoint as Checkpoint
     from composer.train.run.folder import RunFolder as RunFolder
     from composer.train.run.trained import Trained as Trained
@@ -60,10 +64,28 @@ if TYPE_CHECKING:
     from composer.train.starts import Start as Start
     from composer.train.starts import freeze as freeze
     from composer.train.starts import start_from as start_from
+    from composer.train.trackers import TensorBoard as TensorBoard
+    from composer.train.trackers import WeightsAndBiases as WeightsAndBiases
     from composer.train.validation import Validation as Validation
     from composer.train.validation import validate as validate
+    from composer.train.vectors import Vectors as Vectors
+    from composer.train.vectors import load_vectors as load_vectors
+    from composer.train.watches import ActivationSizes as ActivationSizes
+    from composer.train.watches import ExpertLoad as ExpertLoad
+    from composer.train.watches import GradientNorms as GradientNorms
+    from composer.train.watches import MemoryUse as MemoryUse
+    from composer.train.watches import Utilization as Utilization
 
 _HOME = {
+    "WeightsAndBiases": "trackers",
+    "TensorBoard": "trackers",
+    "Utilization": "watches",
+    "MemoryUse": "watches",
+    "ExpertLoad": "watches",
+    "ActivationSizes": "watches",
+    "GradientNorms": "watches",
+    "RunStart": "callbacks",
+    "Callback": "callbacks",
     "BPETokenizer": "data.tokenizers",
     "Batches": "data.objectives",
     "ByteTokenizer": "data.tokenizers",
@@ -80,6 +102,7 @@ _HOME = {
     "PiecesTokenizer": "data.tokenizers",
     "PreparedText": "data.token_files",
     "Objective": "data.objectives",
+    "ReferenceModel": "reference",
     "Result": "loop",
     "RunFolder": "run.folder",
     "Start": "starts",
@@ -89,6 +112,7 @@ _HOME = {
     "Trained": "run.trained",
     "TrainingError": "errors",
     "Validation": "validation",
+    "Vectors": "vectors",
     "characters_of": "data.tokenizers",
     "display": "progress",
     "examples_of": "data.examples",
@@ -98,11 +122,13 @@ _HOME = {
     "is_table": "data.tables",
     "learnable": "data.objectives",
     "load_tokenizer": "data.tokenizer_files",
+    "load_vectors": "vectors",
     "loss": "losses",
     "make_tokenizer": "data.learned_tokenizers",
     "marked": "data.objectives",
     "objective_of": "data.objectives",
     "open_prepared": "data.prepared",
+    "open_reference_model": "reference",
     "open_run": "run.trained",
     "param_groups": "decay_groups",
     "prepare": "data.prepared",
@@ -123,31 +149,42 @@ _HOME = {
     "validate": "validation",
 }
 __all__ = [
+    "ActivationSizes",
     "BPETokenizer",
     "BatchLoss",
     "Batches",
     "ByteTokenizer",
+    "Callback",
     "CharacterTokenizer",
     "Checkpoint",
     "Display",
     "ExampleData",
     "Examples",
+    "ExpertLoad",
+    "GradientNorms",
     "Interrupted",
     "MarkedTokenizer",
+    "MemoryUse",
     "Objective",
     "PiecesTokenizer",
     "PreparedText",
+    "ReferenceModel",
     "Result",
     "RunFolder",
+    "RunStart",
     "Start",
     "Table",
+    "TensorBoard",
     "TextData",
     "TextDocument",
     "Tokenizer",
     "TrainSettings",
     "Trained",
     "TrainingError",
+    "Utilization",
     "Validation",
+    "Vectors",
+    "WeightsAndBiases",
     "characters_of",
     "display",
     "examples_of",
@@ -157,11 +194,13 @@ __all__ = [
     "is_table",
     "learnable",
     "load_tokenizer",
+    "load_vectors",
     "loss",
     "make_tokenizer",
     "marked",
     "objective_of",
     "open_prepared",
+    "open_reference_model",
     "open_run",
     "param_groups",
     "prepare",

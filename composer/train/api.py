@@ -16,9 +16,12 @@ from composer.atomic_files import StrPath
 from composer.language.tasks import TASKS
 from composer.lower.model import Model
 from composer.train.accumulation import shares
+from composer.train.callbacks import Callback
 from composer.train.data.documents import read_documents, sources_of
-from composer.train.data.examples import ExampleData, Examples, TrainingData, examples_of
-from composer.train.data.objectives import Batches, learnable, objective_of
+from composer.train.data.examples import ExampleData, Examples, TrainingData
+from composer.train.data.objectives import Batches, Objective, objective_of, reads_plain
+from composer.train.data.preferences import examples_for
+from composer.train.data.prefixes import prefix_input
 from composer.train.data.prepared import text_of_run
 from composer.train.data.tables import is_table, read_table
 from composer.train.data.text import TextData, fingerprint
@@ -27,8 +30,10 @@ from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError
 from composer.train.input_files import reason_of
 from composer.train.loop import Result, fit
-from composer.train.losses import task_of
+from composer.train.losses import Batch, task_of
+from composer.train.objective_kinds import check_objective
 from composer.train.progress import Display, display
+from composer.train.reference import ReferenceModel, check_reference, criterion_of, reopened, validation_criterion
 from composer.train.run.folder import new_folder
 from composer.train.run.lock import locked
 from composer.train.run.reader import SavedRun, read_run, why_not_whole
@@ -49,7 +54,9 @@ def train(
     run: StrPath,
     *,
     recipe: str,
+    reference: ReferenceModel | None = None,
     show: Display | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Result:
     """Train a model in a new run folder.
 
@@ -60,7 +67,9 @@ def train(
         settings: The hyperparameters.
         run: The run folder to write, which must not contain a run yet.
         recipe: The text that the model was compiled from, `Recipe.text`; resuming compiles it again.
+        reference: A second model that is read and never changed: what the objective dpo compares with, or else a teacher.
         show: The progress display; by default, a bar on a terminal and lines elsewhere.
+        callbacks: What follows the run, such as `TensorBoard()` or `GradientNorms()`; it is no part of the run.
 
     Returns:
         The losses of the finished run, and its folder.
@@ -85,23 +94,32 @@ def train(
         >>> open_run("runs/hamlet").step
         2
     """
-    objective = batches_of(model, tokenizer, data)
+    objective = batches_of(model, tokenizer, data, settings)
     objective.check(data, settings.seq_len)
     check_vocabulary(model, tokenizer)
     check_inputs(model, data, settings, objective)
     check_accumulation(model, data, settings, objective)
+    criterion = criterion_of(model, settings, reference)
+    if reference is not None:
+        check_reference(model, tokenizer, data, one_of(objective, data, settings), reference)
     if reason := why_not_whole(recipe):
         raise TrainingError(f"`recipe` is not the whole text of a recipe: {reason}", hint="pass `Recipe.text`")
     freeze(model, settings.freeze)
     matching(model, settings.recompute)
+    for callback in callbacks:
+        callback.check(model, settings)
     folder = new_folder(Path(run)).path
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TrainingError(f"cannot write {folder}: {reason_of(error)}", hint="choose another folder") from None
     with locked(folder) as lock:
-        writer = RunWriter.begin(lock, recipe=recipe, settings=settings, tokenizer=tokenizer, data=data)
-        return fit(model, data, settings, writer, objective=objective, display=show or display())
+        identity = None if reference is None else reference.identity
+        writer = RunWriter.begin(lock, recipe=recipe, settings=settings, tokenizer=tokenizer, data=data, reference=identity)
+        return fit(
+            model, data, settings, writer, objective=objective, display=show or display(), recipe=recipe, callbacks=callbacks,
+            criterion=criterion, validated_by=validation_criterion(criterion),
+        )  # fmt: skip
 
 
 def resume(
@@ -115,7 +133,9 @@ def resume(
     max_data_bytes: int = MAX_DATA_BYTES,
     cache: StrPath = DEFAULT,
     checkpoint: str | None = None,
+    reference: StrPath | None = None,
     show: Display | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Result:
     """Continue a run from a checkpoint, exactly as if it had not stopped.
 
@@ -131,7 +151,9 @@ def resume(
         max_data_bytes: The largest size of the text that is read, decompressed.
         cache: The folder of the cache of prepared texts, as for `prepare`.
         checkpoint: The name of a checkpoint, such as `step-000500`; by default, the latest.
+        reference: The folder of the reference or teacher, if it has moved.
         show: The progress display, as for `train`.
+        callbacks: What follows the run from here on, as for `train`.
 
     Returns:
         The losses of the finished run, and its folder.
@@ -179,16 +201,34 @@ def resume(
         check_vocabulary(model, saved.tokenizer)
         sources = sources_of(data) if data else saved.data.paths
         again = read_again(model, saved, sources, max_data_bytes, cache)
-        objective = batches_of(model, saved.tokenizer, again)
+        objective = batches_of(model, saved.tokenizer, again, settings)
         objective.check(again, settings.seq_len)
         check_inputs(model, again, settings, objective)
+        known = saved.data.reference
+        if known is None and reference is not None:
+            raise TrainingError(f"{run} has neither a reference nor a teacher", hint="leave out the one given")
+        second = None if known is None else reopened(known, reference, build)
+        criterion = criterion_of(model, settings, second)
+        for callback in callbacks:
+            callback.check(model, settings)
         writer = RunWriter.go_on(lock, saved, name=name, settings=settings)
-        return fit(model, again, settings, writer, objective=objective, display=show or display(), start=start, report=report)
+        return fit(
+            model, again, settings, writer, objective=objective, display=show or display(), start=start, report=report,
+            recipe=saved.recipe, callbacks=callbacks, criterion=criterion, validated_by=validation_criterion(criterion),
+        )  # fmt: skip
 
 
-def batches_of(model: nn.Module, tokenizer: Tokenizer, data: TrainingData) -> Batches[Any]:
+def batches_of(model: nn.Module, tokenizer: Tokenizer, data: TrainingData, settings: TrainSettings) -> Batches[Any]:
     """Return what makes batches of data for a model."""
-    return Examples() if isinstance(data, ExampleData) else objective_of(learnable(task_of(model)), tokenizer)
+    table = isinstance(data, ExampleData)
+    check_objective(settings.objective, task_of(model), table=table, end_tokens=settings.end_tokens)
+    return Examples() if table else text_objective(model, tokenizer, settings)
+
+
+def text_objective(model: nn.Module, tokenizer: Tokenizer, settings: TrainSettings) -> Objective:
+    """Return what a model learns from a text."""
+    program = model.program if isinstance(model, Model) else None
+    return objective_of(task_of(model), tokenizer, settings, program=program)
 
 
 def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], max_bytes: int, cache: StrPath) -> TrainingData:
@@ -203,10 +243,10 @@ def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], ma
         if table.sha256 != saved.data.sha256:
             raise TrainingError(f"{names} is not the table that this run started with: its checksum differs")
         kept = saved.settings
-        return examples_of(table, model.program, saved.tokenizer, columns=kept.columns, seq_len=kept.seq_len)
+        return examples_for(kept.objective, table, model.program, saved.tokenizer, columns=kept.columns, seq_len=kept.seq_len)
     other = TrainingError(f"{names} is not the text that this run started with: its checksum differs")
-    objective = objective_of(learnable(task_of(model)), saved.tokenizer)
-    if objective.windows:
+    objective = text_objective(model, saved.tokenizer, saved.settings)
+    if reads_plain(objective):
         found = text_of_run(sources, saved.tokenizer, sha256=saved.data.sha256, max_bytes=max_bytes, cache=cache)
         if found is None:
             raise other
@@ -234,9 +274,14 @@ def refuse_changes(saved: SavedRun, *, recipe: str | None, settings: TrainSettin
     return settings or saved.settings
 
 
+def one_of(objective: Batches[D], data: D, settings: TrainSettings) -> Batch:
+    """Return a batch of one sequence, or of one row."""
+    return objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
+
+
 def check_inputs(model: nn.Module, data: D, settings: TrainSettings, objective: Batches[D]) -> None:
     """Raise `TrainingError` if the model lacks an input that every batch has, or needs one that no batch has."""
-    batch = objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
+    batch = one_of(objective, data, settings)
     parameters = inspect.signature(model.forward).parameters
     for name, parameter in parameters.items():
         if name not in batch and parameter.default is parameter.empty:
@@ -244,7 +289,7 @@ def check_inputs(model: nn.Module, data: D, settings: TrainSettings, objective: 
             gives = " and ".join(f"`{each}`" for each in batch if each in parameters)
             raise TrainingError(
                 f"the model needs the input `{name}`, and {given} gives only {gives}",
-                hint="make it optional with `?`, give it a default, or train in a loop of your own with `composer.loss`",
+                hint=hint_for(model, name),
             )
     task = task_of(model)
     known = {*parameters, *([TASKS[task].targets] if task is not None else [])}
@@ -256,7 +301,14 @@ def check_inputs(model: nn.Module, data: D, settings: TrainSettings, objective: 
         )
 
 
+def hint_for(model: nn.Module, name: str) -> str:
+    """Return what to do about an input that no batch has."""
+    if isinstance(model, Model) and name == prefix_input(model.program):
+        return "learn it from the columns prompt and answer of a table, or from a text with --objective prefix_lm"
+    return "make it optional with `?`, give it a default, or train in a loop of your own with `composer.loss`"
+
+
 def check_accumulation(model: nn.Module, data: D, settings: TrainSettings, objective: Batches[D]) -> None:
     """Raise `TrainingError` if accumulated batches do not equal one large batch."""
-    one = objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
+    one = one_of(objective, data, settings)
     shares(model, [one] * settings.grad_accum, [1] * settings.grad_accum, task_of(model) or "")

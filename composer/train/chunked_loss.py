@@ -6,7 +6,7 @@ al., 2024, "Liger Kernel"). Positions without a target are left out before any l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import torch
@@ -19,12 +19,20 @@ from composer.lower.tail_module import Tail
 LARGE_VOCABULARY = 2**14
 """The number of words from which on the loss is computed in chunks, unless the settings say otherwise."""
 LOGITS_AT_A_TIME = 2**23
-"""The number of logits in a chunk: enough to keep a device busy."""
+"""The least number of logits in a chunk: enough to keep a device busy."""
 
 
-def positions_at_a_time(vocabulary: int) -> int:
-    """Return how many positions make a chunk with a vocabulary of this size; 0 if all are computed at once."""
-    return max(1, LOGITS_AT_A_TIME // vocabulary) if vocabulary >= LARGE_VOCABULARY else 0
+def positions_at_a_time(vocabulary: int, weights: int = 0) -> int:
+    """Return how many positions make a chunk; 0 if all are computed at once.
+
+    Each chunk adds to the gradient of the head, which costs as much memory traffic as logits of that number: with fewer logits
+    than weights, most of the time would go there.
+
+    Args:
+        vocabulary: The number of words.
+        weights: The number of weights of what computes the logits.
+    """
+    return max(1, max(LOGITS_AT_A_TIME, weights) // vocabulary) if vocabulary >= LARGE_VOCABULARY else 0
 
 
 def chunked_cross_entropy(
@@ -48,6 +56,11 @@ def chunked_cross_entropy(
     return total / max(len(wanted), 1)
 
 
+def chunks(count: int, positions: int) -> Iterator[slice]:
+    """Yield the places of so many positions at a time; the last may be fewer."""
+    return (slice(start, start + positions) for start in range(0, count, positions))
+
+
 class _Sum(torch.autograd.Function):
     """The sum of the cross-entropy over hidden states [N, D], with its gradients."""
 
@@ -66,8 +79,7 @@ class _Sum(torch.autograd.Function):
         total = hidden.new_zeros((), dtype=torch.promote_types(hidden.dtype, torch.float32))
         of_hidden = torch.empty_like(hidden) if asked[0] else None
         of_trained: list[Tensor | None] = [None] * len(trained)
-        for start in range(0, len(targets), positions):
-            part = slice(start, start + positions)
+        for part in chunks(len(targets), positions):
             with torch.set_grad_enabled(any(asked)):
                 read = hidden[part].detach().requires_grad_(asked[0])
                 logits = tail(read[None])[0]
@@ -84,6 +96,8 @@ class _Sum(torch.autograd.Function):
                 if needed and (gradient := next(found)) is not None:
                     so_far = of_trained[index]
                     of_trained[index] = gradient if so_far is None else so_far.add_(gradient)
+                    del gradient, so_far
+            del read, logits, wide, loss, sources, found  # they would last while the next chunk is computed
         ctx.gradients = (of_hidden, *of_trained)
         return total
 

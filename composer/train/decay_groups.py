@@ -9,6 +9,10 @@ from torch import nn
 
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram
+from composer.train.errors import TrainingError
+from composer.train.unwrap import ADAPTER, own_name, unwrapped
+
+HINT = "make the groups before FSDP merges parameters, or pass it use_orig_params=True"
 
 DECAYED = frozenset({"matrix", "experts", "embedding", "adapter"})
 """Roles with weight decay. Embeddings are included because GPT-2's are also its output matrix (as in nanoGPT, transformers)."""
@@ -21,11 +25,14 @@ def param_groups(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any
     A tied parameter is listed once, a frozen one is left out.
 
     Args:
-        model: A compiled recipe.
+        model: A compiled recipe, also in wrappers such as those of DDP, PEFT and `torch.compile`.
         weight_decay: The decay of the first group; that of the second is 0.
 
     Returns:
         Dicts with `params` and `weight_decay`, as `torch.optim` takes them; empty groups are left out.
+
+    Raises:
+        TrainingError: There is no compiled recipe in the model, or a parameter is none of the recipe.
 
     Examples:
         >>> import composer
@@ -42,13 +49,25 @@ def param_groups(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any
 
 
 def roles_of(model: nn.Module) -> dict[nn.Parameter, str]:
-    """Return the role of each parameter that is trained; of a tied one, that of its owner."""
-    roles = cast("dict[str, str]", model.roles)
+    """Return the role of each parameter that is trained; of a tied one, that of its owner.
+
+    Raises:
+        TrainingError: A parameter is none of the recipe, such as one into which FSDP has merged several.
+    """
+    inner = unwrapped(model)
+    roles = cast("dict[str, str]", inner.roles)
     names: dict[nn.Parameter, list[str]] = {}
-    for name, parameter in model.named_parameters(remove_duplicate=False):
+    for name, parameter in inner.named_parameters(remove_duplicate=False):
         if parameter.requires_grad:
-            names.setdefault(parameter, []).append(name)
-    return {parameter: next(roles[name] for name in tied if name in roles) for parameter, tied in names.items()}
+            names.setdefault(parameter, []).append("adapter" if ADAPTER.search(name) else own_name(name))
+    roles = {**roles, "adapter": "adapter"}
+    found: dict[nn.Parameter, str] = {}
+    for parameter, tied in names.items():
+        role = next((roles[name] for name in tied if name in roles), None)
+        if role is None:
+            raise TrainingError(f"the role of {tied[0]} is not known: it is no parameter of the recipe", hint=HINT)
+        found[parameter] = role
+    return found
 
 
 def hidden_matrices(model: nn.Module) -> set[nn.Parameter]:

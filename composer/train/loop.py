@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,13 +16,17 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from composer.language.wording import counted
+from composer.lower.model import Model
+from composer.lower.tail_module import tail
 from composer.train.accumulation import shares
+from composer.train.callbacks import Callback, Callbacks, RunStart
 from composer.train.chunked_loss import positions_at_a_time
+from composer.train.criteria.criterion import TASK_LOSS, Criterion
 from composer.train.data.objectives import Batches
 from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.interrupt import Interrupted, stop_requests
-from composer.train.losses import Batch, loss, target_count, task_of
+from composer.train.losses import Batch, task_of
 from composer.train.optimizers import OPTIMIZERS
 from composer.train.progress import Display, Moment
 from composer.train.run.checkpoint import Checkpoint, Report
@@ -113,6 +118,10 @@ def fit(
     display: Display,
     start: Checkpoint | None = None,
     report: Report | None = None,
+    recipe: str = "",
+    callbacks: Sequence[Callback] = (),
+    criterion: Criterion = TASK_LOSS,
+    validated_by: Criterion = TASK_LOSS,
 ) -> Result:
     """Train from the beginning, or from a checkpoint exactly as if the run had not stopped.
 
@@ -137,20 +146,25 @@ def fit(
     def validated(step: int, report: Report) -> Validation:
         sizes = {"batch_size": settings.batch_size, "seq_len": settings.seq_len, "logits_chunk": settings.logits_chunk or 0}
         with averaged(optimizer), torch.compiler.set_stance("force_eager"):  # compiled, it may depend on lengths seen before
-            held_out = validate(model, data, objective, **sizes, batches=report.batches, precision=settings.precision)
+            reading = {**sizes, "batches": report.batches}
+            held_out = validate(model, data, objective, **reading, precision=settings.precision, criterion=validated_by)
         display.validated(step, held_out)
-        run.append({**report.line, **held_out.line()})
+        line = {**report.line, **held_out.line()}
+        run.append(line)
+        followers.logged(line)
         return held_out
 
+    followers = Callbacks(callbacks)
     model.train()
     pace = Pace()
-    unit = unit_of(model, data)
+    unit, utilization = criterion.unit or unit_of(model, data), None
     dynamic = not objective.windows
     with (
         display,
         stop_requests(display.note) as stop,
         recomputing(model, settings.recompute),
         compiled_modules(model, settings.compile, dynamic=dynamic),
+        followers.following(RunStart(model, settings, run.folder, recipe, first - 1)),
     ):
         if start is not None and report is not None:
             held_out, loss = validated(start.step, report), report.line["loss"]
@@ -158,26 +172,33 @@ def fit(
         for step in range(first, settings.steps + 1):
             began = time.perf_counter()
             rate = learning_rate(settings, settings.schedule, step)
+            last = step == settings.steps
+            validating = last or every(settings.validate_every, step)
+            logged = validating or every(settings.log_every, step)
+            followers.before_step(step, logged=logged)
             with enough_memory(settings):
                 batches = [
                     objective.draw(data, batch_size=settings.batch_size, seq_len=settings.seq_len, generator=generator)
                     for _ in range(settings.grad_accum)
                 ]
-                measured = update(model, optimizer, batches, settings, rate=rate)
+                then = partial(followers.after_backward, step)
+                measured = update(model, optimizer, batches, settings, rate=rate, criterion=criterion, then=then)
             if not measured.gradient_norm < float("inf"):
                 raise not_a_number(measured, step, rate, run)
             elapsed = time.perf_counter() - began
             tokens, seconds, loss = tokens + measured.tokens, seconds + elapsed, measured.loss
             pace.add(measured.tokens, elapsed)
 
-            last = step == settings.steps
-            validating = last or every(settings.validate_every, step)
-            logged = validating or every(settings.log_every, step)
             left = pace.seconds_per_step * (settings.steps - step)
-            moment = Moment(step, settings.steps, measured.loss, rate, pace.tokens_per_second, left, measured.parts, unit)
-            display.step(moment, logged=logged)
             line = {"step": step, **measured.line(), "learning_rate": rate, "tokens": tokens, "seconds": round(seconds, 3)}
             line["tokens_per_second"] = round(pace.tokens_per_second, 1)
+            if logged:
+                line = followers.with_metrics(line)
+                utilization = line.get("mfu", utilization)
+            moment = Moment(
+                step, settings.steps, measured.loss, rate, pace.tokens_per_second, left, measured.parts, unit, utilization
+            )
+            display.step(moment, logged=logged)
             saving = last or stop.made or every(settings.save_every, step)
             if validating:
                 report = Report(line, 0 if last else settings.validation_batches)
@@ -188,6 +209,7 @@ def fit(
                     run.seal()
             elif logged:
                 run.append(line)
+                followers.logged(line)
             if not (saving and validating) and (saving or stop.made):  # the request may have come during the validation
                 save(step, None)
             if stop.made and not last:
@@ -200,7 +222,9 @@ def with_logits_chunk(settings: TrainSettings, model: nn.Module) -> TrainSetting
     """Return the settings with the positions whose logits are computed at a time, chosen by the vocabulary unless given."""
     if settings.logits_chunk is not None:
         return settings
-    return replace(settings, logits_chunk=positions_at_a_time(vocabulary_of(model) or 0))
+    end = tail(model) if isinstance(model, Model) else None
+    weights = 0 if end is None else sum(each.numel() for each in end.module.parameters())
+    return replace(settings, logits_chunk=positions_at_a_time(vocabulary_of(model) or 0, weights))
 
 
 def build_optimizer(model: nn.Module, settings: TrainSettings) -> Optimizer:
@@ -209,26 +233,36 @@ def build_optimizer(model: nn.Module, settings: TrainSettings) -> Optimizer:
 
 
 def update(
-    model: nn.Module, optimizer: Optimizer, batches: Sequence[Batch], settings: TrainSettings, *, rate: float
+    model: nn.Module,
+    optimizer: Optimizer,
+    batches: Sequence[Batch],
+    settings: TrainSettings,
+    *,
+    rate: float,
+    criterion: Criterion = TASK_LOSS,
+    then: Callable[[], None] = lambda: None,
 ) -> TrainStep:
-    """Update the weights by the gradient of the mean loss over all batches, unless the gradient is not finite."""
+    """Update the weights by the gradient of the mean loss over all batches, unless the gradient is not finite; `then` is called
+    as soon as it is there.
+    """
     device = device_of(model)
     task = task_of(model) or ""
-    counts = [int(target_count(batch, task)) for batch in batches]
+    counts = [criterion.count(batch, task) for batch in batches]
     by_name: dict[str, Tensor] = {}
     for batch, share in zip(batches, shares(model, batches, counts, task), strict=True):
         with autocast(device, settings.precision):
-            part = loss(
+            part, _ = criterion.loss(
                 model,
                 on_device(batch, device),
                 label_smoothing=settings.label_smoothing,
                 logits_chunk=settings.logits_chunk or 0,
             )
         # Not 1 / len(batches): every target counts the same, however unequal the batches.
-        weighed = {name: value * share[name] for name, value in part.by_name.items()}
+        weighed = {name: value * share.get(name, share[task]) for name, value in part.by_name.items()}
         torch.stack(list(weighed.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         for name, value in weighed.items():
             by_name[name] = by_name.get(name, 0) + value.detach()
+    then()
     gradients = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     norm = nn.utils.clip_grad_norm_(gradients, settings.max_grad_norm or float("inf"))
     if torch.isfinite(norm):

@@ -17,6 +17,7 @@ from composer.lower.model import Model
 from composer.lower.tail_module import tail
 from composer.train.chunked_loss import chunked_cross_entropy
 from composer.train.errors import TrainingError
+from composer.train.unwrap import unwrapped
 
 IGNORED = -100
 """The target that is left out of the loss, as in torch."""
@@ -47,7 +48,7 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits
     targets.
 
     Args:
-        model: A compiled recipe, also after `torch.compile`.
+        model: A compiled recipe, also after `torch.compile`, or in wrappers such as DDP, FSDP, PEFT's and checkpointing.
         batch: The model's inputs by name, and the task's targets: `targets` [B, T], `labels` [B, T] or `label` [B].
         label_smoothing: Share of each target's probability that is spread evenly over the vocabulary.
         logits_chunk: Number of positions whose logits are computed at a time, which saves memory with a large vocabulary, and
@@ -113,7 +114,7 @@ def output_of(model: nn.Module, batch: Batch) -> Any:
     """Return what a model computes from a batch, whose targets it reads only if a loss of the recipe does."""
     task = task_of(model)
     asked = TASKS[task].targets if task is not None else ""
-    own = asked in inspect.signature(model.forward).parameters
+    own = asked in inspect.signature(unwrapped(model).forward).parameters
     return model(**{name: value for name, value in batch.items() if name != asked or own})
 
 
@@ -131,7 +132,7 @@ def task_of(model: nn.Module) -> str | None:
     """Return the task of a model's recipe, or None without one.
 
     Args:
-        model: A compiled recipe.
+        model: A compiled recipe, also in wrappers.
 
     Examples:
         >>> import composer
@@ -139,7 +140,7 @@ def task_of(model: nn.Module) -> str | None:
         >>> task_of(composer.load("gpt_mini").compile(seed=0))
         'causal_lm'
     """
-    return cast("str | None", cast(Any, model).recipe.task)  # nn.Module types every attribute as a tensor or a module
+    return cast("str | None", cast(Any, unwrapped(model)).recipe.task)  # nn.Module types every attribute as a tensor or a module
 
 
 def next_tokens(batch: Batch, text: str) -> Tensor:

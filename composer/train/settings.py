@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from composer.train.errors import TrainingError
+from composer.train.objective_kinds import END_TOKENS, OBJECTIVES, EndTokens, ObjectiveKind
 from composer.train.optimizers import OPTIMIZERS, OptimizerRow
 from composer.train.schedule import SCHEDULES, Schedule
 from composer.train.techniques.compiling import COMPILE_MODES, CompileMode
@@ -31,6 +32,21 @@ class TrainSettings:
     """Forward passes whose gradients are accumulated for one step, which equals a step on a batch that many times larger."""
     seq_len: int = 128
     """Length of a training sequence, in tokens."""
+
+    objective: str = "auto"
+    """What is learned: auto is what the recipe's task asks for; others hide words or whole spans, or learn from preferences."""
+    end_tokens: str = "none"
+    """Where an end token stands in the text of a causal_lm, at which generation stops: none, after each line, or each file."""
+    dpo_beta: float = 0.1
+    """How strongly dpo keeps the model near its reference: the factor of the log-ratios."""
+    window: int = 5
+    """How far the neighbors of a word are at most with skip_gram, in tokens."""
+    negatives: int = 5
+    """Words that skip_gram draws for each neighbor, to be told from it."""
+    distillation_weight: float = 0.5
+    """Share of a teacher in the loss, from 0 to 1; the rest is that of the targets."""
+    distillation_temperature: float = 2.0
+    """Temperature at which the probabilities of a teacher and of the model are compared."""
 
     optimizer: str = "adamw"
     """Optimizer; with muon, AdamW trains embeddings, the outputs, experts, gains and biases."""
@@ -59,7 +75,7 @@ class TrainSettings:
     label_smoothing: float = 0.0
     """Share of each target's probability that is spread evenly over the vocabulary, in training only."""
     logits_chunk: int | None = None
-    """Positions whose logits are computed at a time, 0 for all; None is 2^23 logits at a time from 16,384 words on."""
+    """Positions whose logits are computed at a time, 0 for all; None is the width of the head, from 16,384 words on."""
     columns: tuple[str, ...] = ()
     """Entries of a batch whose columns in a table have other names, as NAME=COLUMN; a pattern takes several columns."""
     precision: str = "auto"
@@ -105,19 +121,21 @@ class TrainSettings:
                     raise TrainingError(f"`{field.name}` is {given}, which {chosen} does not read; `{name}` must be {readers}")
 
 
-CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule | CompileMode | Precision]] = {
+CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule | CompileMode | Precision | ObjectiveKind | EndTokens]] = {
     "optimizer": OPTIMIZERS,
     "schedule": SCHEDULES,
     "compile": COMPILE_MODES,
     "precision": PRECISIONS,
+    "objective": OBJECTIVES,
+    "end_tokens": END_TOKENS,
 }
 """Settings that name a row of a table."""
-AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every"})
+AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every", "window", "negatives"})
 SEVERAL = {"columns": "NAME=COLUMN", "freeze": "patterns for names of parameters", "recompute": "patterns for names of modules"}
 """Settings that are several texts, and what these are."""
 WHOLE = frozenset({"logits_chunk"})
 """Whole numbers whose default is None."""
-ABOVE_ZERO = frozenset({"learning_rate", "eps"})
+ABOVE_ZERO = frozenset({"learning_rate", "eps", "dpo_beta", "distillation_temperature"})
 BELOW_ONE = frozenset({"beta1", "beta2", "label_smoothing", "momentum", "average"})
 
 MAX_DATA_BYTES = 1 << 30
@@ -153,6 +171,8 @@ def check_range(name: str, value: float) -> None:
         raise TrainingError(f"`{name}` is {value}; it must be at least 0 and below 1")
     if name == "decay_ratio" and not 0 <= value <= 1:
         raise TrainingError(f"`{name}` is {value}; it must be a fraction of the steps, from 0 to 1")
+    if name == "distillation_weight" and not 0 <= value <= 1:
+        raise TrainingError(f"`{name}` is {value}; it must be a share of the loss, from 0 to 1")
     if name == "min_lr_ratio" and not 0 <= value <= 1:
         raise TrainingError(f"`{name}` is {value}; it must be a fraction of the learning rate, from 0 to 1")
     if not 0 <= value < float("inf"):

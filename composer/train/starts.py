@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from composer.atomic_files import StrPath
 from composer.language.name_patterns import folded
 from composer.language.wording import counted
+from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
 from composer.train.errors import TrainingError
 from composer.train.run.reader import read_run
 from composer.train.techniques.average import AVERAGE
@@ -33,23 +34,33 @@ class Start:
     """Names whose tensor has another shape in the run; they keep the values that they had."""
     unused: tuple[str, ...]
     """Names of the run that the model lacks."""
+    grown: tuple[str, ...] = ()
+    """Names of those loaded whose rows for added special tokens keep the values that they had."""
 
     def __str__(self) -> str:
         lines = [f"loaded {counted(len(self.loaded), 'tensor')} of {self.run}"]
-        for what, names in (("new", self.new), ("of another shape, so new", self.misfits), ("left out", self.unused)):
+        added = "loaded, with new rows for special tokens"
+        for what, names in (
+            (added, self.grown),
+            ("new", self.new),
+            ("of another shape, so new", self.misfits),
+            ("left out", self.unused),
+        ):
             if names:
                 lines.append(f"{what}: {folded(names)}")
         return "\n".join(lines)
 
 
 @torch.no_grad()
-def start_from(model: nn.Module, run: StrPath, *, checkpoint: str | None = None) -> Start:
+def start_from(model: nn.Module, run: StrPath, *, checkpoint: str | None = None, tokenizer: Tokenizer | None = None) -> Start:
     """Load what fits of the weights of a run into a model, by name and shape, and say what does not.
 
     Args:
         model: A model, such as one of another recipe with the same body.
         run: The run folder.
         checkpoint: The name of a checkpoint, such as `step-000500`; by default, the latest.
+        tokenizer: The tokenizer of the model. If it is that of the run with other special tokens, the rows of all other tokens
+            are loaded into embeddings and heads too.
 
     Raises:
         TrainingError: The folder is not a run folder or is damaged, there is no such checkpoint, or nothing of it fits.
@@ -75,11 +86,18 @@ def start_from(model: nn.Module, run: StrPath, *, checkpoint: str | None = None)
     if saved.settings.average:
         moments = saved.moments(name)
         weights |= {key: moments[f"{key}/{AVERAGE}"] for key in weights if f"{key}/{AVERAGE}" in moments}
-    return taken_over(model, weights, where=f"{saved.folder.path}, {name}", recipe=str(saved.folder.recipe))
+    rows = 0 if tokenizer is None else _shared_tokens(saved.tokenizer, tokenizer)
+    return taken_over(model, weights, where=f"{saved.folder.path}, {name}", recipe=str(saved.folder.recipe), rows=rows)
+
+
+def _shared_tokens(one: Tokenizer, other: Tokenizer) -> int:
+    """Return how many tokens the texts of two tokenizers have if they differ in special tokens alone; 0 for others."""
+    texts = [each.text if isinstance(each, MarkedTokenizer) else each for each in (one, other)]
+    return texts[0].size if one.size != other.size and texts[0].to_json() == texts[1].to_json() else 0
 
 
 @torch.no_grad()
-def taken_over(model: nn.Module, weights: Mapping[str, Tensor], *, where: str, recipe: str) -> Start:
+def taken_over(model: nn.Module, weights: Mapping[str, Tensor], *, where: str, recipe: str, rows: int = 0) -> Start:
     """Load what fits of some weights into a model, and return what became of them.
 
     Args:
@@ -87,6 +105,7 @@ def taken_over(model: nn.Module, weights: Mapping[str, Tensor], *, where: str, r
         weights: The weights by name.
         where: What they are of, for messages.
         recipe: Their recipe.
+        rows: How many rows are loaded of what has a row for each token, if it has another number of them; 0 loads none.
 
     Raises:
         TrainingError: Nothing of them fits.
@@ -99,8 +118,19 @@ def taken_over(model: nn.Module, weights: Mapping[str, Tensor], *, where: str, r
     for key in loaded:
         own[key].copy_(weights[key])
     misfits = [key for key, value in own.items() if key in weights and weights[key].shape != value.shape]
+    grown = [key for key in misfits if rows and _has_rows(own[key], weights[key], rows)]
+    for key in grown:
+        own[key][:rows].copy_(weights[key][:rows])
+    misfits = [key for key in misfits if key not in grown]
     new = [key for key in own if key not in weights]
-    return Start(where, tuple(loaded), tuple(new), tuple(misfits), tuple(sorted(weights.keys() - own.keys())))
+    unused = sorted(weights.keys() - own.keys())
+    return Start(where, tuple(loaded), tuple(new), tuple(misfits), tuple(unused), tuple(grown))
+
+
+def _has_rows(own: Tensor, other: Tensor, rows: int) -> bool:
+    """Return whether two tensors differ in the number of their rows alone, and both have so many."""
+    alike = own.dim() == other.dim() and own.dim() > 0 and own.shape[1:] == other.shape[1:]
+    return alike and min(len(own), len(other)) >= rows
 
 
 def freeze(model: nn.Module, patterns: Sequence[str]) -> None:

@@ -16,10 +16,11 @@ from composer.graph.anatomy import wires_of
 from composer.graph.typed import TypedBlock
 from composer.language.tasks import TASKS
 from composer.lower.model import Model
+from composer.train.criteria.criterion import TASK_LOSS, Criterion
 from composer.train.data.objectives import Batches
 from composer.train.data.text import TextData
 from composer.train.device import device_of, on_device
-from composer.train.losses import IGNORED, loss_and_output, target_count, task_of
+from composer.train.losses import task_of
 from composer.train.techniques.precision import autocast
 
 D = TypeVar("D")
@@ -38,9 +39,9 @@ class Validation:
     tokens: int
     """Number of predicted tokens, or of examples."""
     accuracy: float | None = None
-    """Share of the classes that have the largest score; None for a model that tells none."""
+    """Share of the classes that have the largest score, or of pairs whose chosen answer is rewarded more; None without either."""
     unit: str = "token"
-    """What the loss is a mean over: `token`, or `example` for rows of a table with one target each."""
+    """What the loss is a mean over: `token`, `example` for rows of a table with one target each, or `pair` of answers."""
 
     def line(self) -> dict[str, float | int]:
         """Return the entries for the file of metrics."""
@@ -72,6 +73,7 @@ def validate(
     batches: int = 0,
     logits_chunk: int = 0,
     precision: str = "auto",
+    criterion: Criterion = TASK_LOSS,
 ) -> Validation:
     """Return the losses on the held-out text, in evaluation mode; the model's states and random numbers are as before.
 
@@ -84,6 +86,7 @@ def validate(
         batches: Number of batches to read, the same each time; 0 reads the whole held-out text.
         logits_chunk: Number of positions whose logits are computed at a time, as in `loss`.
         precision: That of matrix products: `"auto"`, `"fp32"` or `"bf16"`, as in `TrainSettings`.
+        criterion: What is measured; by default, the loss of the task.
 
     Examples:
         >>> import composer
@@ -103,21 +106,19 @@ def validate(
         for part in islice(objective.held_out(data, batch_size=batch_size, seq_len=seq_len), batches or None):
             with autocast(device, precision):
                 batch = on_device(part, device)
-                found, output = loss_and_output(model, batch, logits_chunk=logits_chunk)
-            count = int(target_count(part, task))
+                found, output = criterion.loss(model, batch, logits_chunk=logits_chunk)
+            count = criterion.count(part, task)
             nats += float(found.by_name.get(task, found.total)) * count
             tokens += count
-            for field, target in ((field, target) for field, target in told if target in batch):
-                asked = batch[target] != IGNORED
-                right += int(((getattr(output, field).argmax(-1) == batch[target]) & asked).sum())
-                judged += int(asked.sum())
+            of_these, asked = criterion.judged(batch, output, told)
+            right, judged = right + of_these, judged + asked
     per_token = nats / tokens
     accuracy = right / judged if judged else None
     if not isinstance(data, TextData):
-        return Validation(per_token, None, None, tokens, accuracy, unit_of(model, data))
+        return Validation(per_token, None, None, tokens, accuracy, criterion.unit or unit_of(model, data))
     targets = objective.whole(data)
     if targets is None:
-        return Validation(per_token, None, None, tokens)
+        return Validation(per_token, None, None, tokens, unit=unit_of(model, data))
     whole = per_token * targets  # if only some batches are read, an estimate
     return Validation(per_token, whole / data.characters, whole / data.bytes, tokens)
 
@@ -126,7 +127,7 @@ def unit_of(model: nn.Module, data: object) -> str:
     """Return what losses are means over: tokens, or examples with one target each."""
     task = task_of(model)
     each_token = task is not None and TASKS[task].targets in ("targets", "labels")
-    return "token" if each_token or isinstance(data, TextData) else "example"
+    return "token" if each_token or (task is not None and isinstance(data, TextData)) else "example"
 
 
 def classes_told(model: nn.Module) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -172,15 +172,26 @@ def padding_is_left_out(alone: BlockAlone) -> Iterator[Violation]:
 @torch.no_grad()
 def shapes_alone_are_read(alone: BlockAlone) -> Iterator[Violation]:
     """Check that other numbers at an input of which only the shape is read change nothing."""
+    yield from numbers_are_not_read(alone, "shapes", alone.own.part.shape_only_inputs)
+
+
+@torch.no_grad()
+def read_in_training_alone(alone: BlockAlone) -> Iterator[Violation]:
+    """Check that other numbers at an input that is read in training alone change nothing in evaluation."""
+    yield from numbers_are_not_read(alone, "evaluation", alone.own.part.training_inputs)
+
+
+def numbers_are_not_read(alone: BlockAlone, name: str, ports: Sequence[str]) -> Iterator[Violation]:
+    """Yield the outputs that change in evaluation with the numbers of some inputs, as violations of a test."""
     subject = alone.subject
     given = subject.draw(subject.draws[0])
     other = subject.draw(Draw(subject.draws[0].lengths, 34))
-    for port in alone.own.part.shape_only_inputs:
+    for port in ports:
         if port in given:
             before, after = subject.outputs(given), subject.outputs({**given, port: other[port]})
-            for name, value in before.items():
-                if (by := difference(value, after[name])) > ROUNDING:
-                    yield Violation("shapes", f"`{name}` changes by {by:.2g} with the numbers of `{port}`")
+            for output, value in before.items():
+                if (by := difference(value, after[output])) > ROUNDING:
+                    yield Violation(name, f"`{output}` changes by {by:.2g} with the numbers of `{port}`")
 
 
 @torch.no_grad()
@@ -287,6 +298,11 @@ TESTS = (
         "shapes", shapes_alone_are_read, "shape_only_inputs",
         "take it off `shape_only_inputs`",
         "the numbers of an input of which only the shape is read have no influence",
+    ),
+    DeclarationTest(
+        "evaluation", read_in_training_alone, "training_inputs",
+        "take it off `training_inputs`",
+        "in evaluation, the numbers of an input that is read in training alone have no influence",
     ),
     DeclarationTest(
         "reads", sources_alone_are_read, "reads",

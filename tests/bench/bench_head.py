@@ -61,7 +61,7 @@ def main() -> None:
     torch.set_num_threads(1)
     print(f"torch {torch.__version__}, one thread, {os.uname().machine}, {ROWS * LENGTH} positions, {options.calls} steps each")
     for words in VOCABULARIES:
-        chunk = positions_at_a_time(words)
+        chunk = positions_at_a_time(words, words * DIM)
         whole, parts, again = medians([step_of(words, 0), step_of(words, chunk), step_of(words, 0)], calls=options.calls)
         with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
             at_once, in_parts = pool.starmap(peak, [(words, 0), (words, chunk)], chunksize=1)

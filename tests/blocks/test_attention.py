@@ -269,7 +269,9 @@ def test_the_output_map_may_be_left_out_or_replaced() -> None:
     torch.testing.assert_close(other(x=x), joined(x=x) @ other.block.out.weight.T + other.block.out.bias, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("requested_outputs", [("k",), ("v", "weights"), ("scores",), ("k", "v", "scores", "weights")])
+@pytest.mark.parametrize(
+    "requested_outputs", [("k",), ("v", "weights"), ("scores",), ("k", "v", "scores", "weights", "logsumexp")]
+)
 def test_what_is_read_comes_beside_y_in_order(requested_outputs: tuple[str, ...]) -> None:
     """The fused kernel and the formula give one y; weights are a distribution over what is seen."""
     part = Attention(heads=4, kv_heads=2, mask=Causal(), out=None)
@@ -281,9 +283,31 @@ def test_what_is_read_comes_beside_y_in_order(requested_outputs: tuple[str, ...]
     q, k, v = projected(plain.block, x)
     scores = torch.einsum("bthd,bshd->bhts", q, k.repeat_interleave(2, dim=2)) / 6**0.5
     weights = scores.masked_fill(torch.ones(T, T).triu(1).bool(), -math.inf).softmax(-1)
-    for name, value in {"k": k, "v": v, "scores": scores, "weights": weights}.items():
+    total = torch.stack([scores[:, :, t, : t + 1].exp().sum(-1).log() for t in range(T)], -1)  # [B, H, T]
+    for name, value in {"k": k, "v": v, "scores": scores, "weights": weights, "logsumexp": total}.items():
         if name in requested_outputs:
             torch.testing.assert_close(found[name], value, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("sinks", [False, True])
+def test_attention_to_two_memories_is_joined_by_their_logsumexp(sinks: bool) -> None:
+    """Also for a row that sees nothing of one of them; of a sink, which is no memory's own, one has the whole."""
+    memory, valid = stream(B, S, DIM), torch.arange(S) < torch.tensor([[S], [4]])
+    seen = Valid(flags=NodeRef("valid"))
+
+    def made(*read: str, sinks: bool) -> Attend:
+        part = CrossAttention(heads=4, mask=seen, out=None, sinks=sinks)
+        return attend(part, wired=("memory",), requested_outputs=read, memory_dim=DIM)
+
+    both, near, far = made(sinks=sinks), made("logsumexp", sinks=sinks), made("logsumexp", sinks=False)
+    near.block.load_state_dict(both.block.state_dict())
+    far.block.load_state_dict({name: tensor for name, tensor in both.block.state_dict().items() if name != "sink_scores"})
+    x = stream(B, T, DIM)
+    a, of_a = near(x=x, memory=memory[:, :4], edges={"valid": valid[:, :4]})
+    b, of_b = far(x=x, memory=memory[:, 4:], edges={"valid": valid[:, 4:]})
+    a, b = (y.unflatten(-1, (4, -1)) for y in (a, b))
+    joined = a + torch.sigmoid(of_b - of_a).transpose(1, 2)[..., None] * (b - a)
+    torch.testing.assert_close(joined.flatten(2), both(x=x, memory=memory, edges={"valid": valid}), rtol=0, atol=1e-12)
 
 
 def test_keys_and_values_of_another_attention_are_used_as_they_are() -> None:

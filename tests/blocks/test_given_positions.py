@@ -123,12 +123,36 @@ def test_t5_bias_is_that_of_transformers(bidirectional):
     assert torch.equal(ours(torch.randn(B, queries, D), torch.randn(B, keys, 4))[0], expected)
 
 
+def test_a_distance_bias_has_what_each_query_says_of_the_distance_of_a_key():
+    """Of given positions or of counted ones; the nearest distance there is stands for those beyond."""
+    products = torch.randn(B, T, 3, 5)  # of distances −2 … 2
+    shapes = {
+        "x": "float[batch, time, 3, 5]",
+        "memory": "float[batch, source, 4]",
+        "here": "int[batch, time]",
+        "there": "int[batch, source]",
+    }
+    here, there = torch.randint(9, (B, T)), torch.randint(-5, 9, (B, S))
+    wired = "{x: x, memory: memory, position_ids: here, memory_position_ids: there}"
+    y = alone("type: distance_bias, ahead: 2", wired, **shapes)(products, torch.randn(B, S, 4), here, there)[0]
+    itself = alone("type: distance_bias, ahead: 2", x=shapes["x"])(products)[0]
+    for row in range(B):
+        for query in range(T):
+            for key in range(S):
+                near = min(max(here[row, query].item() - there[row, key].item(), -2), 2)
+                assert torch.equal(y[row, :, query, key], products[row, query, :, near + 2])
+                near = min(max(query - key, -2), 2)
+                assert torch.equal(itself[row, :, query, key], products[row, query, :, near + 2])
+    assert y.shape == (B, 3, T, S)
+
+
 def test_what_cannot_be_a_position_is_refused_where_it_stands():
     """An odd width, buckets without halves, distances that are all exact, and keys that are counted where queries are not."""
     assert "5 channels" in refusal("type: sinusoidal_positions", x="float[batch, time, 5]")
     assert "a single pair" in refusal("type: sinusoidal_positions, endpoint: true", x="float[batch, time, 2]")
     assert refusal("type: t5_bias, heads: 2, buckets: 6", x=STREAM).startswith("6: 6 buckets")
     assert refusal("type: t5_bias, heads: 2, max_distance: 8", x=STREAM).startswith("8: distances below 8")
+    assert "5 cannot be ahead" in refusal("type: distance_bias, ahead: 5", x="float[batch, time, 2, 5]")
     wired = "{x: x, position_ids: position_ids}"
     assert "count from 0" in refusal("type: alibi, heads: 2", wired, x=STREAM, position_ids="int[batch, time]")
 

@@ -201,6 +201,82 @@ def test_a_mixture_is_that_of_transformers() -> None:
     torch.testing.assert_close(ours(x).router_z, torch.logsumexp(logits, -1).square().mean())
 
 
+GIVEN = """
+recipe: given
+inputs: {{x: "float[batch, time, 6]", logits: "float[batch, time, 4]"}}
+graph:
+  gate: {{type: linear, out: 4, bias: false, in: logits}}
+  moe: {{type: moe, experts: 4, expert: {{type: ffn, hidden: 5}}, router: {router}, in: {{x: x, logits: gate}}}}
+outputs: {{y: moe, routing: moe.routing}}
+"""
+
+
+@pytest.mark.parametrize("router", ["mixtral", "sigmoid", "switch", "experts"])
+def test_logits_may_be_given_in_place_of_those_of_the_gate(router: str) -> None:
+    """The router has no gate then, and chooses by them; what it chose has its weights in `routing`, all else 0."""
+    model = composer.load(GIVEN.format(router=ROUTERS[router])).compile(seed=0).double()
+    assert not any("gate" in name for name, _ in model.moe.named_parameters())
+    x, given = positions(), torch.randn(B, T, E, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    logits = model.gate(given)
+    expected = torch.zeros(B, T, E, dtype=torch.float64)
+    for (b, t), chosen in visits(router, logits).items():
+        for e, weight in chosen:
+            expected[b, t, e] = weight
+    y, routing, _ = model(x, given)
+    torch.testing.assert_close(routing, expected, rtol=0, atol=1e-12)
+    hidden = F.gelu(torch.einsum("btd,ehd->bteh", x, model.moe.expert.up.weight) + model.moe.expert.up.bias)
+    each = torch.einsum("bteh,edh->bted", hidden, model.moe.expert.down.weight) + model.moe.expert.down.bias
+    torch.testing.assert_close(y, (expected[..., None] * each).sum(2), rtol=0, atol=1e-12)
+    assert model.gate.weight.grad is None
+    y.sum().backward()
+    assert model.gate.weight.grad is not None and model.gate.weight.grad.any()
+
+
+@pytest.mark.parametrize(
+    ("router", "message"),
+    [
+        ("{type: top_k_router, top_k: 2, bias: true}", "is a bias of `gate`, and `logits` stands in its place"),
+        ("{type: switch_router, capacity: 2, jitter: 0.1}", "is noise of what `gate` reads, and `logits` stands in its place"),
+        ("{type: hierarchical_router, groups: 2}", "needs a router that takes logits"),
+    ],
+)
+def test_what_given_logits_would_leave_unused_is_refused(router: str, message: str) -> None:
+    """So is a router that has no use for them."""
+    (found,) = composer.load(GIVEN.format(router=router)).check()
+    assert message in found.message
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("groups: 3", "4 experts cannot be split into 3 groups"),
+        ("groups: 1", "2 of 1 groups cannot be selected"),
+        ("groups: 2, top_k: 3", "a position cannot be assigned to 3 of the 2 experts of a group"),
+    ],
+)
+def test_groups_that_cannot_be_made_are_refused(fields: str, message: str) -> None:
+    """At the field of the router."""
+    moe = f"{{type: moe, experts: 4, expert: {{type: ffn, hidden: 4}}, router: {{type: hierarchical_router, {fields}}}}}"
+    (found,) = composer.load(f"recipe: r\ninputs: {{x: 'float[batch, time, 8]'}}\ngraph: {{a: {moe}}}\n").check()
+    assert message in found.message
+
+
+@torch.no_grad()
+def test_an_expert_that_is_added_changes_nothing_until_its_logit_is_raised() -> None:
+    """Bit for bit, with a bias of -∞; raised, it is selected."""
+    before = mixture("mixtral", routers=BIASED).float().eval()
+    recipe = before.recipe.text.replace(f"experts: {E}", f"experts: {E + 1}")
+    after, x = composer.load(recipe).compile(seed=1).eval(), positions(64, 33).float()
+    for name, tensor in after.moe.state_dict().items():
+        tensor[:E] = before.moe.state_dict()[name]
+    after.moe.gate.bias[E] = -torch.inf
+    assert torch.equal(after(x).y, before(x).y)
+    assert after(x).load[E] == 0
+    after.moe.gate.bias[E] = 9
+    assert not torch.equal(after(x).y, before(x).y)
+    assert after(x).load[E] == 1
+
+
 def test_what_is_shared_is_visited_by_all() -> None:
     """And added as it is."""
     model = mixture("switch", shared=EXPERTS["ffn"]).eval()

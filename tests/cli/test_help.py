@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -17,9 +18,9 @@ from tests.published.examples import CONFIGS, write_example
 PARSERS = {name: declare(Parser(prog=f"arco {name}"), name) for name in COMMANDS}
 EXAMPLES = [(name, command) for name, parser in PARSERS.items() for _, command in parser.examples]
 METAVARS = {
-    "AXIS=LENGTH", "BLOCK", "CODE", "DIR", "DEVICE", "FILE", "FILE.py", "FOLDER", "LENGTH", "LENGTHS", "MASK", "N", "NAME",
-    "NAME=COLUMN", "NAME=NUMBERS", "OTHER", "P", "PATH", "PATH=VALUE", "PATTERN", "RECIPE", "RECIPE|REVISION", "RUN", "SHELL",
-    "SIZE", "TEXT", "X",
+    "AXIS=LENGTH", "BLOCK", "CODE", "DEPTHS", "DIR", "DEVICE", "FILE", "FILE.py", "FOLDER", "LENGTH", "LENGTHS", "MASK", "N",
+    "NAME", "NAME=COLUMN", "NAME=NUMBERS", "OTHER", "P", "PATH", "PATH=VALUE", "PATTERN", "RECIPE", "RECIPE|REVISION", "RUN",
+    "SHELL", "SIZE", "TEXT", "X",
 }  # fmt: skip
 """What values are called; choices are called as their option."""
 EXPERIMENT = """experiment: depth
@@ -136,7 +137,7 @@ def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: 
     """Write the files that the examples name, and a run folder where one is read."""
     (folder / "blocks.yaml").write_text(BLOCKS, encoding="utf-8")
     (folder / "my_blocks.py").write_text(CLASS, encoding="utf-8")
-    text = "To be, or not to be: that is the question. HAMLET\n" * 60 + "abcdefghij=\n"
+    text = "To be, or not to be: that is the question. HAMLET\n" * 60 + "abcdefghij=\nhay 0123456789 ?=\n"
     (folder / "input.txt").write_text(text, encoding="utf-8")
     (folder / "depth.yaml").write_text(EXPERIMENT, encoding="utf-8")
     for page, file in ((ROOT / "README.md", "small.yaml"), (ROOT / "docs" / "getting-started.md", "config.json")):
@@ -148,7 +149,13 @@ def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: 
         if word in CONFIGS:
             write_example(word, folder / word)
     run = next((word for word in words if word.startswith("runs/")), None)
-    if run and (name in ("generate", "evaluate", "export") or "--resume" in words):
+    if "pairs.jsonl" in words:
+        row = {"prompt": "a", "answer": "b"}
+        (folder / "answers.jsonl").write_text(f"{json.dumps(row)}\n" * 20, encoding="utf-8")
+        row = {"prompt": "a", "chosen": "b", "rejected": "a"}
+        (folder / "pairs.jsonl").write_text(f"{json.dumps(row)}\n" * 20, encoding="utf-8")
+        assert arco("train", "gpt_mini", "--data", "answers.jsonl", "--run", run, *QUICK, *TINY).code == 0
+    elif run and (name in ("generate", "evaluate", "export", "inspect", "report") or "--resume" in words or "--teacher" in words):
         assert (
             arco("train", "gpt2" if name == "export" else "gpt_mini", "--data", "input.txt", "--run", run, *QUICK, *TINY).code
             == 0

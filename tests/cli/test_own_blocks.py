@@ -151,6 +151,12 @@ WRONG_DECLARATIONS = {
     ),
     "a port": ("    def", '    shape_only_inputs = ("xx",)\n\n    def', "shape_only_inputs =", "there is no input `xx`"),
     "an output": ("    def", '    mean_outputs = {"z": "batch"}\n\n    def', "mean_outputs =", "there is no output `z`"),
+    "a slot": (
+        "    def",
+        '    cache_slots = {"k": "int[]"}\n    masked_slots = {"k": "mask"}\n\n    def',
+        "masked_slots =",
+        "there is no field `mask`",
+    ),
     "a field": ("    def", '    vocab_field = "ids"\n\n    def', "vocab_field =", "there is no field `ids`"),
     "an argument": ("(self, x)", "(self, x, more)", "def forward", "`forward` needs `more`, and there is no such port"),
     "a port that is not taken": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -353,3 +354,39 @@ def test_several_texts_and_the_next_tokens(arco: Arco, text: Path) -> None:
     ):
         refused = arco(*words, *wrong)
         assert refused.code == 2 and said in refused.err, refused.err
+
+
+def test_several_prompts_are_answered_together_as_each_alone(arco: Arco, text: Path, tmp_path: Path) -> None:
+    """From the command line and from a file, in batches; each with its own seed, and in each other way of answering."""
+    assert arco("train", "gpt_mini", *SMALL, "--data", text, *QUICK).code == 0
+    words = ["generate", Path("runs") / "gpt_mini", "--device", "cpu", "--max-new-tokens", 9]
+    (tmp_path / "prompts.txt").write_text("7 sheep\n\n49 sh\n", encoding="utf-8")
+    together = arco(*words, "--prompt", "1", "--prompts", tmp_path / "prompts.txt", "--seed", 3, "--batch-size", 2)
+    prompts = ["1", "7 sheep", "49 sh"]
+    alone = [arco(*words, "--prompt", prompt, "--seed", seed).out for seed, prompt in enumerate(prompts, 3)]
+    heads = [f"--- prompt {number}\n" for number in (1, 2, 3)]
+    assert (together.code, together.err) == (0, "")
+    assert together.out == "".join(head + text for head, text in zip(heads, alone, strict=True))
+    for way in (["--num-beams", 2], ["--next", 2], ["--n", 2, "--seed", 5]):
+        several = arco(*words[:-1], 1, *way, "--prompt", "1", "--prompt", "7 sheep")
+        one, other = (arco(*words[:-1], 1, *way, "--prompt", prompt).out for prompt in prompts[:2])
+        assert several == (0, heads[0] + one + heads[1] + other, "")
+    (tmp_path / "prompts.txt").write_text("\n \n", encoding="utf-8")
+    refused = arco(*words, "--prompts", tmp_path / "prompts.txt")
+    assert refused.code == 2 and refused.err.endswith("prompts.txt is empty\n")
+
+
+def test_a_draft_changes_nothing_but_what_is_told(arco: Arco, text: Path) -> None:
+    """A second run with the same tokens; one with others is refused, and so is a draft where none is of use."""
+    assert arco("train", "gpt_mini", *SMALL, "--data", text, *QUICK).code == 0
+    assert arco("train", "gpt_mini", *SMALL, "--data", text, *QUICK, "--run", "small", "--seed", 1).code == 0
+    assert arco("train", "gpt_mini", *SMALL, "--data", text, *QUICK, "--run", "bytes", "--tokenizer", "bytes").code == 0
+    words = ["generate", Path("runs") / "gpt_mini", "--device", "cpu", "--max-new-tokens", 12, "--temperature", 0]
+    alone, drafted = arco(*words, "--prompt", "7 sheep"), arco(*words, "--prompt", "7 sheep", "--draft", "small")
+    assert drafted[:2] == alone[:2] and alone.err == ""
+    assert re.fullmatch(r"\d+ of \d+ drafted tokens accepted \(\d+%\), \d\.\d tokens for each call of the model\n", drafted.err)
+    prompts = ["--prompt", "7 sheep", "--prompt", "4"]
+    assert arco(*words, *prompts, "--draft", "small", "--draft-tokens", 2).out == arco(*words, *prompts).out
+    assert "its tokens are others than those of the model" in arco(*words, "--prompt", "7", "--draft", "bytes").err
+    assert "a draft saves nothing with --next" in arco(*words, "--next", 2, "--draft", "small").err
+    assert "--draft-tokens is for a draft" in arco(*words, "--draft-tokens", 2).err

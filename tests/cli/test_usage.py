@@ -35,7 +35,7 @@ MISTAKES = [
     (
         "train --resume r --tokenizer bytes",
         "arco train: a resumed run keeps its recipe and its settings",
-        "only --steps, --data, --max-data-bytes, --checkpoint, --device and --blocks can be combined with --resume",
+        "only --steps, --data, --max-data-bytes, --checkpoint, --reference, --device and --blocks go with --resume",
     ),
     ("generate r --tokens 3", "arco generate: unknown option --tokens", "did you mean --max-new-tokens?"),
     ("generate r --beams 3", "arco generate: unknown option --beams", "did you mean --num-beams?"),
@@ -55,7 +55,6 @@ MISTAKES = [
     ("completion csh", "arco completion: SHELL: there is no `csh`", "did you mean zsh?"),
     ("generate r --top-p much", "arco generate: --top-p: much is not a number", "`arco generate -h` shows the usage"),
     ("train gpt2 --run a --run b", "arco train: --run is given twice", "give it once"),
-    ("generate r --prompt a --prompt b", "arco generate: --prompt is given twice", "give it once"),
     ("mask valid(x) --data x=1 --data x=0", "arco mask: --data x is given twice", "give it once"),
     ("demo --only gpt_mini", "arco demo: --only only works with --compare", "add --compare, or `arco demo -h` lists the options"),
     ("help chek", "arco: there is no command called `chek`", "did you mean check?"),
@@ -69,7 +68,7 @@ MISTAKES = [
     (
         "train --resume r --batch-size 3",
         "arco train: a resumed run keeps its recipe and its settings",
-        "only --steps, --data, --max-data-bytes, --checkpoint, --device and --blocks can be combined with --resume",
+        "only --steps, --data, --max-data-bytes, --checkpoint, --reference, --device and --blocks go with --resume",
     ),
 ]
 

@@ -16,7 +16,7 @@ import torch
 
 from composer.cli import main
 from composer.compare import compare, read_experiment, runs
-from composer.compare.curves import labels, points_of, svg_of
+from composer.compare.curves import points_of, svg_of
 from composer.train import TrainingError, open_run
 from composer.train.data.objectives import NextToken
 from tests.train.small import TEXT, Quiet
@@ -205,10 +205,10 @@ def measured(file: Path):
 
 def test_names_beside_curves_do_not_overlap():
     """However near the curves end, also at the bottom of the page."""
-    from composer.compare.curves import AxisScale, LossPoint
+    from composer.draw.export.curves import AxisScale, CurvePoint, labels
 
     y = AxisScale(1, 2, 354, 66)
-    curves = [[LossPoint(9, mean, 0)] for mean in (1.001, 1.0, 1.5, 1.501, 1.502, 2.0)]
+    curves = [[CurvePoint(9, mean)] for mean in (1.001, 1.0, 1.5, 1.501, 1.502, 2.0)]
     placed = labels(curves, y)
     heights = [place for _, place in placed]
     assert all(below - above >= 15 - 1e-9 for above, below in pairwise(heights)) and heights[-1] <= 354

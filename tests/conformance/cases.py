@@ -150,6 +150,16 @@ TINY: Mapping[str, dict[str, Any]] = {
         "vocab": 11, "reach": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "buckets": 6,
     },
     "xlnet": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "linformer": {
+        "vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "n_places": 3, "padding": 1,
+    },
+    "show_attend_tell": {
+        "vocab": 11, "size": 12, "n_channels": 2, "depths": [1, 2], "widths": [3, 4], "d_embed": 5, "hidden": 6, "align": 7,
+    },
+    "perceiver": {
+        "vocab": 11, "context": 16, "d_model": 8, "n_latents": 3, "d_latents": 12, "n_blocks": 2, "n_layers": 2, "n_heads": 2,
+        "n_read_heads": 2, "n_write_heads": 4, "d_key": 6, "d_write_key": 12,
+    },
     "modernbert": {
         "vocab": 11, "context": 16, "d_model": 16, "n_layers": 4, "n_heads": 2, "hidden": 20, "reach": 2, "padding": 1,
     },
@@ -199,8 +209,18 @@ TINY: Mapping[str, dict[str, Any]] = {
         "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "head_dim": 6, "hidden": 20, "buckets": 8, "max_distance": 5,
     },
     "transformer": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "transformer_xl": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "n_memory": 3, "reach": 4,
+    },
     "universal_transformer": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2, "hidden": 20},
     "denseformer": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2},
+    "hyper_connections": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "n_streams": 3},
+    "early_exit": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 2, "n_kv_heads": 1, "hidden": 20},
+    "hierarchical_moe": {"vocab": 11, "d_model": 8, "n_groups": 2, "n_experts": 4, "hidden": 6},
+    "task_moe": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "n_tasks": 5, "n_experts": 3,
+    },
+    "mixture_of_depths": {"vocab": 11, "d_model": 16, "n_pairs": 2, "n_heads": 2, "hidden": 20, "d_guess": 5},
     "rnn_lm": {"vocab": 11, "d_model": 2, "hidden": 3},
     "seq2seq_rnn": {"vocab": 11, "d_embed": 5, "hidden": 6, "align": 7, "maxout": 4},
 }  # fmt: skip

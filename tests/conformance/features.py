@@ -33,7 +33,7 @@ LANGUAGE = frozenset(
         *(f"when:{way}" for way in ("kept", "dropped", "some passes")),
         *(f"tie:{way}" for way in ("node", "parameter", "pass", "none", "around")),
         *(f"type:{way}" for way in ("optional", "default", "int", "float", "bool", "expression", "choice", "block", "mask")),
-        *(f"init:{way}" for way in ("normal", "uniform", "constant", "several names")),
+        *(f"init:{way}" for way in ("normal", "uniform", "constant", "range", "formula", "several names")),
         *(f"mask:{operator}" for operator in ("and", "or", "not", "if")),
         *(f"frozen:{way}" for way in ("block", "group")),
         *(f"scan:{way}" for way in ("carried", "nothing carried", "first to first", "widened", "from around", "last step")),
@@ -121,6 +121,7 @@ def _of_text(parsed: recipe.ParsedRecipe) -> Iterator[str]:
         yield from ["type:expression"] * any(isinstance(axis, Number) for axis in decl.type.axes)
     for rule in parsed.init:
         yield f"init:{rule.how}"
+        yield from ["init:range"] * (rule.low is not None) + ["init:formula"] * (rule.formula is not None)
         yield from ["init:several names"] * ("|" in rule.pattern)
     yield from ["positions"] * bool(parsed.positions)
     for loss in parsed.losses:

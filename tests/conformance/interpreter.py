@@ -77,9 +77,13 @@ class Interpreter:
             inputs.setdefault(item.name, None)
             if item.default is not None and inputs[item.name] is None:
                 value = evaluate(item.default.expression, {**self.program.params, "true": True, "false": False})
-                like = next(given for given in inputs.values() if given is not None)
-                dtype = {"int": torch.long, "bool": torch.bool, "float": torch.get_default_dtype()}[item.type.dtype]
-                inputs[item.name] = torch.full(like.shape[: len(item.type.axes)], value, dtype=dtype, device=like.device)
+                given = {name: tensor for name, tensor in inputs.items() if tensor is not None}
+                known = {
+                    axis: n for name, t in given.items() for axis, n in zip(self.typed.inputs[name].sizes, t.shape, strict=True)
+                }
+                shape = [known.get(size, size) for size in self.typed.inputs[item.name].sizes]
+                dtype = {"int": torch.long, "bool": torch.bool, "float": self.dtype}[item.type.dtype]
+                inputs[item.name] = torch.full(shape, value, dtype=dtype, device=next(iter(given.values())).device)
         self.root: dict[str, Any] = dict(inputs)
         return self.graph(self.typed.root, self.root, "")
 

@@ -193,7 +193,9 @@ def shared_keys(draft: Draft) -> None:
 def weights_that_are_read(draft: Draft) -> None:
     name = draft.add(draft.residual(draft.attention()))
     draft.outputs |= draft.pick(
-        {"weights": f"{name}.body.weights"}, {"scores": f"{name}.body.scores", "weights": f"{name}.body.weights"}
+        {"weights": f"{name}.body.weights"},
+        {"scores": f"{name}.body.scores", "weights": f"{name}.body.weights"},
+        {"logsumexp": f"{name}.body.logsumexp"},
     )
 
 
@@ -243,7 +245,7 @@ def rotary(draft: Draft) -> None:
     bands = {"factor": "4", "low_freq_factor": "1.5", "high_freq_factor": "3", "original_max_position_embeddings": "8"}
     for scaling in ("none", {"type": "linear_scaling", "factor": "2"}, {"type": "llama3", **bands}):
         turned = {"type": "rotary", "theta": "100 * width", "scaling": scaling, "layout": draft.pick("halves", "interleaved")}
-        turned |= draft.pick({}, {"partial_rotary_factor": "0.5"})
+        turned |= draft.pick({}, {"partial_rotary_factor": "0.5"}, {"max_position_embeddings": "none"})
         draft.add(draft.residual(draft.attention(positions=turned, qk_norm=draft.pick("none", "rmsnorm"))))
     blend = {"type": "yarn", "beta_fast": "2", "beta_slow": "0.5", "truncate": draft.pick("true", "false")}
     weights = {"mscale": "0.7", "mscale_all_dim": "0.4"}
@@ -320,6 +322,20 @@ def t5_bias(draft: Draft) -> None:
         {"type": "t5_bias", "heads": "2", "buckets": "4", "max_distance": "3", "in": {"x": before, "memory": "memory"}}
     )
     draft.add({"type": "attention", "heads": "2", "in": {"x": before, "memory": "memory", "bias": bias}})
+
+
+@scenario
+def distance_bias(draft: Draft) -> None:
+    """Write scores of distances that each query brings, for its own text or for another one."""
+    before = draft.above
+    draft.add({"type": "linear", "out": "2 * 5", "in": before})
+    products = draft.add({"type": "rearrange", "pattern": "b t (h r) -> b t h r", "lengths": {"h": "2"}})
+    memory = draft.pick({}, {"memory": "memory"})
+    if memory:
+        draft.inputs["memory"] = "float[batch, source, 10]"
+    bias = draft.add({"type": "distance_bias", "ahead": draft.pick("0", "2"), "in": {"x": products, **memory}})
+    mask = {} if memory else {"mask": draft.declared.mask()}
+    draft.add({"type": "attention", "heads": "2", **mask, "in": {"x": before, **memory, "bias": bias}})
 
 
 # -- other shapes than the stream's
@@ -649,6 +665,17 @@ def top_k(draft: Draft) -> None:
 
 
 @scenario
+def top_share(draft: Draft) -> None:
+    """Write a stream that is halved but at its best positions, in training; in evaluation, where it is positive on average."""
+    before = draft.above
+    score = draft.add({"type": "mean", "axis": "last", "in": before})
+    best = draft.add({"type": "top_share", "share": draft.pick("0.5", "1 / 3"), "in": score})
+    positive = draft.add({"compute": f"{score} > 0"})
+    taken = draft.add({"type": "in_training", "in": {"x": best, "otherwise": positive}})
+    draft.add({"compute": f"where({taken}, {before}, 0.5 * {before})"})
+
+
+@scenario
 def running_along_time(draft: Draft) -> None:
     """Write sums, products and shifts along the text, of the stream with other axes in front, one in the passes of a repeat."""
     before = draft.above
@@ -767,15 +794,18 @@ def experts(draft: Draft) -> None:
     routers = [
         {"type": "top_k_router", "top_k": "2", "scoring": scoring, "scaling": "2.5", **weights},
         {"type": "noisy_top_k_router", "top_k": "2", "bias": "true"},
+        {"type": "hierarchical_router", "groups": "2", "top_groups": "1", "top_k": "1", "noisy": "false", "bias": "true"},
         {"type": "switch_router", "capacity": draft.pick("1", "3"), "jitter": "0.01", "bias": "true"},
     ]
     if not draft.causal:
         routers.append({"type": "expert_choice_router", "capacity_factor": draft.pick("1", "2"), "bias": "true"})
     for router in routers:
         shared = draft.pick({}, {"shared": {"type": "ffn", "hidden": "5"}})
-        mixture = {"type": "moe", "experts": draft.pick("2", "3"), "expert": draft.feed(), "router": router, **shared}
+        many = "4" if router["type"] == "hierarchical_router" else draft.pick("2", "3")
+        mixture = {"type": "moe", "experts": many, "expert": draft.feed(), "router": router, **shared}
         name = draft.add(draft.residual(mixture))
     draft.outputs |= {"balance": f"{name}.body.load_balancing", "z": f"{name}.body.router_z", "shares": f"{name}.body.load"}
+    draft.outputs["routing"] = f"{name}.body.routing"
 
 
 @scenario
@@ -959,7 +989,7 @@ def losses(draft: Draft) -> None:
     if draft.pick(0, 1):
         draft.inputs["valid"] = "bool[batch, time]?"
         draft.losses[next(reversed(draft.losses))]["valid"] = "valid"
-    both = {"in": {"input": [score, other], "target": "labels"}, "reduction": draft.pick("sum", "mean")}
+    both = {"in": {"input": [score, other], "target": "labels"}, "reduction": draft.pick("sum", "mean"), "factors": "1 / (i + 1)"}
     draft.losses[draft.name()] = {"type": "cross_entropy", "weight": "1 / width", **both}
     hot = draft.add({"type": "one_hot", "classes": "vocab", "in": draft.text_ids})
     for kind in ("binary_cross_entropy", "mse"):
@@ -1382,6 +1412,8 @@ def numbers(draft: Draft) -> None:
 def initial_values(draft: Draft) -> None:
     draft.init |= {"*": {"normal": "0.3"}, "*.(up|down|q).weight": {"uniform": "0.2 / sqrt(2)"}, "*bias": {"constant": "0.1"}}
     draft.add(draft.residual({"type": "ffn", "hidden": "9"}))
+    draft.init["*.up.weight"] = {"formula": draft.pick("0.3 * cos(i * j)", "(i == j) - 0.1")}
+    draft.init["*.down.bias"] = {"uniform": ["0.5", "2"], "formula": "log(x) / 9"}
 
 
 @scenario

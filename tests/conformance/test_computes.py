@@ -74,10 +74,11 @@ def test_a_block_computes_the_same_where_lengths_are_left_open(kind: str, device
 
 
 class Measuring(Interpreter):
-    """Gives every block other numbers at its shape-only inputs."""
+    """Gives every block other numbers at its shape-only inputs, and at those that are read in training alone."""
 
     def block(self, block: TypedBlock, given: Mapping[str, Any], path: str) -> dict[str, Any]:
-        others = {port: other(given[port]) for port in block.part.shape_only_inputs if given.get(port) is not None}
+        unread = (*block.part.shape_only_inputs, *block.part.training_inputs)
+        others = {port: other(given[port]) for port in unread if given.get(port) is not None}
         return super().block(block, {**given, **others}, path)
 
 
@@ -89,9 +90,11 @@ def other(value: torch.Tensor) -> torch.Tensor:
 @each_case
 @torch.no_grad()
 def test_numbers_of_what_is_measured_do_not_count(case: str) -> None:
-    """A block that is given noise at its `shape_only_inputs` gives what it gave, so that every output is the same."""
+    """A block that is given noise at its `shape_only_inputs` gives what it gave, so that every output is the same; in evaluation,
+    so does one at its `training_inputs`.
+    """
     for model in models(case):
-        if not any(block.part.shape_only_inputs for block in blocks(model.program.root)):
+        if not any(block.part.shape_only_inputs or block.part.training_inputs for block in blocks(model.program.root)):
             continue
         given = draw(model.program, DRAWS[0], seed=3)
         plain, noisy = Interpreter(model, dense=False)(**dict(given)), Measuring(model, dense=False)(**dict(given))

@@ -11,8 +11,10 @@ from composer.cost.lengths import axes, lengths_of
 from composer.graph.task_signature import growing
 
 PUBLISHED = {"gpt2": 124_439_808, "llama3": 8_030_261_248, "gemma3": 999_885_952}
-NUMBERS_PER_TOKEN = {"gpt2": 12 * 2 * 768, "llama3": 32 * 2 * 8 * 128, "gemma3": 26 * 2 * 1 * 256}
-"""Layers times keys and values times heads of either times their width."""
+NUMBERS_PER_TOKEN = {"gpt2": 12 * 2 * 768, "llama3": 32 * 2 * 8 * 128, "gemma3": 4 * 2 * 1 * 256, "mistral": 0}
+"""Layers without a window times keys and values times heads of either times their width."""
+NUMBERS_IN_WINDOWS = {"gpt2": 0, "llama3": 0, "gemma3": 22 * 2 * 1 * 256 * 512, "mistral": 32 * 2 * 8 * 128 * 4096}
+"""The same for layers with a window, times its width."""
 
 
 def costs_of(graph: str, *, inputs: str = "", outputs: str = "{logits: head}") -> Costs:
@@ -42,6 +44,7 @@ def test_cache_of_the_zoo_is_keys_and_values_of_every_layer(name: str) -> None:
         found = costs(typed, given)
         assert found.cached_per_token == NUMBERS_PER_TOKEN[name]
         assert found.cache_per_token("fp32") == 2 * found.cache_per_token("bf16") == 4 * NUMBERS_PER_TOKEN[name]
+        assert found.cache_in_windows("fp32") == 2 * found.cache_in_windows("bf16") == 4 * NUMBERS_IN_WINDOWS[name]
 
 
 def test_adamw_keeps_two_numbers_for_each_trained_one() -> None:

@@ -8,8 +8,9 @@ from random import Random
 from typing import Any
 
 import composer
+from blocks.core import Init
 from blocks.formulas.functions import CALLABLE
-from composer.graph.initial_values import start_of
+from composer.graph.initial_values import layer_of, start_of
 from composer.graph.parameters import parameters
 from composer.graph.visit import walk
 from composer.language.recipe.writer import write
@@ -227,6 +228,13 @@ def _with_starts(
         rule = start_of(typed.untyped, entry)
         if rule and not entry.tied_to:
             home = entry.name.removesuffix(f".{entry.parameter.name}")
-            starts[path([*names[home].split("."), entry.parameter.name])] = {rule.how: repr(rule.value)}
+            starts[path([*names[home].split("."), entry.parameter.name])] = _written(rule, layer_of(entry.name))
     kept = {key: value for key, value in whole.items() if key not in ("init", "checkpoints")}
     return {**kept, "init": starts} if starts else kept
+
+
+def _written(start: Init, layer: int | None) -> dict[str, Any]:
+    """Return an initializer as a recipe writes it, for a parameter that may be in another layer, or in none."""
+    value = repr(start.value) if start.low is None else [repr(start.low), repr(start.value)]
+    drawn = {start.how: value} if start.is_drawn or not start.formula else {}
+    return {**drawn, "formula": re.sub(r"\blayer\b", str(layer), start.formula)} if start.formula else drawn

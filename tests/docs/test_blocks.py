@@ -13,7 +13,7 @@ from blocks.core import standard
 from blocks.core.fields import fields
 from composer.block_reference import entry, reference
 from composer.cli import main
-from composer.graph.typed import TypedBlock
+from tests.conformance.features import features
 from tests.conformance.inputs import draw
 from tests.docs.pages import ROOT, Example, examples
 
@@ -84,7 +84,7 @@ def test_examples_run(example: Example) -> None:
     shown = re.findall(r"^### (.*)$", "\n".join(PAGE.read_text(encoding="utf-8").splitlines()[: example.line]), re.MULTILINE)[-1]
     recipe = composer.load(example.text)
     assert recipe.check() == []
-    assert shown in {node.part.kind for node in recipe.program.root.nodes if isinstance(node, TypedBlock)}
+    assert f"part:{shown}" in features(recipe)
     lengths = {"batch": 2, "time": 7, "source": 5}
     model = recipe.compile(seed=0).eval()
     given = draw(recipe.program, lengths, seed=0)
@@ -95,4 +95,4 @@ def test_examples_run(example: Example) -> None:
 def test_the_terminal_shows_examples_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     """Indented, and not wrapped."""
     assert main(["blocks", "max_pool2d"]) == 0
-    assert "\n      pool: {type: max_pool2d, kernel_size: 3, stride: 2, padding: 1}\n" in capsys.readouterr().out
+    assert "\n    pool: {type: max_pool2d, kernel_size: 3, stride: 2, padding: 1}\n" in capsys.readouterr().out

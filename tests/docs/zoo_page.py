@@ -9,9 +9,20 @@ from pathlib import Path
 import torch
 
 import composer
-from composer.cost.units import in_bytes, short
+from composer.cost.cached import cached_words
+from composer.cost.units import short
 from composer.recipe import zoo_names
-from tests.parity import decoders, families, readings, readings_of_diffusion, readings_of_tables, reference
+from tests.parity import (
+    decoders,
+    families,
+    readings,
+    readings_of_depth,
+    readings_of_diffusion,
+    readings_of_memories,
+    readings_of_mixtures,
+    readings_of_tables,
+    reference,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "zoo.md"
 HEAD = """# Zoo
@@ -21,8 +32,8 @@ its text, and the [gallery](gallery.md) has its picture. [Coverage](coverage.md)
 read by them.
 
 - **active**: the parameters that one token meets, where experts are chosen for it.
-- **per token**: what each token of a text leaves in the cache while a model writes, in bfloat16. Models without a number keep a
-  state of one size, or write nothing.
+- **per token**: what each token of a text leaves in the cache while a model writes, in bfloat16, and what layers with a window
+  keep at most, however long the text. Models without a number keep a state of one size, or write nothing.
 - **agrees with**: what the tests hold the recipe against, at tiny sizes, in float32, with and without padding and a cache. Of a
   model type of transformers: its logits, gradients, parameters by number and name, `config.json` and weights, both ways. Of a
   paper or a lecture: a reading of it in plain operations. `make test` runs them.
@@ -42,7 +53,7 @@ TASKS: Mapping[str, str] = {
     "": "Without a task: for diffusion, and of tables",
 }
 YEAR = re.compile(r"\b(19|20)\d\d\b")
-READINGS = (readings, readings_of_diffusion, readings_of_tables)
+READINGS = (readings, readings_of_depth, readings_of_diffusion, readings_of_memories, readings_of_mixtures, readings_of_tables)
 BY_OTHER_TESTS: Mapping[str, str] = {
     "captioner": "`vision-encoder-decoder`",
     "minilm": "`bert`, and a reading of its pooling",
@@ -87,7 +98,7 @@ def tables() -> Iterator[str]:
 def _row(name: str, recipe: composer.Recipe) -> str:
     costs = recipe.summary().costs
     active = short(costs.active) if costs.active != costs.parameters else ""
-    kept = in_bytes(costs.cache_per_token("bf16")) if costs.cached_per_token else ""
+    kept = cached_words(costs.cache_per_token("bf16"), costs.cache_in_windows("bf16")).replace(" per token", "")
     paper = recipe.program.untyped.recipe.paper
     source = paper[: year.end()] if (year := YEAR.search(paper)) else paper
     return f"| [{name}](gallery.md#{name}) | {source} | {costs.parameters:,} | {active} | {kept} | {agrees_with(name)} |"

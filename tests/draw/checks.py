@@ -145,3 +145,21 @@ def together(one: WirePath, other: WirePath) -> bool:
                 if high - low > 2:
                     return True
     return False
+
+
+def starts(scene: Scene) -> Iterator[str]:
+    """Yield every wire that starts neither at what it is said to come from nor at another wire from there."""
+    things = [(thing.about.path, thing.area.grown(TOUCH)) for thing in (*scene.boxes, *scene.merges, *scene.frames)]
+    for wire in scene.wires:
+        x, y = wire.points[0]
+        areas = [area for path, area in things if lies_in(path, wire.source)]
+        areas += [frame.area.grown(TOUCH) for frame in scene.frames if lies_in(wire.source, frame.about.path)]  # of one pass
+        areas += [
+            Area(min(a, c), min(b, d), max(a, c), max(b, d)).grown(TOUCH)
+            for other in scene.wires
+            if other is not wire and other.source == wire.source
+            for (a, b), (c, d) in pieces(other)
+        ]
+        named = not wire.source or wire.style == "far" or not any(lies_in(path, wire.source) for path, _ in things)
+        if not named and not any(area.left <= x <= area.right and area.top <= y <= area.bottom for area in areas):
+            yield f"{wire.source} → {wire.target} starts elsewhere"

@@ -35,7 +35,7 @@ def _item(item: Item, drawn: Flow) -> str:
         case Leaf():
             return _leaf(item, drawn)
         case Branches(flows=flows, join=join):
-            return f"[{' | '.join(map(shown, flows))}] {_leaf(join, drawn)}"
+            return " ".join([f"[{' | '.join(map(shown, flows))}]", *([_leaf(join, drawn)] if join else [])])
         case IrregularSubgraph(flow=inner, join=join):
             return f"{{{shown(inner.without({join.about.path}))}}} {_leaf(join, drawn)}"
     raise AssertionError(item)

@@ -67,6 +67,8 @@ class DrawnBox:
     lines: list[str]
     cells: list[tuple[str, str]] = field(default_factory=list)
     """The colors of small squares in it, by fill and opacity."""
+    name: str = ""
+    """What small letters at its left say, which is what its node is called."""
 
 
 @dataclass
@@ -122,7 +124,8 @@ def read(svg: str) -> Picture:
             if "node" in kinds or float(cell.get("width", "0")) > MAX_SWATCH
         ]
         if "node" in kinds:
-            picture.boxes.append(DrawnBox(group.get("data-id", ""), place(group), tip, described, lines, cells))
+            small = (one.text or "" for one in group.findall(f"{SVG}text[@class='m']") if one.get("text-anchor") is None)
+            picture.boxes.append(DrawnBox(group.get("data-id", ""), place(group), tip, described, lines, cells, next(small, "")))
         elif "frame" in kinds:
             picture.frames.append(DrawnFrame(group.get("data-id", ""), place(group), tip, lines, cells))
         elif "edge" in kinds and group.get("data-a") is not None:
@@ -298,6 +301,8 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
     """Yield every statement of a picture that does not hold in each pass that it is about."""
     for box in picture.boxes:
         passes = model.of(box.path)
+        if box.name and box.name != box.path.rpartition(".")[2]:
+            yield f"{box.path}: it is not called `{box.name}`"
         if not passes or passes[0].kind == "compute":  # a formula is drawn as it is written
             continue
         rows, rest = split_rows(box.lines)

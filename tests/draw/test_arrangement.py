@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 
 import pytest
 
 import composer
+from composer.draw.fitting import MAX_PAGE_HEIGHT, MAX_PAGE_WIDTH
 from composer.draw.geometry import Area
 from tests.draw.cases import FORMS, scenes
 from tests.draw.checks import overlaps
@@ -55,6 +57,83 @@ def test_skips_of_a_u_go_straight_across() -> None:
     assert len(across) == 2
     assert all(points[-2][1] == points[-1][1] for points in across)
     assert at["middle"].bottom == max(area.bottom for area in at.values())
+
+
+def test_heads_stand_side_by_side_with_their_ends_in_a_row() -> None:
+    """Each above the trunk, in the order in which they are written; outputs and losses are level, and wires straight."""
+    at = places("form heads")
+    ((_, _, scene),) = scenes("form heads", "block")
+    row = [at[path] for path in ("outputs/logits", "losses.after", "losses.about", "losses.rating")]
+    assert all(beside(one, other) for one, other in pairwise(row))
+    assert len({area.bottom for area in row}) == 1
+    assert max(area.bottom for area in row) < at["layers"].top
+    assert at["head"].bottom == at["after"].bottom == at["pool"].bottom
+    assert at["about"].bottom == at["rating"].bottom
+    ends = [wire.points for wire in scene.wires if wire.target in ("outputs/logits", "losses.after") and wire.style != "far"]
+    assert [len(points) for points in ends] == [2, 2]
+    assert {wire.style for wire in scene.wires if wire.source == "after"} == {"loss"}
+
+
+def test_attention_of_nodes_has_its_maps_level() -> None:
+    """Queries, keys and values, from the left, though the scores of the first two are a branch beside the third."""
+    at = places("form attention_of_nodes")
+    assert beside(at["q"], at["k"]) and beside(at["k"], at["v"])
+    assert at["q"].bottom == at["k"].bottom == at["v"].bottom
+    assert at["scores"].bottom < at["q"].top and at["mix"].bottom < at["weights"].top
+
+
+def test_towers_of_one_kind_stand_side_by_side() -> None:
+    """Though each reads an input of the model alone: neither is something from the side."""
+    at = places("form siamese")
+    assert beside(at["a"], at["b"]) and beside(at["left"], at["right"])
+    assert at["left"].bottom == at["right"].bottom
+    middle = (at["product"].left + at["product"].right) / 2
+    assert middle - at["left"].left == pytest.approx(at["right"].right - middle, abs=8)
+
+
+def test_many_inputs_stand_in_their_order() -> None:
+    """Twelve columns of a table in a row, each with what it becomes straight above it."""
+    at = places("form columns_of_a_table")
+    ((_, typed, scene),) = scenes("form columns_of_a_table", "block")
+    names = list(typed.inputs)
+    assert all(beside(at[one], at[other]) for one, other in pairwise(names))
+    assert len({at[name].bottom for name in names}) == len({at[f"{name}_e"].bottom for name in names}) == 1
+    assert [wire.source for wire in scene.wires if wire.target == "join"] == [f"{name}_e" for name in names]
+    assert all(len(wire.points) == 2 for wire in scene.wires)
+
+
+def test_what_reads_another_by_name_stands_above_it() -> None:
+    """The end of a model that reads all layers is no head beside them."""
+    at = places("form dense_layers")
+    assert at["join"].bottom < at["layers"].top
+
+
+def test_long_tower_is_wrapped_into_columns() -> None:
+    """Sixty blocks on one page, in letters of the usual size; the stream goes on from each top to the next bottom."""
+    at = places("form tower")
+    ((_, _, scene),) = scenes("form tower", "block")
+    assert scene.width <= MAX_PAGE_WIDTH and scene.height <= MAX_PAGE_HEIGHT
+    columns: list[list[Area]] = []
+    for node in range(60):
+        area = at[f"n{node}"]
+        if columns and area.left == columns[-1][0].left:
+            assert area.bottom < columns[-1][-1].top
+            columns[-1].append(area)
+        else:
+            columns.append([area])
+    assert len(columns) == 3
+    assert all(one[0].right < other[0].left for one, other in pairwise(columns))
+    led = [wire.points for wire in scene.wires if len(wire.points) > 2]
+    assert len(led) == 2
+    assert all(points[-1][0] == points[-2][0] and points[-1][1] < points[-2][1] for points in led)  # up from below
+
+
+def test_branches_may_be_outputs_too() -> None:
+    """Each with an arrow to its name, beside the wire that goes on."""
+    at = places("form vae")
+    ((_, _, scene),) = scenes("form vae", "block")
+    assert beside(at["mean"], at["logvar"])
+    assert {wire.source for wire in scene.wires if wire.target in ("outputs/mean", "outputs/logvar")} == {"mean", "logvar"}
 
 
 @pytest.mark.parametrize("count", [pytest.param(300, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.exhaustive)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from composer.recipe import zoo_names
-from tests.draw.checks import borders, ends, overlaps
+from tests.draw.checks import borders, ends, overlaps, starts
 from tests.draw.gallery import COMPARED, PAGE, PICTURES, compared, drawing, page
 from tests.zoo import each_graph
 
@@ -13,7 +13,7 @@ def test_drawings_of_the_zoo_stay_as_they_were_seen(name: str) -> None:
     """Byte by byte. After a change that is meant, look at the new pictures and keep them: `python -m tests.draw.gallery`."""
     drawn = drawing(name)
     assert drawn.svg() == (PICTURES / f"{name}.svg").read_text(encoding="utf-8")
-    assert [*overlaps(drawn.scene), *borders(drawn.scene), *ends(drawn.scene)] == []
+    assert [*overlaps(drawn.scene), *borders(drawn.scene), *ends(drawn.scene), *starts(drawn.scene)] == []
 
 
 def test_the_drawn_comparison_stays_as_it_was_seen() -> None:

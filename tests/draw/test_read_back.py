@@ -149,7 +149,8 @@ graph:
       attn: {type: residual, norm: layernorm, body: {type: attention, heads: 4, mask: causal and window(w(layer))}}
       ffn: {type: residual, norm: layernorm, body: {type: ffn, hidden: h(layer)}}
   head: {type: linear, out: 61}
-outputs: {logits: head}
+  other: {type: linear, out: 7, in: layers}
+outputs: {logits: head, other: other}
 """
 
 
@@ -159,16 +160,17 @@ outputs: {logits: head}
         ("window 5, 11, 17, 23", "window 5"),
         ("causal, window 5, 11, 17, 23", "causal, window 13"),
         (">× 8<", ">× 7<"),
+        (">other<", ">head<"),
         (">6 of 8: ", ">5 of 8: "),
         ("6 of 8: 32 → 72", "6 of 8: 32 → 104"),
         (">4.10 K<", ">4.11 K<"),
         ("up to 11.0 K", "11.0 K each"),
-        ('points="219,468', 'points="219,448'),
+        ('points="219,496', 'points="219,476'),
         ('width="12" height="50.6" fill="#0C68A6"', 'width="12" height="50.6" fill="#A9CFFF"'),
     ],
 )
 def test_a_fault_that_is_planted_is_found(there: str, planted: str) -> None:
-    """A value dropped or wrong, a count, a share, a number of parameters, an arrowhead, a color."""
+    """A value dropped or wrong, a count, a share, a name, a number of parameters, an arrowhead, a color."""
     recipe = composer.load(PLANTED)
     svg, model = recipe.draw().svg(), Model(recipe.program)
     assert there in svg

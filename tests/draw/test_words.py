@@ -34,6 +34,34 @@ def test_axes_are_written_as_letters_of_the_field() -> None:
     assert shape(composer.load(recipe).program.inputs["x"]) == "B × (T + 1) × 8"
 
 
+def test_names_that_authors_chose_stand_beside_what_is_computed() -> None:
+    """The role of a map or an einsum, and of a block of one's own; no name that says what the title does."""
+    recipe = composer.load("""recipe: r
+inputs: {x: "float[batch, time, 8]"}
+blocks:
+  pair: {inputs: {x: "float[batch, time, 8]"}, graph: {up: {type: linear, out: 8}, relu: relu, down: {type: linear, out: 8}}}
+graph:
+  norm1: layernorm
+  q: {type: linear, out: 8, in: norm1}
+  key: {type: linear, out: 8, in: norm1}
+  scores: {type: einsum, pattern: "b t d, b s d -> b t s", in: [q, key]}
+  softmax1: {type: softmax, axis: last}
+  mix: {type: einsum, pattern: "b t s, b s d -> b t d", in: [softmax1, norm1]}
+  linear2: {type: linear, out: 8}
+  early: pair
+  attn: {type: attention, heads: 2}
+  ffn: ffn
+outputs: {y: ffn}
+""")
+    said = {box.about.path: [text.text for text in box.texts if text.role == "name"] for box in recipe.draw().scene.boxes}
+    assert {path: name for path, (name,) in ((path, names) for path, names in said.items() if names)} == {
+        path: path for path in ("q", "key", "scores", "mix", "early")
+    }
+    assert not any(text.role == "name" for box in recipe.draw("overview").scene.boxes for text in box.texts)
+    column = recipe.draw(width="150pt").scene
+    assert any(text.text.startswith("scores · ") for box in column.boxes for text in box.texts)
+
+
 @pytest.mark.parametrize(("name", "said"), [("cross_attention", "Cross attention"), ("layer12", "Layer 12"), ("ffn_", "Ffn")])
 def test_names_of_recipes_are_spoken(name: str, said: str) -> None:
     """As titles."""

@@ -14,7 +14,7 @@ from composer.cli import main
 from composer.evaluate import Evaluation, evaluate
 from composer.published import export_folder
 from composer.train import TrainingError, TrainSettings, open_run
-from composer.train.data.corruption import hidden
+from composer.train.data.hiding.corruption import hidden
 
 GPT = {"n_layers": 1, "context": 64}
 OTHER = "9 lambs ran 16 sheep ran over the hill\n7 sheep\n"

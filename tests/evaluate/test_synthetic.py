@@ -22,6 +22,8 @@ def answer_of(task: str, question: str) -> str:
         return question
     if task == "arithmetic":
         return str(sum(map(int, question.split("+"))))
+    if task == "needle":
+        return re.findall("[0-9]+", question)[0]
     pairs, key = question.split("?")
     return dict(re.findall("(.)(.)", pairs))[key]
 
@@ -33,6 +35,7 @@ def test_examples_are_right_and_of_their_length(task, length):
     for each in islice(examples_of(task, length, held_out=False, seed=3), 50):
         assert each.answer == answer_of(task, each.question)
         size = {"copy": len(each.question), "recall": (len(each.question) - 2) / 2, "arithmetic": (len(each.question) - 1) / 2}
+        size["needle"] = each.question.count("hay ")
         assert size[task] == length
     seeds = [[each.question for each in islice(examples_of(task, length, held_out=False, seed=seed), 9)] for seed in (3, 3, 4)]
     assert seeds[0] == seeds[1] != seeds[2]

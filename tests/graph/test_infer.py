@@ -114,7 +114,7 @@ graph:
 def test_patterns_of_blocks_get_the_names_that_they_have_in_the_model() -> None:
     """One for each pass, the innermost first, so that what stands around it wins."""
     rules = block_rules(composer.load(DEFINED).program.untyped.graph)
-    assert [(rule.pattern, rule.how, rule.value, rule.inside, rule.written) for rule in rules] == [
+    assert [(rule.pattern, rule.init.how, rule.init.value, rule.inside, rule.written) for rule in rules] == [
         ("first.0.o.i.a.*", "normal", 0.5, "first.0.o.i.", "a.*"),
         ("first.0.o.*", "constant", 2.0, "first.0.o.", "*"),
         ("first.1.o.i.a.*", "normal", 0.5, "first.1.o.i.", "a.*"),

@@ -173,6 +173,16 @@ def test_a_dtype_that_no_parameter_has_is_refused(dtype: object, meant: str) -> 
         composer.load("gpt2", TINY).compile(dtype=dtype)  # type: ignore[arg-type]  # what is refused
 
 
+@torch.no_grad()
+def test_a_default_of_an_input_has_the_dtype_of_the_model() -> None:
+    """So that a model whose weights are no longer float32 runs without the input."""
+    text = "recipe: shifted\ninputs: {x: 'int[batch]', by: {type: 'float[batch, 4]', default: 0.5}}\n"
+    text += "graph:\n  embed: {type: embedding, vocab: 7, dim: 4, in: x}\n  map: {type: linear, out: 4, in: by}\n"
+    text += "  sum: {type: add, in: [embed, map]}\n"
+    model, x = composer.load(text).compile(seed=0).to(torch.bfloat16), torch.tensor([3, 6])
+    assert torch.equal(model(x)[0], model(x, torch.full((2, 4), 0.5, dtype=torch.bfloat16))[0])
+
+
 def test_a_ninth_model_is_compiled_too() -> None:
     """Torch compiles the same code at most eight times, whosever it is."""
     torch._dynamo.reset()

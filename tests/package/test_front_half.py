@@ -9,7 +9,7 @@ import pytest
 from composer.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
-RUNS_MODULES = {"lower", "train", "decode", "evaluate", "compare", "verify", "weights"}
+RUNS_MODULES = {"lower", "train", "decode", "evaluate", "compare", "estimate", "report", "verify", "weights"}
 SLOW = {"torch", "transformers", "tokenizers"}
 
 

@@ -38,6 +38,7 @@ ALLOWED = {
     "composer/published/__init__.py": {"importlib"},
     "composer/train/__init__.py": {"importlib"},
     "composer/compare/__init__.py": {"importlib"},
+    "composer/estimate/__init__.py": {"importlib"},
     "composer/evaluate/__init__.py": {"importlib"},
     "composer/evaluate/translations.py": {"importlib"},  # whether sacrebleu is installed
     "composer/draw/export/formats.py": {"importlib"},  # whether a package of ours is installed

@@ -39,6 +39,8 @@ from transformers import (
     ModernBertForMaskedLM,
     MT5Config,
     MT5ForConditionalGeneration,
+    PerceiverConfig,
+    PerceiverForMaskedLM,
     PLBartConfig,
     PLBartForConditionalGeneration,
     PreTrainedConfig,
@@ -558,6 +560,23 @@ FAMILIES: dict[str, Family] = {
         {"vocab_size": 128, "d_model": 96, "d_inner": 160, "n_head": 3},
         in_an_order(texts(kinds=2)),
         {"ff_activation": "relu", "attn_type": "uni", "bi_data": True, "clamp_len": 4, "d_head": 6, "untie_r": False},
+    ),
+    "perceiver": Family(
+        PerceiverForMaskedLM,
+        PerceiverConfig,
+        {"qk_channels": 256, "v_channels": 1280},
+        {
+            "vocab_size": VOCAB, "d_model": 24, "num_latents": 5, "d_latents": 40, "num_blocks": 3,
+            "num_self_attends_per_block": 2, "num_self_attention_heads": 4, "num_cross_attention_heads": 2, "qk_channels": 12,
+            "v_channels": 40, "max_position_embeddings": T, "self_attention_widening_factor": 2,
+            "cross_attention_widening_factor": 3,
+        },
+        {
+            "vocab_size": 128, "d_model": 96, "num_latents": 32, "d_latents": 160, "qk_channels": 64, "v_channels": 160,
+            "max_position_embeddings": 64,
+        },
+        texts(),
+        {"hidden_act": "relu", "v_channels": 20, "use_query_residual": False},
     ),
     "modernbert": Family(
         ModernBertForMaskedLM,

@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 import pytest
 import torch
 
-from composer.train.data.corruption import gaps, hidden, segments, with_gaps
+from composer.train.data.hiding.corruption import gaps, hidden, segments, with_gaps
 
 MARKS = range(10_000, 10_100)
 

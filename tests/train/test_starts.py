@@ -6,7 +6,8 @@ import pytest
 import torch
 
 import composer
-from composer.train import TrainingError, freeze, open_run, resume, start_from, train
+from composer.train import MarkedTokenizer, TrainingError, characters_of, freeze, open_run, resume, start_from, train
+from tests.train.small import SmallGPT
 from tests.train.test_resume import RECIPE, same
 
 TINY = {"d_model": 16, "n_heads": 2, "vocab": 31, "context": 16}
@@ -126,3 +127,16 @@ def test_patterns_are_a_tuple_of_texts(settings, change, value):
     """One text alone would be taken letter by letter."""
     with pytest.raises(TrainingError, match=r"`freeze` is .*; it must be a tuple of patterns"):
         change(settings, freeze=value)
+
+
+def test_added_special_tokens_leave_the_rows_of_others_as_they_were(first, build, tokenizer):
+    """Such as an end token for prompts and answers after a text without; its own row is new."""
+    trained = open_run(first, build=build).model.embed.weight
+    more, model = MarkedTokenizer(tokenizer, ("<end>",)), SmallGPT(tokenizer.size + 1)
+    fresh = model.embed.weight[-1].clone()
+    start = start_from(model, first, tokenizer=more)
+    assert (start.misfits, start.grown) == ((), ("embed.weight",))
+    assert torch.equal(model.embed.weight[:-1], trained) and torch.equal(model.embed.weight[-1], fresh)
+    assert "loaded, with new rows for special tokens: embed.weight" in str(start)
+    for other in (None, MarkedTokenizer(characters_of("something else"), ("<end>",))):
+        assert start_from(SmallGPT(tokenizer.size + 1), first, tokenizer=other).misfits == ("embed.weight",)

@@ -119,6 +119,17 @@ class Apart(Block, kind="apart"):
         return x * other, (x + other) / 2
 
 
+class Peeking(Block, kind="peeking"):
+    """Reads in evaluation what it says it reads in training alone."""
+
+    inputs = {"x": "float[batch, time, dim]", "other": "float[batch, time, dim]"}
+    outputs = {"y": "float[batch, time, dim]"}
+    training_inputs = ("other",)
+
+    def forward(self: Any, x: torch.Tensor, other: torch.Tensor) -> Any:
+        return x * other
+
+
 class Broken(Block, kind="broken"):
     """Adds tensors whose shapes do not go together."""
 
@@ -180,6 +191,17 @@ inputs: {x: "float[batch, time, 8]", valid: "bool[batch, time]?"}
 graph: {own: {type: KIND, in: {x: x, valid: valid}}}
 """
     assert [each.code for each in verified(Padded, text).diagnostics] == ["padding"]
+
+
+def test_an_input_that_is_read_in_evaluation_too_is_seen() -> None:
+    """`check` lets one look ahead that is read in training alone."""
+    text = """
+recipe: example
+inputs: {x: "float[batch, time, 8]", m: "float[batch, time, 8]"}
+graph: {own: {type: KIND, in: {x: x, other: m}}}
+"""
+    (found,) = verified(Peeking, text).diagnostics
+    assert found.code == "evaluation" and "numbers of `other`" in found.message
 
 
 def test_an_output_that_reads_more_than_it_says_is_seen() -> None:

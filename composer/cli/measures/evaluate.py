@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer
 from composer.cli.measures.data import lengths_of
-from composer.cli.output import add_output, emit
+from composer.cli.output import add_output, emit, write_file
 from composer.cli.running import add_device, open_folder, rebuild, refusals
 from composer.printable import json_text
 
@@ -50,12 +50,29 @@ def declare(parser: Parser, name: str) -> None:
     questions = parser.add_argument_group("Synthetic task")
     questions.add_argument(
         "--task",
-        choices=("copy", "recall", "arithmetic"),
+        choices=("copy", "recall", "arithmetic", "needle"),
         action=StoreOnce,
         help="Ask questions of a task of `arco data` instead, none of which is in its texts, and count right answers by length",
     )
-    questions.add_argument("--lengths", metavar="LENGTHS", type=lengths_of, help="Lengths of the questions (default: 2-8)")
-    questions.add_argument("--examples", metavar="N", type=integer, help="Questions of each length (default: 200)")
+    questions.add_argument(
+        "--lengths", metavar="LENGTHS", type=lengths_of, help="Lengths of the questions (default: 2-8; of needle: 8,16,32)"
+    )
+    questions.add_argument(
+        "--depths",
+        metavar="DEPTHS",
+        type=lengths_of,
+        help="Depths of the needle, in percent of the hay (default: 0,25,50,75,100)",
+    )
+    questions.add_argument(
+        "--examples", metavar="N", type=integer, help="Questions of each length (default: 200), or of each length and depth (20)"
+    )
+    questions.add_argument(
+        "--figure",
+        metavar="PATH",
+        action=StoreOnce,
+        type=Path,
+        help="Also draw the needles that are found into this .svg file, by length and depth",
+    )
     questions.add_argument("--seed", metavar="N", type=integer, help="Random seed of the questions (default: 0)")
     parser.add_argument("--format", choices=("text", "json"), action=StoreOnce, help="Output format (default: text)")
     add_output(parser)
@@ -64,6 +81,10 @@ def declare(parser: Parser, name: str) -> None:
     parser.examples = [
         ("Measure a model on the held-out part of its text", "arco evaluate runs/gpt_mini"),
         ("Count right answers by length, also beyond those of training", "arco evaluate runs/copy --task copy --lengths 2-12"),
+        (
+            "Look for a needle at any depth of a haystack",
+            "arco evaluate runs/needle --task needle --lengths 8,16,32 --figure needle.svg",
+        ),
         ("Measure it on another text, for a program", "arco evaluate runs/gpt_mini --data input.txt --format json"),
     ]
     parser.notes = (
@@ -78,11 +99,15 @@ def run(arguments: argparse.Namespace) -> int:
     from composer.evaluate import evaluate
     from composer.published.folder import is_published
 
+    if arguments.task != "needle":
+        stray = next((name for name in ("depths", "figure") if getattr(arguments, name) is not None), None)
+        if stray is not None:
+            raise Problem(f"arco evaluate: --{stray} is for needles in haystacks", "add --task needle")
     if arguments.task is not None:
         return answer(arguments)
     stray = next((name for name in ("lengths", "examples", "seed") if getattr(arguments, name) is not None), None)
     if stray is not None:
-        raise Problem(f"arco evaluate: --{stray} is for synthetic tasks", "add --task copy, recall or arithmetic")
+        raise Problem(f"arco evaluate: --{stray} is for synthetic tasks", "add --task copy, recall, arithmetic or needle")
     if is_published(arguments.trained):
         return published(arguments)
     with refusals():
@@ -131,6 +156,8 @@ def answer(arguments: argparse.Namespace) -> int:
                 f"arco evaluate: --task asks questions, and --{name.replace('_', '-')} is for texts", "remove one of them"
             )
     given = {"examples": arguments.examples, "seed": arguments.seed}
+    if arguments.task == "needle":
+        return find_needles(arguments, {name: value for name, value in given.items() if value is not None})
     with refusals():
         scores = evaluate_answers(
             arguments.trained,
@@ -147,4 +174,26 @@ def answer(arguments: argparse.Namespace) -> int:
         lines = [f"{score.length:>6}  {score.accuracy:>7.1%}  {score.right:>5} of {score.examples}" for score in scores]
         text = "\n".join(["length    right", *lines])
     emit(f"{text}\n", arguments.output)
+    return 0
+
+
+def find_needles(arguments: argparse.Namespace, given: dict[str, int]) -> int:
+    """Print which needles are found, by length and depth, and draw them if there is to be a figure."""
+    from composer.evaluate import evaluate_needle
+
+    if arguments.figure is not None and arguments.figure.suffix != ".svg":
+        raise Problem(f"arco evaluate: {arguments.figure} does not end in .svg", "the figure of needles is an SVG file")
+    with refusals():
+        found = evaluate_needle(
+            arguments.trained,
+            lengths_of("8,16,32") if arguments.lengths is None else arguments.lengths,
+            [percent / 100 for percent in arguments.depths or (0, 25, 50, 75, 100)],
+            build=rebuild(arguments.blocks, arguments.device),
+            checkpoint=arguments.checkpoint,
+            **given,
+        )
+    text = json_text(found.to_json(), indent=2) if arguments.format == "json" else str(found)
+    emit(f"{text}\n", arguments.output)
+    if arguments.figure is not None:
+        write_file(arguments.figure, found.svg())
     return 0

@@ -11,6 +11,7 @@ from composer.cost.active import visited
 from composer.cost.units import short
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.flow_builder import FlowBuilder
+from composer.draw.build.node_names import shown_name
 from composer.draw.build.value_sources import NodeSources, Sources, merge_by_origin, of_block
 from composer.draw.diagram import Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
@@ -92,7 +93,8 @@ def leaf(captions: Captions, node: TypedBlock, seen: Look, place: NodePlace) -> 
     about = captions.about(node, place, (seen.title, seen.detail, seen.mask))
     about = replace(about, description=captions.description(node, place))
     after = "" if captions.depth.level == "overview" else seen.after
-    return Leaf(about, seen, captions.counts.shown(place.first), gives if gives != came else "", after=after)
+    name = "" if captions.depth.level == "overview" else shown_name(node, place, seen.title)
+    return Leaf(about, seen, captions.counts.shown(place.first), gives if gives != came else "", after=after, name=name)
 
 
 def sink(
@@ -140,10 +142,11 @@ def mixture(captions: Captions, node: TypedBlock, experts: Mixture, place: NodeP
 
 def _router(captions: Captions, node: TypedBlock, experts: Mixture, place: NodePlace) -> Leaf:
     """Return what chooses the experts."""
-    facts = (f"{node.sizes['dim']} → {experts.experts}", *experts.facts)
-    gates = [f"{one}.{name}" for one in place.all for name in experts.maps]
+    maps = [name for name in experts.maps if any(each.name.startswith(f"{name}.") for each in node.parameters)]
+    facts = (*[f"{node.sizes['dim']} → {experts.experts}"] * bool(maps), *experts.facts)  # it has none where logits are given
+    gates = [f"{one}.{name}" for one in place.all for name in maps]
     path = place.inner("router").path
-    own = gates[: len(experts.maps)]
+    own = gates[: len(maps)]
     about = captions.about(node, replace(place, path=path, all=tuple(gates)), ("Router", *facts), own)
     return Leaf(about, Look("Router", facts, "moe"), captions.counts.shown_of(own))
 

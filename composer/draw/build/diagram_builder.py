@@ -13,6 +13,7 @@ from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth
+from composer.draw.build.node_names import shown_name
 from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
 from composer.draw.build.value_sources import (
     NodeSources,
@@ -191,7 +192,8 @@ class DiagramBuilder:
         about = replace(about, parameters=self.counts.total(place.all), description=self.captions.description(node, place))
         part = node.node.part if isinstance(node, TypedGroup) else None
         doc = first_words(part.__doc__ or "") if part is not None and self.depth.spacious else ""
-        return of_group(flows, about, name, params, doc)
+        told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
+        return replace(of_group(flows, about, name, params, doc), name=told)
 
     def flow(
         self, graph: TypedGraph, given: Mapping[str, Sources], place: NodePlace, stream: str = ""

@@ -95,7 +95,8 @@ def layer_title(node: TypedRepeat, flows: Sequence[Flow]) -> str:
         return spoken(node.name.removesuffix("s") if node.name in SERIES else node.name)
     looks = [leaf.look for flow in flows for leaf in flow.leaves() if isinstance(leaf, Leaf)]
     masks = [seen.mask for seen in looks if seen.mask and not seen.double]
-    if node.name == "decoder" or any(seen.double for seen in looks) or any("causal" in mask for mask in masks):
+    both = masks and any(seen.double for seen in looks)  # attention to another stream alone is no decoder's
+    if node.name == "decoder" or both or any("causal" in mask for mask in masks):
         return "Decoder layer"
     return "Encoder layer" if node.name == "encoder" or masks else "Layer"
 

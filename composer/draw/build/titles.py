@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from blocks.core import grouped, spoken
 from composer.cost.active import active_parameters
-from composer.cost.costs import CacheCounter
+from composer.cost.cached import CacheCounter, CachedNumbers, cached_words
 from composer.cost.lengths import lengths_of
-from composer.cost.units import in_bytes, short
+from composer.cost.units import short
 from composer.draw.build.descriptions import described
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.repeats import LAYERS
@@ -60,8 +60,9 @@ def facts(model: RolledProgram) -> tuple[str, ...]:
     for name in ("d_model", "context", "vocab"):
         if isinstance(value := params.get(name), int) and not isinstance(value, bool):
             said.append(f"{name} {grouped(value)}")
-    if (kept := cached(typed)) > 0:
-        said.append(f"KV cache {in_bytes(BF16_BYTES * kept)} per token (bf16)")
+    kept = cached(typed)
+    if words := cached_words(BF16_BYTES * kept.per_token, BF16_BYTES * kept.in_windows):
+        said.append(f"KV cache {words} (bf16)")
     return tuple(said)
 
 
@@ -82,7 +83,7 @@ def _outside_layers(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
         yield from by_place(visit)
 
 
-def cached(typed: TypedProgram) -> int:
-    """Return how many numbers are cached for each token while a text is written."""
+def cached(typed: TypedProgram) -> CachedNumbers:
+    """Return how many numbers are cached while a text is written."""
     axis = growing(typed.untyped.recipe.task, typed.inputs)
-    return 0 if axis is None else CacheCounter(axis, lengths_of(typed, {})).graph(typed.root)
+    return CachedNumbers() if axis is None else CacheCounter(axis, lengths_of(typed, {})).graph(typed.root)

@@ -138,9 +138,9 @@ class _Writer:
         )
 
     def label(self, box: Box) -> str:
-        """Return the title and the detail in the middle, the mask left of them, the parameters right of them, rows below."""
-        slots = [text for text in box.texts if text.role == "params"]
-        rest = [text for text in box.texts if text.role != "params"]
+        """Return the title and the detail in the middle, the mask left of them, name and parameters right of them, rows below."""
+        slots = [text for text in box.texts if text.role in ("name", "params")]
+        rest = [text for text in box.texts if text.role not in ("name", "params")]
         mask = next((icon.icon for icon in box.icons if isinstance(icon.icon, Cells)), None)
         wide = max([34.0 if mask else 0.0, *(Typography().width(text.text, "params") + 2 for text in slots)])
         side = f'<TD WIDTH="{wide:.0f}" ALIGN="{{}}">{{}}</TD>' if wide else ""

@@ -18,6 +18,8 @@ MIN_SIDE_WIDTH = 104.0
 PAD = 9.0
 """Between a border and what is written inside of it."""
 ICON_ROOM = ICON + 2 * PAD
+NAME_GAP = 6.0
+"""Between the name of a node and the title of its box."""
 LINE = 14.0
 """From one line to the next, where there are several: a third more than the 10.5 pixels of a detail."""
 ROW, PLAIN_ROW = 32.0, 18.0
@@ -28,14 +30,16 @@ HEAD, PLAIN_HEAD = 44, 30
 """The same above rows: 2 pixels more separate the two."""
 
 
-def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False) -> float:
-    """Return the width that a block's texts want; a narrow one has its parameters behind the detail."""
+def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: bool = True) -> float:
+    """Return the width that a block's texts want, with or without its name; a narrow one has its parameters behind the detail."""
     look = leaf.look
     icon = ICON_ROOM if look.icon is not None else PAD
     if leaf.lines:
         return max(typography.width(line, role) for role, line in leaf.lines) + icon + PAD
     params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else typography.width(leaf.params, "params") + PAD + 8
-    title = typography.width(look.title, "title") + 2 * max(icon, params)
+    title = typography.width(look.title, "title")
+    with_name = title + 2 * (icon + typography.width(leaf.name, "name") + NAME_GAP) if leaf.name and named else 0.0
+    title = max(title + 2 * max(icon, params), min(with_name, WIDTH))
     detail = typography.width(detail_of(leaf, narrow=narrow), "detail") + icon + PAD
     rows = [ICON_ROOM + 6 + swatches(row) + typography.width(row.share, "row") + PAD for row in leaf.rows]
     rows += [ICON_ROOM + 6 + swatches(row) + typography.width(row.look.detail, "detail") + PAD for row in leaf.rows]
@@ -121,7 +125,7 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
                     typography.scale,
                 )
             )
-    return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), double=look.double)
+    return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), look.hue == "loss", double=look.double)
 
 
 def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool, typography: Typography) -> list[Text]:
@@ -144,6 +148,9 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
         said = typography.fitted(with_mask(leaf, detail, free, typography), "detail", free)
         offset = max(0.0, typography.width(said, "detail") / 2 - width / 2 + icon)  # in the middle as far as the icon lets it
         texts.append(Text(x + offset, middle + 9 + 3.5 * size, said, "detail", scale=size))
+    start = x - width / 2 + icon
+    if leaf.name and start + typography.width(leaf.name, "name") + NAME_GAP <= texts[0].area.left:
+        texts.append(Text(start, middle - 4 if detail else middle + 3.5 * size, leaf.name, "name", "start", scale=size))
     if params:
         texts.append(Text(x + width / 2 - PAD, middle - 4 if detail else middle + 3.5 * size, params, "params", "end", size))
     return texts

@@ -17,15 +17,19 @@ from composer.draw.layout.irregular import irregular_fragment
 from composer.draw.layout.lanes import style_of, wire
 from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.layout.outgoing_edges import outgoing_at_side, outgoing_through
-from composer.draw.layout.parallel_flows import side_by_side
+from composer.draw.layout.parallel_flows import APART, FEW_BRANCHES, apart_for, side_by_side
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
 from composer.draw.layout.stations import NamedInput, SideBox, SideInput, WiredInput, block, circle
 from composer.draw.passes.branches import group_branches
+from composer.draw.passes.heads import group_heads
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.passes.side_inputs import NOTHING_BESIDE, BesideBlock, SideInputs, split_side_inputs
+from composer.draw.style.typography import Typography
 
+MAX_EQUAL_WIDTH, MAX_BRANCHES_WIDTH = 1000.0, 1300.0
+"""Of a few branches whose boxes are all equally wide, and of many: hardly more than a page, whose letters stay legible."""
 MAX_NARROW_BLOCKS = 4
 """Blocks of one of several columns that are drawn narrow, with their parameters behind the detail: a longer column is a part of
 the model, whose numbers are looked for at the right.
@@ -53,11 +57,14 @@ def column(
         return found is not None
 
     ordered = sort_topologically(side_inputs.flow)
-    flow = (
-        ordered
-        if options.alone
-        else sort_topologically(group_branches(group_irregular_subgraphs(ordered, side_inputs.beside, fits), side_inputs.beside))
-    )
+    if options.alone:
+        flow = ordered
+    else:
+        subgraphs_apart = group_irregular_subgraphs(ordered, side_inputs.beside, fits)
+        fitting = partial(fit_side_by_side, options.typography)
+        together = sort_topologically(group_branches(subgraphs_apart, side_inputs.beside, fitting))
+        read_outside = {e.target for e in together.all_edges() if e.source.path in side_inputs.outer_inputs}
+        flow = group_heads(together, read_outside, sent)
     outer_inputs = {path: OuterInput(leaf, reads, options.typography) for path, (leaf, reads) in side_inputs.outer_inputs.items()}
     numbers = {item.about.path: number for number, item in enumerate(flow.items, 1)}
     spine = Spine(flow, width, options, sent, outer_inputs, {path: first_reader(path, flow) for path in outer_inputs}, numbers)
@@ -211,7 +218,13 @@ class Stations:
                 )
             case Branches():
                 lefts = [*incoming.side_inputs, *incoming.references, *incoming.far]
-                return side_by_side(item, incoming.lanes, lefts, outgoing, self.branch, self.options.typography)
+                widths = iter(branch_widths(item, self.options.typography))
+
+                def lay_branch(flow: Flow) -> Fragment:
+                    options = replace(self.options, narrow=is_narrow(flow))
+                    return column(flow, next(widths), options, beside=self.side_boxes)
+
+                return side_by_side(item, incoming.lanes, lefts, outgoing, lay_branch, self.options.typography)
             case IrregularSubgraph():
                 return self.subgraphs[item.about.path]
 
@@ -233,12 +246,34 @@ class Stations:
         """Lay out a flow in a frame."""
         return column(flow, width, replace(self.options, narrow=narrow, side=side), sent)
 
-    def branch(self, flow: Flow) -> Fragment:
-        """Lay out one of several columns."""
-        leaves = [leaf for leaf in flow.leaves() if isinstance(leaf, Leaf)]
-        narrow = len(leaves) <= MAX_NARROW_BLOCKS
-        width = max([MIN_COLUMN_WIDTH, *(needed(leaf, self.options.typography, narrow=narrow) for leaf in leaves)])
-        return column(flow, min(width, MAX_BOX_WIDTH), replace(self.options, narrow=narrow), beside=self.side_boxes)
+
+def is_narrow(flow: Flow) -> bool:
+    """Return whether the blocks of a branch are drawn narrow."""
+    return sum(1 for leaf in flow.leaves() if isinstance(leaf, Leaf)) <= MAX_NARROW_BLOCKS
+
+
+def branch_widths(item: Branches, typography: Typography) -> list[float]:
+    """Return the width of the boxes of each branch: all are as wide as the widest ones, where there is room for that; names take
+    none where there are many.
+    """
+    few = len(item.flows) <= FEW_BRANCHES
+    widths = []
+    for flow in item.flows:
+        leaves = (leaf for leaf in flow.leaves() if isinstance(leaf, Leaf))
+        wanted = (needed(leaf, typography, narrow=is_narrow(flow), named=few) for leaf in leaves)
+        widths.append(min(max(wanted, default=0.0), MAX_BOX_WIDTH))
+    room = typography.scale * (MAX_EQUAL_WIDTH if few else MAX_BRANCHES_WIDTH) / len(widths) - APART
+    plain = all(isinstance(one, Leaf) for flow in item.flows for one in flow.items)
+    least = max(widths) if plain and max(widths) <= room else 0.0
+    return [max(width, least, min(MIN_COLUMN_WIDTH, room) if few else 0.0) for width in widths]
+
+
+def fit_side_by_side(typography: Typography, item: Branches) -> bool:
+    """Return whether a page is wide enough for many branches."""
+    widths = branch_widths(item, typography)
+    apart = apart_for(len(widths))
+    room = MAX_BRANCHES_WIDTH * typography.scale
+    return len(widths) <= FEW_BRANCHES or sum(widths) + apart * (len(widths) - 1) <= room
 
 
 def own_side(item: Leaf, side: SideLook, references: Sequence[NamedInput]) -> SideBox:

@@ -130,6 +130,7 @@ class Lanes:
                 reach = max(reach, area.reach(lane.side) - first + 8)
         if one := self.spine.outer_inputs.get(lane.origin.path):  # it starts above the box, which stands beside others
             reach = max([reach, *(area.reach(lane.side) + CLEAR + CORNER - first for area in self.beside(one))])
+            reach = max(reach, self.near(one, lane.side) + CORNER - first)  # no nearer to the spine than the box
         x = max(reach + first, *(abs(points[0][0]) for _, _, points in lane.stops))  # some turn on their way, beside names
         for other in sorted(abs(one.x) for one in placed if one.side == lane.side and overlap(one, high, low)):
             if abs(other - x) < apart:
@@ -214,7 +215,7 @@ def draw_straight(spine: Spine, below: Station, above: Station, edge: DiagramEdg
             target,
             points,
             edge.port,
-            "main",
+            "loss" if edge.trains else "main",
             arrow,
             partial=edge.partial,
             from_inside=edge.source.from_inside,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Item, Sink
@@ -154,7 +154,7 @@ def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], typography: T
     width = max(0.0 if sink.leaf.lines else MIN_SIDE_WIDTH, needed(sink.leaf, typography, narrow=True))
     height = box_height(sink.leaf, typography, narrow=True)
     drawn = box(sink.leaf, near + side * width / 2, y + height / 2, width, height, typography, narrow=True)
-    found.pieces.boxes.append(replace(drawn, dashed=True))
+    found.pieces.boxes.append(drawn)
     found.pieces.wires.append(wire)
     far, reach = near + side * width, abs(near) + width
     for number, edge in enumerate(sink.edges[1:]):

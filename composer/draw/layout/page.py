@@ -16,13 +16,14 @@ from composer.draw.layout.fragment import Fragment, Pieces, flip, shift
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import align_height, place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
+from composer.draw.layout.wrapped import wrapped
 from composer.draw.passes.alternatives import name_in_alternatives
+from composer.draw.passes.heads import output_leaf
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
-from composer.draw.paths import output_path
 from composer.draw.scene import Scene
-from composer.draw.style.text_metrics import wrapped
+from composer.draw.style.text_metrics import wrapped as in_lines
 from composer.draw.style.typography import Typography
 
 MARGIN, TITLE_LINE = 24.0, 25.0
@@ -39,8 +40,8 @@ such a page, as the paper has one of its own.
 """
 
 
-def page(flow: Flow, titles: Titles, typography: Typography, *, shapes: bool = True) -> Scene:
-    """Return the scene of a model."""
+def page(flow: Flow, titles: Titles, typography: Typography, *, shapes: bool = True, high: float | None = None) -> Scene:
+    """Return the scene of a model; one column that is higher than `high` pixels is wrapped, where it can be."""
     columns = by_name_where_needed(split_into_columns(with_ends(flow, titles)))
     halves = split_u(sort_topologically(columns[0])) if len(columns) == 1 else None
     columns = list(halves) if halves else columns
@@ -56,10 +57,16 @@ def page(flow: Flow, titles: Titles, typography: Typography, *, shapes: bool = T
         fed = not halves and any(e.source.origin in given for e in one.all_edges())
         side = LANE_SIDE if number == len(columns) - 1 else 1 if ports or fed else -1
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
-        laid.append(column(one, width, LayoutOptions(typography, side, shapes, out=out, given=given), sent[number]))
+        options = LayoutOptions(typography, side, shapes, out=out, given=given)
+        laid.append(column(one, width, options, sent[number]))
     if halves:
         flip(laid[0])
         align_height(*laid)
+    if high is not None and len(laid) == 1 and laid[0].height > high:
+        ordered = sort_topologically(columns[0])
+        several = wrapped(ordered, laid[0], high, lambda part, given_on: column(part, width, options, given_on))
+        if several is not None:
+            return with_head(several, titles, typography)
     whole = place_columns(laid, typography, halves[1].items[0].about.path if halves else "")
     return with_head(whole, titles, typography)
 
@@ -115,9 +122,8 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
     outs: tuple[Leaf, ...] = ()
     if flow.exits:
         name, returned = flow.exits[0]
-        path = output_path(name)
-        outs = (Leaf(About(path, f"the model's output {name} — {returned.shape}"), Look(titles.outputs[name], hue="io")),)
-        edges.append(DiagramEdge(returned, path, "", True))
+        outs = (output_leaf(name, returned),)
+        edges.append(DiagramEdge(returned, outs[0].about.path, "", True))
     whole = flow.with_items((*ins, *flow.items, *outs)).with_edges(edges).with_exits(flow.exits[1:])
     return name_in_alternatives(replace(whole, outlet=None))
 
@@ -160,4 +166,4 @@ def with_head(
 
 def lines_of(facts: Sequence[str], room: float, typography: Typography) -> list[str]:
     """Return the facts in lines as long as the drawing is wide."""
-    return wrapped(facts, " · ", lambda said: typography.width(said, "facts") <= room)
+    return in_lines(facts, " · ", lambda said: typography.width(said, "facts") <= room)

@@ -7,20 +7,24 @@ from dataclasses import replace
 
 from composer.draw.diagram import Branches, Flow
 from composer.draw.edges import DiagramEdge
-from composer.draw.geometry import Point
+from composer.draw.geometry import Area, Point
 from composer.draw.layout.boxes import needed
-from composer.draw.layout.fragment import Fragment, moved, shift, straightened
+from composer.draw.layout.fragment import Fragment, moved, shift, straightened, stretch
 from composer.draw.layout.outgoing_edges import OutgoingEdge
 from composer.draw.layout.stations import SideInput, block, circle
-from composer.draw.scene import RADIUS, Dot, WirePath
+from composer.draw.scene import RADIUS, Box, Dot, WirePath
 from composer.draw.style.typography import Typography
 
-BUS, APART = 14.0, 22.0
-"""From a fork to what it leads to, as from a block to a fork above it; between the flows, where no wires go."""
+BUS, APART, NEAR = 14.0, 22.0, 10.0
+"""From a fork to what it leads to, as from a block to a fork above it; between the flows, where no wires go; and between many."""
+FEW_BRANCHES = 4
+"""Branches that stand beside each other however wide they are."""
 RISE = 20.0
 """From the highest of them to the join: as between two blocks."""
 MAX_JOIN_WIDTH = 480.0
 """Flows that are less wide than this end in a box as wide as they are; under wider ones it would look like a bar."""
+MAX_LIFT = 40.0
+"""How much higher than it could a column begins, to be level with one that begins with a fork: as high as two of these."""
 STRAIGHT_REACH = 12.0
 """How far from the middle of all the spine is moved onto that of a flow, whose wires are straight then."""
 
@@ -35,6 +39,8 @@ def side_by_side(
 ) -> Fragment:
     """Return the columns from a fork to a join: a circle where there is room for it, else a wide box."""
     columns = [lay(flow) for flow in item.flows]
+    if item.join is None:
+        _align_ends(columns)
     places, total = column_positions(columns)
     middle_of_all = _spine(places)
     places = [place - middle_of_all for place in places]
@@ -42,18 +48,27 @@ def side_by_side(
     far = [place for place, one in enumerate(columns) if one.ends]
     base = low - BUS if far else low
     forks = item.fork is not None and len(far) < len(columns) - 1
+    nested = item.fork is not None and any(isinstance(flow.items[0], Branches) for flow in item.flows)
+    lifts = _lifts(columns) if nested else [0.0] * len(columns)
     found = Fragment(left=total / 2 + middle_of_all, right=total / 2 - middle_of_all, foot=low if forks else 0.0)
-    for flow, one, middle in zip(item.flows, columns, places, strict=True):
+    for flow, one, middle, lift in zip(item.flows, columns, places, lifts, strict=True):
+        at = base - lift
         if item.fork is not None:
-            start = (-middle, found.foot - base), (-middle, low - base), (0.0, low - base)
+            start = (-middle, found.foot - at), (-middle, low - at), (0.0, low - at)
             one.pieces.wires = [_begun(wire, flow, start) for wire in one.pieces.wires]
-        found.pieces.take(one.pieces, middle, base)
+        found.pieces.take(one.pieces, middle, at)
     if forks:
         found.pieces.dots.append(Dot(0, low))
     incoming = _from_far(found, [(columns[place], places[place]) for place in far], base, -found.left)
     free = len(set(map(_side, places))) == len(places)
+    highest = max(one.height + lift for one, lift in zip(columns, lifts, strict=True)) - base
+    if item.join is None:
+        found.height = highest
+        found.top = -found.height
+        found.ends = incoming
+        return found
     beside = lanes or lefts or outgoing or item.join.look.sides
-    y = base - max(one.height for one in columns) - RISE
+    y = -highest - RISE
     if item.join.look.sign and free and not beside:
         end = circle(item.join, typography)
         ways = [_into_circle(middle, y) for middle in places]
@@ -62,9 +77,9 @@ def side_by_side(
         width = max(needed(join, typography), 2 * max(map(abs, places)) + 60, total if total < MAX_JOIN_WIDTH else 0)
         end = block(join, width, typography, lefts, lanes, outgoing)
         ways = [((middle, y + end.foot),) for middle in places]
-    for flow, one, middle, port, way in zip(item.flows, columns, places, item.ports, ways, strict=True):
+    for flow, one, middle, lift, port, way in zip(item.flows, columns, places, lifts, item.ports, ways, strict=True):
         assert flow.outlet is not None  # a branch is known by where it ends
-        points = (*moved(one.out[:-1], middle, base), *way)
+        points = (*moved(one.out[:-1], middle, base - lift), *way)
         found.pieces.wires.append(WirePath(flow.outlet.path, item.join.about.path, points, port))
     shift(end, 0, y)
     found.pieces.take(end.pieces)
@@ -74,14 +89,51 @@ def side_by_side(
     return found
 
 
+def apart_for(count: int) -> float:
+    """Return the distance between so many columns."""
+    return APART if count <= FEW_BRANCHES else NEAR
+
+
 def column_positions(columns: Sequence[Fragment]) -> tuple[list[float], float]:
     """Return where the spine of each column stands, and how wide all are."""
-    total = sum(one.left + one.right for one in columns) + APART * (len(columns) - 1)
+    apart = apart_for(len(columns))
+    total = sum(one.left + one.right for one in columns) + apart * (len(columns) - 1)
     places, x = [], -total / 2
     for one in columns:
         places.append(x + one.left)
-        x += one.left + one.right + APART
+        x += one.left + one.right + apart
     return places, total
+
+
+def solid(found: Fragment) -> list[Area]:
+    """Return what the boxes and the circles of a fragment cover."""
+    return [box.area for box in found.pieces.boxes] + [merge.area for merge in found.pieces.merges]
+
+
+def _lifts(columns: Sequence[Fragment]) -> list[float]:
+    """Return how much higher each column begins than it could, so that the first blocks of all are level where some begin with
+    another fork.
+    """
+    feet = [max(area.bottom for area in solid(one)) for one in columns]
+    lifts = [foot - min(feet) for foot in feet]
+    return [lift if lift <= MAX_LIFT and not one.ends else 0.0 for one, lift in zip(columns, lifts, strict=True)]
+
+
+def _align_ends(columns: Sequence[Fragment]) -> None:
+    """Stretch heads, so that the outputs and the losses above them are level."""
+    ends = [[box for box in one.pieces.boxes if box.hue in ("io", "loss") and _is_end(box, one)] for one in columns]
+    feet = [max((box.area.bottom for box in above), default=0.0) for above in ends]
+    level = min(feet)
+    for one, foot in zip(columns, feet, strict=True):
+        if foot and not one.pieces.frames and foot > level:
+            stretch(one, foot + 0.1, foot - level)
+
+
+def _is_end(box: Box, column: Fragment) -> bool:
+    """Return whether a wire leads up to a box of a column, and none goes on from it."""
+    wires = column.pieces.wires
+    up = any(wire.target == box.about.path and wire.points[-1][0] == wire.points[-2][0] for wire in wires)
+    return up and not any(wire.source == box.about.path for wire in wires)
 
 
 def _spine(places: Sequence[float]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from composer.draw.diagram import Branches, IrregularSubgraph, Leaf, Sink, output_of
 from composer.draw.edges import NodeOutput, Origin
@@ -110,11 +110,15 @@ class Gap:
         return " · ".join(filter(None, (shape, item.after)))
 
     def write(self, label: str) -> None:
-        """Write the label."""
+        """Write the label, above what stands beside the block where it would lie on that."""
         text = Text(8, self.top - 9, label, "shape", "start", self.spine.options.typography.scale)
+        y = self.below.y
+        beside = (Area(one.left, one.top + y, one.right, one.bottom + y) for one in areas(self.below.fragment))
+        lifted = max((text.area.bottom - each.top + 3 for each in beside if each.meets(text.area)), default=0.0)
+        text = replace(text, y=text.y - lifted)
         self.spine.found.pieces.texts.append(text)
         self.spine.keep(text.area)
-        self.offset = LABEL_TOP
+        self.offset = LABEL_TOP + lifted
 
     def tapped(self) -> bool:
         """Return whether what the block gives is led beside the column too."""

@@ -2,7 +2,7 @@
 
 Of each pass the docstring shows a flow before and after. `b(a x)` is a block that reads another and an input of the model, `~` a
 value from the side, `@` one that goes by its name, `[b(a) | c(a)] d(a)` branches from a fork to a join, `{b(a)} d(a)` an
-irregular subgraph, and ` / ` stands between flows.
+irregular subgraph, `[b(a) | c(a)]` heads, of which nothing goes on, and ` / ` stands between flows.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from composer.draw.passes.alternatives import by_name_from_outside
 from composer.draw.passes.branches import group_branches
+from composer.draw.passes.heads import group_heads
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.order import sort_topologically, split_u
@@ -29,8 +30,9 @@ PASSES: tuple[Callable[..., object], ...] = (
     sort_topologically,
     group_irregular_subgraphs,
     group_branches,
+    group_heads,
 )
 """In the order in which they run: the first two while a diagram is built, the next four for a page, and the rest for each of its
-columns, frames and branches. After the last two, a column is sorted once more. No loop runs them, since they differ in what they
+columns, frames and branches. Before the last one, a column is sorted once more. No loop runs them, since they differ in what they
 are given: some make one flow of several, others several of one.
 """

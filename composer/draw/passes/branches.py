@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -13,14 +13,19 @@ from composer.draw.edges import DiagramEdge
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.paths import belongs
 
-MAX_BRANCHES = 4
+MAX_BRANCHES = 12
 BranchSteps: TypeAlias = Mapping[str, Sequence[str]]
 """From blocks to blocks, by an edge each."""
 
 
-def group_branches(flow: Flow, beside: Collection[str] = ()) -> Flow:
-    """Return the flow with every set of blocks that lie side by side, from a fork to a join, as one item. Those that have
-    something `beside` them stay in the column.
+def always(found: Branches) -> bool:
+    """Return that there is room for some branches."""
+    return True
+
+
+def group_branches(flow: Flow, beside: Collection[str] = (), fits: Callable[[Branches], bool] = always) -> Flow:
+    """Return the flow with every set of blocks that lie side by side, from a fork to a join, as one item, where it `fits`. Those
+    that have something `beside` them stay in the column.
 
     Before: a(x) b(a) c(a) d(b c) e(d)
     After:  a(x) [b(a) | c(a)] d(a) e(d)
@@ -35,8 +40,8 @@ def group_branches(flow: Flow, beside: Collection[str] = ()) -> Flow:
     for join in list(items):
         for fork in _forks(join, read, far, tree, meeting) if len(set(read.get(join, ()))) > 1 else ():
             between = _between(join, fork, read, tree, far)
-            parts = _components(flow, [path for path in items if path in between])
-            found = None if between.intersection(beside) else _joined(flow, fork, join, items, parts)
+            parts = components(flow, [path for path in items if path in between])
+            found = None if between.intersection(beside) else _joined(flow, fork, join, items, parts, fits)
             if found is not None:
                 flow = found
                 items = flow.by_path
@@ -123,7 +128,14 @@ def _after(path: str, fork: str, tree: Dominators) -> bool:
     return path in tree.depth and tree.common(path, fork) == fork
 
 
-def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], parts: Sequence[list[str]]) -> Flow | None:
+def _joined(
+    flow: Flow,
+    fork: str | None,
+    join: str,
+    items: Mapping[str, Item],
+    parts: Sequence[list[str]],
+    fits: Callable[[Branches], bool],
+) -> Flow | None:
     """Return the flow with the branches between a fork and a block where they end; those first that start from values of
     elsewhere, such as the keys and values of a memory.
     """
@@ -136,15 +148,18 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
     source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
     entry = source.origin if source is not None else None
     flows, ports = [], []
+    apart = {fork} if fork and all(isinstance(items[path], Leaf | Branches) for path in gone) else set()
     for part in parts:
         inner = [e for e in flow.edges if e.target in part]
         deep = [e for path in part for e in inner_edges(items[path])]
         held = {*part, *(e.target for e in deep)}
         outgoing = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
         free = all(e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port) for e in inner)
-        closed = all(e.source.reference or belongs(e.source.path, held) for e in deep)
+        closed = all(e.source.reference or belongs(e.source.path, held) for e in deep if e.source.path not in apart)
         looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
-        exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
+        out = any(source.port for _, source in flow.exits if belongs(source.path, part))
+        exits = looped or out or any(belongs(sink.edges[0].source.path, part) for sink in flow.sinks)
+        exits = exits or (flow.outlet is not None and flow.outlet.path in part)
         wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > 2
         if (
             not (free or part in foreign)
@@ -159,12 +174,16 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
             return None
         if fork is None and any(e.source.is_model_input and not e.source.reference and e.source.path not in part for e in inner):
             return None
-        below = Flow(entry, tuple(items[path] for path in items if path in part), tuple(inner), outgoing[0].source)
-        flows.append(group_branches(sort_topologically(below)))
+        named = tuple((name, source) for name, source in flow.exits if source.path in part)
+        below = Flow(entry, tuple(items[path] for path in items if path in part), tuple(inner), outgoing[0].source, named)
+        flows.append(group_branches(sort_topologically(below), fits=fits))
         ports.append(outgoing[0].port)
     joined = Branches(tuple(flows), tuple(ports), end, source)
+    if not fits(joined):
+        return None
     fork_edges = [] if source is None else [DiagramEdge(source, join, "", True, forks=True)]
-    return flow.without(gone).with_item(joined, *fork_edges)
+    rest = flow.without(gone).with_item(joined, *fork_edges)
+    return rest.with_exits((name, source) for name, source in flow.exits if source.path not in gone)
 
 
 def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:
@@ -207,7 +226,7 @@ def _meeting(items: Mapping[str, Item], readers: BranchSteps, read: BranchSteps)
     return next((path for path in items if path in common and path not in starts), None)
 
 
-def _components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
+def components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
     """Return the blocks in sets between which nothing flows, in the order of their first ones."""
     group = {path: path for path in between}
 

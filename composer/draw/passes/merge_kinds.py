@@ -93,7 +93,8 @@ def _after(alike: Sequence[Item], passes: Sequence[int]) -> str:
     """Return what happens in training to what an item gives, and in how many passes where that is not the same in all."""
     counts: dict[str, int] = {}
     for item, count in zip(alike, passes, strict=True):
-        said = item.join.after if isinstance(item, Branches | IrregularSubgraph) else item.after
+        end = item.join if isinstance(item, Branches | IrregularSubgraph) else item
+        said = end.after if end else ""
         counts[said] = counts.get(said, 0) + count
     if len(counts) == 1:
         return next(iter(counts))

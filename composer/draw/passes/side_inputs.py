@@ -44,13 +44,14 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
         others = [e.source for e in all_into[read.target] if e.main and not e.source.reference and e.source.path not in gone]
         return any(s.path != read.source.path and (s.from_inside or _flows(s, flow, items)) for s in others)
 
+    twins = _twins(flow, items)
     for path, item in items.items():
         readers, reads = read_of.get(path, []), tuple(into.get(path, ()))
         streams = [e for e in reads if not e.shape_only]
         still = all(e.source.reference or e.source.is_model_input for e in streams)
         still = still and flow.owner not in {e.source.path for e in streams} - {""}
-        if isinstance(item, Leaf) and item.model_input:
-            continue  # an input of the model
+        if path in twins or (isinstance(item, Leaf) and item.model_input):
+            continue  # one of several towers, or an input of the model
         if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and readers):
             continue
         if any(source.path == path for _, source in flow.exits) or any(e.source.port or e.back for e in readers):
@@ -77,6 +78,20 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
     paths = gone - set(outer_inputs)
     edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in paths or e.source.reference))
     return SideInputs(flow.with_items(kept).with_edges(edges), beside, outer_inputs)
+
+
+def _twins(flow: Flow, items: Mapping[str, Item]) -> set[str]:
+    """Return the blocks that read inputs of the model alone, and whose reader reads another of the same kind."""
+    read = _by((e for e in flow.edges if e.main and e.upward), lambda e: e.target)
+    found: set[str] = set()
+    for edges in read.values():
+        alike: dict[str, set[str]] = {}
+        for path in (e.source.path for e in edges):
+            item, given = items.get(path), read.get(path, ())
+            if isinstance(item, Leaf) and given and all(e.source.is_model_input for e in given):
+                alike.setdefault(item.look.title, set()).add(path)
+        found.update(*(paths for paths in alike.values() if len(paths) > 1))
+    return found
 
 
 def _by(edges: Iterable[DiagramEdge], key: Callable[[DiagramEdge], str]) -> dict[str, list[DiagramEdge]]:

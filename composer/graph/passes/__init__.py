@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from blocks.core import Library
 from composer.graph.passes.adapt import adapt
+from composer.graph.passes.check_init import check_init
 from composer.graph.passes.check_sharing import check_sharing
 from composer.graph.passes.check_ties import check_ties
 from composer.graph.passes.check_unused import check_unused
@@ -26,6 +27,7 @@ PASSES: tuple[GraphPass, ...] = (
     infer,
     check_sharing,
     check_ties,
+    check_init,
     lint,
     unite_passes,
     adapt,

@@ -8,7 +8,7 @@ from functools import partial
 from string import ascii_lowercase
 from typing import Any, assert_never
 
-from blocks.core import Builtin, Field, Formula, Part, fields, number, ports
+from blocks.core import Builtin, Field, Formula, Init, Part, fields, number, ports
 from blocks.core.axis_places import LENGTH_OF
 from blocks.core.fields import AxesForm, AxisFormula, formula_field, formula_of
 from blocks.masks.mask import Mask
@@ -113,11 +113,20 @@ WRITERS: Mapping[str, Callable[[TypedProgram, GraphForm], YamlData | None]] = {
     "outputs": lambda typed, way: _references(typed.root.graph.outputs, typed),
     "positions": lambda typed, way: _references(typed.untyped.positions, typed) or None,
     "losses": _losses,
-    "init": lambda typed, way: {rule.pattern: {rule.how: number(rule.value)} for rule in typed.untyped.init} or None,
+    "init": lambda typed, way: {rule.pattern: _initializer(rule.init) for rule in typed.untyped.init} or None,
     "adapters": lambda typed, way: _adapters(typed.untyped.adapters) or None,
     "checkpoints": lambda typed, way: _checkpoints(typed),
 }
 """What is written under each key of a recipe whose value is computed."""
+
+
+def _initializer(init: Init) -> YamlData:
+    """Return how parameters start: what is drawn, a constant or a formula."""
+    found: dict[str, YamlData] = {}
+    if init.is_drawn or not init.formula:
+        value = number(float(init.value))
+        found[init.how] = value if init.low is None else [number(init.low), value]
+    return {**found, "formula": FormulaText(init.formula)} if init.formula else found
 
 
 def _lengths(typed: TypedProgram) -> dict[str, int]:

@@ -265,7 +265,11 @@ class InitRule:
     pattern: str
     span: Span
     how: Literal["normal", "uniform", "constant"]
-    value: ExpressionValue
+    value: ExpressionValue | None
+    """None where there is a formula alone."""
+    low: ExpressionValue | None = None
+    """The least value of `uniform`, where both are written."""
+    formula: ExpressionValue | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

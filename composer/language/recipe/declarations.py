@@ -18,6 +18,7 @@ from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlN
 
 TYPES = get_args(ParamType)
 INITIALIZERS = ("normal", "uniform", "constant")
+INIT_HINT = "{normal: 0.02}, {uniform: 0.1}, {constant: 0} or {formula: log(i + 1)}"
 
 
 def params(reader: BaseParser, node: YamlNode | None, library: Library) -> Iterator[Param]:
@@ -183,16 +184,39 @@ def init(reader: BaseParser, node: YamlNode | None) -> Iterator[InitRule]:
     for pattern, value in ((entry.key, entry.value) for entry in reader.entries(node, "init")):
         if not _balanced(reader, pattern, "*.(q|k).weight"):
             continue
-        if not isinstance(value, YamlMapping) or len(value.entries) != 1:
-            hint = "{normal: 0.02}, {uniform: 0.1} or {constant: 0}"
-            reader.error("init-form", value.span, "an initializer is a name with its number", hint=hint)
-            continue
-        how, written = value.entries[0].key, value.entries[0].value
-        if how.text not in INITIALIZERS:
-            reader.unknown("unknown-init", how.span, "initializer", how.text, INITIALIZERS)
-        elif number := reader.expression(written):
-            initializer: Any = how.text
-            yield InitRule(pattern.text, pattern.span, initializer, number)
+        if isinstance(value, YamlMapping) and (rule := _initializer(reader, pattern, value)):
+            yield rule
+        elif not isinstance(value, YamlMapping):
+            reader.error("init-form", value.span, "an initializer is a name with its number", hint=INIT_HINT)
+
+
+def _initializer(reader: BaseParser, pattern: YamlScalar, value: YamlMapping) -> InitRule | None:
+    """Return a rule: what is drawn, a constant, or a formula, of the places alone or of what is drawn."""
+    formula = value.entry("formula")
+    drawn = [entry for entry in value.entries if entry is not formula]
+    for entry in drawn:
+        if entry.key.text not in INITIALIZERS:
+            reader.unknown("unknown-init", entry.key.span, "initializer", entry.key.text, (*INITIALIZERS, "formula"))
+            return None
+    if len(drawn) > 1 or not value.entries or (formula and drawn and drawn[0].key.text == "constant"):
+        reader.error("init-form", value.span, "an initializer is a name with its number", hint=INIT_HINT)
+        return None
+    computed = None if formula is None else reader.expression(formula.value)
+    if formula is not None and computed is None:
+        return None
+    if not drawn:
+        return InitRule(pattern.text, pattern.span, "constant", None, None, computed)
+    how: Any = drawn[0].key.text
+    written, low = drawn[0].value, None
+    if how == "uniform" and isinstance(written, YamlList):
+        if len(written.items) != 2:
+            reader.error("init-form", written.span, "a range has two ends", hint="{uniform: [0.9, 0.999]}")
+            return None
+        low, written = reader.expression(written.items[0]), written.items[1]
+        if low is None:
+            return None
+    number = reader.expression(written)
+    return None if number is None else InitRule(pattern.text, pattern.span, how, number, low, computed)
 
 
 def adapters(reader: BaseParser, node: YamlNode | None) -> Iterator[AdapterRule]:

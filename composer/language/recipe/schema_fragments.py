@@ -63,10 +63,13 @@ EDGES: Schema = either(STRING, STRINGS, mapping(STRING_OR_LIST))
 """One reference for the first port, a list, or a mapping from port to reference."""
 INITIALIZER: Schema = {
     "type": "object",
-    "properties": dict.fromkeys(("normal", "uniform", "constant"), EXPRESSION),
+    "properties": {
+        **dict.fromkeys(("normal", "constant", "formula"), EXPRESSION),
+        "uniform": either(EXPRESSION, {"type": "array", "items": EXPRESSION, "minItems": 2, "maxItems": 2}),
+    },
     "additionalProperties": False,
     "minProperties": 1,
-    "maxProperties": 1,
+    "anyOf": [{"maxProperties": 1}, {"maxProperties": 2, "required": ["formula"], "not": {"required": ["constant"]}}],
 }
 SIZE: Schema = TEXT
 """A number, or an expression of the recipe's params."""

@@ -130,10 +130,11 @@ class _ModuleWriter:
         lines = []
         types, defaults = self.program.inputs, self.program.defaults
         given = {name: type_ for name, type_ in types.items() if not type_.optional and name not in defaults}
+        of_model = "next(self.parameters()).dtype" if parameters(self.program) else "torch.get_default_dtype()"
         for item, value in defaults.items():
             type_, name, first = types[item], names[item], names[next(iter(given))]
             sizes = ", ".join(_length(size, given, names) for size in type_.sizes)
-            dtype = {"int": "torch.long", "bool": "torch.bool", "float": "torch.get_default_dtype()"}[type_.dtype]
+            dtype = {"int": "torch.long", "bool": "torch.bool", "float": of_model}[type_.dtype]
             made = f"torch.full(({sizes},), {literal(value)}, dtype={dtype}, device={first}.device)"
             lines += [f"if {name} is None:", f"    {name} = {made}"]
         return lines

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from blocks.core import Part, is_node
+from blocks.masks.kept_keys import KeptKeys
 from blocks.masks.order import first_ahead
 from blocks.masks.plans import Plan, kept
 from blocks.positions.positions import Positions
-from composer.graph.cache_slots import grown_slots, slot_axes
+from composer.graph.cache_slots import grown_slots, kept_rows, slot_axes
 from composer.graph.dims import Dim, Symbolic, so_far
 from composer.graph.ir import Ref
 from composer.graph.task_signature import growing
@@ -34,6 +35,8 @@ class CacheSlot:
     """The axis that grows, counted from the last, such as -2; None where none does."""
     batch: BatchAxis | None
     """Where the rows of the batch stand in it; None where it has none."""
+    kept: KeptKeys | None = None
+    """Which rows of earlier calls later ones need; None for all of them."""
     whole: bool = False
     """Whether it is computed in the first call, from what does not depend on the text, and stays as it is."""
 
@@ -179,7 +182,10 @@ class _CachedNodes:
 
     def block(self, block: TypedBlock, path: str) -> Iterator[CachedNode]:
         part, grown = type(block.part), grown_slots(block, self.axis)
-        held = {name: CacheSlot(axis, self._of_slot(block, part.cache_slots[name])) for name, axis in grown.items()}
+        held = {
+            name: CacheSlot(axis, self._of_slot(block, part.cache_slots[name]), kept_rows(block, name, self.axis))
+            for name, axis in grown.items()
+        }
         for name, declared in part.cache_slots.items():
             if name not in held and not is_fixed(block.outputs) and _comes_from_outside(block, declared):
                 held[name] = CacheSlot(None, self._of_slot(block, declared), whole=True)
@@ -227,7 +233,7 @@ class _CachedNodes:
         if isinstance(part, Plan) and dict(preparation.attributes).get("grows"):
             rows = batch_axis([preparation.batch], self.rows)
             edges = dict(preparation.keywords)
-            names = {name: CacheSlot(-1, rows if name in edges else None) for name in kept(part)}
+            names = {name: CacheSlot(-1, rows if name in edges else None, preparation.kept) for name in kept(part)}
             if names:
                 yield CachedNode(path, attribute, names)
         elif type(part).cache_slots and not isinstance(part, Plan):

@@ -9,9 +9,11 @@ from typing import Any, TypeAlias, assert_never
 
 from blocks.core import Part
 from blocks.core.folded import Folded
+from blocks.masks.kept_keys import KeptKeys
 from blocks.masks.mask import Mask
 from blocks.masks.plans import Plan, plan
 from blocks.positions.counted import Counted, OptionalPositions
+from composer.graph.cache_slots import keys_in_reach
 from composer.graph.dims import Dim, Symbolic, names, so_far
 from composer.graph.ir import Ref, Wire
 from composer.graph.leading_axes import declared_inputs, leading_part
@@ -47,6 +49,8 @@ class Preparation:
     """The axis of the positions that it counts, or of a mask's keys."""
     batch: tuple[Dim, ...] = ()
     """The axes that are the batch of what a mask reads, in order where several are folded into one."""
+    kept: KeptKeys | None = None
+    """Which keys of a growing text a mask needs of earlier calls; None for all of them."""
 
     @property
     def sources(self) -> tuple[HoistedSource, ...]:
@@ -151,7 +155,7 @@ class _GraphHoisting:
         for name, prepared in part.per_call(frozenset(wired)).items():
             held = getattr(part, prepared.slot)
             if isinstance(held, Mask):
-                found[name] = self._mask(block, held, prepared.ports, wired)
+                found[name] = self._mask(block, prepared.slot, prepared.ports, wired)
             else:
                 arguments = tuple(self._positions(block, port, wired) for port in prepared.ports)
                 sizes = tuple((key, size(declared(expression), block.sizes)) for key, expression in prepared.sizes.items())
@@ -183,7 +187,8 @@ class _GraphHoisting:
         ref = self.run.declared_positions.get(str(block.sizes[type(block.part).position_inputs[port]]))
         return None if ref is None else self.run.program.root.type_of(ref)
 
-    def _mask(self, block: TypedBlock, mask: Mask, ports: tuple[str, ...], wired: Mapping[str, Any]) -> Preparation:
+    def _mask(self, block: TypedBlock, slot: str, ports: tuple[str, ...], wired: Mapping[str, Any]) -> Preparation:
+        mask: Mask = getattr(block.part, slot)
         axes = [block.sizes[type(block.part).position_inputs[port]] for port in ports]
         edges = [name for name in mask.edge_types() if name in wired]
         optional = frozenset(name for name in edges if getattr(block.inputs[name], "optional", False))
@@ -194,7 +199,8 @@ class _GraphHoisting:
         read = [type_ for name in edges if isinstance(type_ := block.inputs[name], TensorType)]
         batch = tuple(axis.size for axis in block.leading) or tuple({type_.sizes[0] for type_ in read if type_.sizes})
         batch = batch if read else ()  # so that blocks whose masks read nothing share them
-        return Preparation("mask", chosen, (("grows", one_sequence),), arguments, edges_read, axis=axes[-1], batch=batch)
+        kept = keys_in_reach(block, slot, axes[-1]) if axes[-1] == self.run.length and one_sequence else None
+        return Preparation("mask", chosen, (("grows", one_sequence),), arguments, edges_read, axes[-1], batch, kept)
 
     def _positions(self, block: TypedBlock, port: str, wired: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
         axis: Dim = block.sizes[type(block.part).position_inputs[port]]

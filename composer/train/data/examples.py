@@ -18,6 +18,7 @@ from composer.language.wording import counted
 from composer.train.data.fields import BatchField, FieldKind, fields_of
 from composer.train.data.images import centered, read_image
 from composer.train.data.objectives import END, START
+from composer.train.data.prefixes import prefix_input
 from composer.train.data.tables import ColumnValues, Table
 from composer.train.data.text import TextData
 from composer.train.data.tokenizers import MarkedTokenizer, PiecesTokenizer, Tokenizer
@@ -295,7 +296,12 @@ class _Reader:
         targets = [[IGNORED] * max(given - 1, 0) + row[1:][max(given - 1, 0) :] for given, row in zip(asked, whole, strict=True)]
         self._keep(read)
         valid = self._padding(field.name, read) if "valid" in self.program.inputs else None
-        return padded({field.name: read, "targets": targets}, {field.name: 0, "targets": IGNORED}, valid)
+        batch = padded({field.name: read, "targets": targets}, {field.name: 0, "targets": IGNORED}, valid)
+        prefix = prefix_input(self.program) if self.continues and len(field.columns) > 1 else None
+        if prefix is None or any(each.name == prefix for each in self.fields):
+            return batch
+        lengths = torch.tensor(asked)  # of the prompts, whose tokens see each other
+        return lambda rows: {**batch(rows), prefix: lengths[torch.from_numpy(rows)]}
 
     def _encoded(self, encode: Callable[[str], list[int]], column: str, row: int) -> list[int]:
         text = text_at(self.table, column, row)

@@ -15,6 +15,7 @@ from composer.language.expressions.ast import RefPath
 from composer.language.recipe.ast import InputDecl
 from composer.language.suggestions import DID_YOU_MEAN, suggest
 from composer.language.tasks import TASKS
+from composer.train.data.prefixes import prefix_input
 from composer.train.errors import TrainingError
 
 PROMPT, ANSWER = "prompt", "answer"
@@ -108,7 +109,7 @@ class _Asked:
             columns = self._columns(name)
             if columns:
                 found.append(BatchField(name, kind, columns, type_, target))
-            elif not (type_ is not None and (type_.optional or name in self.program.defaults)):
+            elif not (type_ is not None and (type_.optional or name in self.program.defaults or self._is_prefix(name))):
                 raise self._missing(name, type_)
         self._check_judged({field.name for field in found})
         return tuple(found)
@@ -143,6 +144,10 @@ class _Asked:
         if answers and all(self._chosen(part) for part in (PROMPT, ANSWER)):
             return (*self._chosen(PROMPT), *self._chosen(ANSWER))
         return self._chosen(name)
+
+    def _is_prefix(self, name: str) -> bool:
+        """Return whether an input is the length of the prompt."""
+        return self.continues and name == prefix_input(self.program) and bool(self._chosen(PROMPT))
 
     def _chosen(self, name: str) -> tuple[str, ...]:
         patterns = self.given.get(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -11,19 +11,24 @@ import torch
 from torch import Tensor
 
 from composer.atomic_files import StrPath
+from composer.graph.typed import TypedProgram
 from composer.memo import IdentityKey, Memo
 from composer.train.data import text as texts
-from composer.train.data.corruption import gaps, hidden, with_gaps
 from composer.train.data.documents import TextDocument
+from composer.train.data.ended import ended
+from composer.train.data.hiding.corruption import gaps, hidden, with_gaps
+from composer.train.data.hiding.spans import hide_spans, hide_whole_words, infill, permute_and_infill, permute_sentences
+from composer.train.data.marks import END as END
+from composer.train.data.marks import GAPS as GAPS
+from composer.train.data.marks import MASK as MASK
+from composer.train.data.marks import START as START
+from composer.train.data.prefixes import prefix_input, with_prefixes
+from composer.train.data.skip_gram import SkipGram, check_inputs
 from composer.train.data.text import HELD_OUT, Ids, TextData, tokenize
 from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED, Batch
-
-START, END, MASK = "<start>", "<end>", "<mask>"
-GAPS = tuple(f"<{number}>" for number in range(100))
-"""The sentinel tokens of removed spans, as many as in T5."""
-
+from composer.train.settings import TrainSettings
 
 Data = TypeVar("Data", contravariant=True)
 
@@ -107,11 +112,17 @@ class NextToken:
 
     windows: ClassVar[bool] = True
     tokenizer: Tokenizer
+    ends: str = "none"
+    """What ends with an end token: each `line`, each `file`, or `none`."""
 
     def tokenize(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
+        if isinstance(self.tokenizer, MarkedTokenizer) and self.ends != "none":
+            return ended(text, self.tokenizer, ends=self.ends, path=path)
         return tokenize(text, self.tokenizer, path=path)
 
     def unseen(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
+        if isinstance(self.tokenizer, MarkedTokenizer) and self.ends != "none":
+            return texts.predictable(ended(text, self.tokenizer, ends=self.ends, path=path, unseen=True))
         return texts.unseen(text, self.tokenizer, path=path, first=1)
 
     def check(self, data: TextData, seq_len: int) -> None:
@@ -128,12 +139,34 @@ class NextToken:
 
 
 @dataclass(frozen=True)
+class PrefixLM(NextToken):
+    """Predict what follows a prefix of random length, whose tokens see each other."""
+
+    prefix: str = ""
+    """The input of the model with the lengths of prefixes."""
+
+    def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
+        batch = texts.draw_batch(data, batch_size=batch_size, seq_len=seq_len, generator=generator)
+        return with_prefixes(batch, self.prefix, generator)
+
+    def held_out(self, data: TextData, *, batch_size: int, seq_len: int) -> Iterator[Batch]:
+        generator = torch.Generator().manual_seed(0)
+        for batch in texts.held_out_batches(data, batch_size=batch_size, seq_len=seq_len):
+            yield with_prefixes(batch, self.prefix, generator)
+
+    def whole(self, data: TextData) -> int | None:
+        return None
+
+
+@dataclass(frozen=True)
 class Windows:
     """Restore windows of text that `spoil` has corrupted."""
 
     windows: ClassVar[bool] = True
     tokenizer: MarkedTokenizer
     spoil: Callable[[MarkedTokenizer, Tensor, torch.Generator], Batch]
+    room: int = 0
+    """How many tokens of a sequence are marks that stand before or behind a window."""
 
     def tokenize(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
         return tokenize(text, self.tokenizer, path=path)
@@ -144,21 +177,22 @@ class Windows:
     def check(self, data: TextData, seq_len: int) -> None:
         texts.check_length(data, seq_len)
         longest = int(texts.extents(data.validation, data.validation_ends).lengths.max())
-        if seq_len < 2 or longest < 2:
-            raise TrainingError(f"a window of {min(seq_len, longest)} tokens is too short to mask a part of it")
+        if (shortest := min(seq_len - self.room, longest)) < 2:
+            raise TrainingError(f"a window of {shortest} tokens is too short to mask a part of it")
         if GAPS[0] in self.tokenizer.marks and gaps(seq_len)[1] > len(GAPS):
             raise TrainingError(
                 f"a sequence length of {seq_len} has {gaps(seq_len)[1]} masked spans, but there are {len(GAPS)} sentinel tokens"
             )
 
     def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
-        starts = texts.draw_starts(data, length=seq_len, count=batch_size, generator=generator)
-        return self._spoiled(data.train[starts[:, None] + np.arange(seq_len)], generator)
+        length = seq_len - self.room
+        starts = texts.draw_starts(data, length=length, count=batch_size, generator=generator)
+        return self._spoiled(data.train[starts[:, None] + np.arange(length)], generator)
 
     def held_out(self, data: TextData, *, batch_size: int, seq_len: int) -> Iterator[Batch]:
         generator = torch.Generator().manual_seed(0)
         documents = texts.extents(data.validation, data.validation_ends)
-        for starts, length in texts.adjacent(documents, seq_len=seq_len, batch_size=batch_size):
+        for starts, length in texts.adjacent(documents, seq_len=seq_len - self.room, batch_size=batch_size):
             if length >= 2:
                 yield self._spoiled(data.validation[starts[:, None] + np.arange(length)], generator)
 
@@ -314,14 +348,39 @@ TEXT_TASKS: Mapping[str, TextTask] = {
     "seq2seq_lm": TextTask(Translation, (START, END)),
 }
 """The tasks that can be trained on a text."""
+WHOLE_TEXT = (START, END, MASK)
+"""What sources and targets need that are whole texts."""
+TEXT_OBJECTIVES: Mapping[str, TextTask] = {
+    "whole_words": TextTask(lambda tokenizer: Windows(tokenizer, hide_whole_words), (MASK,)),
+    "spans": TextTask(lambda tokenizer: Windows(tokenizer, hide_spans), (MASK,)),
+    "infilling": TextTask(lambda tokenizer: Windows(tokenizer, infill, room=1), WHOLE_TEXT),
+    "permuted_sentences": TextTask(lambda tokenizer: Windows(tokenizer, permute_sentences, room=1), WHOLE_TEXT),
+    "bart": TextTask(lambda tokenizer: Windows(tokenizer, permute_and_infill, room=1), WHOLE_TEXT),
+    "prefix_lm": TextTask(PrefixLM),
+    "skip_gram": TextTask(SkipGram),
+}
+"""What else can be learned from a text, by the names of `objective_kinds`."""
 
 
-def marked(tokenizer: Tokenizer, task: str) -> Tokenizer:
+def text_task(task: str | None, settings: TrainSettings | None) -> TextTask:
+    """Return what is learned from a text: by default what the task asks for, else the objective of the settings.
+
+    Raises:
+        TrainingError: The task cannot be trained on a text.
+    """
+    if settings is None:
+        return TEXT_TASKS[learnable(task)]
+    row = TEXT_OBJECTIVES[settings.objective] if settings.objective in TEXT_OBJECTIVES else TEXT_TASKS[learnable(task)]
+    return replace(row, marks=(END,)) if settings.end_tokens != "none" else row
+
+
+def marked(tokenizer: Tokenizer, task: str, settings: TrainSettings | None = None) -> Tokenizer:
     """Return a tokenizer with the special tokens of a task, such as the mask of a masked language model.
 
     Args:
         tokenizer: The tokenizer of the text.
         task: The name of a task.
+        settings: The settings of training, which may choose another objective or have end tokens.
 
     Raises:
         TrainingError: The task cannot be trained on a text.
@@ -331,16 +390,20 @@ def marked(tokenizer: Tokenizer, task: str) -> Tokenizer:
         >>> marked(ByteTokenizer(), "masked_lm").size
         257
     """
-    marks = TEXT_TASKS[learnable(task)].marks
+    marks = text_task(task, settings).marks
     return MarkedTokenizer(tokenizer, marks) if marks else tokenizer
 
 
-def objective_of(task: str, tokenizer: Tokenizer) -> Objective:
+def objective_of(
+    task: str | None, tokenizer: Tokenizer, settings: TrainSettings | None = None, *, program: TypedProgram | None = None
+) -> Objective:
     """Return the objective of a task: how a text becomes batches with targets.
 
     Args:
-        task: The name of a task.
+        task: The name of a task; None for skip_gram.
         tokenizer: The tokenizer, with the special tokens of the task.
+        settings: The settings of training, which may choose another objective or have end tokens.
+        program: The model's graph, `Recipe.program`, which the objectives prefix_lm and skip_gram look into.
 
     Raises:
         TrainingError: The task cannot be trained on a text, or the tokenizer lacks its special tokens.
@@ -350,12 +413,40 @@ def objective_of(task: str, tokenizer: Tokenizer) -> Objective:
         >>> type(objective_of("causal_lm", ByteTokenizer())).__name__
         'NextToken'
     """
-    row = TEXT_TASKS[learnable(task)]
+    row = text_task(task, settings)
     if row.marks and not (isinstance(tokenizer, MarkedTokenizer) and set(row.marks) <= set(tokenizer.marks)):
         raise TrainingError(
             f"the tokenizer has no special tokens for {task}", hint=f"composer.train.marked(tokenizer, {task!r}) adds them"
         )
-    return row.objective(tokenizer)
+    objective = row.objective(tokenizer)
+    if settings is None:
+        return objective
+    if isinstance(objective, SkipGram):
+        check_inputs(program)
+        return replace(objective, window=settings.window, negatives=settings.negatives)
+    if isinstance(objective, PrefixLM):
+        return replace(objective, prefix=needed_prefix(program))
+    return replace(objective, ends=settings.end_tokens) if isinstance(objective, NextToken) else objective
+
+
+def reads_plain(objective: Batches[Any]) -> bool:
+    """Return whether an objective reads the tokens of a text as they are, without lines or ends, so that they can be prepared."""
+    return objective.windows and getattr(objective, "ends", "none") == "none"
+
+
+def needed_prefix(program: TypedProgram | None) -> str:
+    """Return the input with the lengths of prefixes.
+
+    Raises:
+        TrainingError: The model has none.
+    """
+    found = None if program is None else prefix_input(program)
+    if found is None:
+        raise TrainingError(
+            "the recipe is no prefix language model: no mask reads the length of a prefix from an input",
+            hint="write inputs: {prompt_length: int[batch]} and mask: causal or prefix(prompt_length)",
+        )
+    return found
 
 
 def learnable(task: str | None) -> str:

@@ -35,6 +35,17 @@ RESTORE = "restore it from a copy of the run folder, or train a new run"
 
 
 @dataclass(frozen=True)
+class ReferenceIdentity:
+    """The second model of a run: where it was, and what it is."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    path: str
+    checkpoint: str | None
+    sha256: str
+
+
+@dataclass(frozen=True)
 class DataIdentity:
     """The data of a run: where it was, and what it is."""
 
@@ -46,6 +57,8 @@ class DataIdentity:
     """The paths and patterns after the first, if there are several."""
     labels: dict[str, list[str]] = field(default_factory=dict)
     """For each target that is a class, the names of the classes."""
+    reference: ReferenceIdentity | None = None
+    """The model that is read beside the one that is trained, such as a teacher."""
 
     @property
     def paths(self) -> list[str]:

@@ -81,7 +81,8 @@ def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | Non
         load_averages(model, run.moments(name))
     task = task_of(model)
     if task is not None and task in TEXT_TASKS:
-        objective_of(task, tokenizer)  # raises if the tokenizer lacks what the task needs
+        program = model.program if isinstance(model, Model) else None
+        objective_of(task, tokenizer, settings, program=program)  # raises if the tokenizer lacks what the task needs
     check_vocabulary(model, tokenizer)
     labels = {} if task in TEXT_TASKS else {name: tuple(known) for name, known in run.data.labels.items()}
     return Trained(model.eval(), tokenizer, settings, step, labels)

@@ -25,7 +25,7 @@ from composer.train.run.checkpoint import Checkpoint, Report, files_of
 from composer.train.run.folder import RunFolder, new_folder
 from composer.train.run.lock import Lock
 from composer.train.run.manifest import FILES, CheckpointSeals, Manifest, Seal, name_of, render, step_of
-from composer.train.run.reader import DataIdentity, Metrics, SavedRun, last_line
+from composer.train.run.reader import DataIdentity, Metrics, ReferenceIdentity, SavedRun, last_line
 from composer.train.settings import TrainSettings
 
 KEEP = 2
@@ -52,7 +52,16 @@ class RunWriter:
         self._digest, self._size = hashlib.sha256(metrics), len(metrics)
 
     @classmethod
-    def begin(cls, lock: Lock, *, recipe: str, settings: TrainSettings, tokenizer: Tokenizer, data: TrainingData) -> RunWriter:
+    def begin(
+        cls,
+        lock: Lock,
+        *,
+        recipe: str,
+        settings: TrainSettings,
+        tokenizer: Tokenizer,
+        data: TrainingData,
+        reference: ReferenceIdentity | None = None,
+    ) -> RunWriter:
         """Write everything of a new run but its metrics and checkpoints.
 
         Raises:
@@ -62,7 +71,7 @@ class RunWriter:
         writer = cls(lock, Manifest(files={}))
         labels = {name: [*known] for name, known in data.labels.items()} if isinstance(data, ExampleData) else {}
         more = [str(path.absolute()) for path in data.more_paths]
-        identity = DataIdentity(str(data.path.absolute()), data.sha256, more, labels)
+        identity = DataIdentity(str(data.path.absolute()), data.sha256, more, labels, reference)
         files = {
             "recipe.yaml": recipe.encode("utf-8"),
             "settings.json": json_of(asdict(settings)),

@@ -111,10 +111,10 @@ def sources(part: Part, wired: Collection[str], name: str) -> Collection[str] | 
 
 
 def read_by(part: Part, given: InputTypes, name: str = "") -> Mapping[str, Types]:
-    """Return the inputs of which a block reads the values, and not only the shape: all that it reads, or what an output or a slot
-    is computed from.
+    """Return the inputs of which a block reads the values in evaluation, and not only the shape: all that it reads, or what an
+    output or a slot is computed from.
     """
-    left_out, only = type(part).shape_only_inputs, sources(part, given, name)
+    left_out, only = (*type(part).shape_only_inputs, *type(part).training_inputs), sources(part, given, name)
     return {port: types for port, types in given.items() if port not in left_out and (only is None or port in only)}
 
 

@@ -1,0 +1,115 @@
+"""A column that is higher than a page, wrapped: the stream goes on from the top of each part to the bottom of the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import ceil
+
+from composer.draw.diagram import Flow, output_of
+from composer.draw.edges import Origin
+from composer.draw.layout.fragment import Fragment, areas, shift, straightened
+from composer.draw.layout.parallel_columns import COLUMN_GAP
+from composer.draw.layout.parallel_flows import BUS
+from composer.draw.passes.side_inputs import split_side_inputs
+from composer.draw.paths import above
+from composer.draw.scene import Box, Frame, MergeCircle, WirePath
+
+MAX_PARTS = 12
+"""Columns of one drawing."""
+MAX_RATIO = 3.0
+"""How many times higher than another one of them may be: a few blocks beside a column are no column."""
+LayPart = Callable[[Flow, frozenset[Origin]], Fragment]
+"""Lays out a flow, of which some values are sent on."""
+
+
+def wrapped(flow: Flow, whole: Fragment, high: float, lay: LayPart) -> Fragment | None:
+    """Return a flow, in order, in columns that are no higher, given how it looks in one; none where it cannot be cut so."""
+    tops = tops_of(whole)
+    places = {path: -tops[path] for path in cuts(flow) if path in tops}
+    for count in range(ceil(whole.height / high), MAX_PARTS + 1) if places else ():
+        wanted = (whole.height * part / count for part in range(1, count))
+        chosen = dict.fromkeys(min(places, key=lambda path: abs(places[path] - height)) for height in wanted)
+        heights = [0.0, *sorted(places[path] for path in chosen), whole.height]
+        sizes = [above - below for below, above in pairwise(heights)]
+        if max(sizes) > min(high, MAX_RATIO * min(sizes)):
+            continue
+        parts = parts_between(flow, chosen)
+        laid = [lay(part, sent) for part, sent in parts]
+        if max(one.height for one in laid) + 2 * BUS <= high:
+            return beside_each_other(laid, [part.entry for part, _ in parts])
+    return None
+
+
+def cuts(flow: Flow) -> list[str]:
+    """Return the blocks above which nothing but what they give goes on."""
+    spine = split_side_inputs(flow).flow.items
+    number = {item.about.path: index for index, item in enumerate(spine)}
+    for edge in reversed(flow.edges):  # what stands beside a block belongs to it
+        if edge.target in number and edge.source.path in flow.by_path:
+            number.setdefault(edge.source.path, number[edge.target])
+    crossing = []
+    for edge in flow.all_edges():
+        target = next((number[path] for path in above(edge.target) if path in number), None)
+        source = next((number[path] for path in above(edge.source.path) if path in number), None)
+        if source is not None and target is not None and source != target and not edge.source.reference:
+            crossing.append((source, target, edge.source.origin))
+    return [
+        item.about.path
+        for index, item in enumerate(spine[:-1])
+        if {origin for source, target, origin in crossing if source <= index < target} == {output_of(item)}
+    ]
+
+
+def tops_of(whole: Fragment) -> dict[str, float]:
+    """Return how high each block reaches with all that is in it, which is negative."""
+    found: dict[str, float] = {}
+    things: list[Box | MergeCircle | Frame] = [*whole.pieces.boxes, *whole.pieces.merges, *whole.pieces.frames]
+    for thing in things:
+        for path in above(thing.about.path):
+            found[path] = min(found.get(path, 0.0), thing.area.top)
+    return found
+
+
+def parts_between(flow: Flow, chosen: Iterable[str]) -> list[tuple[Flow, frozenset[Origin]]]:
+    """Return the parts of a flow up to each of some blocks, with what each sends on."""
+    spine = [item.about.path for item in split_side_inputs(flow).flow.items]
+    ends = sorted(spine.index(path) + 1 for path in chosen)
+    part_of = {path: sum(index >= end for end in ends) for index, path in enumerate(spine)}
+    for edge in reversed(flow.edges):
+        if edge.target in part_of and edge.source.path in flow.by_path:
+            part_of.setdefault(edge.source.path, part_of[edge.target])
+    found = []
+    for number in range(len(ends) + 1):
+        part = flow.only({path for path, own in part_of.items() if own == number})
+        entry = output_of(flow.by_path[spine[ends[number - 1] - 1]]) if number else None
+        last = [output_of(flow.by_path[spine[ends[number] - 1]])] if number < len(ends) else []
+        found.append((replace(part, entry=entry), frozenset(last)))
+    return found
+
+
+def beside_each_other(laid: Sequence[Fragment], entries: Sequence[Origin | None]) -> Fragment:
+    """Return columns from the left, with the wire from the top of each to the bottom of the next."""
+    whole = Fragment(height=max(one.height for one in laid) + BUS)
+    x, spines = 0.0, list[float]()
+    for one in laid:
+        spines.append(x + one.left)
+        shift(one, spines[-1], -BUS)
+        x += one.left + one.right + COLUMN_GAP
+    for (before, one), entry, spine in zip(pairwise(laid), entries[1:], spines[1:], strict=True):
+        assert entry is not None
+        start = before.taps[entry]
+        gutter = spine - one.left - COLUMN_GAP / 2
+        way = (*start, (gutter, start[-1][1]), (gutter, 0.0), (spine, 0.0))
+        one.pieces.wires = [led_in(wire, entry, way) for wire in one.pieces.wires]
+    for one in laid:
+        whole.pieces.take(one.pieces)
+    whole.right = max([x - COLUMN_GAP, *(area.right for one in laid for area in areas(one))])
+    return whole
+
+
+def led_in(wire: WirePath, entry: Origin, way: Sequence[tuple[float, float]]) -> WirePath:
+    """Return a wire that starts at the bottom of a column from where its value is made."""
+    begins = wire.source == entry.path and wire.points[0] == (way[-1][0], -BUS)
+    return wire.through(straightened((*way, *wire.points))) if begins else wire

@@ -1,0 +1,94 @@
+"""What stands side by side at the end of a flow: heads of a model, each with outputs or losses of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from blocks.core import Look, spoken
+from composer.draw.about import About
+from composer.draw.diagram import Branches, Flow, Leaf, output_of
+from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.passes.branches import components
+from composer.draw.passes.order import inner_edges
+from composer.draw.paths import belongs, output_path
+
+MAX_HEADS = 6
+"""Heads that stand beside each other: more do not fit on a page."""
+MAX_LONGER = 6
+"""How many blocks more than the next one a head may have: a longer one is the trunk, from which the others go off."""
+
+
+def output_leaf(name: str, source: DiagramSource) -> Leaf:
+    """Return the box of an output of the model."""
+    return Leaf(About(output_path(name), f"the model's output {name} — {source.shape}"), Look(spoken(name), hue="io"))
+
+
+def group_heads(flow: Flow, kept: Collection[str] = (), sent: Collection[Origin] = ()) -> Flow:
+    """Return the flow, in order, with the heads at its end as one item: blocks that read one value, and of which nothing goes on
+    but outputs and losses. What is `kept` or `sent` to other columns leaves from the column.
+
+    Before: a(x) b(a) c(a) d(c)
+    After:  a(x) [b(a) | c(a) d(c)]
+    """
+    paths = [item.about.path for item in flow.items]
+    fixed = {*kept, *(origin.path for origin in sent)}
+    forks = [*([flow.entry] if flow.entry else []), *map(output_of, flow.items)]
+    for fork in forks if flow.outlet is None else ():
+        after = paths[0 if fork == flow.entry else paths.index(fork.path) + 1 :]
+        parts = components(flow, after)
+        lengths = sorted(sum(1 for _ in flow.only(part).leaves()) for part in parts)
+        if (
+            2 <= len(parts) <= MAX_HEADS
+            and lengths[-1] - lengths[-2] <= MAX_LONGER
+            and not any(belongs(path, after) for path in fixed)
+            and all(_starts_at(flow, part, fork, set(after).difference(part)) for part in parts)
+        ):
+            return _with_heads(flow, fork, parts)
+    return flow
+
+
+def _starts_at(flow: Flow, part: Sequence[str], fork: Origin, others: Collection[str]) -> bool:
+    """Return whether blocks read a fork, and else only each other and what goes by its name, but nothing of the other heads."""
+    items = [item for item in flow.items if item.about.path in part]
+    own = [e for e in flow.edges if e.target in part]
+    deep = [e for item in items for e in inner_edges(item)]
+    held = {*part, *(e.target for e in deep)}
+    free = all(e.source.reference or e.source.origin == fork or belongs(e.source.path, held) for e in (*own, *deep))
+    free = free and not any(belongs(e.source.path, others) for e in (*own, *deep))
+    return free and not any(e.back for e in own) and any(e.source.origin == fork and e.main and e.upward for e in own)
+
+
+def _with_heads(flow: Flow, fork: Origin, parts: Sequence[Sequence[str]]) -> Flow:
+    """Return the flow with the blocks from a fork on side by side."""
+    gone = {path for part in parts for path in part}
+    source = next(e.source for e in flow.edges if e.source.origin == fork and e.target in gone and e.main and e.upward)
+    heads = tuple(_with_ends(replace(flow.only(part), entry=fork)) for part in parts)
+    item = Branches(heads, ("",) * len(heads), None, source)
+    rest = flow.without(gone)
+    rest = rest.with_exits((name, one) for name, one in flow.exits if not belongs(one.path, gone))
+    rest = rest.with_sinks(sink for sink in flow.sinks if not belongs(sink.edges[0].source.path, gone))
+    edges = (*rest.edges, DiagramEdge(source, item.about.path, "", True, forks=True))
+    return rest.with_items((*rest.items, item)).with_edges(edges)
+
+
+def _with_ends(flow: Flow) -> Flow:
+    """Return a head with boxes above it for the outputs and the losses that are all that reads a value."""
+    read = {e.source.path for e in flow.edges if e.upward}
+    for name, source in flow.exits:
+        if source.path in flow.by_path and source.path not in read and not source.port:
+            end = output_leaf(name, source)
+            flow = _ended(flow, end, DiagramEdge(source, end.about.path, "", True))
+            flow = flow.with_exits(one for one in flow.exits if one != (name, source))
+            read.add(source.path)
+    for sink in flow.sinks:
+        first, *others = sink.edges
+        if sink.leaf and first.source.path in flow.by_path and first.source.path not in read and first.upward:
+            edges = (replace(first, main=True, trains=True), *(one.by_name() for one in others))
+            flow = _ended(flow, sink.leaf, *edges).with_sinks(one for one in flow.sinks if one != sink)
+            read.add(first.source.path)
+    return flow
+
+
+def _ended(flow: Flow, end: Leaf, *edges: DiagramEdge) -> Flow:
+    return flow.with_items((*flow.items, end)).with_edges((*flow.edges, *edges))

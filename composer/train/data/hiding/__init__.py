@@ -1,0 +1,1 @@
+"""What is hidden of texts: tokens, words, spans, the order of sentences."""

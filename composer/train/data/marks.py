@@ -1,0 +1,7 @@
+"""The names of special tokens that objectives need."""
+
+from __future__ import annotations
+
+START, END, MASK = "<start>", "<end>", "<mask>"
+GAPS = tuple(f"<{number}>" for number in range(100))
+"""The sentinel tokens of removed spans, as many as in T5."""
