@@ -35,7 +35,8 @@ MISTAKES = [
     (
         "train --resume r --tokenizer bytes",
         "arco train: a resumed run keeps its recipe and its settings",
-        "only --steps, --data, --max-data-bytes, --checkpoint, --reference, --device and --blocks go with --resume",
+        "only --steps, --data, --max-data-bytes, --cache, --checkpoint, --reference, --watch, --log, --peak-flops, "
+        "--device and --blocks go with --resume",
     ),
     ("generate r --tokens 3", "arco generate: unknown option --tokens", "did you mean --max-new-tokens?"),
     ("generate r --beams 3", "arco generate: unknown option --beams", "did you mean --num-beams?"),
@@ -68,7 +69,8 @@ MISTAKES = [
     (
         "train --resume r --batch-size 3",
         "arco train: a resumed run keeps its recipe and its settings",
-        "only --steps, --data, --max-data-bytes, --checkpoint, --reference, --device and --blocks go with --resume",
+        "only --steps, --data, --max-data-bytes, --cache, --checkpoint, --reference, --watch, --log, --peak-flops, "
+        "--device and --blocks go with --resume",
     ),
 ]
 
