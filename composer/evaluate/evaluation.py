@@ -16,11 +16,11 @@ from composer.evaluate.translations import Translations, check_installed, transl
 from composer.lower.model import Model
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.objectives import TEXT_TASKS, Objective, Translation, objective_of, reads_plain
-from composer.train.data.prepared import text_of_run
+from composer.train.data.prepared.prepare import text_of_run
+from composer.train.data.prepared.token_files import is_prepared
 from composer.train.data.skip_gram import SkipGram
 from composer.train.data.tables import is_table
 from composer.train.data.text import TextData, fingerprint
-from composer.train.data.token_files import is_prepared
 from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED, cross_entropy, output_of, targets_of, task_of

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from composer.train.data.objectives import learnable as learnable
     from composer.train.data.objectives import marked as marked
     from composer.train.data.objectives import objective_of as objective_of
-    from composer.train.data.prepared import open_prepared as open_prepared
-    from composer.train.data.prepared import prepare as prepare
+    from composer.train.data.prepared.prepare import open_prepared as open_prepared
+    from composer.train.data.prepared.prepare import prepare as prepare
+    from composer.train.data.prepared.token_files import PreparedText as PreparedText
+    from composer.train.data.prepared.token_files import is_prepared as is_prepared
     from composer.train.data.tables import Table as Table
     from composer.train.data.tables import is_table as is_table
     from composer.train.data.tables import read_table as read_table
     from composer.train.data.text import TextData as TextData
     from composer.train.data.text import split as split
     from composer.train.data.text import tokenize as tokenize
-    from composer.train.data.token_files import PreparedText as PreparedText
-    from composer.train.data.token_files import is_prepared as is_prepared
     from composer.train.data.tokenizer_files import load_tokenizer as load_tokenizer
     from composer.train.data.tokenizer_files import save_tokenizer as save_tokenizer
     from composer.train.data.tokenizers import BPETokenizer as BPETokenizer
@@ -100,7 +100,7 @@ _HOME = {
     "BatchLoss": "losses",
     "MarkedTokenizer": "data.tokenizers",
     "PiecesTokenizer": "data.tokenizers",
-    "PreparedText": "data.token_files",
+    "PreparedText": "data.prepared.token_files",
     "Objective": "data.objectives",
     "ReferenceModel": "reference",
     "Result": "loop",
@@ -118,7 +118,7 @@ _HOME = {
     "examples_of": "data.examples",
     "fitted": "data.fitting",
     "freeze": "starts",
-    "is_prepared": "data.token_files",
+    "is_prepared": "data.prepared.token_files",
     "is_table": "data.tables",
     "learnable": "data.objectives",
     "load_tokenizer": "data.tokenizer_files",
@@ -127,11 +127,11 @@ _HOME = {
     "make_tokenizer": "data.learned_tokenizers",
     "marked": "data.objectives",
     "objective_of": "data.objectives",
-    "open_prepared": "data.prepared",
+    "open_prepared": "data.prepared.prepare",
     "open_reference_model": "reference",
     "open_run": "run.trained",
     "param_groups": "decay_groups",
-    "prepare": "data.prepared",
+    "prepare": "data.prepared.prepare",
     "read_documents": "data.documents",
     "read_table": "data.tables",
     "read_text": "data.documents",

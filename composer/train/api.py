@@ -22,10 +22,10 @@ from composer.train.data.examples import ExampleData, Examples, TrainingData
 from composer.train.data.objectives import Batches, Objective, objective_of, reads_plain
 from composer.train.data.preferences import examples_for
 from composer.train.data.prefixes import prefix_input
-from composer.train.data.prepared import text_of_run
+from composer.train.data.prepared.prepare import text_of_run
+from composer.train.data.prepared.text_cache import DEFAULT
 from composer.train.data.tables import is_table, read_table
 from composer.train.data.text import TextData, fingerprint
-from composer.train.data.text_cache import DEFAULT
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError
 from composer.train.input_files import reason_of

@@ -10,10 +10,10 @@ import pytest
 import tokenizers
 
 from composer.train import ByteTokenizer, TrainingError, characters_of, make_tokenizer, marked
-from composer.train.data import text_stream
-from composer.train.data.encoding import encoded
-from composer.train.data.gpt2_words import ByteSpelling, library_words, patterns, words_of
-from composer.train.data.text_stream import characters_from, stretches_in
+from composer.train.data.prepared import text_stream
+from composer.train.data.prepared.encoding import encoded
+from composer.train.data.prepared.gpt2_words import ByteSpelling, library_words, patterns, words_of
+from composer.train.data.prepared.text_stream import characters_from, stretches_in
 from composer.train.data.tokenizers import stretches, train_bpe
 
 PIECES = (

@@ -28,11 +28,11 @@ from composer.train import (
     tokenize,
     train,
 )
-from composer.train.data import prepared as module
-from composer.train.data import text_cache, token_files
-from composer.train.data.preparing import PreparingBar, PreparingLines
-from composer.train.data.text_cache import cache_of
-from composer.train.data.text_stream import texts_of
+from composer.train.data.prepared import prepare as module
+from composer.train.data.prepared import text_cache, token_files
+from composer.train.data.prepared.preparing import PreparingBar, PreparingLines
+from composer.train.data.prepared.text_cache import cache_of
+from composer.train.data.prepared.text_stream import texts_of
 from composer.train.run.manifest import Seal, sealed
 from tests.train.small import TEXT
 
@@ -286,7 +286,7 @@ def test_a_folder_is_prepared_and_trained_on(texts, tmp_path, capsys, monkeypatc
 MEASURE = """
 import sys
 from composer.train import prepare
-from composer.train.data.preparing import PreparingLines
+from composer.train.data.prepared.preparing import PreparingLines
 from rich.console import Console
 
 def anonymous():

@@ -61,10 +61,7 @@ def declare(parser: Parser, name: str) -> None:
     )
     add_output(parser, "Write to this file, replacing it, instead of standard output; with prepare, the new folder to write")
     parser.examples = [
-        (
-            "Make the tokens of texts once, for many runs",
-            "arco data prepare input.txt --tokenizer bpe --vocab-size 300 -o tokens",
-        ),
+        ("Make the tokens of texts once", "arco data prepare input.txt --tokenizer bpe --vocab-size 300 -o tokens"),
         ("Write words to be copied", "arco data copy --lengths 1-8 -o copy.txt"),
         ("Look at a few sums", "arco data arithmetic --lengths 2,3 --lines 5"),
     ]

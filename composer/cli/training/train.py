@@ -270,9 +270,9 @@ def text_of(
     """Return the tokenizer that an objective needs, and the text of `--data` as tokens where it reads these as they are."""
     from composer.train import is_prepared, make_tokenizer, open_prepared, read_documents
     from composer.train.data.objectives import TEXT_OBJECTIVES, text_task
-    from composer.train.data.prepared import only, same_tokenizer, scanned
-    from composer.train.data.preparing import preparing
-    from composer.train.data.text_cache import cache_of
+    from composer.train.data.prepared.prepare import only, same_tokenizer, scanned
+    from composer.train.data.prepared.preparing import preparing
+    from composer.train.data.prepared.text_cache import cache_of
 
     marks = text_task(task, chosen).marks
     lines = task == "seq2seq_lm" and chosen.objective not in TEXT_OBJECTIVES  # pairs of texts are read line by line

@@ -91,7 +91,7 @@ def read_documents(sources: Sequence[StrPath], *, max_bytes: int = MAX_DATA_BYTE
         ['hamlet.txt', 'macbeth.txt']
     """
 
-    def read(path: Path, bound: Bound) -> tuple[int, TextDocument | None]:
+    def read(path: Path, bound: ReadLimit) -> tuple[int, TextDocument | None]:
         content = b"".join(pieces_of(path, bound))
         text = decoded(content, path)
         return len(content), TextDocument(path, text) if text.strip() else None
@@ -100,7 +100,7 @@ def read_documents(sources: Sequence[StrPath], *, max_bytes: int = MAX_DATA_BYTE
 
 
 @dataclass(frozen=True)
-class Bound:
+class ReadLimit:
     """How much of a file is read, and through what."""
 
     limit: int
@@ -114,7 +114,7 @@ class Bound:
 
 
 def documents_in(
-    sources: Sequence[StrPath], read: Callable[[Path, Bound], tuple[int, D | None]], *, max_bytes: int
+    sources: Sequence[StrPath], read: Callable[[Path, ReadLimit], tuple[int, D | None]], *, max_bytes: int
 ) -> tuple[D, ...]:
     """Return what is read of the files that sources stand for, each file once.
 
@@ -138,7 +138,7 @@ def documents_in(
                 texts = True
                 continue
             seen.add(whole)
-            size, document = read(path, Bound(left, f"{max_bytes:,}", follow=named, several=left < max_bytes))
+            size, document = read(path, ReadLimit(left, f"{max_bytes:,}", follow=named, several=left < max_bytes))
             left -= size
             if document is not None:
                 documents.append(document)
@@ -259,10 +259,10 @@ def content_of(path: Path, *, limit: int, most: str, follow: bool = True, severa
     Raises:
         TrainingError: The file cannot be read, or is too large, damaged, or compressed in a way that is not read.
     """
-    return b"".join(pieces_of(path, Bound(limit, most, follow=follow, several=several)))
+    return b"".join(pieces_of(path, ReadLimit(limit, most, follow=follow, several=several)))
 
 
-def pieces_of(path: Path, bound: Bound) -> Iterator[bytes]:
+def pieces_of(path: Path, bound: ReadLimit) -> Iterator[bytes]:
     """Yield the content of a regular file, decompressed, piece by piece, so that it takes no memory.
 
     Args:
@@ -291,7 +291,7 @@ def pieces_of(path: Path, bound: Bound) -> Iterator[bytes]:
             yield piece
 
 
-def too_large(path: Path, bound: Bound) -> TrainingError:
+def too_large(path: Path, bound: ReadLimit) -> TrainingError:
     """Return the error of a file that has more than may be read."""
     most = f"more than {bound.most} bytes"
     return TrainingError(

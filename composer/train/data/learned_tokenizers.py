@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from composer.train.data.objectives import END, MASK, START
-from composer.train.data.text_stream import SAFE, stretches_in
+from composer.train.data.prepared.text_stream import SAFE, stretches_in
 from composer.train.data.tokenizer_files import WORDS_PATTERN
 from composer.train.data.tokenizer_kinds import TOKENIZER_KINDS
 from composer.train.data.tokenizers import ByteTokenizer, CharacterTokenizer, PiecesTokenizer, Tokenizer, bpe_of, stretches
@@ -15,7 +15,7 @@ from composer.train.errors import TrainingError
 if TYPE_CHECKING:
     import tokenizers
 
-Texts: TypeAlias = Callable[[], Iterable[str]]
+TextPieces: TypeAlias = Callable[[], Iterable[str]]
 """Returns the pieces of a text, from the beginning each time."""
 
 UNKNOWN, PADDING = "[UNK]", "[PAD]"
@@ -45,7 +45,7 @@ def train_wordpiece(text: str, *, size: int) -> PiecesTokenizer:
     return wordpiece_of(lambda: stretches(text), size=size)
 
 
-def wordpiece_of(texts: Texts, *, size: int) -> PiecesTokenizer:
+def wordpiece_of(texts: TextPieces, *, size: int) -> PiecesTokenizer:
     """Return a WordPiece tokenizer learned from a text, given piece by piece.
 
     Raises:
@@ -89,7 +89,7 @@ def train_words(text: str, *, size: int) -> PiecesTokenizer:
     return words_of(lambda: stretches(text), size=size)
 
 
-def words_of(texts: Texts, *, size: int) -> PiecesTokenizer:
+def words_of(texts: TextPieces, *, size: int) -> PiecesTokenizer:
     """Return a tokenizer of the most frequent words of a text, given piece by piece.
 
     Raises:
@@ -139,14 +139,14 @@ def with_special(pieces: tokenizers.Tokenizer, size: int) -> PiecesTokenizer:
     return PiecesTokenizer(pieces, {START: ids[start], END: ids[end], MASK: ids[mask]}, SPECIAL)
 
 
-def _characters(texts: Texts, size: int) -> Tokenizer:
+def _characters(texts: TextPieces, size: int) -> Tokenizer:
     met: set[str] = set()
     for text in texts():
         met.update(text)
     return CharacterTokenizer(tuple(sorted(met)))
 
 
-MAKERS: Mapping[str, Callable[[Texts, int], Tokenizer]] = {
+MAKERS: Mapping[str, Callable[[TextPieces, int], Tokenizer]] = {
     "characters": _characters,
     "bytes": lambda texts, size: ByteTokenizer(),
     "bpe": lambda texts, size: bpe_of(texts(), size=size),
@@ -175,7 +175,7 @@ def make_tokenizer(name: str, text: str, *, size: int | None = None) -> Tokenize
     return tokenizer_of(name, lambda: stretches(text), size=size)
 
 
-def tokenizer_of(name: str, texts: Texts, *, size: int | None = None) -> Tokenizer:
+def tokenizer_of(name: str, texts: TextPieces, *, size: int | None = None) -> Tokenizer:
     """Return a tokenizer made from a text, given piece by piece.
 
     Args:

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from composer.atomic_files import StrPath
 from composer.train.data.documents import TextDocument, sources_of
-from composer.train.data.encoding import Ids as Ids
-from composer.train.data.encoding import dtype_of, encoded
+from composer.train.data.prepared.encoding import Ids as Ids
+from composer.train.data.prepared.encoding import dtype_of, encoded
 from composer.train.data.tokenizers import Tokenizer, stretches
 from composer.train.errors import TrainingError
 

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import tokenizers
 
-from composer.train.data.gpt2_words import ByteSpelling, words_of
-from composer.train.data.text_stream import SAFE, stretches_in
+from composer.train.data.prepared.gpt2_words import ByteSpelling, words_of
+from composer.train.data.prepared.text_stream import SAFE, stretches_in
 from composer.train.errors import TrainingError
 
 NEIGHBORS = 8

@@ -17,9 +17,9 @@ from pydantic import ConfigDict
 
 from composer.atomic_files import StrPath
 from composer.train.data.documents import sources_of
-from composer.train.data.encoding import Ids, dtype_of
+from composer.train.data.prepared.encoding import Ids, dtype_of
+from composer.train.data.prepared.token_streams import TokenStreams
 from composer.train.data.text import TextData
-from composer.train.data.token_streams import TokenStreams
 from composer.train.data.tokenizer_files import content_of, load_tokenizer
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError

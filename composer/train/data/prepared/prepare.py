@@ -16,16 +16,25 @@ import numpy as np
 import tokenizers
 
 from composer.atomic_files import StrPath
-from composer.train.data import token_files
-from composer.train.data.documents import COMPRESSED_SUFFIXES, Bound, documents_in, sources_of
-from composer.train.data.encoding import Ids, dtype_of
+from composer.train.data.documents import COMPRESSED_SUFFIXES, ReadLimit, documents_in, sources_of
 from composer.train.data.learned_tokenizers import checked_size, tokenizer_of
-from composer.train.data.preparing import Preparing, preparing
+from composer.train.data.prepared import token_files
+from composer.train.data.prepared.encoding import Ids, dtype_of
+from composer.train.data.prepared.preparing import Preparing, preparing
+from composer.train.data.prepared.text_cache import DEFAULT, TextCache, cache_of, key_of, state_of
+from composer.train.data.prepared.text_stream import Scan, scan, texts_of
+from composer.train.data.prepared.token_files import (
+    FILES,
+    INDEX,
+    PreparedText,
+    as_bytes,
+    is_prepared,
+    little,
+    open_tokens,
+    write_tokens,
+)
+from composer.train.data.prepared.token_streams import TokenStreams
 from composer.train.data.text import HELD_OUT, TextData, fingerprint_of, joined
-from composer.train.data.text_cache import DEFAULT, TextCache, cache_of, key_of, state_of
-from composer.train.data.text_stream import Scan, scan, texts_of
-from composer.train.data.token_files import FILES, INDEX, PreparedText, as_bytes, is_prepared, little, open_tokens, write_tokens
-from composer.train.data.token_streams import TokenStreams
 from composer.train.data.tokenizer_files import tokenizer_from_json
 from composer.train.data.tokenizer_kinds import SIZED
 from composer.train.data.tokenizers import CharacterTokenizer, MarkedTokenizer, Tokenizer
@@ -219,7 +228,7 @@ def scanned(sources: StrPath | Sequence[StrPath], *, max_bytes: int, cache: Text
     sources = sources_of(sources)
     files: list[Path] = []
 
-    def look(path: Path, bound: Bound) -> tuple[int, Path]:
+    def look(path: Path, bound: ReadLimit) -> tuple[int, Path]:
         files.append(path)
         return 0, path
 

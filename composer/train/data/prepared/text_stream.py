@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from composer.atomic_files import StrPath
-from composer.train.data.documents import Bound, documents_in, not_text, pieces_of
+from composer.train.data.documents import ReadLimit, documents_in, not_text, pieces_of
 from composer.train.errors import TrainingError
 
 STRETCH = 1 << 20
@@ -71,7 +71,7 @@ def scan(sources: Sequence[StrPath], *, max_bytes: int, advance: Callable[[int],
     """
     met = np.zeros(CODE_POINTS, dtype=bool)
 
-    def read(path: Path, bound: Bound) -> tuple[int, ScannedText | None]:
+    def read(path: Path, bound: ReadLimit) -> tuple[int, ScannedText | None]:
         digest, size, characters, raw = hashlib.sha256(), 0, 0, 0
         blank, spaces = True, set[str]()  # a text of white space alone is none, and adds nothing to the alphabet
 
@@ -109,7 +109,7 @@ def texts_of(document: ScannedText) -> Iterator[str]:
     changed = TrainingError(f"{document.path} has changed while it was read", hint="start again when nothing writes to it")
     digest, left = hashlib.sha256(), document.bytes
     path = Path(document.path)
-    for text in decoded_pieces(pieces_of(path, Bound(sys.maxsize - 1, "", follow=document.follow)), path):
+    for text in decoded_pieces(pieces_of(path, ReadLimit(sys.maxsize - 1, "", follow=document.follow)), path):
         encoded = text.encode("utf-8")
         digest.update(encoded)
         left -= len(encoded)

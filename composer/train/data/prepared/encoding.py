@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import tokenizers
 
-from composer.train.data.gpt2_words import MOST_WORDS, words_of
-from composer.train.data.text_stream import CODE_POINTS, SAFE, code_points, stretches_in
+from composer.train.data.prepared.gpt2_words import MOST_WORDS, words_of
+from composer.train.data.prepared.text_stream import CODE_POINTS, SAFE, code_points, stretches_in
 from composer.train.data.tokenizer_files import WORDS_PATTERN
 from composer.train.data.tokenizers import (
     BPETokenizer,

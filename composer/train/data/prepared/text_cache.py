@@ -65,7 +65,7 @@ class TextCache:
         return values
 
     def remember(self, key: str, values: Mapping[str, object]) -> None:
-        """Note something under a key; a cache that cannot be written forgets it."""
+        """Write a note under a key; a cache that cannot be written forgets it."""
         with suppress(OSError):
             self.note(key).parent.mkdir(parents=True, exist_ok=True)
             save(self.note(key), sealed(values))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from composer.train.data.encoding import Ids, encoded
+from composer.train.data.prepared.encoding import Ids, encoded
+from composer.train.data.prepared.text_stream import ScannedText, characters_from, texts_of
 from composer.train.data.text import held_out_from
-from composer.train.data.text_stream import ScannedText, characters_from, texts_of
 from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
 
 

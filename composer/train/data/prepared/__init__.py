@@ -1,0 +1,1 @@
+"""Texts that are prepared once: read piece by piece, as tokens in files, in a cache."""
