@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from composer.draw.export.curves import Chart, CurvePoint
 from composer.report.record import RunRecord
-from composer.train.loss_curve import loss_chart, smoothed, thinned
+from composer.train.following.loss_curve import loss_chart, smoothed, thinned
 
 MOST_CURVES = 8
 """Curves in one chart; of more layers, so many are shown, evenly spaced."""

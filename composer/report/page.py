@@ -16,7 +16,7 @@ from composer.language.wording import counted
 from composer.printable import markup, printable
 from composer.report.charts import charts_of
 from composer.report.record import RunRecord
-from composer.train.loss_curve import smoothed
+from composer.train.following.loss_curve import smoothed
 from composer.train.progress import clock
 from composer.train.settings import TrainSettings
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from composer.train.api import resume as resume
     from composer.train.api import train as train
-    from composer.train.callbacks import Callback as Callback
-    from composer.train.callbacks import RunStart as RunStart
     from composer.train.data.documents import TextDocument as TextDocument
     from composer.train.data.documents import read_documents as read_documents
     from composer.train.data.documents import read_text as read_text
@@ -45,13 +43,22 @@ if TYPE_CHECKING:
     from composer.train.data.tokenizers import characters_of as characters_of
     from composer.train.data.tokenizers import text_as_it_comes as text_as_it_comes
     from composer.train.data.tokenizers import train_bpe as train_bpe
-    from composer.train.decay_groups import param_groups as param_groups
     from composer.train.errors import TrainingError as TrainingError
+    from composer.train.following.callbacks import Callback as Callback
+    from composer.train.following.callbacks import RunStart as RunStart
+    from composer.train.following.trackers import TensorBoard as TensorBoard
+    from composer.train.following.trackers import WeightsAndBiases as WeightsAndBiases
+    from composer.train.following.watches import ActivationSizes as ActivationSizes
+    from composer.train.following.watches import ExpertLoad as ExpertLoad
+    from composer.train.following.watches import GradientNorms as GradientNorms
+    from composer.train.following.watches import MemoryUse as MemoryUse
+    from composer.train.following.watches import Utilization as Utilization
     from composer.train.interrupt import Interrupted as Interrupted
     from composer.train.loop import Result as Result
     from composer.train.losses import BatchLoss as BatchLoss
     from composer.train.losses import loss as loss
     from composer.train.losses import task_of as task_of
+    from composer.train.optimization.decay_groups import param_groups as param_groups
     from composer.train.progress import Display as Display
     from composer.train.progress import display as display
     from composer.train.reference import ReferenceModel as ReferenceModel
@@ -64,28 +71,21 @@ if TYPE_CHECKING:
     from composer.train.starts import Start as Start
     from composer.train.starts import freeze as freeze
     from composer.train.starts import start_from as start_from
-    from composer.train.trackers import TensorBoard as TensorBoard
-    from composer.train.trackers import WeightsAndBiases as WeightsAndBiases
     from composer.train.validation import Validation as Validation
     from composer.train.validation import validate as validate
     from composer.train.vectors import Vectors as Vectors
     from composer.train.vectors import load_vectors as load_vectors
-    from composer.train.watches import ActivationSizes as ActivationSizes
-    from composer.train.watches import ExpertLoad as ExpertLoad
-    from composer.train.watches import GradientNorms as GradientNorms
-    from composer.train.watches import MemoryUse as MemoryUse
-    from composer.train.watches import Utilization as Utilization
 
 _HOME = {
-    "WeightsAndBiases": "trackers",
-    "TensorBoard": "trackers",
-    "Utilization": "watches",
-    "MemoryUse": "watches",
-    "ExpertLoad": "watches",
-    "ActivationSizes": "watches",
-    "GradientNorms": "watches",
-    "RunStart": "callbacks",
-    "Callback": "callbacks",
+    "WeightsAndBiases": "following.trackers",
+    "TensorBoard": "following.trackers",
+    "Utilization": "following.watches",
+    "MemoryUse": "following.watches",
+    "ExpertLoad": "following.watches",
+    "ActivationSizes": "following.watches",
+    "GradientNorms": "following.watches",
+    "RunStart": "following.callbacks",
+    "Callback": "following.callbacks",
     "BPETokenizer": "data.tokenizers",
     "Batches": "data.objectives",
     "ByteTokenizer": "data.tokenizers",
@@ -130,7 +130,7 @@ _HOME = {
     "open_prepared": "data.prepared.prepare",
     "open_reference_model": "reference",
     "open_run": "run.trained",
-    "param_groups": "decay_groups",
+    "param_groups": "optimization.decay_groups",
     "prepare": "data.prepared.prepare",
     "read_documents": "data.documents",
     "read_table": "data.tables",

@@ -15,8 +15,6 @@ from torch import nn
 from composer.atomic_files import StrPath
 from composer.language.tasks import TASKS
 from composer.lower.model import Model
-from composer.train.accumulation import shares
-from composer.train.callbacks import Callback
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.examples import ExampleData, Examples, TrainingData
 from composer.train.data.objectives import Batches, Objective, objective_of, reads_plain
@@ -28,10 +26,12 @@ from composer.train.data.tables import is_table, read_table
 from composer.train.data.text import TextData, fingerprint
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError
+from composer.train.following.callbacks import Callback
 from composer.train.input_files import reason_of
 from composer.train.loop import Result, fit
 from composer.train.losses import Batch, task_of
 from composer.train.objective_kinds import check_objective
+from composer.train.optimization.accumulation import shares
 from composer.train.progress import Display, display
 from composer.train.reference import ReferenceModel, check_reference, criterion_of, reopened, validation_criterion
 from composer.train.run.folder import new_folder

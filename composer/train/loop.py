@@ -18,22 +18,22 @@ from torch.optim import Optimizer
 from composer.language.wording import counted
 from composer.lower.model import Model
 from composer.lower.tail_module import tail
-from composer.train.accumulation import shares
-from composer.train.callbacks import Callback, Callbacks, RunStart
 from composer.train.chunked_loss import positions_at_a_time
 from composer.train.criteria.criterion import TASK_LOSS, Criterion
 from composer.train.data.objectives import Batches
 from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
+from composer.train.following.callbacks import Callback, Callbacks, RunStart
 from composer.train.interrupt import Interrupted, stop_requests
 from composer.train.losses import Batch, task_of
-from composer.train.optimizers import OPTIMIZERS
+from composer.train.optimization.accumulation import shares
+from composer.train.optimization.optimizers import OPTIMIZERS
+from composer.train.optimization.schedule import learning_rate
 from composer.train.progress import Display, Moment
 from composer.train.run.checkpoint import Checkpoint, Report
 from composer.train.run.state import capture, restore
 from composer.train.run.trained import vocabulary_of
 from composer.train.run.writer import RunWriter
-from composer.train.schedule import learning_rate
 from composer.train.settings import TrainSettings
 from composer.train.techniques.average import averaged, update_averages
 from composer.train.techniques.compiling import compiled_modules

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColum
 from rich.text import Text
 
 from composer.printable import markup, printable
-from composer.train.loss_curve import LossCurve
+from composer.train.following.loss_curve import LossCurve
 from composer.train.validation import Validation
 
 CURVE_HEIGHT = 8

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from composer.train.errors import TrainingError
 from composer.train.objective_kinds import END_TOKENS, OBJECTIVES, EndTokens, ObjectiveKind
-from composer.train.optimizers import OPTIMIZERS, OptimizerRow
-from composer.train.schedule import SCHEDULES, Schedule
+from composer.train.optimization.optimizers import OPTIMIZERS, OptimizerRow
+from composer.train.optimization.schedule import SCHEDULES, Schedule
 from composer.train.techniques.compiling import COMPILE_MODES, CompileMode
 from composer.train.techniques.precision import PRECISIONS, Precision
 

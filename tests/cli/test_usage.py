@@ -38,7 +38,7 @@ MISTAKES = [
         "only --steps, --data, --max-data-bytes, --cache, --checkpoint, --reference, --watch, --log, --peak-flops, --device "
         "and --blocks go with --resume",
     ),
-    ("generate r --tokens 3", "arco generate: unknown option --tokens", "did you mean --max-new-tokens?"),
+    ("generate r --tokens 3", "arco generate: unknown option --tokens", "did you mean --max-new-tokens or --draft-tokens?"),
     ("generate r --beams 3", "arco generate: unknown option --beams", "did you mean --num-beams or --list-beams?"),
     (
         "generate r --num-beams 3 --top-k 5",

@@ -20,5 +20,5 @@ def test_no_module_hides_a_lazy_name(package: object) -> None:
 
 def test_what_training_groups_stays_a_function() -> None:
     """Also after its module is loaded."""
-    import_module("composer.train.decay_groups")
+    import_module("composer.train.optimization.decay_groups")
     assert callable(composer.param_groups) and callable(composer.param_groups)

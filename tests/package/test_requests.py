@@ -22,7 +22,7 @@ from composer.draw.scene import Scene
 from composer.language.tasks import TASKS, Task
 from composer.train import TrainingError, TrainSettings, losses
 from composer.train.data.objectives import TEXT_TASKS, NextToken, TextTask
-from composer.train.optimizers import OPTIMIZERS, OptimizerRow
+from composer.train.optimization.optimizers import OPTIMIZERS, OptimizerRow
 
 TEXT = "the quick brown fox jumps over the lazy dog\n" * 40
 HEAD = """from typing import Any

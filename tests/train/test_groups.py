@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from composer.train.decay_groups import param_groups
+from composer.train.optimization.decay_groups import param_groups
 
 
 class Parts(nn.Module):

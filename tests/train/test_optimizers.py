@@ -10,9 +10,9 @@ from torch import optim
 
 import composer
 from composer.train import TrainSettings, resume, train
-from composer.train.decay_groups import hidden_matrices, param_groups
 from composer.train.loop import build_optimizer
-from composer.train.optimizers import OPTIMIZERS
+from composer.train.optimization.decay_groups import hidden_matrices, param_groups
+from composer.train.optimization.optimizers import OPTIMIZERS
 from tests.train.test_resume import RECIPE, same
 
 GIVEN = {

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from rich.console import Console
 
-from composer.train.loss_curve import SMOOTHING, LossCurve, Smooth, smoothed
+from composer.train.following.loss_curve import SMOOTHING, LossCurve, Smooth, smoothed
 from composer.train.progress import Bar, LineDisplay, Moment, Notebook, clock, display, summary
 from composer.train.validation import Validation
 

@@ -10,7 +10,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR, LinearLR, SequentialLR
 from transformers import optimization
 
 from composer.train import TrainSettings
-from composer.train.schedule import learning_rate
+from composer.train.optimization.schedule import learning_rate
 
 
 def test_the_rate_is_torchs_linear_then_cosine():

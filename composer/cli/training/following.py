@@ -55,8 +55,8 @@ def callbacks_of(arguments: argparse.Namespace) -> list[Callback]:
         TrainingError: The peak is not a positive number.
     """
     from composer.train import Utilization
-    from composer.train.trackers import TRACKERS
-    from composer.train.watches import WATCHES
+    from composer.train.following.trackers import TRACKERS
+    from composer.train.following.watches import WATCHES
 
     found: list[Callback] = [WATCHES[name]() for name in dict.fromkeys(arguments.watch or ())]
     if arguments.peak_flops is not None:

@@ -6,21 +6,19 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer, number
 from composer.cli.output import generated, say
 from composer.cli.running import add_device, refusals
+from composer.cli.writing.beams import MOST, beams
 from composer.cli.writing.voices import BREAK, Voice, check_inputs, draft_of, opened
 
 if TYPE_CHECKING:
     from composer.decode import Draft, Request, Sampling, Search
 
 
-MOST = 400
-"""New tokens by default."""
 TOGETHER = 32
 """Prompts that are answered at a time by default."""
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "no_repeat_ngram")
@@ -331,23 +329,6 @@ def write_best(voice: Voice, search: Search, max_new_tokens: int | None, *, ever
     width = len(str(len(found)))
     for rank, (score, text) in enumerate(found, 1):
         say(f"{rank:>{width}}  {score:>8.4f}  {text!r}")
-
-
-def beams(voice: Voice, search: Search, max_new_tokens: int | None) -> list[tuple[float, str]]:
-    """Return score and text of what beam search finds, best first, of up to `max_new_tokens` or as many as the context has room
-    for.
-    """
-    from composer.decode import Refuse, beam_search, cached
-
-    limited = not voice.encoder_inputs and voice.context is not None
-    room = min(MOST, max(1, (voice.context or MOST) - len(voice.tokens))) if limited else MOST
-    most = room if max_new_tokens is None else max_new_tokens
-    search = replace(search, stop=voice.stop, vocabulary=voice.vocabulary, max_new_tokens=most)
-    if not voice.encoder_inputs and voice.context is not None:
-        search = replace(search, limit=Refuse(voice.context))
-    (found,) = beam_search(voice.model, [voice.tokens], search, encoder_inputs=voice.encoder_inputs, reading=cached)
-    begin = len(voice.decode(voice.before))
-    return [(each.score, voice.decode([*voice.before, *each.tokens])[begin:]) for each in found]
 
 
 def write_filled(voice: Voice, mask: int) -> None:

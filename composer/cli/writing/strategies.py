@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from composer.cli.output import WIDTH
-from composer.cli.writing.generate import beams
+from composer.cli.writing.beams import beams
 from composer.cli.writing.voices import Voice
 
 COMPARED = 60

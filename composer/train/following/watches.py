@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from composer.lower.model import Model
-from composer.train.callbacks import Callback, RunStart
 from composer.train.device import device_of
 from composer.train.errors import TrainingError
+from composer.train.following.callbacks import Callback, RunStart
 from composer.train.settings import TrainSettings
 
 BACKWARD = 3

@@ -47,7 +47,7 @@ class Callback:
     """
 
     def check(self, model: nn.Module, settings: TrainSettings) -> None:
-        """Called before anything is written.
+        """Check a run before anything is written.
 
         Args:
             model: The model that is going to train.
@@ -58,14 +58,14 @@ class Callback:
         """
 
     def begin(self, run: RunStart) -> None:
-        """Called before the first step.
+        """Begin to follow a run, before its first step.
 
         Args:
             run: The model, the settings and the folder of the run.
         """
 
     def before_step(self, step: int, *, logged: bool) -> None:
-        """Called before the forward pass.
+        """Prepare for a step, before its forward pass.
 
         Args:
             step: The number of the step, from 1.
@@ -73,7 +73,7 @@ class Callback:
         """
 
     def after_backward(self, step: int) -> None:
-        """Called when the gradients of a step are complete: before they are clipped, and the weights change.
+        """Look at the gradients of a step: all of them, before they are clipped and the weights change.
 
         Args:
             step: The number of the step.
@@ -88,14 +88,14 @@ class Callback:
         return {}
 
     def logged(self, line: Mapping[str, float | int]) -> None:
-        """Called after a line is written to the file of metrics.
+        """Take a line that was written to the file of metrics.
 
         Args:
             line: All its entries, with those of the validation if there was one.
         """
 
     def end(self) -> None:
-        """Called when the run is over or interrupted, also by an error; only if `begin` was called."""
+        """End, where the run is over or interrupted, also by an error; only after `begin`."""
 
 
 @dataclass(frozen=True)

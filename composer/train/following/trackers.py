@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from composer.train.callbacks import Callback, RunStart
 from composer.train.errors import TrainingError
+from composer.train.following.callbacks import Callback, RunStart
 
 if TYPE_CHECKING:
     from collections.abc import Callable

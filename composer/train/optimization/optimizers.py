@@ -37,7 +37,7 @@ class OptimizerSettings(Protocol):
 
 def groups_of(model: nn.Module, settings: OptimizerSettings) -> list[dict[str, Any]]:
     """Return the parameters of a model in groups, with decay by role."""
-    from composer.train.decay_groups import param_groups
+    from composer.train.optimization.decay_groups import param_groups
 
     return param_groups(model, weight_decay=settings.weight_decay)
 
@@ -86,7 +86,7 @@ def muon(model: nn.Module, settings: OptimizerSettings) -> Optimizer:
     """
     from torch.optim import AdamW, Muon
 
-    from composer.train.decay_groups import hidden_matrices
+    from composer.train.optimization.decay_groups import hidden_matrices
     from composer.train.several import Several
 
     inside = hidden_matrices(model)

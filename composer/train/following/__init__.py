@@ -1,0 +1,1 @@
+"""What follows a run while it trains: callbacks, what they measure, and where they write it."""
