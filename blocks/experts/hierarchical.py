@@ -61,9 +61,11 @@ graph:
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         groups, experts = moe.group_gate(x), moe.gate(x)  # [B, T, G], [B, T, E]
-        if self.noisy and moe.training:
-            groups = groups + torch.randn_like(groups) * F.softplus(moe.group_noise(x))
-            experts = experts + torch.randn_like(experts) * F.softplus(moe.noise(x))
+        if self.noisy:
+            noise_of_groups, noise = F.softplus(moe.group_noise(x)), F.softplus(moe.noise(x))
+            if moe.training:
+                groups = groups + torch.randn_like(groups) * noise_of_groups
+                experts = experts + torch.randn_like(experts) * noise
         groups = groups.to(torch.promote_types(groups.dtype, torch.float32))
         inside = torch.unflatten(experts.to(groups.dtype), -1, (self.groups, -1))  # [B, T, G, E / G]
         of_groups, chosen_groups = groups.topk(self.top_groups, dim=-1)  # [B, T, g]

@@ -135,7 +135,7 @@ def _name(made: onnx_ir.Model, found: Traced, typed: TypedProgram) -> None:
             graph.append(again)
             graph.outputs[place] = again.outputs[0]
             again.outputs[0].shape, again.outputs[0].type = value.shape, value.type
-        graph.outputs[place].name = name
+        graph.outputs[place].name = output_name(name, typed)
 
     axes: dict[str, str] = {}
     for node in found.program.graph.find_nodes(op="placeholder"):
@@ -145,7 +145,7 @@ def _name(made: onnx_ir.Model, found: Traced, typed: TypedProgram) -> None:
                 axes.setdefault(str(length), str(size))
     values = [*made.graph.inputs, *made.graph.initializers.values()]
     values += [value for node in made.graph.all_nodes() for value in node.outputs]
-    taken = {*found.outputs, *(value.name for value in made.graph.inputs)}
+    taken = {*(each.name for each in graph.outputs), *(value.name for value in made.graph.inputs)}
     kept = {id(value) for value in (*made.graph.inputs, *made.graph.outputs)}
     for value in values:
         if value.shape is not None:
@@ -158,6 +158,11 @@ def _name(made: onnx_ir.Model, found: Traced, typed: TypedProgram) -> None:
     made.graph.name = typed.untyped.recipe.name
     made.producer_name, made.producer_version = "arco-composer", __version__
     made.doc_string = typed.untyped.recipe.doc
+
+
+def output_name(name: str, typed: TypedProgram) -> str:
+    """Return the name of an output in a file of ONNX, where no input may be called alike."""
+    return f"{name}.out" if name in typed.inputs else name
 
 
 def _renamed(length: str | None, axes: Mapping[str, str]) -> str | None:
@@ -186,7 +191,7 @@ def _prove(file: Path, found: Traced, model: Model[Recipe], fixed: Mapping[str, 
     session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     for number in (0, 1):
         given = sample_inputs(model, number, fixed)
-        computed = session.run(found.outputs, {name: value.cpu().numpy() for name, value in given.items()})
+        computed = session.run(None, {name: value.cpu().numpy() for name, value in given.items()})
         results = dict(zip(found.outputs, map(torch.from_numpy, computed), strict=True))
         with torch.no_grad():
             wanted = found.model(**given)

@@ -126,10 +126,15 @@ def test_batch_statistics_count_in_training_alone() -> None:
 @each_representative
 def test_no_recipe_of_the_zoo_mixes_rows(name: str) -> None:
     """All are trained with accumulated gradients, except ResNet, which averages over a whole batch, DeepSeek-V3, of which the
-    experts' biases follow their load in a batch, and MAE, whose loss is a mean over the images that it takes itself.
+    experts' biases follow their load in a batch, and those of which a loss is a mean over the batch that they take themselves.
     """
     program = composer.load(name).program
-    moved = {"deepseek_v3": ["layers.3.moved"], "mae": ["decoder.paint.of_all"]}.get(name, [])
+    moved = {
+        "deepseek_v3": ["layers.3.moved"],
+        "mae": ["decoder.paint.of_all"],
+        "hierarchical_moe": ["weights", "mean", "squares"],
+        "show_attend_tell": ["unevenness.mean"],
+    }.get(name, [])
     assert [each.path for each in mixing(program, training=False)] == moved
     found = [*mixing(program, training=True)]
     normed = [each for each in found if "is a batchnorm2d" in each.does]

@@ -12,6 +12,7 @@ import torch
 import composer
 from composer.diagnostics import RecipeError
 from composer.published import export_onnx, exported_onnx
+from composer.published.exported_onnx import output_name
 from composer.verify.inputs import Draw, draw
 from tests.cli.conftest import Arco, arco
 from tests.published.test_programs import FEW, LENGTHS, STEPS, small
@@ -40,7 +41,7 @@ def assert_same(file: Path, model: Any, lengths: dict[str, int], number: int) ->
     wanted = {name: getattr(result, field).numpy() for field, name in model.module.outputs}
     runs = session(file)
     assert [each.name for each in runs.get_inputs()] == list(model.program.inputs)
-    assert [each.name for each in runs.get_outputs()] == list(wanted)
+    assert [each.name for each in runs.get_outputs()] == [output_name(name, model.program) for name in wanted]
     found = dict(zip(wanted, runs.run(None, {name: value.numpy() for name, value in given.items()}), strict=True))
     for name, value in wanted.items():
         atol = EXACT * max(numpy.abs(value).max(), 1) if value.dtype.kind == "f" else 0

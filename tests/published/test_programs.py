@@ -25,6 +25,8 @@ STEPS = {
     "mamba": {"time": 5},
     "rnn_lm": {"time": 5},
     "seq2seq_rnn": {"batch": 2, "time": 5, "source_time": 6},
+    "hierarchical_moe": {"batch": 2, "time": 5},
+    "show_attend_tell": {"time": 5},
 }
 """Recipes with loops over steps, which are written out, with the lengths that are fixed."""
 FEW = ("gpt2", "mixtral")
