@@ -33,13 +33,17 @@ def printable(text: str, *, keep: str = "") -> str:
     return "".join(each if each in keep or _is_visible(each) else _escaped(each) for each in text)
 
 
-def markup(text: str) -> str:
+def markup(text: str, *, keep: str = "") -> str:
     """Return the text for HTML, SVG and attributes in quotes: it neither becomes markup nor controls what shows it.
+
+    Args:
+        text: Any text.
+        keep: Characters that stay as they are, as for `printable`.
 
     >>> markup("<b> & '\\x1b'")
     '&lt;b&gt; &amp; &#x27;\\\\x1b&#x27;'
     """
-    return escape(printable(text))
+    return escape(printable(text, keep=keep))
 
 
 def json_text(data: Any, **options: Any) -> str:

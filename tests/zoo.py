@@ -111,7 +111,7 @@ PARAMETERS: Mapping[str, int] = {
     "deberta_v2": 184_551_780,
     "xlnet": 360_299_776,
     "perceiver": 201_108_230,
-    "linformer": 124_828_505,
+    "linformer": 124_858_496,
     "show_attend_tell": 54_838_697,
     "modernbert": 149_655_232,
     "dit": 674_834_720,

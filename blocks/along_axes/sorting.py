@@ -104,7 +104,7 @@ graph: {y: {type: top_share, share: 0.125, in: x}}
 """
     inputs = {"x": "float[batch, time]", "valid?": "bool[batch, time]"}
     outputs = {"y": "bool[batch, time]"}
-    causal_forms = ("`in_training`, with a choice by each position itself as `otherwise`",)
+    causal_forms = ("`in_training`, with what each position chooses by itself at other times",)
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["time"],)

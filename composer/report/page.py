@@ -5,7 +5,6 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from itertools import chain
 
 from composer.cost.units import in_bytes
@@ -13,7 +12,7 @@ from composer.draw.export.curves import Chart, svg_of_charts
 from composer.draw.export.terminal import terminal_chart
 from composer.draw.style.palette import DARK, LIGHT, Palette
 from composer.language.wording import counted
-from composer.printable import markup, printable
+from composer.printable import markup
 from composer.report.charts import charts_of
 from composer.report.record import RunRecord
 from composer.train.following.loss_curve import smoothed
@@ -148,7 +147,7 @@ def _value(value: object) -> str:
 
 def _text(text: str) -> str:
     """Return a text of several lines as markup."""
-    return escape(printable(text, keep="\n\t"))
+    return markup(text, keep="\n\t")
 
 
 def _style() -> str:

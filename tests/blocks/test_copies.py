@@ -106,6 +106,7 @@ graph:
     positions: {type: rotary, scaling: {type: linear_scaling, factor: 3}}
   best: {type: moe, experts: 4, expert: {type: ffn, hidden: 8}, router: {type: top_k_router, top_k: 2}}
   noisy: {type: moe, experts: 4, expert: {type: ffn, hidden: 8}, router: {type: noisy_top_k_router, top_k: 2}}
+  grouped: {type: moe, experts: 4, expert: {type: ffn, hidden: 8}, router: {type: hierarchical_router, groups: 2}}
   chosen: {type: moe, experts: 4, expert: {type: ffn, hidden: 8}, router: expert_choice_router, shared: {type: ffn, hidden: 4}}
 """
 """What chance does not take."""

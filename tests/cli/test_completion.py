@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 CASES = [
     ("arco che", {"check"}),
     ("arco check ll", {"llama1", "llama2", "llama3", "llama4"}),
-    ("arco check mi", {"minilm", "mistral", "mixtral", "mine.yaml"}),
+    ("arco check mi", {"minilm", "mistral", "mixtral", "mixture_of_depths", "mine.yaml"}),
     ("arco check small.yaml gpt_", {"gpt_mini", "gpt_neo", "gpt_neox", "gpt_oss"}),
     ("arco check --form", {"--format"}),
     ("arco check gpt2 --format js", {"json"}),

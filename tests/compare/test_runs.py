@@ -154,8 +154,8 @@ def test_curves_have_the_means_and_bands(file):
         points = [tuple(map(float, each.split(","))) for each in line.attrib["points"].split()]
         edges = [tuple(map(float, each.split(","))) for each in band.attrib["points"].split()]
         for (_, y), (_, top), (_, bottom), mine in zip(points, edges, reversed(edges), points_of(variant), strict=False):
-            heights["y"].append((mine.mean, y))
-            heights["y"] += [(mine.mean + mine.spread, top), (mine.mean - mine.spread, bottom)]
+            heights["y"].append((mine.y, y))
+            heights["y"] += [(mine.y + mine.spread, top), (mine.y - mine.spread, bottom)]
             assert [run.loss for run in variant.runs] and mine.spread == stdev(
                 dict(run.curve)[mine.tokens] for run in variant.runs
             )
