@@ -32,6 +32,7 @@ class AxisConstant(Block, kind="constant"):
     value: AxisFormulaText
     """The formula."""
 
+    is_primitive = True
     example = """
 inputs: {x: "float[batch, time, 9]"}
 graph:

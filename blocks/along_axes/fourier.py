@@ -22,6 +22,7 @@ class FFT(Block, kind="fft"):
     norm: Literal["backward", "ortho", "forward"] = "backward"
     """Which direction is divided by the length, as in torch: the inverse, both by its root, or the forward one."""
 
+    is_primitive = True
     title = "Fourier transform"
     paper = Paper("FNet: Mixing Tokens with Fourier Transforms", "arXiv:2105.03824")
     example = """

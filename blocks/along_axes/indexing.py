@@ -20,6 +20,7 @@ class Indexed(Block):
     shared: NonNegativeInt = 0
     """The number of leading axes that x and the index have in common, such as the batch; `batch_dims` in TensorFlow."""
 
+    is_primitive = True
     indexed = "places"
 
 

@@ -18,6 +18,7 @@ class Roll(Block, kind="roll"):
     by: dict[AxisRef, int]
     """For each axis, by how many positions; a negative number rolls toward the start."""
 
+    is_primitive = True
     causal_forms = ("`shift`",)
 
     example = """
@@ -51,6 +52,7 @@ class Flip(Block, kind="flip"):
     axis: AxisRef
     """The axis to reverse: its name, or `last`."""
 
+    is_primitive = True
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph: {y: {type: flip, axis: time, in: x}}
@@ -90,6 +92,7 @@ class AxisSlice(Block, kind="slice"):
     length_of: AxisRef | None = None
     """The axis of `like` that tells the length; by default, that of the same name."""
 
+    is_primitive = True
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
@@ -167,6 +170,7 @@ class Pad(Block, kind="pad"):
     value: float = 0.0
     """The value of the new positions; ints take whole numbers, and booleans 0 or 1."""
 
+    is_primitive = True
     title = "Padding"
     example = """
 inputs: {x: "float[batch, time, 8]"}
@@ -223,6 +227,7 @@ class NewAxis(Block, kind="new_axis"):
     length_of: AxisRef | None = None
     """The axis of `like` that tells the length; by default, that of the same name."""
 
+    is_primitive = True
     title = "New axis"
     example = """
 inputs: {x: "float[batch, time, 8]"}

@@ -29,6 +29,7 @@ class Running(Block):
     axis: AxisRef
     """The axis to go along: its name, or `last`."""
 
+    is_primitive = True
     inputs = {"x": "number[...]"}
     outputs = {"y": "number[...]"}
     carry = {"so_far": "number[...]"}
@@ -102,6 +103,7 @@ class Shift(Block, kind="shift"):
     by: int = 1
     """The number of positions."""
 
+    is_primitive = True
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph: {y: {type: shift, axis: time, by: 1, in: x}}
@@ -150,6 +152,7 @@ class ARange(Block, kind="arange"):
     axis: AxisRef
     """The axis of x whose positions are counted: its name, or `last`."""
 
+    is_primitive = True
     title = "Indices"
     example = """
 inputs: {x: "float[batch, time, 8]"}

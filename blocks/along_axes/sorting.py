@@ -20,6 +20,7 @@ class Sort(Block, kind="sort"):
     descending: bool = False
     """Whether the largest value comes first."""
 
+    is_primitive = True
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph: {y: {type: sort, axis: last, in: x}}
@@ -54,6 +55,7 @@ class TopValues(Block, kind="top_k"):
     axis: AxisRef = "last"
     """The axis: its name, or `last`."""
 
+    is_primitive = True
     title = "Top k"
     example = """
 inputs: {x: "float[batch, time, 8]"}
@@ -97,6 +99,7 @@ class TopShare(Block, kind="top_share"):
     share: Annotated[float, annotated_types.Gt(0), annotated_types.Le(1)]
     """The share of the positions."""
 
+    is_primitive = True
     paper = Paper("Mixture-of-Depths: Dynamically allocating compute in transformer-based language models", "arXiv:2404.02258")
     example = """
 inputs: {x: "float[batch, time]"}

@@ -49,6 +49,7 @@ class Conv1d(Block, kind="conv1d"):
     bias: bool = True
     """Whether `b` is added."""
 
+    is_primitive = True
     paper = Paper("Phoneme Recognition Using Time-Delay Neural Networks", "IEEE TASSP 37 (1989)")
     example = """
 inputs: {x: "float[batch, time, 8]"}

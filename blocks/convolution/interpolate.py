@@ -31,6 +31,8 @@ class Interpolation(Block):
     along: ClassVar[tuple[str, ...]]
     """The axes that it changes, as its input's type calls them."""
 
+    is_primitive = True
+
     @declaration
     def lengths(self, sizes: Sizes) -> tuple[Any, ...]:
         """Return the length of each axis of the output.

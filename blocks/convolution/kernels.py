@@ -22,6 +22,8 @@ class Sliding(Block):
     along: ClassVar[tuple[str, ...]]
     """The axes that it slides along, as its input's type calls them."""
 
+    is_primitive = True
+
     @declaration
     def slide(self) -> SlidingKernel:
         """Return its numbers for each axis.

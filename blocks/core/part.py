@@ -136,6 +136,8 @@ class Part(BaseModel):
     """Outputs that are means over a number of terms that differs between batches, such as positions, with that number."""
     batch_dependent: ClassVar[bool] = False
     """Whether the rows of a batch depend on one another in training, so that gradient accumulation is not exact."""
+    is_primitive: ClassVar[bool] = False
+    """Whether it says what is computed and not what for, such as a sum, so that drawings add the name of its node."""
     is_random: ClassVar[bool] = False
     """Whether it draws random numbers in evaluation too, unless a session is open, by which `cache` is set."""
     node_refs: ClassVar[Mapping[str, str]] = {}
@@ -360,6 +362,7 @@ class Norm(Part):
 class Activation(Part):
     """A nonlinear function applied to each element."""
 
+    is_primitive = True
     gated_title: ClassVar[str] = ""
     """The title of a feed-forward layer that it gates: `SwiGLU`."""
     approximate: ClassVar[bool] = False

@@ -17,6 +17,7 @@ class Add(Block, kind="add"):
     axes: InputAxes = ()
     """Names for the axes of each input where these match in another way, such as `[batch time dim, dim]`."""
 
+    is_primitive = True
     title = "Sum"
     example = """
 inputs: {a: "float[batch, time, 8]", b: "float[batch, time, 8]"}
@@ -47,6 +48,7 @@ class Multiply(Block, kind="multiply"):
     axes: InputAxes = ()
     """Names for the axes of each input where these match in another way, such as `[rows, columns]`."""
 
+    is_primitive = True
     title = "Product"
     example = """
 inputs: {a: "float[batch, time, 8]", gate: "float[batch, time, 8]"}
@@ -78,6 +80,7 @@ class WeightedSum(Block, kind="weighted_sum"):
     axes: InputAxes = ()
     """Names for the axes of each input where these match in another way, such as `[batch time dim, batch dim]`."""
 
+    is_primitive = True
     example = """
 inputs: {a: "float[batch, time, 8]", b: "float[batch, time, 8]"}
 graph: {y: {type: weighted_sum, in: [a, b]}}
@@ -102,6 +105,7 @@ class Concat(Block, kind="concat"):
     axis: AxisRef = "last"
     """The axis to concatenate along: its name, or `last`."""
 
+    is_primitive = True
     title = "Concatenation"
     example = """
 inputs: {a: "float[batch, time, 8]", b: "float[batch, time, 5]"}

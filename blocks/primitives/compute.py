@@ -29,6 +29,7 @@ class Compute(Block, kind="compute"):
     axes: InputAxes = ()
     """The names of the axes of each value, where these do not match in order: `{dt: rows inner, a: inner state}`."""
 
+    is_primitive = True
     example = """
 inputs: {x: "float[batch, time, 8]", gate: "float[batch, time, 8]"}
 graph: {y: {compute: x * sigmoid(gate)}}

@@ -23,6 +23,7 @@ class Einsum(Block, kind="einsum"):
     pattern: str
     """The axes of each input, separated by a comma, then `->` and the axes of the output."""
 
+    is_primitive = True
     example = """
 inputs: {q: "float[batch, time, 8]", k: "float[batch, source, 8]"}
 graph: {y: {type: einsum, pattern: "b t d, b s d -> b t s", in: [q, k]}}

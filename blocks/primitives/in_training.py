@@ -16,6 +16,7 @@ class InTraining(Block, kind="in_training"):
     training; `otherwise` may not look ahead.
     """
 
+    is_primitive = True
     example = """
 inputs: {x: "float[batch, time]", guess: "float[batch, time]"}
 graph:

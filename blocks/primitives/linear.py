@@ -13,6 +13,7 @@ class Linear(Block, kind="linear"):
     bias: bool = True
     """Whether `b` is added."""
 
+    is_primitive = True
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph: {y: {type: linear, out: 12, in: x}}

@@ -15,6 +15,7 @@ class Softmax(Block, kind="softmax"):
     axis: AxisRef = "last"
     """The axis that sums to 1: its name, or `last`."""
 
+    is_primitive = True
     example = """
 inputs: {scores: "float[batch, time, source]"}
 graph: {y: {type: softmax, in: scores}}
@@ -43,6 +44,7 @@ class L2Norm(Block, kind="l2norm"):
     eps: PositiveFloat = 1e-12
     """Lower bound of the length that a vector is divided by."""
 
+    is_primitive = True
     title = "L2 norm"
     example = """
 inputs: {x: "float[batch, time, 8]"}

@@ -13,6 +13,7 @@ class OneHot(Block, kind="one_hot"):
     classes: PositiveInt
     """Number of classes, which is the width of the output."""
 
+    is_primitive = True
     example = """
 inputs: {ids: "int[batch, time]"}
 graph: {y: {type: one_hot, classes: 5, in: ids}}

@@ -31,6 +31,7 @@ class Parameter(Block, kind="parameter"):
     std: PositiveFloat = 0.02
     """Standard deviation of `init: normal`."""
 
+    is_primitive = True
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph:

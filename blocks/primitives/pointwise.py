@@ -10,6 +10,7 @@ from blocks.core import Block, BlockView, Call, Look, Paper, Probability, Sizes,
 class Identity(Block, kind="identity"):
     """Identity: `y = x`."""
 
+    is_primitive = True
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph: {y: {type: identity, in: x}}
@@ -33,6 +34,7 @@ class Scale(Block, kind="scale"):
     by: float
     """The constant."""
 
+    is_primitive = True
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph: {y: {type: scale, by: sqrt(8), in: x}}
@@ -58,6 +60,7 @@ class Dropout(Block, kind="dropout"):
     p: Probability
     """Probability that an element is zeroed."""
 
+    is_primitive = True
     paper = Paper("Dropout: A Simple Way to Prevent Neural Networks from Overfitting", "JMLR 15 (2014)")
     example = """
 inputs: {x: "float[batch, time, 8]"}

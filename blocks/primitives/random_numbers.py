@@ -22,6 +22,7 @@ class RandomNumbers(Block):
     during: Literal["training", "always"] = "training"
     """When they are drawn: in training, or in evaluation too. While a text is generated they are off in either case."""
 
+    is_primitive = True
     inputs = {"x": "float[...]"}
     shape_only_inputs = ("x",)
     is_random = True

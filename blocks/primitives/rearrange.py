@@ -26,6 +26,7 @@ class Rearrange(Block, kind="rearrange"):
     """Lengths of new axes by their names, in place of `sizes`: for each split, of all but one of its axes, such as
     `{i: window, j: window}` for `b (p i) (q j) c -> …`."""
 
+    is_primitive = True
     paper = Paper("Einops: Clear and Reliable Tensor Manipulations with Einstein-like Notation", "ICLR 2022")
     example = """
 inputs: {x: "float[batch, time, 12]"}

@@ -16,6 +16,7 @@ class Reduction(Block):
     axis: AxisRef
     """The axis to remove: its name, or `last`."""
 
+    is_primitive = True
     inputs = {"x": "number[...]"}
     outputs = {"y": "number[...]"}
 

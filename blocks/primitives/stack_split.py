@@ -17,6 +17,7 @@ class Stack(Block, kind="stack"):
     axis: AxisRef = "last"
     """The axis before which the new one is inserted; `last` appends it."""
 
+    is_primitive = True
     example = """
 inputs: {a: "float[batch, 8]", b: "float[batch, 8]"}
 graph: {y: {type: stack, in: [a, b]}}
@@ -57,6 +58,7 @@ class Split(Block, kind="split"):
     sizes: tuple[PositiveInt, ...] = ()
     """Size of each piece; without it, all are equal."""
 
+    is_primitive = True
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph:

@@ -37,6 +37,7 @@ class State(Block, kind="state"):
     update: Literal["training", "always"] = "training"
     """When it is updated: by calls in `training` mode, or `always`."""
 
+    is_primitive = True
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph:

@@ -14,6 +14,7 @@ class Zeros(Block, kind="zeros"):
     shape: tuple[PositiveInt, ...]
     """Sizes of the axes after the batch, such as `[hidden]`; `[]` is one number for each row."""
 
+    is_primitive = True
     example = """
 inputs: {x: "float[batch, time, 8]"}
 graph:

@@ -7,8 +7,6 @@ import re
 from composer.draw.build.captions import NodePlace
 from composer.graph.typed import TypedBlock, TypedGroup
 
-NAMED = re.compile(r"blocks\.(primitives|along_axes|convolution|activations)\.")
-"""Modules of blocks that say what is computed, and not what for."""
 PLAIN = {"act", "activation", "add", "block", "body", "cat", "concat", "conv", "dense", "join", "mul", "node", "out", "sum"}
 """Names that say no more than the block does."""
 HEADS = {"Classifier", "LM head"}
@@ -24,7 +22,7 @@ def shown_name(node: TypedBlock | TypedGroup, place: NodePlace, title: str) -> s
     part = node.node.part if isinstance(node, TypedGroup) else node.part
     if part is None or not stem or stem in PLAIN or len(name) > MAX_NAME or name != node.name or title in HEADS:
         return ""
-    own = isinstance(node, TypedGroup) or NAMED.match(type(part).__module__)
+    own = isinstance(node, TypedGroup) or part.is_primitive
     words = {part.kind, *re.split(r"\W+", title.lower())}
     said = stem in title.lower() or any(len(word) > 2 and (word.startswith(stem) or stem.startswith(word)) for word in words)
     return name if own and not (said and len(stem) > 1) else ""
