@@ -26,9 +26,9 @@ class CachedNumbers:
 
 
 def cached_words(per_token: int, in_windows: int) -> str:
-    """Return numbers of bytes as `4.00 KiB per token and up to 11.0 MiB in windows`; nothing where nothing is cached."""
+    """Return numbers of bytes as `4.00 KiB per token, up to 11.0 MiB in windows`; nothing where nothing is cached."""
     growing = [f"{in_bytes(per_token)} per token"] * bool(per_token)
-    return " and ".join([*growing, *[f"up to {in_bytes(in_windows)} in windows"] * bool(in_windows)])
+    return ", ".join([*growing, *[f"up to {in_bytes(in_windows)} in windows"] * bool(in_windows)])
 
 
 def total(found: Iterable[CachedNumbers]) -> CachedNumbers:

@@ -156,9 +156,7 @@ def test_curves_have_the_means_and_bands(file):
         for (_, y), (_, top), (_, bottom), mine in zip(points, edges, reversed(edges), points_of(variant), strict=False):
             heights["y"].append((mine.y, y))
             heights["y"] += [(mine.y + mine.spread, top), (mine.y - mine.spread, bottom)]
-            assert [run.loss for run in variant.runs] and mine.spread == stdev(
-                dict(run.curve)[mine.tokens] for run in variant.runs
-            )
+            assert [run.loss for run in variant.runs] and mine.spread == stdev(dict(run.curve)[mine.x] for run in variant.runs)
     (low, bottom), (high, top) = min(heights["y"]), max(heights["y"])
     for value, y in heights["y"]:  # one straight scale, to the tenth that is written
         assert y == pytest.approx(bottom + (value - low) / (high - low) * (top - bottom), abs=0.11)

@@ -37,7 +37,8 @@ def modules(case: str) -> tuple[dict[str, int], ...]:
 
 def routed(name: str, mixtures: Collection[str]) -> str:
     """Return a name, with `router` in that of a map of a mixture of experts by which it chooses."""
-    mixture = next((path for path in mixtures if name.startswith((f"{path}.gate.", f"{path}.noise."))), None)
+    maps = "gate", "noise", "group_gate", "group_noise"
+    mixture = next((path for path in mixtures if name.startswith(tuple(f"{path}.{each}." for each in maps))), None)
     return f"{mixture}.router{name.removeprefix(mixture)}" if mixture else name
 
 

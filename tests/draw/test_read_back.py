@@ -165,7 +165,7 @@ outputs: {logits: head, other: other}
         ("6 of 8: 32 → 72", "6 of 8: 32 → 104"),
         (">4.10 K<", ">4.11 K<"),
         ("up to 11.0 K", "11.0 K each"),
-        ('points="219,496', 'points="219,476'),
+        ('points="226.7,496', 'points="226.7,476'),
         ('width="12" height="50.6" fill="#0C68A6"', 'width="12" height="50.6" fill="#A9CFFF"'),
     ],
 )
