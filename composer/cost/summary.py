@@ -13,7 +13,7 @@ from composer.cost.flops import Flops
 from composer.cost.units import in_bytes, in_flops, short
 
 WIDTH = 100
-MIN_DETAIL_WIDTH = 20
+MIN_DETAIL_WIDTH = 18
 """Fewest columns for the description of a block, however deep the tree."""
 
 

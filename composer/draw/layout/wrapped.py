@@ -46,9 +46,7 @@ def cuts(flow: Flow) -> list[str]:
     """Return the blocks above which nothing but what they give goes on."""
     spine = split_side_inputs(flow).flow.items
     number = {item.about.path: index for index, item in enumerate(spine)}
-    for edge in reversed(flow.edges):  # what stands beside a block belongs to it
-        if edge.target in number and edge.source.path in flow.by_path:
-            number.setdefault(edge.source.path, number[edge.target])
+    keep_together(flow, number)
     crossing = []
     for edge in flow.all_edges():
         target = next((number[path] for path in above(edge.target) if path in number), None)
@@ -60,6 +58,14 @@ def cuts(flow: Flow) -> list[str]:
         for index, item in enumerate(spine[:-1])
         if {origin for source, target, origin in crossing if source <= index < target} == {output_of(item)}
     ]
+
+
+def keep_together(flow: Flow, places: dict[str, int]) -> None:
+    """Add what stands beside a block, or beside what is in it, to the places of blocks."""
+    for edge in reversed([*flow.all_edges()]):
+        place = next((places[path] for path in above(edge.target) if path in places), None)
+        if place is not None and edge.source.path in flow.by_path:
+            places.setdefault(edge.source.path, place)
 
 
 def tops_of(whole: Fragment) -> dict[str, float]:
@@ -77,9 +83,7 @@ def parts_between(flow: Flow, chosen: Iterable[str]) -> list[tuple[Flow, frozens
     spine = [item.about.path for item in split_side_inputs(flow).flow.items]
     ends = sorted(spine.index(path) + 1 for path in chosen)
     part_of = {path: sum(index >= end for end in ends) for index, path in enumerate(spine)}
-    for edge in reversed(flow.edges):
-        if edge.target in part_of and edge.source.path in flow.by_path:
-            part_of.setdefault(edge.source.path, part_of[edge.target])
+    keep_together(flow, part_of)
     found = []
     for number in range(len(ends) + 1):
         part = flow.only({path for path, own in part_of.items() if own == number})
