@@ -145,8 +145,8 @@ UNWRITTEN = {
     ("perceiver", "renamed"),
     ("linformer", "unrolled"),
 }
-"""What rewriting by whole words cannot write: a parameter or a port that is called like a node, an axis of a block's own, and a tie
-under a condition to a pass that is written out.
+"""What rewriting by whole words cannot write: a parameter or a port that is called like a node, an axis of a block's own,
+and a tie under a condition to a pass that is written out.
 """
 REWRITTEN = [
     *(
