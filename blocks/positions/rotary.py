@@ -36,17 +36,14 @@ class Rotary(Positions, kind="rotary"):
     title = "RoPE"
     paper = Paper("RoFormer: Enhanced Transformer with Rotary Position Embedding", "arXiv:2104.09864")
     example = """
-task: causal_lm
-inputs: {tokens: "int[batch, time]"}
+inputs: {x: "float[batch, time, 32]"}
 graph:
-  embed: {type: embedding, vocab: 67, dim: 32}
-  attn:
+  y:
     type: attention
     heads: 4
     mask: causal
     positions: {type: rotary, theta: 10000}
-  head: {type: linear, out: 67}
-outputs: {logits: head}
+    in: x
 """
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:

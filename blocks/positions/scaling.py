@@ -50,17 +50,14 @@ class LinearScaling(Scaling, kind="linear_scaling"):
 
     paper = Paper("Extending Context Window of Large Language Models via Positional Interpolation", "arXiv:2306.15595")
     example = """
-task: causal_lm
-inputs: {tokens: "int[batch, time]"}
+inputs: {x: "float[batch, time, 32]"}
 graph:
-  embed: {type: embedding, vocab: 67, dim: 32}
-  attn:
+  y:
     type: attention
     heads: 4
     mask: causal
     positions: {type: rotary, scaling: {type: linear_scaling, factor: 4}}
-  head: {type: linear, out: 67}
-outputs: {logits: head}
+    in: x
 """
 
     def fact(self) -> str:
@@ -89,17 +86,14 @@ class Llama3Scaling(Scaling, kind="llama3"):
 
     paper = Paper("The Llama 3 Herd of Models", "arXiv:2407.21783")
     example = """
-task: causal_lm
-inputs: {tokens: "int[batch, time]"}
+inputs: {x: "float[batch, time, 32]"}
 graph:
-  embed: {type: embedding, vocab: 67, dim: 32}
-  attn:
+  y:
     type: attention
     heads: 4
     mask: causal
     positions: {type: rotary, theta: 500000, scaling: llama3}
-  head: {type: linear, out: 67}
-outputs: {logits: head}
+    in: x
 """
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:

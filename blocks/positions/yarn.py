@@ -45,17 +45,14 @@ class Yarn(Scaling, kind="yarn"):
     title = "YaRN"
     paper = Paper("YaRN: Efficient Context Window Extension of Large Language Models", "arXiv:2309.00071")
     example = """
-task: causal_lm
-inputs: {tokens: "int[batch, time]"}
+inputs: {x: "float[batch, time, 32]"}
 graph:
-  embed: {type: embedding, vocab: 67, dim: 32}
-  attn:
+  y:
     type: attention
     heads: 4
     mask: causal
     positions: {type: rotary, scaling: {type: yarn, factor: 4, original_max_position_embeddings: 128}}
-  head: {type: linear, out: 67}
-outputs: {logits: head}
+    in: x
 """
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
