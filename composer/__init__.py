@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from composer.lazy_names import lazy_names
+
 if TYPE_CHECKING:
     from composer import compare as compare
     from composer import decode as decode
@@ -33,11 +35,17 @@ _HOME = {
     "RecipeError": "diagnostics",
     "Summary": "cost.summary",
     "__version__": "version",
+    "compare": "compare",
+    "decode": "decode",
+    "estimate": "estimate",
+    "evaluate": "evaluate",
     "load": "loading",
     "loss": "train",
     "param_groups": "train",
+    "published": "published",
+    "train": "train",
+    "weights": "weights",
 }
-_PACKAGES = ("compare", "decode", "estimate", "evaluate", "published", "train", "weights")
 __all__ = [
     "ComposerError",
     "Diagnostic",
@@ -58,17 +66,4 @@ __all__ = [
     "weights",
 ]
 
-
-def __getattr__(name: str) -> object:
-    """Public names, imported on first use, so that only code that runs a model imports torch."""
-    from importlib import import_module
-
-    if name in _PACKAGES:
-        return import_module(f"{__name__}.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

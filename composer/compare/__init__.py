@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from composer.lazy_names import lazy_names
+
 if TYPE_CHECKING:
     from composer.compare.experiment import Budget as Budget
     from composer.compare.experiment import Experiment as Experiment
@@ -50,15 +52,4 @@ __all__ = [
     "read_experiment",
 ]
 
-
-def __getattr__(name: str) -> object:
-    """A public name, imported from the module that defines it."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from composer.lazy_names import lazy_names
+
 if TYPE_CHECKING:
     from composer.estimate.batch import largest_batch as largest_batch
     from composer.estimate.devices import DEVICES as DEVICES
@@ -47,15 +49,4 @@ __all__ = [
     "write_device",
 ]
 
-
-def __getattr__(name: str) -> object:
-    """A public name, imported from the module that defines it."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

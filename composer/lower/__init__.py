@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from composer.lazy_names import lazy_names
+
 if TYPE_CHECKING:
     from composer.lower.build import compile as compile
     from composer.lower.emit.module_source import lower as lower
@@ -13,11 +15,4 @@ if TYPE_CHECKING:
 _HOME = {"compile": "build", "Model": "model", "lower": "emit.module_source", "Module": "model"}
 __all__ = ["Model", "Module", "compile", "lower"]
 
-
-def __getattr__(name: str) -> object:
-    """Load torch only when something here is used."""
-    if name not in _HOME:
-        raise AttributeError(name)
-    from importlib import import_module
-
-    return getattr(import_module(f"composer.lower.{_HOME[name]}"), name)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

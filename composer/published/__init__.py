@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from composer.lazy_names import lazy_names
+
 if TYPE_CHECKING:
     from composer.published.exported_onnx import export_onnx as export_onnx
     from composer.published.exported_program import export_program as export_program
@@ -32,15 +34,4 @@ __all__ = [
     "tokenizer_to_train",
 ]
 
-
-def __getattr__(name: str) -> object:
-    """A public name, imported from the module that defines it."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

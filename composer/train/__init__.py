@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from composer.lazy_names import lazy_names
+
 if TYPE_CHECKING:
     from composer.train.api import resume as resume
     from composer.train.api import train as train
@@ -221,15 +223,4 @@ __all__ = [
     "validate",
 ]
 
-
-def __getattr__(name: str) -> object:
-    """A public name, imported from the module that defines it."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

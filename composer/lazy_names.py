@@ -1,0 +1,26 @@
+"""The public names of a package, each imported from its module on first use, so that only what is used is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+
+def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package.
+
+    Args:
+        package: its name, `__name__`
+        homes: each public name with the module below the package that defines it; a module of its own is named by itself
+
+    Raises:
+        AttributeError: by the first, for a name that is not in `homes`, in the words of Python
+    """
+
+    def attribute(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = import_module(f"{package}.{homes[name]}")
+        return module if homes[name] == name else getattr(module, name)
+
+    return attribute, lambda: sorted(homes)
