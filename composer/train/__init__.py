@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from composer.train.following.watches import GradientNorms as GradientNorms
     from composer.train.following.watches import MemoryUse as MemoryUse
     from composer.train.following.watches import Utilization as Utilization
+    from composer.train.growing.grow import Growth as Growth
+    from composer.train.growing.grow import grow as grow
     from composer.train.interrupt import Interrupted as Interrupted
     from composer.train.loop import Result as Result
     from composer.train.losses import BatchLoss as BatchLoss
@@ -96,6 +98,7 @@ _HOME = {
     "Display": "progress",
     "ExampleData": "data.examples",
     "Examples": "data.examples",
+    "Growth": "growing.grow",
     "Interrupted": "interrupt",
     "BatchLoss": "losses",
     "MarkedTokenizer": "data.tokenizers",
@@ -118,6 +121,7 @@ _HOME = {
     "examples_of": "data.examples",
     "fitted": "data.fitting",
     "freeze": "starts",
+    "grow": "growing.grow",
     "is_prepared": "data.prepared.token_files",
     "is_table": "data.tables",
     "learnable": "data.objectives",
@@ -162,6 +166,7 @@ __all__ = [
     "Examples",
     "ExpertLoad",
     "GradientNorms",
+    "Growth",
     "Interrupted",
     "MarkedTokenizer",
     "MemoryUse",
@@ -190,6 +195,7 @@ __all__ = [
     "examples_of",
     "fitted",
     "freeze",
+    "grow",
     "is_prepared",
     "is_table",
     "learnable",
