@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from composer.train.data.tables import is_table as is_table
     from composer.train.data.tables import read_table as read_table
     from composer.train.data.text import TextData as TextData
+    from composer.train.data.text import mixed as mixed
     from composer.train.data.text import split as split
     from composer.train.data.text import tokenize as tokenize
     from composer.train.data.tokenizer_files import load_tokenizer as load_tokenizer
@@ -130,6 +131,7 @@ _HOME = {
     "loss": "losses",
     "make_tokenizer": "data.learned_tokenizers",
     "marked": "data.objectives",
+    "mixed": "data.text",
     "objective_of": "data.objectives",
     "open_prepared": "data.prepared.prepare",
     "open_reference_model": "reference",
@@ -204,6 +206,7 @@ __all__ = [
     "loss",
     "make_tokenizer",
     "marked",
+    "mixed",
     "objective_of",
     "open_prepared",
     "open_reference_model",

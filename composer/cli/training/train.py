@@ -16,6 +16,7 @@ from composer.cli.color import painter
 from composer.cli.output import say
 from composer.cli.running import add_cache, add_device, chosen_device, rebuild, refusals
 from composer.cli.training.following import add_following, callbacks_of, check_alone
+from composer.cli.training.sources import with_weights
 from composer.language.tasks import TASKS
 from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
 from composer.train.objective_kinds import AUTO, check_objective
@@ -47,10 +48,11 @@ def declare(parser: Parser, name: str) -> None:
     data = parser.add_argument_group("Data")
     data.add_argument(
         "--data",
-        metavar="FILE",
+        metavar="FILE[=WEIGHT]",
         action="append",
         type=Path,
-        help="UTF-8 text to train on, also .gz or .zst; a folder of texts or a pattern in quotes; may be repeated. "
+        help="UTF-8 text to train on, also .gz or .zst; a folder of texts or a pattern in quotes; may be repeated, and with "
+        "weights, such as a.txt=0.7 and b.txt=0.3, each gives that share of the sequences. "
         "The last tenth of each file is held out for validation. Or a folder that `arco data prepare` wrote. Or a table (.csv, "
         ".tsv, .jsonl, .npz, IDX, a folder with a folder of images for each class), of which every tenth row is held out",
     )
@@ -162,6 +164,7 @@ def declare(parser: Parser, name: str) -> None:
             "--batch-size 16 --learning-rate 0.003 --run runs/small",
         ),
         ("Train a byte-pair encoding (BPE) first", "arco train gpt_mini --data input.txt --tokenizer bpe --vocab-size 300"),
+        ("Draw seven of ten sequences from one text", "arco train gpt_mini --data prose.txt=0.7 --data code.txt=0.3"),
         (
             "Train a model of more layers that starts with the outputs of a smaller one",
             "arco train gpt_mini --set n_layers=8 --init runs/small --grow --data input.txt",
@@ -203,7 +206,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Start a run, or resume one."""
     check_alone()
     with refusals():
+        arguments.data, arguments.weights = (None, ()) if arguments.data is None else with_weights(arguments.data)
         if arguments.resume is not None:
+            if arguments.weights:
+                raise Problem("arco train: a resumed run keeps the weights of its data", "name the paths alone")
             if arguments.recipe is not None or arguments.folder is not None:
                 raise Problem("arco train: a resumed run keeps its recipe and its folder", "remove RECIPE and --run, or --resume")
             if arguments.teacher is not None:
@@ -233,7 +239,7 @@ def started(arguments: argparse.Namespace) -> Result:
     from composer.published import tokenizer_to_train
     from composer.published.folder import is_published
     from composer.train import TrainSettings, is_table, learnable, objective_of, read_documents
-    from composer.train.data.objectives import TEXT_OBJECTIVES
+    from composer.train.data.objectives import TEXT_OBJECTIVES, check_mixture
     from composer.train.run.folder import new_folder
     from composer.train.run.reader import read_run
 
@@ -255,6 +261,10 @@ def started(arguments: argparse.Namespace) -> Result:
     if initial is None and reference is not None and arguments.tokenizer is None:
         initial = reference.tokenizer
     if any(is_table(source, pairs=recipe.task == "seq2seq_lm") for source in arguments.data):
+        if arguments.weights:
+            raise Problem(
+                "arco train: weights of --data only work with texts", "put the rows of a table there as often as they count"
+            )
         return started_on_table(arguments, recipe, initial, reference, callbacks)
     if arguments.columns:
         raise Problem("arco train: --column only works with tables", "a text has no columns")
@@ -269,6 +279,7 @@ def started(arguments: argparse.Namespace) -> Result:
     if data is None:
         documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
         data = objective.tokenize(documents, path=arguments.data)
+        check_mixture(objective, arguments.weights)
     window = settings.seq_len + (task == "causal_lm")  # the targets are one token further
     doubts = [left_out(data, window)] if objective.windows else []
     if objective.windows and arguments.seq_len is None:
@@ -294,6 +305,8 @@ def text_of(
     plain = not lines and chosen.end_tokens == "none"
     if any(map(is_prepared, arguments.data)):
         folder = only(arguments.data)
+        if arguments.weights:
+            raise Problem(f"arco train: {folder} is a prepared text, the only one of a run, and has a weight", "leave it out")
         if lines:
             raise Problem(f"arco train: {folder} is a prepared text, not one of pairs", "name the file of pairs")
         if not plain:
@@ -312,7 +325,7 @@ def text_of(
             limit, cache = arguments.max_data_bytes, cache_of(arguments.cache)
             texts = scanned(arguments.data, max_bytes=limit, cache=cache, show=show)
             tokenizer = with_marks(tokenizer_of(texts.tokenizer, arguments, initial), marks, arguments, initial)
-            return tokenizer, texts.tokens(tokenizer)
+            return tokenizer, texts.tokens(tokenizer, arguments.weights)
     documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
     text = "".join(document.text for document in documents)
     made = tokenizer_of(lambda name, size: make_tokenizer(name, text, size=size), arguments, initial)
