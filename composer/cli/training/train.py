@@ -54,7 +54,8 @@ def declare(parser: Parser, name: str) -> None:
         help="UTF-8 text to train on, also .gz or .zst; a folder of texts or a pattern in quotes; may be repeated, and with "
         "weights, such as a.txt=0.7 and b.txt=0.3, each gives that share of the sequences. "
         "The last tenth of each file is held out for validation. Or a folder that `arco data prepare` wrote. Or a table (.csv, "
-        ".tsv, .jsonl, .npz, IDX, a folder with a folder of images for each class), of which every tenth row is held out",
+        ".tsv, .jsonl, .parquet, .npz, IDX, a folder that `datasets` saved, a folder with a folder of images for each class), "
+        "of which every tenth row is held out",
     )
     data.add_argument(
         "--column",
