@@ -61,7 +61,7 @@ def saved(folder, rows, features):
 
 
 def test_a_saved_data_set_is_a_table_with_the_names_of_its_classes(tmp_path):
-    """As `datasets` reads it, where it is installed; a folder outside of its own is never read, and splits are named."""
+    """A file outside of its folder is never read, and splits are named."""
     features = {"label": {"names": ["bad", "good"], "_type": "ClassLabel"}, "text": {"dtype": "string", "_type": "Value"}}
     folder = saved(tmp_path / "reviews" / "train", ROWS, features)
     assert is_table(folder)
@@ -75,13 +75,3 @@ def test_a_saved_data_set_is_a_table_with_the_names_of_its_classes(tmp_path):
         (folder / "state.json").write_text(json.dumps(state))
         with pytest.raises(TrainingError, match=r"state.json"):
             read_table([folder])
-
-
-def test_what_datasets_saves_is_read(tmp_path):
-    """With a selection of rows, which it writes out."""
-    datasets = pytest.importorskip("datasets")
-    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["bad", "good"])})
-    made = datasets.Dataset.from_dict({"text": ["a", "b", "c"], "label": [1, 0, 1]}, features=features).select([2, 0])
-    made.save_to_disk(str(tmp_path / "set"))
-    table = read_table([tmp_path / "set"])
-    assert ([*table.columns["text"]], [*table.columns["label"]]) == (["c", "a"], ["good", "good"])
