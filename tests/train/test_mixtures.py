@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from composer.cli import main
 from composer.cli.arguments import Problem
 from composer.cli.training.sources import with_weights
 from composer.train import (
@@ -131,3 +132,25 @@ def test_what_follows_the_last_equals_sign_is_a_weight(tmp_path, monkeypatch, gi
     for wrong in (["a=1", "b"], ["a=0"], ["a=inf"], ["a=nan", "b=1"]):
         with pytest.raises(Problem):
             with_weights([Path(each) for each in wrong])
+
+
+@pytest.mark.slow
+def test_the_command_keeps_the_weights_of_its_data(tmp_path, monkeypatch, capsys):
+    """A resumed run takes them from its folder; what has no windows to draw is refused."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("a.txt", TEXT[:900]), ("b.txt", TEXT[900:2000]), ("t.csv", "tokens,label\na,b\n" * 9)):
+        Path(name).write_text(text, encoding="utf-8")
+    sizes = ["--set", "d_model=16", "--set", "n_layers=1", "--set", "n_heads=2", "--batch-size", "2", "--seq-len", "8"]
+    start = ["train", "gpt_mini", *sizes, "--steps", "2", "--run", "run"]
+    assert main([*start, "--data", "a.txt=2", "--data", "b.txt=1"]) == 0
+    assert read_run(Path("run")).data.weights == [2, 1]
+    assert main(["train", "--resume", "run", "--steps", "3"]) == 0
+    capsys.readouterr()
+    for wrong, message in (
+        (["train", "--resume", "run", "--steps", "4", "--data", "a.txt=1", "--data", "b.txt=1"], "keeps the weights of its data"),
+        ([*start[:-1], "other", "--data", "t.csv=1", "--data", "a.txt=2"], "only work with texts"),
+        ([*start[:-1], "other", "--data", "a.txt=1", "--data", "b.txt"], "b.txt has no weight"),
+        ([*start[:-1], "other", "--data", "a.txt=1", "--data", "b.txt=1", "--end-tokens", "line"], "windows of plain text"),
+    ):
+        assert main(wrong) != 0
+        assert message in capsys.readouterr().err
