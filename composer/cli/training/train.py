@@ -48,7 +48,7 @@ def declare(parser: Parser, name: str) -> None:
     data = parser.add_argument_group("Data")
     data.add_argument(
         "--data",
-        metavar="FILE[=WEIGHT]",
+        metavar="FILE",
         action="append",
         type=Path,
         help="UTF-8 text to train on, also .gz or .zst; a folder of texts or a pattern in quotes; may be repeated, and with "
