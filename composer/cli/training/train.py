@@ -165,7 +165,6 @@ def declare(parser: Parser, name: str) -> None:
             "--batch-size 16 --learning-rate 0.003 --run runs/small",
         ),
         ("Train a byte-pair encoding (BPE) first", "arco train gpt_mini --data input.txt --tokenizer bpe --vocab-size 300"),
-        ("Draw seven of ten sequences from one text", "arco train gpt_mini --data prose.txt=0.7 --data code.txt=0.3"),
         (
             "Train a model of more layers that starts with the outputs of a smaller one",
             "arco train gpt_mini --set n_layers=8 --init runs/small --grow --data input.txt",
