@@ -40,6 +40,8 @@ FUNCTIONS = {
     ),
     "composer.train.open_prepared": "(folder: StrPath, *, cache: StrPath = default) -> PreparedText",
     "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",
+    "composer.train.grow": "(model: Model[Any], smaller: Model[Any]) -> Growth",
+    "composer.train.mixed": ("(data: TextData, weights: Sequence[float], *, documents: Sequence[int] | None = None) -> TextData"),
     "composer.train.start_from": (
         "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None, tokenizer: Tokenizer | None = None) -> Start"
     ),
@@ -80,13 +82,14 @@ FUNCTIONS = {
     ),
     "composer.evaluate.evaluate_published": (
         "(published: PublishedModel, data: StrPath | Sequence[StrPath], *, batch_size: int | None = None, "
-        "seq_len: int | None = None, max_data_bytes: int = 1073741824) -> Evaluation"
+        "seq_len: int | None = None, max_data_bytes: int = 1073741824, calibration: bool = False) -> Evaluation"
     ),
     "composer.evaluate.synthetic_text": "(task: str, lengths: Sequence[int], *, lines: int, seed: int = 0) -> str",
     "composer.evaluate.evaluate": (
         "(run: StrPath, data: StrPath | Sequence[StrPath] | None = None, *, build: Build | None = None, "
         "checkpoint: str | None = None, batch_size: int | None = None, seq_len: int | None = None, "
-        "max_data_bytes: int = 1073741824, translate: bool = False) -> Evaluation | TableEvaluation"
+        "max_data_bytes: int = 1073741824, translate: bool = False, calibration: bool = False) -> "
+        "Evaluation | TableEvaluation"
     ),
     "composer.decode.generate": (
         "(model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, *, "

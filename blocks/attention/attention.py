@@ -28,6 +28,7 @@ from blocks.core import (
     Sizes,
     Slot,
     Tensor,
+    Units,
     Weights,
     append_to_cache,
     cached,
@@ -92,6 +93,7 @@ class MultiHead(Block):
     so_far_inputs = ("k", "v", "bias")
     cache_slots = {"k": "float[batch, kv_heads, source, head_dim]", "v": "float[batch, kv_heads, source, value_dim]"}
     masked_slots = {"k": "mask", "v": "mask"}
+    units = {"heads": Units(within="kv_heads"), "kv_heads": Units()}
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         weights: dict[str, LinearWeights | Slot | Tensor] = {

@@ -41,7 +41,7 @@ from blocks.core.part import (
 )
 from blocks.core.pieces import activation_piece, linear_piece
 from blocks.core.text import grouped, number, size, spoken
-from blocks.core.weights import ONES, UNIT, UNIT_BUFFER, ZEROS, Init, LinearWeights, ParameterRole, Slot, Tensor, Weights
+from blocks.core.weights import ONES, UNIT, UNIT_BUFFER, ZEROS, Init, LinearWeights, ParameterRole, Slot, Tensor, Units, Weights
 
 __all__ = [
     "ONES",
@@ -86,6 +86,7 @@ __all__ = [
     "Sizes",
     "Slot",
     "Tensor",
+    "Units",
     "Weights",
     "activation_piece",
     "append_to_cache",

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from blocks.core.look import BlockIcon, BlockView, Look, Mixture, Piece, plotted
 from blocks.core.text import spoken
-from blocks.core.weights import Tensor, Weights
+from blocks.core.weights import Tensor, Units, Weights
 from blocks.errors import ComposerError
 
 if TYPE_CHECKING:
@@ -150,6 +150,8 @@ class Part(BaseModel):
     """Tensors that are kept from call to call but not trained, such as running means, or a method of the sizes that returns them:
     saved with the model, ignored by the optimizer, and initialized as declared, regardless of `init`. With `UNIT_BUFFER`, a block
     without parameters has `self.one`, a number on the device and in the dtype of the model."""
+    units: ClassVar[Mapping[str, Units]] = {}
+    """The fields that count what computes side by side, such as heads: a model grows by more of them without another output."""
     forward: ClassVar[Callable[..., Any] | None] = None
     named_by: ClassVar[str] = ""
     """A field that lists the names of the outputs, if `outputs` is empty."""

@@ -97,3 +97,15 @@ class Slot:
 
 Weight: TypeAlias = Tensor | LinearWeights | Slot
 Weights: TypeAlias = Mapping[str, Weight]
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What a field counts if it computes side by side, such as heads: each reads the same, and linear maps add up what all give.
+    With weights of zero in these maps, or never chosen, further ones change nothing.
+    """
+
+    within: str = ""
+    """A field with the number of groups of consecutive ones, all of one size."""
+    chosen_by: str = ""
+    """The linear map with a logit for each, by which some are chosen for each row."""

@@ -17,6 +17,7 @@ from blocks.core import (
     PositiveInt,
     Sizes,
     Slot,
+    Units,
     Weights,
     torch,
 )
@@ -65,6 +66,7 @@ graph:
         "routing?": "float[batch, time, experts]",
     }
     mean_outputs = {"router_z": "batch * time"}
+    units = {"experts": Units(chosen_by="gate")}
     causal_forms = ("a router that routes each position by itself, such as `top_k_router`",)
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:

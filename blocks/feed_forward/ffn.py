@@ -20,6 +20,7 @@ from blocks.core import (
     Probability,
     Sizes,
     Slot,
+    Units,
     Weights,
     activation_piece,
     derived,
@@ -54,6 +55,7 @@ graph: {y: {type: ffn, hidden: 24, activation: gelu, in: x}}
 """
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., dim]"}
+    units = {"hidden": Units()}
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         return {

@@ -19,6 +19,7 @@ from blocks.core import (
     PositiveInt,
     Sizes,
     Slot,
+    Units,
     Weights,
     activation_piece,
     declaration,
@@ -55,6 +56,7 @@ graph: {y: {type: gated_ffn, hidden: 24, in: x}}
 """
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., dim]"}
+    units = {"hidden": Units()}
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         return {

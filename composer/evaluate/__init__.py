@@ -9,6 +9,8 @@ from composer.lazy_names import lazy_names
 if TYPE_CHECKING:
     from composer.evaluate.answers import AnswerScore as AnswerScore
     from composer.evaluate.answers import evaluate_answers as evaluate_answers
+    from composer.evaluate.calibration import Calibration as Calibration
+    from composer.evaluate.calibration import Reliability as Reliability
     from composer.evaluate.evaluation import Evaluation as Evaluation
     from composer.evaluate.evaluation import evaluate as evaluate
     from composer.evaluate.examples import ClassScores as ClassScores
@@ -17,16 +19,20 @@ if TYPE_CHECKING:
     from composer.evaluate.needle import NeedleScore as NeedleScore
     from composer.evaluate.needle import evaluate_needle as evaluate_needle
     from composer.evaluate.published import evaluate_published as evaluate_published
+    from composer.evaluate.retrieval import Retrieval as Retrieval
     from composer.evaluate.synthetic import SyntheticExample as SyntheticExample
     from composer.evaluate.synthetic import synthetic_text as synthetic_text
     from composer.evaluate.translations import Translations as Translations
 
 _HOME = {
     "AnswerScore": "answers",
+    "Calibration": "calibration",
     "ClassScores": "examples",
     "Evaluation": "evaluation",
     "NeedleEvaluation": "needle",
     "NeedleScore": "needle",
+    "Reliability": "calibration",
+    "Retrieval": "retrieval",
     "SyntheticExample": "synthetic",
     "TableEvaluation": "examples",
     "Translations": "translations",
@@ -38,10 +44,13 @@ _HOME = {
 }
 __all__ = [
     "AnswerScore",
+    "Calibration",
     "ClassScores",
     "Evaluation",
     "NeedleEvaluation",
     "NeedleScore",
+    "Reliability",
+    "Retrieval",
     "SyntheticExample",
     "TableEvaluation",
     "Translations",

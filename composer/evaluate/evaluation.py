@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from composer.atomic_files import StrPath
+from composer.evaluate.calibration import Calibration, Calibrator
 from composer.evaluate.examples import TableEvaluation, evaluated_table
 from composer.evaluate.translations import Translations, check_installed, translations_of
 from composer.lower.model import Model
@@ -41,6 +42,8 @@ class Prediction:
     """Mean cross-entropy, in nats per predicted token."""
     accuracy: float
     """Share of the targets that are the most probable token."""
+    calibration: Calibration | None = None
+    """Whether it is right as often as it is sure, if that was asked for."""
 
     @property
     def perplexity(self) -> float:
@@ -84,6 +87,8 @@ class Evaluation:
     """Nats per byte; None like `per_character`."""
     translations: Translations | None = None
     """What became of the translations, if there were any."""
+    calibration: Calibration | None = None
+    """Whether the model is right as often as it is sure, if that was asked for."""
 
     @property
     def perplexity(self) -> float:
@@ -105,6 +110,7 @@ class Evaluation:
             "bits_per_character": bits(self.per_character),
             "bits_per_byte": bits(self.per_byte),
             **({} if self.translations is None else asdict(self.translations)),
+            **({} if self.calibration is None else self.calibration.to_json()),
         }
         known = {name: value for name, value in numbers.items() if value is not None}
         return {name: None if value == math.inf else value for name, value in known.items()}
@@ -119,7 +125,10 @@ class Evaluation:
         ]
         if self.per_character is not None and self.per_byte is not None:
             lines.append(f"bits        {bits(self.per_character):.4f} per character, {bits(self.per_byte):.4f} per byte")
-        return "\n".join([*lines, *([] if self.translations is None else [str(self.translations)])])
+        lines += [] if self.translations is None else [str(self.translations)]
+        if self.calibration is not None:
+            lines += [f"calibration {self.calibration.error:.4f} expected error", "", str(self.calibration)]
+        return "\n".join(lines)
 
 
 def evaluate(
@@ -132,6 +141,7 @@ def evaluate(
     seq_len: int | None = None,
     max_data_bytes: int = MAX_DATA_BYTES,
     translate: bool = False,
+    calibration: bool = False,
 ) -> Evaluation | TableEvaluation:
     """Measure how well the model of a run predicts a text or the targets of a table, each time with the same numbers.
 
@@ -146,6 +156,7 @@ def evaluate(
         max_data_bytes: The largest size of the text that is read, decompressed.
         translate: With the task seq2seq_lm, also translate each source, taking the most probable token each time, and compare it
             with its target.
+        calibration: Also compare how sure the model is of classes or tokens with how often it is right.
 
     Raises:
         TrainingError: The folder is not a run folder or is damaged, the text cannot be read or used, the model's numbers are not
@@ -180,7 +191,9 @@ def evaluate(
         if translate:
             raise TrainingError("translations are compared with those of a text of pairs, not of a table")
         sizes = {"batch_size": batch_size, "seq_len": seq_len, "max_data_bytes": max_data_bytes}
-        return evaluated_table(trained, Path(run), saved, sources, given=bool(data), **sizes, build=build)
+        return evaluated_table(
+            trained, Path(run), saved, sources, given=bool(data), **sizes, build=build, calibration=calibration
+        )
     near = trained.settings.objective == "skip_gram"
     if not near and (task is None or task not in TEXT_TASKS):
         what = f"the task {task}" if task else "no task"
@@ -207,12 +220,17 @@ def evaluate(
         )
     text = own_text or (objective.tokenize if own else objective.unseen)(documents, path=sources)
     if isinstance(objective, SkipGram):
+        if calibration:
+            raise TrainingError(
+                "skip_gram tells no classes or tokens, so that nothing is calibrated", hint="leave out calibration"
+            )
         of_pairs = validate(trained.model, text, objective, batch_size=batch_size, seq_len=seq_len)
         told_of = (Path(run), trained.step, "", text.name, own, of_pairs.tokens, of_pairs.per_token, of_pairs.unit)
         return TableEvaluation(*told_of, part="part")
     found = evaluated(
-        trained.model, text, objective, batch_size=batch_size, seq_len=seq_len, run=Path(run), step=trained.step, held_out=own
-    )
+        trained.model, text, objective, batch_size=batch_size, seq_len=seq_len, run=Path(run), step=trained.step, held_out=own,
+        calibration=calibration,
+    )  # fmt: skip
     if isinstance(objective, Translation) and translate:
         translations = translations_of(trained.model, objective, text, batch_size=batch_size, longest=seq_len)
         return replace(found, translations=translations)
@@ -229,6 +247,7 @@ def evaluated(
     run: Path,
     step: int | None,
     held_out: bool,
+    calibration: bool = False,
 ) -> Evaluation:
     """Return how well a model predicts the held-out part of a text.
 
@@ -236,7 +255,7 @@ def evaluated(
         TrainingError: There is nothing to predict, the loss is not finite, or the model cannot read so many tokens.
     """
     try:
-        found = predicted(model, text, objective, batch_size=batch_size, seq_len=seq_len)
+        found = predicted(model, text, objective, batch_size=batch_size, seq_len=seq_len, calibration=calibration)
     except IndexError as error:  # learned positions, of which there is a number
         raise TrainingError(f"the model cannot read {seq_len} tokens: {str(error).splitlines()[0]}") from None
     targets = objective.whole(text)
@@ -252,11 +271,14 @@ def evaluated(
         accuracy=found.accuracy,
         per_character=None if whole is None else whole / text.characters,
         per_byte=None if whole is None else whole / text.bytes,
+        calibration=found.calibration,
     )
 
 
 @torch.no_grad()
-def predicted(model: nn.Module, data: TextData, objective: Objective, *, batch_size: int, seq_len: int) -> Prediction:
+def predicted(
+    model: nn.Module, data: TextData, objective: Objective, *, batch_size: int, seq_len: int, calibration: bool = False
+) -> Prediction:
     """Return how well a model predicts a held-out text, in the batches of `validate`.
 
     Raises:
@@ -264,6 +286,7 @@ def predicted(model: nn.Module, data: TextData, objective: Objective, *, batch_s
     """
     device, task = device_of(model), task_of(model) or ""
     nats, right, tokens = 0.0, 0, 0
+    calibrator = Calibrator()
     with unchanged(model):
         for batch in objective.held_out(data, batch_size=batch_size, seq_len=seq_len):
             part = on_device(batch, device)
@@ -271,7 +294,10 @@ def predicted(model: nn.Module, data: TextData, objective: Objective, *, batch_s
             with autocast(device):
                 logits = output_of(model, part).logits
                 mean = cross_entropy(logits, targets)
-            count = int((targets != IGNORED).sum())
+            asked = targets != IGNORED
+            count = int(asked.sum())
+            if calibration:
+                calibrator.add(logits[asked], targets[asked])
             nats += float(mean) * count
             right += int((logits.argmax(-1) == targets).sum())
             tokens += count
@@ -279,7 +305,7 @@ def predicted(model: nn.Module, data: TextData, objective: Objective, *, batch_s
         raise TrainingError(f"{data.name} is too short: there is nothing in it to predict")
     if not math.isfinite(nats):
         raise TrainingError(f"the model's loss on {data.name} is not finite", hint="evaluate an earlier checkpoint")
-    return Prediction(tokens, nats / tokens, right / tokens)
+    return Prediction(tokens, nats / tokens, right / tokens, calibrator.found() if calibration else None)
 
 
 def check_sizes(**sizes: int | None) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 import torch
 
 from composer.atomic_files import StrPath
+from composer.evaluate.calibration import Calibration, Calibrator
+from composer.evaluate.retrieval import Retrieval, retrieved
 from composer.lower.model import Model
 from composer.train.criteria.criterion import Criterion
 from composer.train.data.examples import ExampleData, Examples
@@ -42,6 +44,8 @@ class ClassScores:
     names: tuple[str, ...]
     counts: tuple[tuple[int, ...], ...]
     """For each true class, how often each class was told: the confusion matrix."""
+    calibration: Calibration | None = None
+    """Whether the model is right as often as it is sure, if that was asked for."""
 
     @property
     def accuracy(self) -> float:
@@ -108,6 +112,8 @@ class TableEvaluation:
     """Share of pairs whose chosen answer is rewarded more than the rejected one; None for others."""
     part: str = "rows"
     """What is held out of the data: its `rows`, or a `part` of a text whose neighboring words are the examples."""
+    retrieval: Mapping[str, Retrieval] = field(default_factory=dict)
+    """Of a contrastive model, how well each `b` is found for its `a`, and each `a` for its `b`."""
 
     def to_json(self) -> dict[str, object]:
         """Return the numbers by name."""
@@ -117,6 +123,7 @@ class TableEvaluation:
                 "f1": scores.f1,
                 "classes": [*scores.names],
                 "counts": [*map(list, scores.counts)],
+                **({} if scores.calibration is None else scores.calibration.to_json()),
             }
             for name, scores in self.classes.items()
         }
@@ -127,6 +134,7 @@ class TableEvaluation:
             "loss": self.loss,
             **({} if self.preferred is None else {"reward_accuracy": self.preferred}),
             **({"classes": told} if told else {}),
+            **({"retrieval": {name: each.to_json() for name, each in self.retrieval.items()}} if self.retrieval else {}),
         }
 
     def __str__(self) -> str:
@@ -140,7 +148,11 @@ class TableEvaluation:
             lines.append(f"accuracy    {self.preferred:.2%} of the chosen answers have the larger reward")
         for name, scores in self.classes.items():
             lines.append(f"accuracy    {scores.accuracy:.2%} of `{name}`, macro F1 {scores.f1:.3f}")
+            if scores.calibration is not None:
+                lines.append(f"calibration {scores.calibration.error:.4f} expected error")
             lines += ["", str(scores)] if len(scores.names) <= MOST_SHOWN else []
+            lines += ["", str(scores.calibration)] if scores.calibration is not None else []
+        lines += [f"{name:<11} {each}" for name, each in self.retrieval.items()]
         return "\n".join(lines)
 
 
@@ -155,6 +167,7 @@ def evaluated_table(
     seq_len: int,
     max_data_bytes: int,
     build: Build | None = None,
+    calibration: bool = False,
 ) -> TableEvaluation:
     """Return how well a model predicts the targets of a table.
 
@@ -168,6 +181,7 @@ def evaluated_table(
         seq_len: Length of a sequence, in tokens.
         max_data_bytes: The largest size of all tables.
         build: Compiles the text of the recipe of a reference.
+        calibration: Whether to compare how sure the model is of classes with how often it is right.
 
     Raises:
         TrainingError: A table cannot be read or does not fit the model, or the loss is not finite.
@@ -193,27 +207,37 @@ def evaluated_table(
         labels=saved.labels,
         unseen=not own,
     )
+    if calibration and not any(entry in data.labels for _, entry in classes_told(model)):
+        raise TrainingError("the model tells no classes, so that nothing is calibrated", hint="leave out calibration")
     if not len(data.validation):
         raise TrainingError(f"{table.name} has no row that can be read with {seq_len} tokens")
     needed = settings.objective in PREFERENCES and known is not None
     reference = reopened(known, None, build or compiled) if needed and known is not None else None
     criterion = validation_criterion(criterion_of(model, settings, reference))
-    loss, targets, classes, preferred = _predicted(model, data, criterion, batch_size=batch_size, seq_len=seq_len)
+    told = _predicted(model, data, criterion, batch_size=batch_size, seq_len=seq_len, calibration=calibration)
+    loss, targets, classes, preferred, retrieval = told
     if not math.isfinite(loss):
         raise TrainingError(f"the model's loss on {table.name} is not finite", hint="evaluate an earlier checkpoint")
     unit = criterion.unit or unit_of(model, data)
-    return TableEvaluation(run, trained.step, task_of(model) or "", table.name, own, targets, loss, unit, classes, preferred)
+    return TableEvaluation(
+        run, trained.step, task_of(model) or "", table.name, own, targets, loss, unit, classes, preferred, retrieval=retrieval
+    )
 
 
 @torch.no_grad()
 def _predicted(
-    model: Model, data: ExampleData, criterion: Criterion, *, batch_size: int, seq_len: int
-) -> tuple[float, int, dict[str, ClassScores], float | None]:
-    """Return the mean loss, the number of targets, which classes were told, and how many chosen answers were preferred."""
+    model: Model, data: ExampleData, criterion: Criterion, *, batch_size: int, seq_len: int, calibration: bool
+) -> tuple[float, int, dict[str, ClassScores], float | None, dict[str, Retrieval]]:
+    """Return the mean loss, the number of targets, which classes were told, how many chosen answers were preferred, and how well
+    the rows of a contrastive model are found.
+    """
     device, task = device_of(model), task_of(model) or ""
     total, targets, right = 0.0, 0, 0
     told = [(output, entry) for output, entry in classes_told(model) if entry in data.labels]
     counts: dict[str, torch.Tensor] = {}
+    calibrators = {entry: Calibrator() for _, entry in told}
+    a: list[torch.Tensor] = []
+    b: list[torch.Tensor] = []
     with unchanged(model):
         for batch in Examples().held_out(data, batch_size=batch_size, seq_len=seq_len):
             part = on_device(batch, device)
@@ -227,15 +251,22 @@ def _predicted(
                 scores = getattr(output, name)
                 size = max(scores.shape[-1], len(data.labels[entry]))
                 asked = part[entry] != IGNORED
+                if calibration:
+                    calibrators[entry].add(scores[asked], part[entry][asked])
                 places = part[entry][asked] * size + scores.argmax(-1)[asked]
                 counted = torch.bincount(places.cpu(), minlength=size * size).view(size, size)
                 counts[entry] = counts[entry] + counted if entry in counts else counted
+            if task == "contrastive":
+                a.append(output.a.cpu())
+                b.append(output.b.cpu())
     classes = {}
     for entry, table in counts.items():
         known = data.labels[entry]
         names = (*known, *(f"<{place}>" for place in range(len(known), len(table))))  # the model may tell more than there are
         used = [place for place in range(len(names)) if place < len(known) or bool(table[:, place].any())]
         rows = tuple(tuple(int(table[row, column]) for column in used) for row in used)
-        classes[entry] = ClassScores(tuple(names[place] for place in used), rows)
+        calibrated = calibrators[entry].found() if calibration else None
+        classes[entry] = ClassScores(tuple(names[place] for place in used), rows, calibrated)
     preferred = None if criterion.unit is None else right / max(targets, 1)
-    return total / max(targets, 1), targets, classes, preferred
+    retrieval = {"a to b": retrieved(a, b), "b to a": retrieved(b, a)} if a else {}
+    return total / max(targets, 1), targets, classes, preferred, retrieval

@@ -57,6 +57,7 @@ def evaluate_published(
     batch_size: int | None = None,
     seq_len: int | None = None,
     max_data_bytes: int = MAX_DATA_BYTES,
+    calibration: bool = False,
 ) -> Evaluation:
     """Measure how well a published language model predicts a text.
 
@@ -68,6 +69,7 @@ def evaluate_published(
         batch_size: Sequences in one forward pass; by default 8.
         seq_len: Length of a sequence, in tokens; by default the context of the model, and at most 1024.
         max_data_bytes: The largest size of the text that is read, decompressed.
+        calibration: Also compare how sure the model is of tokens with how often it is right.
 
     Raises:
         TrainingError: The model is none of causal_lm, the text cannot be read or used, or the model's numbers are not finite.
@@ -92,6 +94,7 @@ def evaluate_published(
         run=published.folder,
         step=None,
         held_out=False,
+        calibration=calibration,
     )
 
 

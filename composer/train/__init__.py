@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from composer.train.data.tables import is_table as is_table
     from composer.train.data.tables import read_table as read_table
     from composer.train.data.text import TextData as TextData
+    from composer.train.data.text import mixed as mixed
     from composer.train.data.text import split as split
     from composer.train.data.text import tokenize as tokenize
     from composer.train.data.tokenizer_files import load_tokenizer as load_tokenizer
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from composer.train.following.watches import GradientNorms as GradientNorms
     from composer.train.following.watches import MemoryUse as MemoryUse
     from composer.train.following.watches import Utilization as Utilization
+    from composer.train.growing.grow import Growth as Growth
+    from composer.train.growing.grow import grow as grow
     from composer.train.interrupt import Interrupted as Interrupted
     from composer.train.loop import Result as Result
     from composer.train.losses import BatchLoss as BatchLoss
@@ -98,6 +101,7 @@ _HOME = {
     "Display": "progress",
     "ExampleData": "data.examples",
     "Examples": "data.examples",
+    "Growth": "growing.grow",
     "Interrupted": "interrupt",
     "BatchLoss": "losses",
     "MarkedTokenizer": "data.tokenizers",
@@ -120,6 +124,7 @@ _HOME = {
     "examples_of": "data.examples",
     "fitted": "data.fitting",
     "freeze": "starts",
+    "grow": "growing.grow",
     "is_prepared": "data.prepared.token_files",
     "is_table": "data.tables",
     "learnable": "data.objectives",
@@ -128,6 +133,7 @@ _HOME = {
     "loss": "losses",
     "make_tokenizer": "data.learned_tokenizers",
     "marked": "data.objectives",
+    "mixed": "data.text",
     "objective_of": "data.objectives",
     "open_prepared": "data.prepared.prepare",
     "open_reference_model": "reference",
@@ -164,6 +170,7 @@ __all__ = [
     "Examples",
     "ExpertLoad",
     "GradientNorms",
+    "Growth",
     "Interrupted",
     "MarkedTokenizer",
     "MemoryUse",
@@ -192,6 +199,7 @@ __all__ = [
     "examples_of",
     "fitted",
     "freeze",
+    "grow",
     "is_prepared",
     "is_table",
     "learnable",
@@ -200,6 +208,7 @@ __all__ = [
     "loss",
     "make_tokenizer",
     "marked",
+    "mixed",
     "objective_of",
     "open_prepared",
     "open_reference_model",

@@ -17,7 +17,7 @@ from composer.language.tasks import TASKS
 from composer.lower.model import Model
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.examples import ExampleData, Examples, TrainingData
-from composer.train.data.objectives import Batches, Objective, objective_of, reads_plain
+from composer.train.data.objectives import Batches, Objective, check_mixture, objective_of, reads_plain
 from composer.train.data.preferences import examples_for
 from composer.train.data.prefixes import prefix_input
 from composer.train.data.prepared.prepare import text_of_run
@@ -222,7 +222,11 @@ def batches_of(model: nn.Module, tokenizer: Tokenizer, data: TrainingData, setti
     """Return what makes batches of data for a model."""
     table = isinstance(data, ExampleData)
     check_objective(settings.objective, task_of(model), table=table, end_tokens=settings.end_tokens)
-    return Examples() if table else text_objective(model, tokenizer, settings)
+    if isinstance(data, ExampleData):
+        return Examples()
+    objective = text_objective(model, tokenizer, settings)
+    check_mixture(objective, data.weights)
+    return objective
 
 
 def text_objective(model: nn.Module, tokenizer: Tokenizer, settings: TrainSettings) -> Objective:
@@ -247,7 +251,9 @@ def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], ma
     other = TrainingError(f"{names} is not the text that this run started with: its checksum differs")
     objective = text_objective(model, saved.tokenizer, saved.settings)
     if reads_plain(objective):
-        found = text_of_run(sources, saved.tokenizer, sha256=saved.data.sha256, max_bytes=max_bytes, cache=cache)
+        found = text_of_run(
+            sources, saved.tokenizer, sha256=saved.data.sha256, max_bytes=max_bytes, weights=saved.data.weights, cache=cache
+        )
         if found is None:
             raise other
         return found

@@ -21,6 +21,7 @@ from composer.lower.tail_module import tail
 from composer.train.chunked_loss import positions_at_a_time
 from composer.train.criteria.criterion import TASK_LOSS, Criterion
 from composer.train.data.objectives import Batches
+from composer.train.data.order import at_batch
 from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.following.callbacks import Callback, Callbacks, RunStart
@@ -133,15 +134,15 @@ def fit(
     """
     optimizer = build_optimizer(model, settings)
     settings = with_logits_chunk(settings, model)
-    generator = torch.Generator().manual_seed(settings.seed)  # the order of the data
+    generator = torch.Generator()  # of the data
     torch.manual_seed(settings.seed)  # dropout
     first, tokens, seconds = 1, 0, 0.0
     if start is not None:
-        restore(start, model, optimizer, generator)
+        restore(start, model, optimizer)
         first, tokens, seconds = start.step + 1, start.tokens, start.seconds
 
     def save(step: int, report: Report | None) -> None:
-        run.save(capture(model, optimizer, generator, step=step, tokens=tokens, seconds=seconds, report=report))
+        run.save(capture(model, optimizer, step=step, tokens=tokens, seconds=seconds, report=report))
 
     def validated(step: int, report: Report) -> Validation:
         sizes = {"batch_size": settings.batch_size, "seq_len": settings.seq_len, "logits_chunk": settings.logits_chunk or 0}
@@ -177,10 +178,14 @@ def fit(
             logged = validating or every(settings.log_every, step)
             followers.before_step(step, logged=logged)
             with enough_memory(settings):
+                begun = (step - 1) * settings.grad_accum
                 batches = [
-                    objective.draw(data, batch_size=settings.batch_size, seq_len=settings.seq_len, generator=generator)
-                    for _ in range(settings.grad_accum)
-                ]
+                    objective.draw(
+                        data, batch_size=settings.batch_size, seq_len=settings.seq_len,
+                        generator=at_batch(generator, settings.seed, begun + number),
+                    )
+                    for number in range(settings.grad_accum)
+                ]  # fmt: skip
                 then = partial(followers.after_backward, step)
                 measured = update(model, optimizer, batches, settings, rate=rate, criterion=criterion, then=then)
             if not measured.gradient_norm < float("inf"):

@@ -155,7 +155,9 @@ def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: 
         row = {"prompt": "a", "chosen": "b", "rejected": "a"}
         (folder / "pairs.jsonl").write_text(f"{json.dumps(row)}\n" * 20, encoding="utf-8")
         assert arco("train", "gpt_mini", "--data", "answers.jsonl", "--run", run, *QUICK, *TINY).code == 0
-    elif run and (name in ("generate", "evaluate", "export", "inspect", "report") or "--resume" in words or "--teacher" in words):
+    elif run and (
+        name in ("generate", "evaluate", "export", "inspect", "report") or {"--resume", "--teacher", "--grow"} & {*words}
+    ):
         assert (
             arco("train", "gpt2" if name == "export" else "gpt_mini", "--data", "input.txt", "--run", run, *QUICK, *TINY).code
             == 0

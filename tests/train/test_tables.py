@@ -105,7 +105,7 @@ def test_a_folder_of_folders_is_a_table_of_images(write, tmp_path):
         ("x-ubyte", b"\0\0\x07\x01", "is no IDX file: it begins with 00 00 07 01"),
         ("x.idx", b"\0\0\x08\x02\0\0\0\x02\0\0\0\x03abc", "has 15 bytes; an array of [2, 3] has 18"),
         ("x.idx", b"\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "bytes; an array of"),
-        ("t.parquet", b"PAR1", "t.parquet is no table"),
+        ("t.xlsx", b"PK", "t.xlsx is no table"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(write, name, content, message):

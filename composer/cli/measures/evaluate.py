@@ -47,6 +47,12 @@ def declare(parser: Parser, name: str) -> None:
         action="store_true",
         help="With seq2seq_lm, also translate each source: exact matches, BLEU and chrF, for which the extra metrics is needed",
     )
+    parser.add_argument(
+        "--calibration",
+        action="store_true",
+        help="Also compare how sure the model is of classes or tokens with how often it is right: the expected "
+        "calibration error, and a table by confidence",
+    )
     questions = parser.add_argument_group("Synthetic task")
     questions.add_argument(
         "--task",
@@ -120,6 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
             seq_len=arguments.seq_len,
             max_data_bytes=arguments.max_data_bytes,
             translate=arguments.translate,
+            calibration=arguments.calibration,
         )
     return write(found, arguments)
 
@@ -135,7 +142,13 @@ def published(arguments: argparse.Namespace) -> int:
             raise Problem(f"arco evaluate: --{name} is for run folders", "remove it")
     sizes = {"batch_size": arguments.batch_size, "seq_len": arguments.seq_len}
     with refusals():
-        found = evaluate_published(open_folder(arguments), arguments.data, **sizes, max_data_bytes=arguments.max_data_bytes)
+        found = evaluate_published(
+            open_folder(arguments),
+            arguments.data,
+            **sizes,
+            max_data_bytes=arguments.max_data_bytes,
+            calibration=arguments.calibration,
+        )
     return write(found, arguments)
 
 
@@ -150,7 +163,7 @@ def answer(arguments: argparse.Namespace) -> int:
     """Print how many questions of a synthetic task are answered rightly, by length."""
     from composer.evaluate import evaluate_answers
 
-    for name in ("data", "translate", "batch_size", "seq_len"):
+    for name in ("data", "translate", "calibration", "batch_size", "seq_len"):
         if getattr(arguments, name):
             raise Problem(
                 f"arco evaluate: --task asks questions, and --{name.replace('_', '-')} is for texts", "remove one of them"

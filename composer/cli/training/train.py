@@ -9,18 +9,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_changes, add_recipe, integer, number, sound_recipe
 from composer.cli.color import painter
 from composer.cli.output import say
 from composer.cli.running import add_cache, add_device, chosen_device, rebuild, refusals
 from composer.cli.training.following import add_following, callbacks_of, check_alone
+from composer.cli.training.sources import with_weights
 from composer.language.tasks import TASKS
 from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
 from composer.train.objective_kinds import AUTO, check_objective
 
 if TYPE_CHECKING:
+    from composer.lower.model import Model
     from composer.recipe import Recipe
     from composer.train import Callback, ExampleData, ReferenceModel, Result, TextData, Tokenizer, TrainSettings
 
@@ -49,9 +51,11 @@ def declare(parser: Parser, name: str) -> None:
         metavar="FILE",
         action="append",
         type=Path,
-        help="UTF-8 text to train on, also .gz or .zst; a folder of texts or a pattern in quotes; may be repeated. "
+        help="UTF-8 text to train on, also .gz or .zst; a folder of texts or a pattern in quotes; may be repeated, and with "
+        "weights, such as a.txt=0.7 and b.txt=0.3, each gives that share of the sequences. "
         "The last tenth of each file is held out for validation. Or a folder that `arco data prepare` wrote. Or a table (.csv, "
-        ".tsv, .jsonl, .npz, IDX, a folder with a folder of images for each class), of which every tenth row is held out",
+        ".tsv, .jsonl, .parquet, .npz, IDX, a folder that `datasets` saved, a folder with a folder of images for each class), "
+        "of which every tenth row is held out",
     )
     data.add_argument(
         "--column",
@@ -89,6 +93,12 @@ def declare(parser: Parser, name: str) -> None:
         type=Path,
         help="Start from the weights of this run or published folder, as far as they fit, with its tokenizer unless "
         "--tokenizer is given (default: the published folder, if one is trained); without RECIPE, its recipe is trained",
+    )
+    run_folder.add_argument(
+        "--grow",
+        action="store_true",
+        help="With --init: RECIPE is a larger model of the same architecture, which starts with equal outputs: more layers, "
+        "hidden units, heads, experts, a multiple of the width",
     )
     run_folder.add_argument(
         "--teacher",
@@ -155,6 +165,10 @@ def declare(parser: Parser, name: str) -> None:
             "--batch-size 16 --learning-rate 0.003 --run runs/small",
         ),
         ("Train a byte-pair encoding (BPE) first", "arco train gpt_mini --data input.txt --tokenizer bpe --vocab-size 300"),
+        (
+            "Train a model of more layers that starts with the outputs of a smaller one",
+            "arco train gpt_mini --set n_layers=8 --init runs/small --grow --data input.txt",
+        ),
         ("Train a published model further", "arco train SmolLM2-135M-Instruct --data input.txt --learning-rate 2e-5"),
         (
             "Watch the gradient of each layer, also in TensorBoard",
@@ -192,18 +206,25 @@ def run(arguments: argparse.Namespace) -> int:
     """Start a run, or resume one."""
     check_alone()
     with refusals():
+        arguments.data, arguments.weights = (None, ()) if arguments.data is None else with_weights(arguments.data)
         if arguments.resume is not None:
+            if arguments.weights:
+                raise Problem("arco train: a resumed run keeps the weights of its data", "name the paths alone")
             if arguments.recipe is not None or arguments.folder is not None:
                 raise Problem("arco train: a resumed run keeps its recipe and its folder", "remove RECIPE and --run, or --resume")
             if arguments.teacher is not None:
                 raise Problem("arco train: a resumed run keeps its teacher", "if it has moved, say where it is: --reference RUN")
             if arguments.vectors is not None:
                 raise Problem("arco train: a resumed run starts from its own checkpoint", "remove --vectors, or --resume")
-            if arguments.init is not None:
-                raise Problem("arco train: a resumed run starts from its own checkpoint", "remove --init, or --resume")
+            if arguments.init is not None or arguments.grow:
+                option = "--init" if arguments.init is not None else "--grow"
+                raise Problem("arco train: a resumed run starts from its own checkpoint", f"remove {option}, or --resume")
             result = resumed(arguments)
         elif arguments.checkpoint is not None and arguments.init is None:
             raise Problem("arco train: --checkpoint only works with --resume and --init", "a new run starts at its first step")
+        elif arguments.grow and (arguments.recipe is None or arguments.init is None):
+            missing = "RECIPE" if arguments.recipe is None else "--init"
+            raise Problem(f"arco train: --grow needs {missing}", "arco train RECIPE --init RUN --grow --data FILE")
         elif (arguments.recipe is None and arguments.init is None) or arguments.data is None:
             missing = "RECIPE" if arguments.recipe is None and arguments.init is None else "--data"
             raise Problem(f"arco train: {missing} is missing", "arco train RECIPE --data FILE, or arco train --resume RUN")
@@ -218,7 +239,7 @@ def started(arguments: argparse.Namespace) -> Result:
     from composer.published import tokenizer_to_train
     from composer.published.folder import is_published
     from composer.train import TrainSettings, is_table, learnable, objective_of, read_documents
-    from composer.train.data.objectives import TEXT_OBJECTIVES
+    from composer.train.data.objectives import TEXT_OBJECTIVES, check_mixture
     from composer.train.run.folder import new_folder
     from composer.train.run.reader import read_run
 
@@ -240,6 +261,10 @@ def started(arguments: argparse.Namespace) -> Result:
     if initial is None and reference is not None and arguments.tokenizer is None:
         initial = reference.tokenizer
     if any(is_table(source, pairs=recipe.task == "seq2seq_lm") for source in arguments.data):
+        if arguments.weights:
+            raise Problem(
+                "arco train: weights of --data only work with texts", "put the rows of a table there as often as they count"
+            )
         return started_on_table(arguments, recipe, initial, reference, callbacks)
     if arguments.columns:
         raise Problem("arco train: --column only works with tables", "a text has no columns")
@@ -254,14 +279,15 @@ def started(arguments: argparse.Namespace) -> Result:
     if data is None:
         documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
         data = objective.tokenize(documents, path=arguments.data)
+        check_mixture(objective, arguments.weights)
     window = settings.seq_len + (task == "causal_lm")  # the targets are one token further
     doubts = [left_out(data, window)] if objective.windows else []
     if objective.windows and arguments.seq_len is None:
         doubts.append(long_context(settings, len(data.train)))
     for doubt in filter(None, doubts):
         warn(doubt)
-    start = {"init": arguments.init, "checkpoint": arguments.checkpoint, "reference": reference, "vectors": arguments.vectors}
-    return trained(recipe, tokenizer, data, settings, folder, device, **start, callbacks=callbacks)
+    start = start_of(arguments, recipe)
+    return trained(recipe, tokenizer, data, settings, folder, device, **start, reference=reference, callbacks=callbacks)
 
 
 def text_of(
@@ -279,6 +305,8 @@ def text_of(
     plain = not lines and chosen.end_tokens == "none"
     if any(map(is_prepared, arguments.data)):
         folder = only(arguments.data)
+        if arguments.weights:
+            raise Problem(f"arco train: {folder} is a prepared text, the only one of a run, and has a weight", "leave it out")
         if lines:
             raise Problem(f"arco train: {folder} is a prepared text, not one of pairs", "name the file of pairs")
         if not plain:
@@ -297,7 +325,7 @@ def text_of(
             limit, cache = arguments.max_data_bytes, cache_of(arguments.cache)
             texts = scanned(arguments.data, max_bytes=limit, cache=cache, show=show)
             tokenizer = with_marks(tokenizer_of(texts.tokenizer, arguments, initial), marks, arguments, initial)
-            return tokenizer, texts.tokens(tokenizer)
+            return tokenizer, texts.tokens(tokenizer, arguments.weights)
     documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
     text = "".join(document.text for document in documents)
     made = tokenizer_of(lambda name, size: make_tokenizer(name, text, size=size), arguments, initial)
@@ -344,8 +372,8 @@ def started_on_table(
     for name, labels in data.labels.items():
         shown = ", ".join(labels[:8]) + (", …" if len(labels) > 8 else "")
         say(f"`{name}`: {len(labels)} classes, {shown}")
-    start = {"init": arguments.init, "checkpoint": arguments.checkpoint, "reference": reference, "vectors": arguments.vectors}
-    return trained(recipe, tokenizer, data, settings, folder, device, **start, callbacks=callbacks)
+    start = start_of(arguments, recipe)
+    return trained(recipe, tokenizer, data, settings, folder, device, **start, reference=reference, callbacks=callbacks)
 
 
 def check_second(arguments: argparse.Namespace) -> None:
@@ -444,21 +472,23 @@ def trained(
     *,
     init: Path | None = None,
     checkpoint: str | None = None,
+    smaller: Model[Any] | None = None,
     reference: ReferenceModel | None = None,
     vectors: Path | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Result:
-    """Compile a recipe, start from the weights of a run if there is one, and train it."""
+    """Compile a recipe, start from the weights of a run or from a smaller model if there is one, and train it."""
     from composer.published import start_from_published
     from composer.published.folder import is_published
-    from composer.train import load_vectors, start_from, train
+    from composer.train import grow, load_vectors, start_from, train
 
     model = recipe.compile(device=chosen_device(device), seed=settings.seed)
-    if init is not None:
-        if is_published(init):
-            say(str(start_from_published(model, init, blocks=recipe.blocks)))
-        else:
-            say(str(start_from(model, init, checkpoint=checkpoint, tokenizer=tokenizer)))
+    if smaller is not None:
+        say(str(grow(model, smaller)))
+    elif init is not None and is_published(init):
+        say(str(start_from_published(model, init, blocks=recipe.blocks)))
+    elif init is not None:
+        say(str(start_from(model, init, checkpoint=checkpoint, tokenizer=tokenizer)))
     if vectors is not None:
         say(str(load_vectors(model, tokenizer, vectors)))
     count = sum(parameter.numel() for parameter in model.parameters())
@@ -466,6 +496,26 @@ def trained(
     of_which = f", of which {trained:,} are trained" if trained < count else ""
     say(f"training {recipe.name}, {count:,} parameters{of_which}, on {data.name}; run folder {folder}")
     return train(model, tokenizer, data, settings, folder, recipe=recipe.text, reference=reference, callbacks=callbacks)
+
+
+def start_of(arguments: argparse.Namespace, recipe: Recipe) -> dict[str, Any]:
+    """Return what a model starts from, as arguments of `trained`."""
+    given = {name: getattr(arguments, name) for name in ("init", "checkpoint", "vectors")}
+    return {**given, "smaller": smaller_model(arguments, recipe) if arguments.grow else None}
+
+
+def smaller_model(arguments: argparse.Namespace, recipe: Recipe) -> Model[Any]:
+    """Return the model of `--init`, which a larger one grows from."""
+    from composer.loading import load
+    from composer.lower.model import Model
+    from composer.published.folder import is_published
+    from composer.train import open_run
+
+    if is_published(arguments.init):
+        return load(arguments.init, blocks=recipe.blocks).pretrained(device=arguments.device)
+    found = open_run(arguments.init, build=rebuild(arguments.blocks, arguments.device), checkpoint=arguments.checkpoint).model
+    assert isinstance(found, Model)
+    return found
 
 
 def resumed(arguments: argparse.Namespace) -> Result:

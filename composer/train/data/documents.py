@@ -148,6 +148,24 @@ def documents_in(
     return tuple(documents)
 
 
+def counts_by_source(sources: Sequence[StrPath], paths: Sequence[StrPath]) -> list[int]:
+    """Return how many documents each source has, of documents in the order of `documents_in`.
+
+    Args:
+        sources: The paths and patterns.
+        paths: The path of each document.
+    """
+    counts, first = [], 0
+    for source in map(Path, sources):
+        own = {str(path) for path in found_in(source)}
+        last = first
+        while last < len(paths) and str(paths[last]) in own:
+            last += 1
+        counts.append(last - first)
+        first = last
+    return counts
+
+
 def sources_of(data: StrPath | Sequence[StrPath]) -> Sequence[StrPath]:
     """Return the path of a text, or several, as several."""
     return [data] if isinstance(data, str | os.PathLike) else data

@@ -434,6 +434,15 @@ def reads_plain(objective: Batches[Any]) -> bool:
     return objective.windows and getattr(objective, "ends", "none") == "none"
 
 
+def check_mixture(objective: Batches[Any], weights: Sequence[float]) -> None:
+    """Raise `TrainingError` if sources have weights, and an objective draws no windows from them."""
+    if weights and (isinstance(objective, SkipGram) or not reads_plain(objective)):
+        raise TrainingError(
+            "weights of sources only work with windows of plain text",
+            hint="leave out the weights; with pairs of texts, end tokens and skip_gram, all examples are equally likely",
+        )
+
+
 def needed_prefix(program: TypedProgram | None) -> str:
     """Return the input with the lengths of prefixes.
 

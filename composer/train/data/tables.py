@@ -1,4 +1,5 @@
-"""Tables to train on: CSV, TSV, JSON Lines, NumPy arrays, IDX files, and folders of images, one for each class.
+"""Tables to train on: CSV, TSV, JSON Lines, Parquet, NumPy arrays, IDX files, data sets that `datasets` saved, and folders of
+images, one for each class.
 
 A table has columns by name, and the same number of values in each.
 """
@@ -21,6 +22,7 @@ import numpy.typing as npt
 
 from composer.atomic_files import StrPath
 from composer.language.wording import counted
+from composer.train.data.arrow_tables import PARQUET, dataset_columns, is_dataset, parquet_columns
 from composer.train.data.documents import COMPRESSED_SUFFIXES, content_of, decoded, matching, resolved
 from composer.train.errors import TrainingError
 from composer.train.settings import MAX_DATA_BYTES
@@ -57,7 +59,7 @@ class Table:
     """The file and the line of each row; empty for arrays."""
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
+        return len(next(iter(self.columns.values()), ()))
 
     @property
     def name(self) -> str:
@@ -86,8 +88,10 @@ def is_table(source: StrPath, *, pairs: bool = False) -> bool:
     path = Path(source)
     suffix = suffix_of(path)
     if path.is_dir():
-        return any(True for _ in class_images(path))
-    return suffix in (*JSON_LINES, *ARRAYS) or (suffix in DELIMITERS and not (pairs and suffix == ".tsv")) or is_idx(path)
+        return is_dataset(path) or any(True for _ in class_images(path))
+    return (
+        suffix in (*JSON_LINES, *ARRAYS, *PARQUET) or (suffix in DELIMITERS and not (pairs and suffix == ".tsv")) or is_idx(path)
+    )
 
 
 def suffix_of(path: Path) -> str:
@@ -117,7 +121,8 @@ def read_table(sources: Sequence[StrPath], *, max_bytes: int = MAX_DATA_BYTES) -
     The first line of a CSV or TSV file names its columns; a line of a JSON Lines file is an object with the same keys as all
     others. In an `.npz` file, each array is a column. An IDX file with one number per row is the column `label`, another one the
     column `image`. A folder of folders with images has the columns `image`, paths, and `label`, the names of the folders. Files
-    may be compressed with gzip.
+    may be compressed with gzip. A Parquet file, and a folder that `datasets` of Hugging Face saved with `save_to_disk`, have the
+    columns that they name, and need pyarrow.
 
     Args:
         sources: The paths, of which at least one.
@@ -141,22 +146,45 @@ def read_table(sources: Sequence[StrPath], *, max_bytes: int = MAX_DATA_BYTES) -
         if (whole := resolved(source)) in seen:
             continue
         seen.add(whole)
+        if source.is_dir() and is_dataset(source):
+            columns, sha256 = dataset_columns(source, limit=left)
+            tables.append(with_rows(Table((source,), columns, sha256)))
+            left -= sum(map(size_of, columns.values()))
+            continue
         if source.is_dir():
             tables.append(read_class_folders(source))
             continue
         content = content_of(source, limit=left, most=f"{max_bytes:,}", several=left < max_bytes)
         left -= len(content)
-        tables.append(parsed(source, content))
+        tables.append(parsed(source, content, limit=max_bytes))
     return joined(tables)
 
 
-def parsed(path: Path, content: bytes) -> Table:
-    """Return the table in the content of a file."""
+def size_of(values: ColumnValues) -> int:
+    """Return about how many bytes the values of a column take."""
+    return int(values.nbytes) if isinstance(values, np.ndarray) else sum(len(str(value)) for value in values)
+
+
+def with_rows(table: Table) -> Table:
+    """Return a table, unless it has no rows.
+
+    Raises:
+        TrainingError: It has none.
+    """
+    if not table.columns or not len(table):
+        raise TrainingError(f"{table.name} has no rows")
+    return table
+
+
+def parsed(path: Path, content: bytes, *, limit: int) -> Table:
+    """Return the table in the content of a file, of at most `limit` bytes in memory if it is compressed in itself."""
     suffix = suffix_of(path)
     columns: Mapping[str, ColumnValues]
     lines: list[int] = []
     if is_idx(path):
         columns = idx_columns(path, content)
+    elif suffix in PARQUET:
+        columns = parquet_columns(path, content, limit=limit)
     elif suffix in ARRAYS:
         columns = array_columns(path, content)
     elif suffix in DELIMITERS:
@@ -164,11 +192,9 @@ def parsed(path: Path, content: bytes) -> Table:
     elif suffix in JSON_LINES:
         columns, lines = json_columns(path, decoded(content, path))
     else:
-        known = ", ".join((*DELIMITERS, *JSON_LINES, *ARRAYS))
+        known = ", ".join((*DELIMITERS, *JSON_LINES, *PARQUET, *ARRAYS))
         raise TrainingError(f"{path} is no table", hint=f"tables are files that end in {known}, IDX files and folders of images")
-    if not columns or not len(next(iter(columns.values()))):
-        raise TrainingError(f"{path} has no rows")
-    return Table((path,), columns, hashlib.sha256(content).hexdigest(), [(str(path), line) for line in lines])
+    return with_rows(Table((path,), columns, hashlib.sha256(content).hexdigest(), [(str(path), line) for line in lines]))
 
 
 def joined(tables: Sequence[Table]) -> Table:

@@ -57,6 +57,8 @@ class DataIdentity:
     """The paths and patterns after the first, if there are several."""
     labels: dict[str, list[str]] = field(default_factory=dict)
     """For each target that is a class, the names of the classes."""
+    weights: list[float] = field(default_factory=list)
+    """The weight of each path, by which windows are drawn; empty if all windows are equally likely."""
     reference: ReferenceIdentity | None = None
     """The model that is read beside the one that is trained, such as a teacher."""
 

@@ -17,7 +17,6 @@ from composer.train.run.tensors import Tensors
 def capture(
     model: nn.Module,
     optimizer: Optimizer,
-    generator: torch.Generator,
     *,
     step: int,
     tokens: int,
@@ -30,10 +29,10 @@ def capture(
         for name, parameter in model.named_parameters()
         for key, value in optimizer.state.get(parameter, {}).items()
     }
-    return Checkpoint(step, model.state_dict(), moments, random_states(generator), tokens, seconds, report)
+    return Checkpoint(step, model.state_dict(), moments, random_states(), tokens, seconds, report)
 
 
-def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: Optimizer, generator: torch.Generator) -> None:
+def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: Optimizer) -> None:
     """Restore the state that `capture` returned, including the random generators.
 
     Raises:
@@ -46,7 +45,7 @@ def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: Optimizer, gene
         if name not in parameters or not is_moment(value, parameters[name]):
             raise misfit(checkpoint.step, "optimizer", f"`{key}` belongs to no parameter")
         optimizer.state[parameters[name]][moment] = value.to(parameters[name].device)
-    generators = {"data": generator.set_state, "cpu": torch.set_rng_state}
+    generators = {"cpu": torch.set_rng_state}
     if "cuda" in checkpoint.random and torch.cuda.is_available():
         generators["cuda"] = torch.cuda.set_rng_state
     for name, set_state in generators.items():
@@ -98,7 +97,7 @@ def misfit(step: int, part: str, what: str) -> TrainingError:
     return TrainingError(f"{part}.safetensors of {name_of(step)} does not fit the recipe: {what}")
 
 
-def random_states(generator: torch.Generator) -> dict[str, Tensor]:
-    """Return the states of the generators for the order of the data and for dropout on each device."""
-    states = {"data": generator.get_state(), "cpu": torch.get_rng_state()}
+def random_states() -> dict[str, Tensor]:
+    """Return the states of the generators on each device, for dropout; the order of the data follows from the step."""
+    states = {"cpu": torch.get_rng_state()}
     return states | ({"cuda": torch.cuda.get_rng_state()} if torch.cuda.is_available() else {})

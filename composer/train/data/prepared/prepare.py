@@ -16,7 +16,7 @@ import numpy as np
 import tokenizers
 
 from composer.atomic_files import StrPath
-from composer.train.data.documents import COMPRESSED_SUFFIXES, ReadLimit, documents_in, sources_of
+from composer.train.data.documents import COMPRESSED_SUFFIXES, ReadLimit, counts_by_source, documents_in, sources_of
 from composer.train.data.learned_tokenizers import checked_size, tokenizer_of
 from composer.train.data.prepared import token_files
 from composer.train.data.prepared.encoding import Ids, dtype_of
@@ -34,7 +34,7 @@ from composer.train.data.prepared.token_files import (
     write_tokens,
 )
 from composer.train.data.prepared.token_streams import TokenStreams
-from composer.train.data.text import HELD_OUT, TextData, fingerprint_of, joined
+from composer.train.data.text import HELD_OUT, TextData, fingerprint_of, joined, mixed
 from composer.train.data.tokenizer_files import tokenizer_from_json
 from composer.train.data.tokenizer_kinds import SIZED
 from composer.train.data.tokenizers import CharacterTokenizer, MarkedTokenizer, Tokenizer
@@ -103,15 +103,23 @@ class ScannedTexts:
         """The checksum of each text."""
         return [document.sha256 for document in self.scan.documents]
 
-    def tokens(self, tokenizer: Tokenizer) -> TextData:
+    def tokens(self, tokenizer: Tokenizer, weights: Sequence[float] = ()) -> TextData:
         """Return the texts as tokens, with the last tenth of each held out, as `tokenize` does.
 
         Args:
             tokenizer: The tokenizer; of one with marks, that of the text.
+            weights: A weight for each source, by which windows are drawn, as for `mixed`; nothing where they are equally likely.
 
         Raises:
-            TrainingError: A file has changed, a character has no token, or the tokens cannot be written.
+            TrainingError: A file has changed, a character has no token, or the tokens cannot be written; or as `mixed`.
         """
+        found = self._tokens(tokenizer)
+        if not weights:
+            return found
+        paths = [document.path for document in self.scan.documents]
+        return mixed(found, weights, documents=counts_by_source(self.sources, paths))
+
+    def _tokens(self, tokenizer: Tokenizer) -> TextData:
         if self.scan.bytes < SMALL:
             return self._in_memory(tokenizer)
         if self.cache is None or not writable(self.cache):
@@ -303,6 +311,7 @@ def text_of_run(
     *,
     sha256: str,
     max_bytes: int,
+    weights: Sequence[float] = (),
     cache: StrPath = DEFAULT,
     show: Preparing | None = None,
 ) -> TextData | None:
@@ -313,6 +322,7 @@ def text_of_run(
         tokenizer: The tokenizer of the run.
         sha256: The checksum of the text of the run.
         max_bytes: The largest size of all texts together, decompressed.
+        weights: The weight of each source in the run, if they have any.
         cache: The folder of the cache, as for `prepare`.
         show: The progress display; by default, a bar or lines on standard error.
 
@@ -328,7 +338,7 @@ def text_of_run(
         return found.data
     with show or preparing() as shown:
         texts = scanned(sources, max_bytes=max_bytes, cache=cache_of(cache), show=shown)
-        return texts.tokens(tokenizer) if texts.sha256 == sha256 else None
+        return texts.tokens(tokenizer, weights) if texts.sha256 == sha256 else None
 
 
 def only(sources: Sequence[StrPath]) -> StrPath:

@@ -1,0 +1,33 @@
+"""The order of the data: what a batch draws depends on the seed and on its number alone, not on batches before it."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+
+def at_batch(generator: torch.Generator, seed: int, number: int) -> torch.Generator:
+    """Set a generator to where a batch begins, and return it: to a hash of both numbers.
+
+    So the position in the data is a number, whatever was drawn before it and by whom.
+
+    Args:
+        generator: The generator.
+        seed: The seed of the run.
+        number: The number of the batch, from 0; each step has as many as gradients are accumulated.
+    """
+    (state,) = np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)
+    return generator.manual_seed(int(state) >> 1)
+
+
+def systematic(weights: np.ndarray, count: int, generator: torch.Generator) -> np.ndarray:
+    """Return `count` places of weights [n], each as often as its share says, up or down to a whole number (systematic sampling).
+
+    Args:
+        weights: Positive numbers.
+        count: How many places.
+        generator: The generator.
+    """
+    offset = torch.rand((), generator=generator, dtype=torch.float64).item()
+    ends = np.cumsum(weights) / np.sum(weights)
+    return np.minimum(np.searchsorted(ends, (np.arange(count) + offset) / count, side="right"), len(weights) - 1)

@@ -1,0 +1,1 @@
+"""Larger models that start with the outputs of smaller ones."""
