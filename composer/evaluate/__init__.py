@@ -17,37 +17,49 @@ if TYPE_CHECKING:
     from composer.evaluate.published import evaluate_published as evaluate_published
     from composer.evaluate.synthetic import SyntheticExample as SyntheticExample
     from composer.evaluate.synthetic import synthetic_text as synthetic_text
+    from composer.evaluate.transcripts import ErrorRates as ErrorRates
+    from composer.evaluate.transcripts import edit_distance as edit_distance
+    from composer.evaluate.transcripts import error_rates as error_rates
+    from composer.evaluate.transcripts import transcribe as transcribe
     from composer.evaluate.translations import Translations as Translations
 
 _HOME = {
     "AnswerScore": "answers",
     "ClassScores": "examples",
+    "ErrorRates": "transcripts",
     "Evaluation": "evaluation",
     "NeedleEvaluation": "needle",
     "NeedleScore": "needle",
     "SyntheticExample": "synthetic",
     "TableEvaluation": "examples",
     "Translations": "translations",
+    "edit_distance": "transcripts",
+    "error_rates": "transcripts",
     "evaluate": "evaluation",
     "evaluate_answers": "answers",
     "evaluate_needle": "needle",
     "evaluate_published": "published",
     "synthetic_text": "synthetic",
+    "transcribe": "transcripts",
 }
 __all__ = [
     "AnswerScore",
     "ClassScores",
+    "ErrorRates",
     "Evaluation",
     "NeedleEvaluation",
     "NeedleScore",
     "SyntheticExample",
     "TableEvaluation",
     "Translations",
+    "edit_distance",
+    "error_rates",
     "evaluate",
     "evaluate_answers",
     "evaluate_needle",
     "evaluate_published",
     "synthetic_text",
+    "transcribe",
 ]
 
 

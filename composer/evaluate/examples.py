@@ -10,11 +10,13 @@ from pathlib import Path
 import torch
 
 from composer.atomic_files import StrPath
+from composer.evaluate.transcripts import ErrorRates, error_rates, hearing_of
 from composer.lower.model import Model
 from composer.train.criteria.criterion import Criterion
 from composer.train.data.examples import ExampleData, Examples
 from composer.train.data.preferences import PREFERENCES, examples_for
 from composer.train.data.tables import read_table
+from composer.train.data.tokenizers import Tokenizer
 from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED, task_of
@@ -108,6 +110,8 @@ class TableEvaluation:
     """Share of pairs whose chosen answer is rewarded more than the rejected one; None for others."""
     part: str = "rows"
     """What is held out of the data: its `rows`, or a `part` of a text whose neighboring words are the examples."""
+    transcripts: ErrorRates | None = None
+    """How far the transcripts of speech are from what was said; None for other models."""
 
     def to_json(self) -> dict[str, object]:
         """Return the numbers by name."""
@@ -126,6 +130,7 @@ class TableEvaluation:
             f"{self.unit}s": self.targets,
             "loss": self.loss,
             **({} if self.preferred is None else {"reward_accuracy": self.preferred}),
+            **({} if self.transcripts is None else {"wer": self.transcripts.wer, "cer": self.transcripts.cer}),
             **({"classes": told} if told else {}),
         }
 
@@ -138,6 +143,8 @@ class TableEvaluation:
         ]
         if self.preferred is not None:
             lines.append(f"accuracy    {self.preferred:.2%} of the chosen answers have the larger reward")
+        if self.transcripts is not None:
+            lines.append(str(self.transcripts))
         for name, scores in self.classes.items():
             lines.append(f"accuracy    {scores.accuracy:.2%} of `{name}`, macro F1 {scores.f1:.3f}")
             lines += ["", str(scores)] if len(scores.names) <= MOST_SHOWN else []
@@ -192,24 +199,31 @@ def evaluated_table(
         seq_len=seq_len,
         labels=saved.labels,
         unseen=not own,
+        sample_rate=settings.sample_rate,
     )
     if not len(data.validation):
         raise TrainingError(f"{table.name} has no row that can be read with {seq_len} tokens")
     needed = settings.objective in PREFERENCES and known is not None
     reference = reopened(known, None, build or compiled) if needed and known is not None else None
     criterion = validation_criterion(criterion_of(model, settings, reference))
-    loss, targets, classes, preferred = _predicted(model, data, criterion, batch_size=batch_size, seq_len=seq_len)
+    sizes = {"batch_size": batch_size, "seq_len": seq_len}
+    loss, targets, classes, preferred, pairs = _predicted(model, data, criterion, trained.tokenizer, **sizes)
     if not math.isfinite(loss):
         raise TrainingError(f"the model's loss on {table.name} is not finite", hint="evaluate an earlier checkpoint")
     unit = criterion.unit or unit_of(model, data)
-    return TableEvaluation(run, trained.step, task_of(model) or "", table.name, own, targets, loss, unit, classes, preferred)
+    transcripts = error_rates(pairs) if pairs else None
+    told = (targets, loss, unit, classes, preferred)
+    return TableEvaluation(run, trained.step, task_of(model) or "", table.name, own, *told, transcripts=transcripts)
 
 
 @torch.no_grad()
 def _predicted(
-    model: Model, data: ExampleData, criterion: Criterion, *, batch_size: int, seq_len: int
-) -> tuple[float, int, dict[str, ClassScores], float | None]:
-    """Return the mean loss, the number of targets, which classes were told, and how many chosen answers were preferred."""
+    model: Model, data: ExampleData, criterion: Criterion, tokenizer: Tokenizer, *, batch_size: int, seq_len: int
+) -> tuple[float, int, dict[str, ClassScores], float | None, list[tuple[str, str]]]:
+    """Return the mean loss, the number of targets, which classes were told, how many chosen answers were preferred, and what was
+    said with its transcript.
+    """
+    hearing, pairs = hearing_of(model), list[tuple[str, str]]()
     device, task = device_of(model), task_of(model) or ""
     total, targets, right = 0.0, 0, 0
     told = [(output, entry) for output, entry in classes_told(model) if entry in data.labels]
@@ -220,6 +234,9 @@ def _predicted(
             with autocast(device):
                 found, output = criterion.loss(model, part)
             count = criterion.count(batch, task)
+            if hearing is not None:
+                said = [row[row != IGNORED].tolist() for row in part[hearing.alignment.target]]
+                pairs += zip(map(tokenizer.decode, said), map(tokenizer.decode, hearing.tokens(output, part)), strict=True)
             if criterion.unit is not None:
                 right += criterion.judged(part, output, [])[0]
             total, targets = total + float(found.by_name.get(task, found.total)) * count, targets + count
@@ -238,4 +255,4 @@ def _predicted(
         rows = tuple(tuple(int(table[row, column]) for column in used) for row in used)
         classes[entry] = ClassScores(tuple(names[place] for place in used), rows)
     preferred = None if criterion.unit is None else right / max(targets, 1)
-    return total / max(targets, 1), targets, classes, preferred
+    return total / max(targets, 1), targets, classes, preferred, pairs
