@@ -55,10 +55,7 @@ class ErrorRates:
         return self.character_edits / max(self.characters, 1)
 
     def __str__(self) -> str:
-        return (
-            f"WER         {self.wer:.2%} of {self.words:,} words\n"
-            f"CER         {self.cer:.2%} of {self.characters:,} characters"
-        )
+        return f"WER         {self.wer:.2%} of {self.words:,} words\nCER         {self.cer:.2%} of {self.characters:,} characters"
 
 
 def error_rates(pairs: Iterable[tuple[str, str]]) -> ErrorRates:

@@ -294,9 +294,7 @@ def test_ctc_is_torchs_and_infinite_where_frames_are_too_few(zero_infinity: bool
     assert bool(found.isinf()) is not zero_infinity
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
     if zero_infinity:
-        torch.testing.assert_close(
-            torch.autograd.grad(found, x)[0], torch.autograd.grad(expected, x)[0], rtol=0, atol=1e-12
-        )
+        torch.testing.assert_close(torch.autograd.grad(found, x)[0], torch.autograd.grad(expected, x)[0], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("valid", ["", ", target_valid: u"])

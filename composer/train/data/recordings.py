@@ -99,4 +99,6 @@ def _opened(path: Path, sample_rate: int) -> Iterator[wave.Wave_read]:
         except (wave.Error, EOFError, struct.error, ValueError, OverflowError, RuntimeError, ZeroDivisionError) as error:
             if isinstance(error, TrainingError):
                 raise
-            raise TrainingError(f"{path} cannot be read as a WAV file: {str(error)[:80] or 'it is too short'}", hint=convert) from None
+            raise TrainingError(
+                f"{path} cannot be read as a WAV file: {str(error)[:80] or 'it is too short'}", hint=convert
+            ) from None
