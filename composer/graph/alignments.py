@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from blocks.losses.ctc import CTC
 from composer.graph.dims import Dim, names, substitute
@@ -53,4 +54,4 @@ def alignments(program: TypedProgram) -> tuple[Alignment, ...]:
 
 def frames_needed(tokens: list[int]) -> int:
     """Return the least number of frames that tokens can be aligned with: one each, and a blank between equal neighbors."""
-    return len(tokens) + sum(one == after for one, after in zip(tokens, tokens[1:], strict=False))
+    return len(tokens) + sum(one == after for one, after in pairwise(tokens))

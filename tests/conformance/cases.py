@@ -198,8 +198,8 @@ TINY: Mapping[str, dict[str, Any]] = {
         "n_heads": 2, "hidden": 12,
     },
     "wav2vec2": {
-        "vocab": 11, "widths": [4, 6], "kernels": [2, 2], "strides": [1, 2], "d_model": 8, "n_layers": 2, "n_heads": 2, "hidden": 12,
-        "reach": 2, "position_groups": 2,
+        "vocab": 11, "widths": [4, 6], "kernels": [2, 2], "strides": [1, 2], "d_model": 8, "n_layers": 2, "n_heads": 2,
+        "hidden": 12, "reach": 2, "position_groups": 2,
     },
     "mlp_lm": {"vocab": 11, "d_model": 6, "reach": 3, "hidden": 7},
     "mlp_table": {"n_numbers": 3, "sizes": [4, 2, 5], "d_embed": 6, "hidden": [8, 7]},

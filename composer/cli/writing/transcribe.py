@@ -29,8 +29,8 @@ def declare(parser: Parser, name: str) -> None:
         ("Transcribe several, a line each", "arco transcribe runs/wav2vec2 one.wav two.wav"),
     ]
     parser.notes = (
-        "For models with a loss of the type `ctc`: the most probable token of each frame is taken, equal neighbors are joined, and "
-        "blanks are left out."
+        "For models with a loss of the type `ctc`: the most probable token of each frame is taken, equal neighbors are joined, "
+        "and blanks are left out."
     )
     parser.set_defaults(run=run)
 
