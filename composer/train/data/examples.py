@@ -25,7 +25,7 @@ from composer.train.data.recordings import recording_length
 from composer.train.data.tables import ColumnValues, Table
 from composer.train.data.text import TextData
 from composer.train.data.tokenizers import MarkedTokenizer, PiecesTokenizer, Tokenizer
-from composer.train.data.transcripts import check_blank, is_transcript, names_recordings, recordings, too_short
+from composer.train.data.transcripts import check_blank, check_known, is_transcript, names_recordings, recordings, too_short
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED, Batch
 from composer.train.settings import TrainSettings
@@ -330,7 +330,13 @@ class _Reader:
         """Return a text that is aligned with frames, whose tokens end where none is asked for."""
         for each in alignments(self.program):
             check_blank(each, self.tokenizer)
-        rows = [self._encoded(self.tokenizer.encode, field.columns[0], row) for row in range(len(self.table))]
+
+        def encode(text: str) -> list[int]:
+            tokens = self.tokenizer.encode(text)
+            check_known(tokens, self.tokenizer, text)
+            return tokens
+
+        rows = [self._encoded(encode, field.columns[0], row) for row in range(len(self.table))]
         self._keep(rows)
         self.transcripts[field.name] = rows
         flags = f"{field.name}_valid"

@@ -14,7 +14,7 @@ from composer.graph.dims import Dim, names
 from composer.graph.typed import TypedProgram
 from composer.train.data.marks import BLANK
 from composer.train.data.recordings import read_recording
-from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
+from composer.train.data.tokenizers import MarkedTokenizer, PiecesTokenizer, Tokenizer
 from composer.train.errors import TrainingError
 
 Lengths = Mapping[Dim, Sequence[int]]
@@ -63,6 +63,18 @@ def check_blank(alignment: Alignment, tokenizer: Tokenizer) -> None:
         raise TrainingError(
             f"the blank of the loss is class {alignment.blank}, which is {read!r} to the tokenizer, whose blank is {own}",
             hint=f"write `blank: {own}` in the loss, or `blank: blank` and a param `blank`, which `arco train` sets",
+        )
+
+
+def check_known(tokens: Sequence[int], tokenizer: Tokenizer, text: str) -> None:
+    """Raise `TrainingError` if a published tokenizer reads a character of a text as its token for all that it does not know."""
+    plain = tokenizer.text if isinstance(tokenizer, MarkedTokenizer) else tokenizer
+    if not isinstance(plain, PiecesTokenizer) or (word := plain.words.get("unk_token")) is None:
+        return
+    if (unknown := plain.pieces.token_to_id(word)) in tokens:
+        character = next((each for each in text if unknown in plain.encode(each)), text)
+        raise TrainingError(
+            f"the tokenizer has no token for {character!r:.40}", hint="write transcripts in its letters, which may be upper case"
         )
 
 
