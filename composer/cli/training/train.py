@@ -337,8 +337,15 @@ def started_on_table(
         if before.get(name) != value:
             say(f"{name} is set to {value}, which fits {table.name}")
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
-    sizes = {"seq_len": settings.seq_len, "sample_rate": settings.sample_rate}
-    data = examples_for(objective, table, recipe.program, tokenizer, columns=columns, **sizes)
+    data = examples_for(
+        objective,
+        table,
+        recipe.program,
+        tokenizer,
+        columns=columns,
+        seq_len=settings.seq_len,
+        sample_rate=settings.sample_rate,
+    )
     lengths = f"of {len(table):,} rows have more than {settings.seq_len} tokens and are"
     for count, what in ((data.left_out, "left out"), (data.cut, "cut")):
         if count:

@@ -70,8 +70,7 @@ def read_recording(path: Path, sample_rate: int) -> Floats:
     else:
         values = np.frombuffer(content, f"<i{width}").astype(np.float32)
     sound = values.reshape(count, channels).mean(1) / np.float32(2 ** (8 * width - 1))
-    found: Floats = (sound - sound.mean()) / np.sqrt(sound.var() + np.float32(LOUDNESS_EPS))
-    return found
+    return ((sound - sound.mean()) / np.sqrt(sound.var() + LOUDNESS_EPS)).astype(np.float32)
 
 
 @contextmanager

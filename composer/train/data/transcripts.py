@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -31,7 +33,7 @@ def is_transcript(program: TypedProgram, name: str) -> bool:
     return any(each.target == name for each in alignments(program))
 
 
-def names_recordings(cells: Sequence[object]) -> bool:
+def names_recordings(cells: Sequence[Any] | npt.NDArray[Any]) -> bool:
     """Return whether the values of a column are paths of files rather than numbers."""
     if isinstance(cells, np.ndarray) or not isinstance(first := cells[0], str):
         return False
