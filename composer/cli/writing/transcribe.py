@@ -45,9 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
         if is_published(arguments.trained):
             if arguments.checkpoint is not None:
                 raise Problem("arco transcribe: --checkpoint is for run folders", "a published folder has one set of weights")
-            opened = open_folder(arguments)
-            model, decode, rate = opened.model, opened.tokenizer, TrainSettings.sample_rate
-            texts = transcribe(model, decode, arguments.recordings, sample_rate=arguments.sample_rate or rate)
+            opened, rate = open_folder(arguments), arguments.sample_rate or TrainSettings.sample_rate
+            texts = transcribe(opened.model, opened.tokenizer.to_train(), arguments.recordings, sample_rate=rate)
         else:
             trained = open_run(
                 arguments.trained, build=rebuild(arguments.blocks, arguments.device), checkpoint=arguments.checkpoint

@@ -8,6 +8,7 @@ import wave
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +63,7 @@ def read_recording(path: Path, sample_rate: int) -> Floats:
         content = file.readframes(count)
     if len(content) != count * width * channels:
         raise TrainingError(f"{path} is cut off: its header promises {count:,} samples")
+    values: npt.NDArray[Any]
     if width == 1:
         values = np.frombuffer(content, np.uint8).astype(np.float32) - 128
     elif width == 3:
@@ -70,7 +72,8 @@ def read_recording(path: Path, sample_rate: int) -> Floats:
     else:
         values = np.frombuffer(content, f"<i{width}").astype(np.float32)
     sound = values.reshape(count, channels).mean(1) / np.float32(2 ** (8 * width - 1))
-    return ((sound - sound.mean()) / np.sqrt(sound.var() + LOUDNESS_EPS)).astype(np.float32)
+    found: Floats = ((sound - sound.mean()) / np.sqrt(sound.var() + LOUDNESS_EPS)).astype(np.float32)
+    return found
 
 
 @contextmanager
