@@ -63,6 +63,11 @@ def error_rates(pairs: Iterable[tuple[str, str]]) -> ErrorRates:
 
     Args:
         pairs: What was said, and its transcript, for each recording.
+
+    Examples:
+        >>> from composer.evaluate import error_rates
+        >>> error_rates([("the cat sat", "the bat sat on"), ("on the mat", "on the mat")]).wer
+        0.3333333333333333
     """
     words = word_edits = characters = character_edits = 0
     for said, written in pairs:

@@ -55,7 +55,7 @@ def read_recording(path: Path, sample_rate: int) -> Floats:
         >>> with wave.open("click.wav", "wb") as file:
         ...     file.setparams((1, 2, 8000, 0, "NONE", ""))
         ...     file.writeframes(bytes([0, 0, 0, 64]))
-        >>> read_recording(Path("click.wav"), 8000).tolist()
+        >>> read_recording(Path("click.wav"), 8000).round(3).tolist()
         [-1.0, 1.0]
     """
     with _opened(path, sample_rate) as file:
