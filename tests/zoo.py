@@ -92,6 +92,7 @@ PARAMETERS: Mapping[str, int] = {
     "palm": 540_356_474_880,
     "swin": 28_288_354,
     "whisper": 37_760_640,
+    "wav2vec2": 94_395_552,
     "roberta": 124_697_433,
     "minilm": 22_565_376,
     "spanbert": 110_301_480,

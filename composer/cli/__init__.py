@@ -37,6 +37,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "tokens": ("measures.tokens", "Show the tokens of a text, and compare vocabularies"),
         "train": ("training.train", "Train a model on a text file"),
         "generate": ("writing.generate", "Generate text with a trained or published model"),
+        "transcribe": ("writing.transcribe", "Write down what a trained or published model hears in recordings"),
         "evaluate": ("measures.evaluate", "Measure how well a trained or published model predicts text"),
         "inspect": ("measures.inspect", "Show which tokens attend to which, and what each layer would say"),
         "report": ("measures.report", "Show the curves of a run, or write a page with its curves, settings and samples"),

@@ -1,5 +1,6 @@
 """Text generation with a trained model: sampling, beam search, and sessions with a KV cache."""
 
+from composer.decode.alignments import collapsed
 from composer.decode.beam import Hypothesis, Search, beam_search
 from composer.decode.encoder_inputs import EncoderInputs
 from composer.decode.errors import DecodeError
@@ -32,6 +33,7 @@ __all__ = [
     "attention_maps",
     "beam_search",
     "cached",
+    "collapsed",
     "draw",
     "fill",
     "generate",

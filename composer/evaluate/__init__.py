@@ -22,12 +22,17 @@ if TYPE_CHECKING:
     from composer.evaluate.retrieval import Retrieval as Retrieval
     from composer.evaluate.synthetic import SyntheticExample as SyntheticExample
     from composer.evaluate.synthetic import synthetic_text as synthetic_text
+    from composer.evaluate.transcripts import ErrorRates as ErrorRates
+    from composer.evaluate.transcripts import edit_distance as edit_distance
+    from composer.evaluate.transcripts import error_rates as error_rates
+    from composer.evaluate.transcripts import transcribe as transcribe
     from composer.evaluate.translations import Translations as Translations
 
 _HOME = {
     "AnswerScore": "answers",
     "Calibration": "calibration",
     "ClassScores": "examples",
+    "ErrorRates": "transcripts",
     "Evaluation": "evaluation",
     "NeedleEvaluation": "needle",
     "NeedleScore": "needle",
@@ -36,16 +41,20 @@ _HOME = {
     "SyntheticExample": "synthetic",
     "TableEvaluation": "examples",
     "Translations": "translations",
+    "edit_distance": "transcripts",
+    "error_rates": "transcripts",
     "evaluate": "evaluation",
     "evaluate_answers": "answers",
     "evaluate_needle": "needle",
     "evaluate_published": "published",
     "synthetic_text": "synthetic",
+    "transcribe": "transcripts",
 }
 __all__ = [
     "AnswerScore",
     "Calibration",
     "ClassScores",
+    "ErrorRates",
     "Evaluation",
     "NeedleEvaluation",
     "NeedleScore",
@@ -54,11 +63,14 @@ __all__ = [
     "SyntheticExample",
     "TableEvaluation",
     "Translations",
+    "edit_distance",
+    "error_rates",
     "evaluate",
     "evaluate_answers",
     "evaluate_needle",
     "evaluate_published",
     "synthetic_text",
+    "transcribe",
 ]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

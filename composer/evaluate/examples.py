@@ -6,17 +6,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
 from composer.atomic_files import StrPath
 from composer.evaluate.calibration import Calibration, Calibrator
 from composer.evaluate.retrieval import Retrieval, retrieved
+from composer.evaluate.transcripts import ErrorRates, error_rates, hearing_of
 from composer.lower.model import Model
 from composer.train.criteria.criterion import Criterion
 from composer.train.data.examples import ExampleData, Examples
 from composer.train.data.preferences import PREFERENCES, examples_for
 from composer.train.data.tables import read_table
+from composer.train.data.tokenizers import Tokenizer
 from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED, task_of
@@ -114,6 +117,8 @@ class TableEvaluation:
     """What is held out of the data: its `rows`, or a `part` of a text whose neighboring words are the examples."""
     retrieval: Mapping[str, Retrieval] = field(default_factory=dict)
     """Of a contrastive model, how well each `b` is found for its `a`, and each `a` for its `b`."""
+    transcripts: ErrorRates | None = None
+    """How far the transcripts of speech are from what was said; None for other models."""
 
     def to_json(self) -> dict[str, object]:
         """Return the numbers by name."""
@@ -133,6 +138,7 @@ class TableEvaluation:
             f"{self.unit}s": self.targets,
             "loss": self.loss,
             **({} if self.preferred is None else {"reward_accuracy": self.preferred}),
+            **({} if self.transcripts is None else {"wer": self.transcripts.wer, "cer": self.transcripts.cer}),
             **({"classes": told} if told else {}),
             **({"retrieval": {name: each.to_json() for name, each in self.retrieval.items()}} if self.retrieval else {}),
         }
@@ -146,6 +152,8 @@ class TableEvaluation:
         ]
         if self.preferred is not None:
             lines.append(f"accuracy    {self.preferred:.2%} of the chosen answers have the larger reward")
+        if self.transcripts is not None:
+            lines.append(str(self.transcripts))
         for name, scores in self.classes.items():
             lines.append(f"accuracy    {scores.accuracy:.2%} of `{name}`, macro F1 {scores.f1:.3f}")
             if scores.calibration is not None:
@@ -206,6 +214,7 @@ def evaluated_table(
         seq_len=seq_len,
         labels=saved.labels,
         unseen=not own,
+        sample_rate=settings.sample_rate,
     )
     if calibration and not any(entry in data.labels for _, entry in classes_told(model)):
         raise TrainingError("the model tells no classes, so that nothing is calibrated", hint="leave out calibration")
@@ -214,23 +223,51 @@ def evaluated_table(
     needed = settings.objective in PREFERENCES and known is not None
     reference = reopened(known, None, build or compiled) if needed and known is not None else None
     criterion = validation_criterion(criterion_of(model, settings, reference))
-    told = _predicted(model, data, criterion, batch_size=batch_size, seq_len=seq_len, calibration=calibration)
-    loss, targets, classes, preferred, retrieval = told
-    if not math.isfinite(loss):
+    found = _predicted(model, data, criterion, trained.tokenizer, batch_size=batch_size, seq_len=seq_len, calibration=calibration)
+    if not math.isfinite(found.loss):
         raise TrainingError(f"the model's loss on {table.name} is not finite", hint="evaluate an earlier checkpoint")
-    unit = criterion.unit or unit_of(model, data)
     return TableEvaluation(
-        run, trained.step, task_of(model) or "", table.name, own, targets, loss, unit, classes, preferred, retrieval=retrieval
+        run,
+        trained.step,
+        task_of(model) or "",
+        table.name,
+        own,
+        found.targets,
+        found.loss,
+        criterion.unit or unit_of(model, data),
+        found.classes,
+        found.preferred,
+        retrieval=found.retrieval,
+        transcripts=error_rates(found.transcribed) if found.transcribed else None,
     )
+
+
+class _Found(NamedTuple):
+    """What a model tells of rows that are held out."""
+
+    loss: float
+    """A mean over the targets."""
+    targets: int
+    classes: Mapping[str, ClassScores]
+    preferred: float | None
+    """The share of chosen answers with the larger reward; None where there are none."""
+    retrieval: Mapping[str, Retrieval]
+    transcribed: Sequence[tuple[str, str]]
+    """What was said, with its transcript."""
 
 
 @torch.no_grad()
 def _predicted(
-    model: Model, data: ExampleData, criterion: Criterion, *, batch_size: int, seq_len: int, calibration: bool
-) -> tuple[float, int, dict[str, ClassScores], float | None, dict[str, Retrieval]]:
-    """Return the mean loss, the number of targets, which classes were told, how many chosen answers were preferred, and how well
-    the rows of a contrastive model are found.
-    """
+    model: Model,
+    data: ExampleData,
+    criterion: Criterion,
+    tokenizer: Tokenizer,
+    *,
+    batch_size: int,
+    seq_len: int,
+    calibration: bool,
+) -> _Found:
+    hearing, transcribed = hearing_of(model), list[tuple[str, str]]()
     device, task = device_of(model), task_of(model) or ""
     total, targets, right = 0.0, 0, 0
     told = [(output, entry) for output, entry in classes_told(model) if entry in data.labels]
@@ -244,6 +281,10 @@ def _predicted(
             with autocast(device):
                 found, output = criterion.loss(model, part)
             count = criterion.count(batch, task)
+            if hearing is not None:
+                said = [row[row != IGNORED].tolist() for row in part[hearing.alignment.target]]
+                heard = hearing.tokens(output, part)
+                transcribed += zip(map(tokenizer.decode, said), map(tokenizer.decode, heard), strict=True)
             if criterion.unit is not None:
                 right += criterion.judged(part, output, [])[0]
             total, targets = total + float(found.by_name.get(task, found.total)) * count, targets + count
@@ -269,4 +310,4 @@ def _predicted(
         classes[entry] = ClassScores(tuple(names[place] for place in used), rows, calibrated)
     preferred = None if criterion.unit is None else right / max(targets, 1)
     retrieval = {"a to b": retrieved(a, b), "b to a": retrieved(b, a)} if a else {}
-    return total / max(targets, 1), targets, classes, preferred, retrieval
+    return _Found(total / max(targets, 1), targets, classes, preferred, retrieval, transcribed)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from composer.train.data.tokenizers import PiecesTokenizer
 
+DELIMITER = "word_delimiter_token"
+"""The name of the token that stands for a space, in a tokenizer of transcripts (CTC)."""
 LIMIT = 1 << 28
 """The largest size of the file of a tokenizer that is read, in bytes."""
 
@@ -73,10 +75,11 @@ class PublishedTokenizer:
 
     def to_train(self) -> PiecesTokenizer:
         """Return the tokenizer as one that a model can be trained with, with ids for the marks that tasks need."""
-        from composer.train.data.objectives import END, GAPS, MASK, START
+        from composer.train.data.marks import BLANK, END, GAPS, MASK, START
         from composer.train.data.tokenizers import PiecesTokenizer
 
         roles = {START: ("bos_token", "cls_token"), END: ("eos_token", "sep_token"), MASK: ("mask_token",)}
+        roles |= {BLANK: ("pad_token",)} if DELIMITER in self.special else {}
         found = {mark: [self.id_of(name) for name in names] for mark, names in roles.items()}
         special = {mark: next((one for one in ids if one is not None), None) for mark, ids in found.items()}
         special |= {gap: self.pieces.token_to_id(f"<extra_id_{number}>") for number, gap in enumerate(GAPS)}
@@ -117,10 +120,14 @@ def published_tokenizer(folder: Path) -> PublishedTokenizer:
     settings, generation, config = (
         _object(folder / name) for name in ("tokenizer_config.json", "generation_config.json", "config.json")
     )
-    pieces = _pieces(folder, settings)
+    special = _special({**_object(folder / "special_tokens_map.json"), **settings})
+    if _is_of_transcripts(folder, settings, config):
+        special = {**SPOKEN, **special}
+        pieces = _characters(folder, special)
+    else:
+        pieces = _pieces(folder, settings)
     pieces.no_padding()
     pieces.no_truncation()
-    special = _special({**_object(folder / "special_tokens_map.json"), **settings})
     stop = {token for source in (generation, config) for token in _ids(source.get("eos_token_id"))}
     if "eos_token" in special and (ending := pieces.token_to_id(special["eos_token"])) is not None:
         stop.add(ending)
@@ -172,6 +179,37 @@ def _pieces(folder: Path, settings: Mapping[str, Any]) -> Pieces:
     refuse(
         "missing-file", message, folder, hint="`AutoTokenizer.from_pretrained(…).save_pretrained(…)` of transformers writes it"
     )
+
+
+SPOKEN = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", DELIMITER: "|"}
+"""The special tokens of `Wav2Vec2CTCTokenizer`, where its settings name no others."""
+
+
+def _is_of_transcripts(folder: Path, settings: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
+    """Return whether a folder has a `Wav2Vec2CTCTokenizer`, a vocabulary of characters; older ones do not say so."""
+    if (folder / "tokenizer.json").is_file() or not (folder / "vocab.json").is_file() or settings.get("do_lower_case"):
+        return False
+    kind = settings.get("tokenizer_class")
+    return kind == "Wav2Vec2CTCTokenizer" or (kind is None and config.get("model_type") == "wav2vec2")
+
+
+def _characters(folder: Path, special: Mapping[str, str]) -> Pieces:
+    """Return a tokenizer of the characters in a vocabulary, of which one stands for a space."""
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    from composer.published.tokenizer_files import ANY_CHARACTER
+
+    try:
+        pieces = Tokenizer(models.WordLevel(read_json(folder / "vocab.json"), unk_token=special["unk_token"]))
+        pieces.add_special_tokens([word for name, word in special.items() if name != DELIMITER])
+    except Exception as error:  # the library raises no narrower type
+        if hasattr(error, "diagnostics"):
+            raise
+        refuse("unreadable-file", f"the tokenizer cannot be read: {str(error)[:200]}", folder)
+    pieces.normalizer = normalizers.Replace(" ", special[DELIMITER])
+    pieces.pre_tokenizer = pre_tokenizers.Split(Regex(ANY_CHARACTER), "isolated")
+    pieces.decoder = decoders.Sequence([decoders.Replace(special[DELIMITER], " "), decoders.Fuse()])
+    return pieces
 
 
 def _refuse_patterns(content: Any, file: Path) -> None:

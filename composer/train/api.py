@@ -247,7 +247,15 @@ def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], ma
         if table.sha256 != saved.data.sha256:
             raise TrainingError(f"{names} is not the table that this run started with: its checksum differs")
         kept = saved.settings
-        return examples_for(kept.objective, table, model.program, saved.tokenizer, columns=kept.columns, seq_len=kept.seq_len)
+        return examples_for(
+            kept.objective,
+            table,
+            model.program,
+            saved.tokenizer,
+            columns=kept.columns,
+            seq_len=kept.seq_len,
+            sample_rate=kept.sample_rate,
+        )
     other = TrainingError(f"{names} is not the text that this run started with: its checksum differs")
     objective = text_objective(model, saved.tokenizer, saved.settings)
     if reads_plain(objective):

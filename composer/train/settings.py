@@ -78,6 +78,8 @@ class TrainSettings:
     """Positions whose logits are computed at a time, 0 for all; None is the width of the head, from 16,384 words on."""
     columns: tuple[str, ...] = ()
     """Entries of a batch whose columns in a table have other names, as NAME=COLUMN; a pattern takes several columns."""
+    sample_rate: int = 16000
+    """Samples per second of recordings; files of another rate are refused."""
     precision: str = "auto"
     """Precision of matrix products: bf16 or fp32, and auto is bf16 on CUDA and fp32 elsewhere; weights and sums stay in fp32."""
     compile: str = "off"
@@ -130,7 +132,7 @@ CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule | CompileMode | Preci
     "end_tokens": END_TOKENS,
 }
 """Settings that name a row of a table."""
-AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every", "window", "negatives"})
+AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every", "window", "negatives", "sample_rate"})
 SEVERAL = {"columns": "NAME=COLUMN", "freeze": "patterns for names of parameters", "recompute": "patterns for names of modules"}
 """Settings that are several texts, and what these are."""
 WHOLE = frozenset({"logits_chunk"})

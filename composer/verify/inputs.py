@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
+from composer.graph.alignments import alignments
 from composer.graph.dims import Dim, names, substitute
 from composer.graph.task_signature import growing
 from composer.graph.typed import TypedBlock, TypedProgram
@@ -82,12 +83,14 @@ def draw(program: TypedProgram, how: Draw, dtype: torch.dtype = torch.float64) -
     """Return a value for every input, by name.
 
     Ids are below the number of rows of every table; flags of padding hide no row entirely; positions and ids of documents are in
-    order; a number of each row, such as the length of a prefix, is 0 or 1.
+    order; a number of each row, such as the length of a prefix, is 0 or 1. What is aligned with frames has one token in each row,
+    for which any number of frames is enough.
     """
     generator = torch.Generator().manual_seed(how.seed)
     ids = _ids(program)
     ordered = {ref.node for _, ref in program.untyped.positions} | {"documents"}
     given: dict[str, torch.Tensor] = {}
+    aligned = {each.target for each in alignments(program)}
     for name, type_ in program.inputs.items():
         if type_.optional and not how.optional:
             continue
@@ -102,6 +105,8 @@ def draw(program: TypedProgram, how: Draw, dtype: torch.dtype = torch.float64) -
             given[name] = torch.randint(2, shape, generator=generator).cumsum(-1).clamp(max=ids - 1)
         else:
             given[name] = torch.randint(min(ids, 2) if len(shape) < 2 else ids, shape, generator=generator)
+            if name in aligned:
+                given[name][:, 1:] = -100
     return given
 
 

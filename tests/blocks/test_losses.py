@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_fun
 import composer
 from composer.decode.session import session
 from composer.lower import Model
+from composer.train.optimization.accumulation import shares
 
 B, T, D, V = 2, 5, 6, 7
 
@@ -254,3 +256,55 @@ def test_losses_and_nodes_and_inputs_of_one_name_do_not_meet(given: str, node: s
     x = torch.randn(3, 4)
     found = composer.load(text).compile(seed=0)(**{given: x}).losses
     torch.testing.assert_close(found["losses"], sum((i + 1) ** 2 * x.square().mean() for i in range(6)))
+
+
+CTC = {"x": f"float[batch, frames, {V}]", "t": "int[batch, tokens]", "v": "bool[batch, frames]?", "u": "bool[batch, tokens]?"}
+
+
+def test_ctc_sums_all_alignments_of_real_frames_and_tokens() -> None:
+    """Written out over every way to name a class at each frame; padding may be anywhere, and an empty row counts nothing."""
+    model = compiled("{l: {type: ctc, in: x, target: t, valid: v, target_valid: u, blank: 2}}", **CTC)
+    x = torch.randn(3, 5, V, dtype=torch.float64, requires_grad=True)
+    t = torch.tensor([[1, -100, 1], [4, 0, 6], [3, 3, 3]])  # equal neighbors need a blank between them
+    u = torch.tensor([[True, True, True], [False, True, True], [False, False, False]])
+    v = torch.tensor([[True] * 5, [False, True, True, False, True], [False] * 5])
+    nats = []
+    for row, wanted in enumerate([(1, 1), (0, 6)]):
+        chances = x[row, v[row]].softmax(-1)
+        paths = itertools.product(range(V), repeat=len(chances))
+        those = [path for path in paths if tuple(c for c, _ in itertools.groupby(path) if c != 2) == wanted]
+        nats.append(-sum(math.prod(chances[i, c] for i, c in enumerate(path)) for path in those).log() / 2)  # type: ignore[union-attr]
+    expected = sum(nats) / 2
+    found = model(x, t, v, u).losses["l"]
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    ours, theirs = (torch.autograd.grad(one, x)[0] for one in (found, expected))
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("zero_infinity", [False, True])
+def test_ctc_is_torchs_and_infinite_where_frames_are_too_few(zero_infinity: bool) -> None:
+    """A row that cannot be aligned makes the mean infinite, or counts as a row of loss 0 without a gradient."""
+    model = compiled(f"{{l: {{type: ctc, in: x, target: t, zero_infinity: {str(zero_infinity).lower()}}}}}", **CTC)
+    x = torch.randn(3, 6, V, dtype=torch.float64, requires_grad=True)
+    t = torch.tensor([[1, 2, 3, 4], [5, 5, 5, 5], [6, -100, -100, -100]])  # four equal ones need seven frames
+    lengths = torch.tensor([4, 4, 1])
+    logs = x.log_softmax(-1).transpose(0, 1)
+    expected = F.ctc_loss(logs, t, torch.full((3,), 6), lengths, zero_infinity=zero_infinity)
+    found = model(x, t).losses["l"]
+    assert bool(found.isinf()) is not zero_infinity
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    if zero_infinity:
+        torch.testing.assert_close(torch.autograd.grad(found, x)[0], torch.autograd.grad(expected, x)[0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("valid", ["", ", target_valid: u"])
+def test_accumulated_ctc_is_that_of_one_batch(valid: str) -> None:
+    """Each batch counts by its rows with tokens."""
+    model = compiled(f"{{l: {{type: ctc, in: x, target: t{valid}}}}}", **CTC)
+    x, t = torch.randn(5, 6, V, dtype=torch.float64), torch.randint(1, V, (5, 3))
+    u = torch.tensor([3, 1, 2, 3, 0])[:, None] > torch.arange(3)
+    given = {"x": x, "t": t, "u": u} if valid else {"x": x, "t": t.masked_fill(~u, -100)}
+    parts = [{name: value[rows] for name, value in given.items()} for rows in (slice(3), slice(3, 5))]
+    weights = shares(model, parts, [3, 2], "")
+    total = sum(each["l"] * model(**part).losses["l"] for each, part in zip(weights, parts, strict=True))
+    torch.testing.assert_close(total, model(**given).losses["l"], rtol=0, atol=1e-12)

@@ -197,6 +197,10 @@ TINY: Mapping[str, dict[str, Any]] = {
         "vocab": 11, "context": 16, "n_mels": 3, "source_context": 4, "d_model": 8, "n_encoder_layers": 2, "n_layers": 2,
         "n_heads": 2, "hidden": 12,
     },
+    "wav2vec2": {
+        "vocab": 11, "widths": [4, 6], "kernels": [2, 2], "strides": [1, 2], "d_model": 8, "n_layers": 2, "n_heads": 2,
+        "hidden": 12, "reach": 2, "position_groups": 2,
+    },
     "mlp_lm": {"vocab": 11, "d_model": 6, "reach": 3, "hidden": 7},
     "mlp_table": {"n_numbers": 3, "sizes": [4, 2, 5], "d_embed": 6, "hidden": [8, 7]},
     "conv_lm": {"vocab": 11, "d_model": 6, "n_layers": 3, "kernel": 2},

@@ -31,9 +31,12 @@ from blocks.core.fields import (
 )
 from blocks.masks.mask import Mask, Pair
 from composer.graph.type_patterns import pattern
+from composer.graph.typed import TypedProgram
+from composer.graph.types import TensorType
 from composer.language.expressions.parser import names
 from composer.language.recipe.writer import write
 from tests.conformance.features import of_field
+from tests.conformance.inputs import DRAWS, length
 
 RUNNING = ("batch", "time", "source")
 """Axes whose lengths are known only when the model runs; every other one is drawn."""
@@ -259,9 +262,16 @@ def alone(part: type[Part], library: Library, seed: int, *, causal: bool = False
     random = Random(f"{part.kind} {seed}")
     for _ in range(TRIES):
         text = write(_drawn(part, library, random, seed, causal=causal))
-        if not any(found.severity == "error" for found in composer.load(text).check()):
+        recipe = composer.load(text)
+        if not any(found.severity == "error" for found in recipe.check()) and _has_places(recipe.program):
             return text
     raise AssertionError(f"of {TRIES} recipes drawn for {part.kind}, the composer accepts none; the last one is\n{text}")
+
+
+def _has_places(program: TypedProgram) -> bool:
+    """Return whether every axis that the block gives has a place at the lengths that are drawn."""
+    types = [type_ for type_ in program.root["block"].outputs.values() if isinstance(type_, TensorType)]
+    return all(length(size, lengths) > 0 for type_ in types for size in type_.sizes for lengths in DRAWS)
 
 
 def draws(part: type[Part]) -> int:

@@ -25,6 +25,7 @@ def draw(
     """Return a value for every input, by name; without the optional ones where `optional` is false."""
     generator = torch.Generator().manual_seed(seed)
     given: dict[str, torch.Tensor] = {}
+    aligned = any(block.part.kind == "ctc" for block in blocks(typed.root))
     for name, type_ in typed.inputs.items():
         if type_.optional and not optional:
             continue
@@ -41,6 +42,8 @@ def draw(
             given[name] = torch.arange(shape[-1]).expand(shape) + torch.randint(3, (shape[0], 1), generator=generator)
         else:
             given[name] = torch.randint(largest(typed), shape, generator=generator)
+            if aligned and name == "target":
+                given[name][:, 1:] = -100  # one token can be aligned with any number of frames
     return given
 
 
@@ -54,7 +57,7 @@ def length(size: object, lengths: Mapping[str, int]) -> int:
 def largest(typed: TypedProgram) -> int:
     """Return the smallest number for which each table of the model has a row, each indexed axis a place, each loss a class."""
     rows = [block.part.vocab for block in blocks(typed.root) if block.part.kind == "embedding"]  # type: ignore[attr-defined]  # embedding's field
-    classes = [block.inputs["input"][0].sizes[-1] for block in blocks(typed.root) if block.part.kind == "cross_entropy"]  # type: ignore[index, union-attr]  # scores
+    classes = [block.inputs["input"][0].sizes[-1] for block in blocks(typed.root) if block.part.kind in ("cross_entropy", "ctc")]  # type: ignore[index, union-attr]  # scores
     places = [block.sizes[block.part.indexed] for block in blocks(typed.root) if block.part.indexed]
     places = [place for place in places if isinstance(place, int)]
     return min([*rows, *classes, *places], default=5)

@@ -43,7 +43,7 @@ This page is generated: `python -m tests.docs.zoo_page`.
 TASKS: Mapping[str, str] = {
     "causal_lm": "Language models",
     "masked_lm": "Encoders of texts",
-    "encoder": "Encoders of sentences",
+    "encoder": "Encoders of sentences, images and speech",
     "denoising": "From text to text, trained to restore it",
     "seq2seq_lm": "From text to text",
     "speech_to_text": "From speech to text",

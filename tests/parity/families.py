@@ -53,6 +53,8 @@ from transformers import (
     SwinForImageClassification,
     ViTMAEConfig,
     ViTMAEForPreTraining,
+    Wav2Vec2Config,
+    Wav2Vec2ForCTC,
     WhisperConfig,
     WhisperForConditionalGeneration,
     XLMRobertaConfig,
@@ -226,6 +228,24 @@ def speech(mels: int, frames: int) -> Callable[[], Mapping[str, Given]]:
     return given
 
 
+def sounds() -> Mapping[str, Given]:
+    """Return what gives both the same waveforms, whole and with padding on the right, where some frames are padding too."""
+    samples = torch.randn(3, 230, generator=torch.Generator().manual_seed(2))
+    lengths = torch.tensor([[230], [185], [90]])
+    valid = torch.arange(230) < lengths
+    frames = (lengths - 10) // 5 + 1
+    frames = ((frames - 3) // 2 - 1) // 2 + 1  # kernels of 10, 3 and 2, steps of 5, 2 and 2
+    padded = samples * valid
+    return {
+        "whole": Given({"samples": samples}, {"input_values": samples}),
+        "padded": Given(
+            {"samples": padded, "valid": valid},
+            {"input_values": padded, "attention_mask": valid.long()},
+            torch.arange(11) < frames,
+        ),
+    }
+
+
 def fnet(config: FNetConfig) -> PreTrainedModel:
     """Return FNet without what the first token goes through for other tasks, and its head never reads."""
     model = FNetForMaskedLM(config)
@@ -327,6 +347,14 @@ DEBERTA = {
     "norm_rel_ebd": "layer_norm",
 }  # fmt: skip
 CLASSES = {"num_labels": 1000}
+SPEECH = {
+    "vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40,
+    "conv_dim": [8, 16, 12], "conv_kernel": [10, 3, 2], "conv_stride": [5, 2, 2], "num_conv_pos_embeddings": 6,
+    "num_conv_pos_embedding_groups": 4, "mask_time_prob": 0,
+}  # fmt: skip
+UNMASKED = {"mask_time_prob": 0, "feat_proj_dropout": 0.1}
+"""No vector stands for what is hidden, which only training reads."""
+LARGE_SPEECH = {"feat_extract_norm": "layer", "do_stable_layer_norm": True, "conv_bias": True}
 FAMILIES: dict[str, Family] = {
     "swin": Family(
         SwinForImageClassification,
@@ -469,6 +497,28 @@ FAMILIES: dict[str, Family] = {
         {"d_model": 96, "encoder_ffn_dim": 160, "decoder_ffn_dim": 160, "max_target_positions": 64, "vocab_size": 128},
         speech(5, 14),
         {"scale_embedding": True, "activation_function": "relu", "encoder_layerdrop": 0.1, "encoder_ffn_dim": 24},
+    ),
+    "wav2vec2": Family(
+        Wav2Vec2ForCTC,
+        Wav2Vec2Config,
+        UNMASKED,
+        SPEECH,
+        {},
+        sounds,
+        {"hidden_act": "relu", "feat_extract_activation": "relu", "add_adapter": True, "adapter_attn_dim": 4,
+         "output_hidden_size": 20},
+    ),
+    "wav2vec2 large": Family(
+        Wav2Vec2ForCTC,
+        Wav2Vec2Config,
+        {
+            **UNMASKED, **LARGE_SPEECH, "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
+            "intermediate_size": 4096,
+        },
+        {**SPEECH, **LARGE_SPEECH, "num_conv_pos_embeddings": 7},
+        {},
+        sounds,
+        parameters=315_470_496,
     ),
     "roberta": Family(
         RobertaForMaskedLM,

@@ -354,8 +354,9 @@ def started_on_table(
     tokenizer: Tokenizer = ByteTokenizer()
     if text:
         tokenizer = tokenizer_of(lambda name, size: make_tokenizer(name, text, size=size), arguments, initial)
-        tokenizer = with_marks(tokenizer, marks_for(objective, recipe.task), arguments, initial)
+        tokenizer = with_marks(tokenizer, marks_for(objective, recipe.program), arguments, initial)
         recipe = sized(recipe, tokenizer, kept=is_published_start(arguments))
+        recipe = with_blank(recipe, tokenizer)
     elif arguments.tokenizer is not None:
         raise Problem("arco train: --tokenizer only works with texts", "no column of this table is read as a text")
     before = recipe.program.untyped.params
@@ -364,11 +365,22 @@ def started_on_table(
         if before.get(name) != value:
             say(f"{name} is set to {value}, which fits {table.name}")
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
-    data = examples_for(objective, table, recipe.program, tokenizer, columns=columns, seq_len=settings.seq_len)
+    data = examples_for(
+        objective,
+        table,
+        recipe.program,
+        tokenizer,
+        columns=columns,
+        seq_len=settings.seq_len,
+        sample_rate=settings.sample_rate,
+    )
     lengths = f"of {len(table):,} rows have more than {settings.seq_len} tokens and are"
     for count, what in ((data.left_out, "left out"), (data.cut, "cut")):
         if count:
             warn(f"{count:,} {lengths} {what}; --seq-len sets another length")
+    if data.too_short:
+        where = f"{len(data.too_short):,} of {len(table):,} rows have fewer frames than their transcripts need"
+        warn(f"{where} and are left out, the first at {data.too_short[0]}")
     for name, labels in data.labels.items():
         shown = ", ".join(labels[:8]) + (", …" if len(labels) > 8 else "")
         say(f"`{name}`: {len(labels)} classes, {shown}")
@@ -560,6 +572,20 @@ def sized(recipe: Recipe, tokenizer: Tokenizer, *, kept: bool = False) -> Recipe
         return recipe
     print(f"vocab is set to {tokenizer.size}, the size of the tokenizer")
     return recipe.with_overrides({"vocab": tokenizer.size})
+
+
+def with_blank(recipe: Recipe, tokenizer: Tokenizer) -> Recipe:
+    """Return the recipe with its param `blank` set to the tokenizer's blank, unless it was overridden."""
+    from composer.train import MarkedTokenizer
+    from composer.train.data.marks import BLANK
+
+    params = recipe.program.untyped.params
+    if not isinstance(tokenizer, MarkedTokenizer) or BLANK not in tokenizer.marks or "blank" not in params:
+        return recipe
+    if recipe.overridden("blank") or params["blank"] == tokenizer.mark(BLANK):
+        return recipe
+    print(f"blank is set to {tokenizer.mark(BLANK)}, the token {BLANK}")
+    return recipe.with_overrides({"blank": tokenizer.mark(BLANK)})
 
 
 def context_of(recipe: Recipe, usual: int) -> int:

@@ -12,18 +12,23 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from composer.graph.alignments import alignments
+from composer.graph.dims import Dim
 from composer.graph.typed import TypedProgram
 from composer.language.tasks import TASKS
 from composer.language.wording import counted
 from composer.train.data.fields import BatchField, FieldKind, fields_of
 from composer.train.data.images import centered, read_image
-from composer.train.data.objectives import END, START
+from composer.train.data.marks import BLANK, END, START
 from composer.train.data.prefixes import prefix_input
+from composer.train.data.recordings import recording_length
 from composer.train.data.tables import ColumnValues, Table
 from composer.train.data.text import TextData
 from composer.train.data.tokenizers import MarkedTokenizer, PiecesTokenizer, Tokenizer
+from composer.train.data.transcripts import check_blank, check_known, is_transcript, names_recordings, recordings, too_short
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED, Batch
+from composer.train.settings import TrainSettings
 
 EVERY = 10
 """One of so many rows is held out."""
@@ -53,6 +58,8 @@ class ExampleData:
     """How many rows have a text that is cut to the length of a sequence."""
     more_paths: tuple[Path, ...] = ()
     """The paths after the first, if the table was read from several."""
+    too_short: tuple[str, ...] = ()
+    """Where the rows stand that have fewer frames than their transcripts need, which are left out too."""
 
     @property
     def name(self) -> str:
@@ -86,10 +93,12 @@ class Examples:
         """
         if not len(data.train) or not len(data.validation):
             lost = f", and {counted(data.left_out, 'row')} more than {seq_len} tokens" if data.left_out else ""
+            if data.too_short:
+                lost += f", and {counted(len(data.too_short), 'row')} fewer frames than the transcript needs"
             rows = counted(len(data.train) + len(data.validation), "row")
             raise TrainingError(
                 f"{data.name} has {rows} to learn from{lost}; there must be {EVERY} at least, to hold one out",
-                hint="use more rows" + (" or a longer sequence length" if lost else ""),
+                hint="use more rows" + (" or a longer sequence length" if data.left_out else ""),
             )
 
     def draw(self, data: ExampleData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
@@ -179,9 +188,12 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names), key=lambda name: (0, int(name), name) if name.isdecimal() else (1, 0, name)))
 
 
-def marks_of(task: str | None) -> tuple[str, ...]:
-    """Return the special tokens that examples of a task need."""
-    if task is None or not TASKS[task].text:
+def marks_of(program: TypedProgram) -> tuple[str, ...]:
+    """Return the special tokens that examples for a model need."""
+    if alignments(program):
+        return (BLANK,)
+    task = program.untyped.recipe.task
+    if not task or not TASKS[task].text:
         return ()
     return (END,) if TASKS[task].continues else (START, END)
 
@@ -195,11 +207,12 @@ def examples_of(
     seq_len: int,
     labels: Mapping[str, Sequence[str]] | None = None,
     unseen: bool = False,
+    sample_rate: int = TrainSettings.sample_rate,
 ) -> ExampleData:
     """Return the rows of a table as examples for a model, of which every tenth is held out.
 
     A text of several tokens more than a sequence is cut if it is classified or embedded; if all of it is to be told or labeled,
-    its row is left out.
+    its row is left out. So is a recording that has fewer frames than its transcript needs.
 
     Args:
         table: The table.
@@ -209,12 +222,13 @@ def examples_of(
         seq_len: The largest number of tokens.
         labels: The names of classes for each entry that has some, if a trained model numbers them; by default those of the table.
         unseen: Whether all rows are held out, to evaluate a model on them.
+        sample_rate: How many samples a second of a recording must have.
 
     Raises:
         TrainingError: A column is missing, or a value cannot be read or does not fit the model.
     """
     fields = fields_of(program, [*table.columns], columns, source=table.name)
-    return _Reader(table, program, tokenizer, fields, seq_len, labels or {}).data(unseen=unseen)
+    return _Reader(table, program, tokenizer, fields, seq_len, labels or {}, sample_rate).data(unseen=unseen)
 
 
 class _Reader:
@@ -226,23 +240,27 @@ class _Reader:
         fields: Sequence[BatchField],
         seq_len: int,
         known: Mapping[str, Sequence[str]],
+        sample_rate: int,
     ) -> None:
         self.table, self.program, self.tokenizer, self.fields, self.seq_len = table, program, tokenizer, fields, seq_len
         self.task = program.untyped.recipe.task or None
         self.written = TASKS[self.task].text if self.task else ""
         self.continues = self.task is not None and TASKS[self.task].continues
-        self.known = known
+        self.known, self.sample_rate = known, sample_rate
         self.labels: dict[str, tuple[str, ...]] = {}
         self.fits = np.ones(len(table), dtype=bool)
         self.cut = np.zeros(len(table), dtype=bool)
+        self.transcripts: dict[str, list[list[int]]] = {}
+        self.lengths: dict[Dim, list[int]] = {}
 
     def data(self, *, unseen: bool) -> ExampleData:
         values = [self._values(field) for field in self.fields if field.kind is not FieldKind.TAGS]
         values += [self._tags(field) for field in self.fields if field.kind is FieldKind.TAGS]
-        kept = np.flatnonzero(self.fits)
+        left_out = int((~self.fits).sum())
+        short = self.fits & np.array(too_short(self.program, self.transcripts, self.lengths) or [False] * len(self.table))
+        kept = np.flatnonzero(self.fits & ~short)
         held = (np.arange(len(kept)) % EVERY == EVERY - 1) | unseen
         first, *more = self.table.paths
-        left_out = len(self.table) - len(kept)
         return ExampleData(
             first,
             self.table.sha256,
@@ -253,6 +271,7 @@ class _Reader:
             left_out,
             int(self.cut.sum()),
             tuple(more),
+            tuple(map(self.table.place, np.flatnonzero(short).tolist())),
         )
 
     def _values(self, field: BatchField) -> Values:
@@ -263,6 +282,8 @@ class _Reader:
                 return self._classes(field)
             case FieldKind.IMAGE:
                 return self._images(field)
+            case FieldKind.RECORDING if names_recordings(self.table.columns[field.columns[0]]):
+                return self._recordings(field)
             case _:
                 return self._numbers(field)
 
@@ -271,6 +292,8 @@ class _Reader:
     def _text(self, field: BatchField) -> Values:
         if any(self.tagged_by(field)):
             return lambda rows: {}  # with its tags
+        if is_transcript(self.program, field.name):
+            return self._transcript(field)
         encode = self.tokenizer.encode if self.written or len(field.columns) > 1 else encoder_of_wholes(self.tokenizer)
         tokens = [[self._encoded(encode, column, row) for column in field.columns] for row in range(len(self.table))]
         if field.name == self.written:
@@ -302,6 +325,22 @@ class _Reader:
             return batch
         lengths = torch.tensor(asked)  # of the prompts, whose tokens see each other
         return lambda rows: {**batch(rows), prefix: lengths[torch.from_numpy(rows)]}
+
+    def _transcript(self, field: BatchField) -> Values:
+        """Return a text that is aligned with frames, whose tokens end where none is asked for."""
+        for each in alignments(self.program):
+            check_blank(each, self.tokenizer)
+
+        def encode(text: str) -> list[int]:
+            tokens = self.tokenizer.encode(text)
+            check_known(tokens, self.tokenizer, text)
+            return tokens
+
+        rows = [self._encoded(encode, field.columns[0], row) for row in range(len(self.table))]
+        self._keep(rows)
+        self.transcripts[field.name] = rows
+        flags = f"{field.name}_valid"
+        return padded({field.name: rows}, {field.name: IGNORED}, flags if flags in self.program.inputs else None)
 
     def _encoded(self, encode: Callable[[str], list[int]], column: str, row: int) -> list[int]:
         text = text_at(self.table, column, row)
@@ -342,12 +381,14 @@ class _Reader:
         """Leave out the rows with more tokens than a sequence."""
         self.fits &= np.array([len(row) <= self.seq_len for row in rows])
 
-    def _padding(self, name: str, rows: Sequence[Sequence[int]]) -> str | None:
-        """Return the input that tells real tokens from padding; None if no padding is needed."""
+    def _padding(self, name: str, rows: Sequence[Sequence[int] | range]) -> str | None:
+        """Return the input that tells real tokens or samples from padding; None if no padding is needed."""
         own = f"{name}_valid"
         if own in self.program.inputs or name == "source":
             return own
-        texts = [each.name for each in self.fields if each.kind is FieldKind.TEXT and each.name != "source"]
+        kinds = (FieldKind.TEXT, FieldKind.RECORDING)
+        texts = [each.name for each in self.fields if each.kind in kinds and not is_transcript(self.program, each.name)]
+        texts = [text for text in texts if text != "source"]
         unequal = len({len(row) for row in rows}) > 1
         if len(texts) == 1:
             return "valid" if unequal or "valid" in self.program.inputs else None
@@ -443,7 +484,28 @@ class _Reader:
             shown = "is empty" if value in (None, "") else f"is no {kind}: {value!r:.40}"
             raise TrainingError(f"{self.table.place(row)}: the column `{column}` {shown}") from None
 
-    # Images
+    # Recordings and images
+
+    def _recordings(self, field: BatchField) -> Values:
+        column = field.columns[0]
+        cells = self.table.columns[column]
+        paths = [self._path(column, row, cells[row], "recording") for row in range(len(self.table))]
+        lengths = [self._length(path, row) for row, path in enumerate(paths)]
+        flags = self._padding(field.name, [range(length) for length in lengths])
+        assert field.type is not None
+        self.lengths[field.type.sizes[1]] = lengths
+
+        def batch(rows: Rows) -> dict[str, Tensor]:
+            samples, real = recordings(paths, rows.tolist(), self.sample_rate)
+            return {field.name: samples, **({} if flags is None else {flags: real})}
+
+        return batch
+
+    def _length(self, path: Path, row: int) -> int:
+        try:
+            return recording_length(path, self.sample_rate)
+        except TrainingError as error:
+            raise TrainingError(f"{self.table.place(row)}: {error}", hint=error.hint) from None
 
     def _images(self, field: BatchField) -> Values:
         assert field.type is not None
@@ -456,19 +518,19 @@ class _Reader:
                 raise TrainingError(f"`{column}` of {self.table.name} is an array of {array.dtype}, not of pixels")
             return lambda rows: {field.name: torch.from_numpy(centered(array[rows]).astype(np.float32))}
         shape = _fixed(field)
-        paths = [self._path(column, row, cells[row]) for row in range(len(self.table))]
+        paths = [self._path(column, row, cells[row], "image") for row in range(len(self.table))]
         read_image(paths[0], shape)  # what is missing is told before anything is trained
         return lambda rows: {field.name: torch.from_numpy(np.stack([read_image(paths[row], shape) for row in rows.tolist()]))}
 
-    def _path(self, column: str, row: int, value: object) -> Path:
+    def _path(self, column: str, row: int, value: object, what: str) -> Path:
         if isinstance(value, Path):
             return value
         if not isinstance(value, str) or not value.strip():
-            raise TrainingError(f"{self.table.place(row)}: the column `{column}` names no image: {value!r:.40}")
+            raise TrainingError(f"{self.table.place(row)}: the column `{column}` names no {what}: {value!r:.40}")
         file = Path(self.table.places[row][0]) if self.table.places else self.table.paths[0]
         found = file.parent / value.strip()  # beside the table, unless it begins at the root
         if not found.is_file():
-            raise TrainingError(f"{self.table.place(row)}: there is no image {found}")
+            raise TrainingError(f"{self.table.place(row)}: there is no {what} {found}")
         return found
 
 

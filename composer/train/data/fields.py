@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
 
+from composer.graph.alignments import alignments
 from composer.graph.anatomy import wires_of
 from composer.graph.typed import TypedProgram
 from composer.graph.types import TensorType
@@ -37,6 +38,8 @@ class FieldKind(Enum):
     """Numbers, or the numbers of categories, [B, …]."""
     IMAGE = "image"
     """Pixels, [B, C, H, W]."""
+    RECORDING = "recording"
+    """Samples of sound, [B, T], from files, or numbers."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +133,16 @@ class _Asked:
             return FieldKind.CLASS
         if type_.dtype == "float" and len(type_.axes) == 4:
             return FieldKind.IMAGE
+        if type_.dtype == "float" and len(type_.axes) == 2 and not isinstance(type_.sizes[1], int):
+            return FieldKind.RECORDING
         return FieldKind.NUMBERS
 
     def _is_text(self, name: str, type_: TensorType) -> bool:
         if len(type_.axes) != 2 or isinstance(type_.sizes[1], int):
             return False
         named = self.task is not None and name in TASKS[self.task].inputs
-        return named or "vocab" in self.program.untyped.params
+        aligned = any(name == each.target for each in alignments(self.program))
+        return named or aligned or "vocab" in self.program.untyped.params
 
     def _columns(self, name: str) -> tuple[str, ...]:
         """Return the columns of an entry; none if there are none."""

@@ -28,6 +28,7 @@ from composer.train.data.tables import Table
 from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED
+from composer.train.settings import TrainSettings
 
 CHOSEN, REJECTED = "chosen", "rejected"
 PREFERENCES = ("dpo", "reward")
@@ -44,6 +45,7 @@ def examples_for(
     seq_len: int,
     labels: Mapping[str, Sequence[str]] | None = None,
     unseen: bool = False,
+    sample_rate: int = TrainSettings.sample_rate,
 ) -> ExampleData:
     """Return the rows of a table as what an objective learns from; other arguments are those of `examples_of`.
 
@@ -52,7 +54,9 @@ def examples_for(
     """
     if objective in PREFERENCES:
         return preferences_of(table, program, tokenizer, columns=columns, seq_len=seq_len, unseen=unseen)
-    return examples_of(table, program, tokenizer, columns=columns, seq_len=seq_len, labels=labels, unseen=unseen)
+    return examples_of(
+        table, program, tokenizer, columns=columns, seq_len=seq_len, labels=labels, unseen=unseen, sample_rate=sample_rate
+    )
 
 
 def text_for(objective: str, table: Table, program: TypedProgram, columns: Sequence[str]) -> str:
@@ -63,9 +67,9 @@ def text_for(objective: str, table: Table, program: TypedProgram, columns: Seque
     return "\n".join(text_at(table, column, row) for column in chosen if column for row in range(len(table)))
 
 
-def marks_for(objective: str, task: str | None) -> tuple[str, ...]:
+def marks_for(objective: str, program: TypedProgram) -> tuple[str, ...]:
     """Return the special tokens that an objective on a table needs."""
-    return () if objective == "reward" else marks_of(task)
+    return () if objective == "reward" else marks_of(program)
 
 
 def preferences_of(
