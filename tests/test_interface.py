@@ -108,7 +108,10 @@ FUNCTIONS = {
     "composer.decode.attention_maps": "(model: Model, **inputs: Tensor) -> list[AttentionMap]",
     "composer.decode.logit_lens": "(model: Model, **inputs: Tensor) -> list[tuple[str, Tensor]]",
     "composer.decode.prepacked": "(model: nn.Module, rows: int = 1) -> Iterator[int]",
-    "composer.decode.session": "(model: Model, initial_length: int = 256, *, last_only: bool = False) -> Session",
+    "composer.decode.session": (
+        "(model: nn.Module, initial_length: int = 256, *, max_length: int | None = None, last_only: bool = False) -> Session"
+    ),
+    "composer.decode.compiled": "(model: nn.Module, **options: Any) -> Reading",
     "composer.weights.load_published": (
         "(model: Model, source: StrPath | Mapping[str, Tensor] | Mapping[str, NDArray[Any]], "
         "model_type: str | None = None) -> None"

@@ -16,7 +16,7 @@ from blocks.core import (
     Sizes,
     append_to_cache,
     cached,
-    rows_before,
+    next_positions,
     store_carry,
     torch,
 )
@@ -197,6 +197,5 @@ graph: {y: {type: arange, axis: time, in: x}}
             seen: torch.Tensor = append_to_cache(self, "seen", valid)  # [B, S]; while decoding, with the flags of earlier calls
             return (seen.cumsum(1)[:, seen.shape[1] - valid.shape[1] :] - 1).clamp(min=0)
         rows = x.shape[self.dim]
-        start = rows_before(self, rows)
-        counted = torch.arange(start, start + rows, device=x.device)
+        counted: torch.Tensor = next_positions(self, rows, x.device)
         return counted.expand(x.shape[0], rows) if x.dim() + self.dim else counted

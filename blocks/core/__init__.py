@@ -1,7 +1,7 @@
 """The block contract: declarations of blocks and other parts, independent of recipes, graphs and files."""
 
 from blocks.core.axis_places import axis_places
-from blocks.core.cache import append_to_cache, cached, load_carry, rows_before, store_carry
+from blocks.core.cache import append_to_cache, cached, is_preallocated, load_carry, next_positions, store_carry
 from blocks.core.cost import Cost
 from blocks.core.fields import (
     AxisFormulaText,
@@ -98,13 +98,14 @@ __all__ = [
     "fields",
     "grouped",
     "is_node",
+    "is_preallocated",
     "linear_piece",
     "load_carry",
     "look_with_icon",
+    "next_positions",
     "nn",
     "number",
     "ports",
-    "rows_before",
     "size",
     "spoken",
     "standard",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from blocks.core.lazy import torch
+
 
 def append_to_cache(holder: Any, name: str, value: Any) -> Any:
     """Append `value` to the cache slot `name` and return the whole slot; outside a session, return `value`.
@@ -23,13 +25,21 @@ def cached(holder: Any, name: str) -> Any:
     return None if cache is None else cache.get(name)
 
 
-def rows_before(holder: Any, rows: int) -> int:
-    """Return the number of rows of earlier calls of the session, and count `rows` more; outside a session, return 0.
+def next_positions(holder: Any, rows: int, device: Any) -> Any:
+    """Return the positions of the rows of this call, [rows], continued from those of earlier calls of the session.
 
     The block declares a slot without axes in `cache_slots`, such as `{"length": "int[]"}`.
     """
     cache = holder.cache
-    return 0 if cache is None else int(cache.advance(rows))
+    return torch.arange(rows, device=device) if cache is None else cache.next_positions(rows, device)
+
+
+def is_preallocated(holder: Any) -> bool:
+    """Return whether what the cache returns has places for later rows, which only a mask hides: in a session with a maximum
+    length, where neither shapes nor the path through `forward` may depend on how many rows there are.
+    """
+    cache = holder.cache
+    return cache is not None and bool(cache.is_preallocated)
 
 
 def load_carry(holder: Any, name: str, start: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
-from blocks.core import NodeRef, Part, PositiveInt, append_to_cache, torch
+from blocks.core import NodeRef, Part, PositiveInt, append_to_cache, is_preallocated, torch
 from blocks.masks.block_sparse import SHORTEST, block_sparse_view
 from blocks.masks.mask import Mask, Pair, Structure
 from blocks.masks.operators import And
@@ -61,7 +61,7 @@ class CausalPlan(Plan):
         key_position_ids = with_earlier(self, "position_ids", key_position_ids)
         if self.grows and position_ids.shape[-1] == key_position_ids.shape[-1]:
             return CausalView(self.mask, position_ids, {})
-        if self.grows and position_ids.shape[-1] == 1:  # the latest position sees all keys
+        if self.grows and position_ids.shape[-1] == 1 and not is_preallocated(self):  # the latest position sees all keys
             return FullView()
         return dense_view(self.mask, position_ids, key_position_ids, {})
 
@@ -77,8 +77,8 @@ class WindowPlan(Plan):
     def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
         key_position_ids = with_earlier(self, "position_ids", key_position_ids)
         time, keys = position_ids.shape[-1], key_position_ids.shape[-1]
-        if self.grows and self.causal and time == 1 and keys <= self.width:  # the latest position sees the keys just before it
-            return FullView()
+        if self.grows and self.causal and time == 1 and keys <= self.width and not is_preallocated(self):
+            return FullView()  # the latest position sees the keys just before it
         if not self.grows or time != keys:
             return dense_view(self.mask, position_ids, key_position_ids, {})
         if time <= self.width:
@@ -154,7 +154,7 @@ class PaddingPlan(Plan):
         alone = self.grows and time == keys
         runs = None
         fits = all(each.shape == flags[0].shape and each.shape[1] == keys and is_known(each) for each in flags)
-        if flags and long and (alone or not self.causal) and fits:
+        if flags and long and (alone or not self.causal) and fits and not is_preallocated(self):
             runs = runs_of(reduce(torch.logical_and, flags))
         if runs is None:
             return dense_view(self.mask, position_ids, key_position_ids, pairs)

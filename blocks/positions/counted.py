@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import NonNegativeInt, Part, rows_before, torch
+from blocks.core import NonNegativeInt, Part, next_positions, torch
 
 
 class Counted(Part):
@@ -16,11 +16,8 @@ class Counted(Part):
     cache_slots = {"length": "int[]"}
 
     def prepare(self: Any, x: torch.Tensor) -> torch.Tensor:
-        count = x.shape[self.axis]
-        if self.cache is None:
-            return torch.arange(count, device=x.device)  # [T]
-        start = rows_before(self, count)
-        return torch.arange(start, start + count, device=x.device)  # [T]
+        positions: torch.Tensor = next_positions(self, x.shape[self.axis], x.device)  # [T]
+        return positions
 
 
 class OptionalPositions(Part):

@@ -139,10 +139,11 @@ def draw(recipe: Recipe, result: Result) -> None:
 
 def sample(result: Result, arguments: argparse.Namespace) -> None:
     """Generate text with the trained model."""
-    from composer.decode import Sampling
+    from composer.decode import Sampling, cached
     from composer.train import open_run
 
     heading(f"arco generate {result.run} --prompt {PROMPT} --max-new-tokens 500 --temperature 0.8")
     model = open_run(result.run, build=rebuild((), arguments.device))
-    write(voice_of_run(model, PROMPT), max_new_tokens=500, sampling=Sampling(temperature=0.8), seed=arguments.seed)
+    drawn = Sampling(temperature=0.8)
+    write(voice_of_run(model, PROMPT), max_new_tokens=500, sampling=drawn, seed=arguments.seed, reading=cached)
     say(f"\nThe run folder is {result.run}; to train further: arco train --resume {result.run} --steps 3000")

@@ -17,6 +17,9 @@ class Cache:
     for each run: the first run of a call continues the first run of the previous call.
     """
 
+    is_preallocated = False
+    """Whether slots have places for the rows of later calls."""
+
     def __init__(self, names: Mapping[str, CacheSlot], initial_length: int) -> None:
         self.names, self.initial_length = names, initial_length
         self.runs: list[ModuleRun] = []
@@ -33,13 +36,13 @@ class Cache:
 
     def restore(self, snapshot: Sequence[RunSnapshot], *, copied: bool = False) -> None:
         """Go on from a snapshot, or from a copy of it."""
-        self.runs = [ModuleRun(self.names, self.initial_length) for _ in snapshot]
+        self.runs = [*self.runs[: len(snapshot)], *(self.new_run() for _ in range(len(snapshot) - len(self.runs)))]
         for run, contents in zip(self.runs, snapshot, strict=True):
             run.restore(contents, copied=copied)
 
-    def advance(self, more: int) -> int:
-        """Return the position of the first of `more` tokens."""
-        return self._run("to advance").advance(more)
+    def next_positions(self, rows: int, device: torch.device) -> torch.Tensor:
+        """Return the positions of the rows of this call, [rows]."""
+        return self._run("to count").next_positions(rows, device)
 
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
         """Append a value to a slot, and return the whole slot; a value that is cached elsewhere, or not at all, is returned."""
@@ -61,8 +64,12 @@ class Cache:
         number = self.done.get(what, 0)
         self.done[what] = number + 1
         if number == len(self.runs):
-            self.runs.append(ModuleRun(self.names, self.initial_length))
+            self.runs.append(self.new_run())
         return self.runs[number]
+
+    def new_run(self) -> ModuleRun:
+        """Return the contents, as yet empty, for another run per call."""
+        return ModuleRun(self.names, self.initial_length)
 
 
 def _is_whole(state: torch.Tensor) -> bool:
@@ -80,11 +87,11 @@ class ModuleRun:
         self.whole: dict[str, torch.Tensor] = {}
         self.counted = 0
 
-    def advance(self, more: int) -> int:
-        """Return the position of the first of `more` tokens."""
+    def next_positions(self, rows: int, device: torch.device) -> torch.Tensor:
+        """Return the positions of the rows of this call, [rows]."""
         start = self.counted
-        self.counted += more
-        return start
+        self.counted += rows
+        return torch.arange(start, start + rows, device=device)
 
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
         """Append a value to a slot, and return the whole slot, or what is left of it that a query may see; a slot that does not

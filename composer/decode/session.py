@@ -16,7 +16,10 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from composer.decode.cache import Cache, FixedModule, ModuleRun, RunSnapshot
+from composer.decode.counted_calls import CountedCalls
 from composer.decode.errors import DecodeError
+from composer.decode.fixed_cache import Clock, FixedCache
+from composer.decode.preallocation import obstacles
 from composer.language.tasks import TASKS
 from composer.language.wording import counted
 from composer.lower.model import Model, module_at
@@ -31,6 +34,9 @@ class Session:
     if the model has a prefix whose tokens see each other, the first call holds it. Inputs that do not grow with the text, such as
     the `source` of an encoder, are passed whole in each call; values computed only from them are computed in the first call. With
     `last_only`, the logits are those of the last position of each call, [B, 1, V], and the head is not computed for the others.
+
+    With `max_length`, the cache is allocated once, so that no shape, no address and no path through the model depends on how many
+    tokens there are, and nothing waits for the device: `torch.compile` makes one program of a step.
 
     A session that is left keeps what it has, and goes on when it is entered again: a model may have any number of sessions, of
     which one is entered at a time. `copy` gives another session that goes on from the same text. It is for the weights of then.
@@ -47,13 +53,20 @@ class Session:
         1
     """
 
-    def __init__(self, model: Model, initial_length: int = 256, *, last_only: bool = False) -> None:
-        if not isinstance(model, Model):
-            raise DecodeError(f"a session needs a compiled recipe, not a {type(model).__name__}")
-        if initial_length < 1:
-            raise DecodeError(f"the initial length is {initial_length}; it must be at least 1 token")
-        self.model = model
+    def __init__(
+        self, model: nn.Module, initial_length: int = 256, *, max_length: int | None = None, last_only: bool = False
+    ) -> None:
+        inner = getattr(model, "_orig_mod", model)  # of `torch.compile`
+        if not isinstance(inner, Model):
+            raise DecodeError(f"a session needs a compiled recipe, not a {type(inner).__name__}")
+        for name, length in (("initial", initial_length), ("maximum", max_length)):
+            if length is not None and length < 1:
+                raise DecodeError(f"the {name} length is {length}; it must be at least 1 token")
+        self.given_model = model
+        """The model, as `torch.compile` returned it if it was given so."""
+        self.model = model = inner
         self.initial_length = initial_length
+        self.max_length = max_length
         self.last_only = last_only
         self._inputs = tuple(inspect.signature(model.forward).parameters)
         self._optional = tuple(item.name for item in model.program.untyped.inputs if item.optional)
@@ -66,8 +79,18 @@ class Session:
         """The number of tokens at the start that see each other."""
         self._encoded: list[int | None] = []
         """The class of the length by which each of `by_length` has encoded the text, known after the first call."""
-        layout = model.cache_layout
-        self._caches = [Cache(node.slots, initial_length) for node in layout.nodes] if layout is not None else []
+        nodes = model.cache_layout.nodes if model.cache_layout is not None else ()
+        self._clock: Clock | None = None
+        """Of a session with a maximum length, what counts its tokens."""
+        self._calls: CountedCalls | None = None
+        self._caches: list[Cache] = [Cache(node.slots, initial_length) for node in nodes]
+        if max_length is not None and model.cache_layout is not None:
+            if (reason := next(obstacles(model.program, model.cache_layout), None)) is not None:
+                raise DecodeError(f"the model cannot have a session with `max_length`: {reason}")
+            self._clock = Clock(max_length, next(model.parameters()).device)
+            self._caches = [FixedCache(node, self._clock) for node in nodes]
+            compiled = self.given_model if self.given_model is not model else None
+            self._calls = CountedCalls(model, compiled, self._counted_call, self._last_logits)
         self._once: dict[str, FixedModule] = {}
         self._still: list[nn.Module] = []
         self._holders: list[Any] = []
@@ -90,15 +113,18 @@ class Session:
                 raise DecodeError("this model already has an open session; leave it first, and enter it again to go on")
             holder.__dict__["cache"] = cache
             self._holders.append(holder)
-        self._hooks.append(self.model.register_forward_pre_hook(self._new_call, with_kwargs=True))
-        if self.last_only:
-            self._hooks += last_position_hooks(self.model, lambda: self.positions)
+        if self._calls is not None:
+            self._calls.attach()
+        else:
+            self._hooks.append(self.model.register_forward_pre_hook(self._before_call, with_kwargs=True))
+            if self.last_only:
+                self._hooks += last_position_hooks(self.model, lambda: self.positions)
         for fixed in self.model.cache_layout.fixed:
             module = module_at(self.model, fixed.module)
             if module is not None:
                 once = self._once.setdefault(fixed.module, FixedModule(module.forward, fixed.batch))
                 once.forward = module.forward
-                module.__dict__["forward"] = once
+                module.__dict__["forward"] = once.__call__  # by a bound method, a compiled program does not depend on the object
                 self._still.append(module)
         self._without_gradients.__enter__()
         return self
@@ -115,19 +141,40 @@ class Session:
         self._without_gradients.__exit__(kind, error, traceback)
         self._close()
 
-    def _new_call(self, model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        self._check_call(arguments, named)
+    def _before_call(self, model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        self._new_call(arguments, named)
+
+    def _new_call(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> int:
+        """Check a call that begins, and return how many tokens it has."""
+        tokens = self._check_call(arguments, named)
         for cache in self._caches:
             cache.begin()
         for once in self._once.values():
             once.begin()
+        return tokens
 
-    def _check_call(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-        """Raise `DecodeError` if a call does not continue the previous one."""
+    @contextmanager
+    def _counted_call(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Iterator[None]:
+        """Check a call of a session with a maximum length, and count its tokens at the end."""
+        assert self._clock is not None
+        tokens = self._new_call(arguments, named)
+        yield
+        self._clock.advance(tokens)
+
+    def _last_logits(self, output: Any) -> Any:
+        return _last_of(output, self.positions) if self.last_only else output
+
+    def _check_call(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> int:
+        """Return the number of tokens of a call, and raise `DecodeError` if it does not continue the previous one."""
         values = {**dict(zip(self._inputs, arguments, strict=False)), **named}
         text = values.get(self._text)
         if not isinstance(text, torch.Tensor) or text.dim() == 0:
-            return  # the model itself reports a missing input
+            return 0  # the model itself reports a missing input
+        if self._clock is not None and self.length + text.shape[1] > self._clock.max_length:
+            raise DecodeError(
+                f"this session has room for {counted(self._clock.max_length, 'token')}: it has read {self.length}, and this call "
+                f"has {text.shape[1]}; open a session with a larger `max_length`"
+            )
         if self._rows not in (None, len(text)):
             raise DecodeError(
                 f"all calls of a session must have the same number of rows: this one has {len(text)}, the one before {self._rows}"
@@ -146,6 +193,7 @@ class Session:
                 "otherwise than it has; after truncate(0), read the whole text in one call"
             )
         self._rows, self._given = len(text), given
+        return text.shape[1]
 
     def _check_rows(self, values: Mapping[str, Any], tokens: int) -> None:
         """Raise `DecodeError` if an input has not one value for each token of the call."""
@@ -189,12 +237,14 @@ class Session:
             holder.__dict__.pop("cache", None)
         for module in self._still:
             module.__dict__.pop("forward")
+        if self._calls is not None:
+            self._calls.detach()
         self._holders, self._still, self._hooks = [], [], []
 
     @property
     def length(self) -> int:
         """Number of tokens so far."""
-        return max((run.counted for run in self._runs()), default=0)
+        return max((run.counted for run in self._runs()), default=0) if self._clock is None else self._clock.count
 
     def _runs(self) -> Iterator[ModuleRun]:
         return (run for cache in self._caches for run in cache.runs)
@@ -281,6 +331,8 @@ class Session:
         self._forget_marks(length)
         for run in self._runs():
             run.truncate(length)
+        if self._clock is not None:
+            self._clock.set(min(length, self.length))
         if length == 0:
             self._given = None
             for once in self._once.values():
@@ -298,7 +350,8 @@ class Session:
         return length >= self._prefix and all(not run.states and run.can_go_back(length) for run in self._runs())
 
     def mark(self) -> SessionMark:
-        """Return a mark to which `rewind` goes back, whatever the blocks keep. It copies nothing.
+        """Return a mark to which `rewind` goes back, whatever the blocks keep. It copies nothing, unless the session has a
+        maximum length: later calls write over what is there then.
 
         Examples:
             >>> import composer, torch
@@ -335,7 +388,7 @@ class Session:
 
     def copy(self) -> Session:
         """Return another session of the model, which goes on from the same text when it is entered."""
-        other = Session(self.model, self.initial_length, last_only=self.last_only)
+        other = Session(self.given_model, self.initial_length, max_length=self.max_length, last_only=self.last_only)
         other._once = {name: FixedModule(one.forward, one.batch) for name, one in self._once.items()}
         other._restore(self.mark(), copied=True)
         return other
@@ -344,6 +397,8 @@ class Session:
         self._rows, self._given, self._prefix, self._encoded = mark.rows, mark.given, mark.prefix, list(mark.encoded)
         for cache, contents in zip(self._caches, mark.caches, strict=True):
             cache.restore(contents, copied=copied)
+        if self._clock is not None:
+            self._clock.set(mark.length)
         for name, one in self._once.items():
             one.given = list(mark.once.get(name, ()))
 
@@ -407,7 +462,12 @@ def last_position_hooks(model: Model, count: Callable[[], int]) -> Iterator[Remo
     for module, axis in ((module, axis) for module, axis in modules if module is not None):
         yield module.register_forward_pre_hook(partial(_narrowed, axis, count))
         break
-    yield model.register_forward_hook(lambda _, __, output: output._replace(**{LOGITS: output.logits[:, -count() :]}))
+    yield model.register_forward_hook(lambda _, __, output: _last_of(output, count()))
+
+
+def _last_of(output: Any, positions: int) -> Any:
+    """Return the outputs of a model with the logits of the last positions alone."""
+    return output._replace(**{LOGITS: output.logits[:, -positions:]})
 
 
 def _narrowed(axis: int, count: Callable[[], int], _: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -417,17 +477,20 @@ def _narrowed(axis: int, count: Callable[[], int], _: nn.Module, arguments: tupl
     return None if first.shape[axis] <= rows else (first.narrow(axis, first.shape[axis] - rows, rows), *others)
 
 
-def session(model: Model, initial_length: int = 256, *, last_only: bool = False) -> Session:
+def session(model: nn.Module, initial_length: int = 256, *, max_length: int | None = None, last_only: bool = False) -> Session:
     """Return a session of a model, for a `with` statement: inside it, each call of the model, not of the session, takes only the
     next tokens.
 
     Args:
-        model: A compiled recipe with a generative task.
+        model: A compiled recipe with a generative task; with `max_length`, also what `torch.compile` makes of it.
         initial_length: Number of tokens for which the cache is allocated at first; it grows as needed.
+        max_length: Number of tokens for which the cache is allocated once and for all. Each step then has the same shapes, and is
+            one program for `torch.compile`; None for a cache that grows.
         last_only: Whether only the logits of the last position of each call are wanted, [B, 1, V], as to choose the next token.
 
     Raises:
-        DecodeError: The model is not a compiled recipe, or, on entering, its task is not generative or a session is already open.
+        DecodeError: The model is not a compiled recipe, or reads all tokens so far other than behind a mask, which a session with
+            `max_length` cannot; or, on entering, its task is not generative or a session is already open.
 
     Examples:
         >>> import composer, torch
@@ -440,4 +503,4 @@ def session(model: Model, initial_length: int = 256, *, last_only: bool = False)
         ...     opened.length
         3
     """
-    return Session(model, initial_length, last_only=last_only)
+    return Session(model, initial_length, max_length=max_length, last_only=last_only)

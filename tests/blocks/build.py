@@ -103,6 +103,8 @@ class Attend(nn.Module):
 class Cache:
     """What one holder keeps, by name, with the axis along which it grows."""
 
+    is_preallocated = False
+
     def __init__(self, axes: Mapping[str, int]) -> None:
         self.axes, self.values = axes, {}
 

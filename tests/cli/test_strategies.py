@@ -51,6 +51,7 @@ def test_strategies_and_beams_are_those_of_the_single_commands(run_of, capsys) -
         (["--list-beams"], "--list-beams is for beam search"),
         (["--strategies", "--top-k", "3"], "--strategies has settings of its own, and --top-k is another"),
         (["--strategies", "--num-beams", "3"], "--strategies has settings of its own, and --num-beams is another"),
+        (["--strategies", "--compile"], "--strategies runs no compiled step"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, message, capsys):

@@ -16,7 +16,7 @@ from composer.cli.writing.beams import MOST, beams
 from composer.cli.writing.voices import BREAK, Voice, check_inputs, draft_of, opened
 
 if TYPE_CHECKING:
-    from composer.decode import Draft, Request, Sampling, Search
+    from composer.decode import Draft, Reading, Request, Sampling, Search
 
 
 TOGETHER = 32
@@ -116,6 +116,11 @@ def declare(parser: Parser, name: str) -> None:
         action="store_true",
         help="On a CPU, keep copies of matrices in the layout that is faster for single tokens; takes up to their memory again",
     )
+    parser.add_argument(
+        "--compile",
+        action="store_true",
+        help="Compile a step with torch.compile, which takes up to minutes at first; needs a C++ compiler, or Triton on a GPU",
+    )
     add_device(parser)
     add_blocks(parser)
     parser.examples = [
@@ -137,7 +142,7 @@ def declare(parser: Parser, name: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what follows the prompts: of one token by token, of several when all are done."""
-    from composer.decode import Sampling, prepacked
+    from composer.decode import Sampling, cached, compiled, prepacked
 
     check_options(arguments)
     with refusals():
@@ -149,6 +154,7 @@ def run(arguments: argparse.Namespace) -> int:
         for voice in voices:
             check_inputs(voice)
         draft = draft_of(arguments, prompts[0], voices[0])
+        reading = compiled(voices[0].model) if arguments.compile else cached
         together = min(len(voices), arguments.batch_size or TOGETHER)
         alone = len(voices) == 1 or arguments.n is not None or arguments.next is not None
         alone = (
@@ -159,13 +165,21 @@ def run(arguments: argparse.Namespace) -> int:
         ):
             if not alone:
                 most = MOST if arguments.max_new_tokens is None else arguments.max_new_tokens
-                write_all(voices, max_new_tokens=most, sampling=sampling, seed=arguments.seed, batch_size=together, draft=draft)
+                write_all(
+                    voices,
+                    max_new_tokens=most,
+                    sampling=sampling,
+                    seed=arguments.seed,
+                    batch_size=together,
+                    reading=reading,
+                    draft=draft,
+                )
                 tell(draft)
                 return 0
             for index, voice in enumerate(voices):
                 if len(voices) > 1:
                     say(f"--- prompt {index + 1}")
-                answer(arguments, voice, sampling, draft)
+                answer(arguments, voice, sampling, reading, draft)
         tell(draft)
     return 0
 
@@ -178,7 +192,7 @@ def tell(draft: Draft | None) -> None:
         print(f"{share}, {each:.1f} tokens for each call of the model", file=sys.stderr)
 
 
-def answer(arguments: argparse.Namespace, voice: Voice, sampling: Sampling, draft: Draft | None) -> None:
+def answer(arguments: argparse.Namespace, voice: Voice, sampling: Sampling, reading: Reading, draft: Draft | None) -> None:
     """Print what a model answers to one prompt, as the options say."""
     from composer.cli.writing.strategies import compared
     from composer.decode import Search
@@ -198,7 +212,7 @@ def answer(arguments: argparse.Namespace, voice: Voice, sampling: Sampling, draf
         for seed in range(arguments.seed, arguments.seed + (arguments.n or 1)):
             if arguments.n is not None:
                 say(f"--- seed {seed}")
-            write(voice, max_new_tokens=most, sampling=sampling, seed=seed, draft=draft)
+            write(voice, max_new_tokens=most, sampling=sampling, seed=seed, reading=reading, draft=draft)
 
 
 def prompts_of(given: list[str] | None, file: Path | None) -> list[str]:
@@ -232,6 +246,10 @@ def check_options(arguments: argparse.Namespace) -> None:
     if arguments.draft is not None and (arguments.num_beams is not None or arguments.next is not None):
         other = "--next" if arguments.num_beams is None else "--num-beams"
         raise Problem(f"arco generate: a draft saves nothing with {other}", "remove one of them")
+    uncompiled = next((name for name in ("draft", "num_beams", "next") if getattr(arguments, name) is not None), None)
+    uncompiled = uncompiled or next((name for name in ("strategies", "prepack") if getattr(arguments, name)), None)
+    if arguments.compile and uncompiled is not None:
+        raise Problem(f"arco generate: --{uncompiled.replace('_', '-')} runs no compiled step", "remove it or --compile")
     if arguments.n is not None and arguments.next is not None:
         raise Problem("arco generate: --next prints no text, of which --n prints several", "remove one of them")
     if arguments.n is not None and arguments.temperature == 0:
@@ -242,17 +260,19 @@ def check_options(arguments: argparse.Namespace) -> None:
         raise Problem(f"arco generate: --num-beams searches for the likeliest text, and {option} samples", "remove one of them")
 
 
-def write(voice: Voice, *, max_new_tokens: int, sampling: Sampling, seed: int, draft: Draft | None = None) -> None:
+def write(
+    voice: Voice, *, max_new_tokens: int, sampling: Sampling, seed: int, reading: Reading, draft: Draft | None = None
+) -> None:
     """Print the text that a model samples, after the prompt if the model continues it.
 
     Beyond the length of training, the context window slides.
     """
-    from composer.decode import cached, stream
+    from composer.decode import stream
 
     request = request_of(voice, max_new_tokens, sampling)
     print(generated(voice.said, sys.stdout), end="")
     given = voice.encoder_inputs
-    ids = stream(voice.model, voice.tokens, request, encoder_inputs=given, seed=seed, reading=cached, draft=draft)
+    ids = stream(voice.model, voice.tokens, request, encoder_inputs=given, seed=seed, reading=reading, draft=draft)
     for piece in voice.as_it_comes(ids, after=voice.before):
         print(generated(piece, sys.stdout), end="", flush=True)
     print()
@@ -267,7 +287,14 @@ def request_of(voice: Voice, max_new_tokens: int, sampling: Sampling) -> Request
 
 
 def write_all(
-    voices: Sequence[Voice], *, max_new_tokens: int, sampling: Sampling, seed: int, batch_size: int, draft: Draft | None
+    voices: Sequence[Voice],
+    *,
+    max_new_tokens: int,
+    sampling: Sampling,
+    seed: int,
+    batch_size: int,
+    reading: Reading,
+    draft: Draft | None,
 ) -> None:
     """Print the texts that a model samples for several prompts, each as if it were alone, with its own random seed.
 
@@ -276,7 +303,7 @@ def write_all(
     """
     import torch
 
-    from composer.decode import cached, generate
+    from composer.decode import generate
 
     for start in range(0, len(voices), batch_size):
         some = list(enumerate(voices[start : start + batch_size], start))
@@ -294,7 +321,7 @@ def write_all(
                 request_of(first, max_new_tokens, sampling),
                 encoder_inputs=inputs,
                 seed=[seed + index for index, _ in group],
-                reading=cached,
+                reading=reading,
                 draft=draft,
             )
             answers |= {index: tokens for (index, _), tokens in zip(group, found, strict=True)}
