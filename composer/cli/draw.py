@@ -92,6 +92,11 @@ def declare(parser: Parser, name: str) -> None:
     *endings, last = (row.endings[0] for row in FORMATS.values())
     add_output(output, f"Write to this file, replacing it; its extension selects the format: {', '.join(endings)} or {last}")
     output.add_argument(
+        "--steps",
+        action="store_true",
+        help="Build the figure up, a picture for each subject: into a folder, a .pdf or an .html file",
+    )
+    output.add_argument(
         "--format",
         choices=tuple(FORMATS),
         help="Output format (default: by the extension of the file, else svg)",
@@ -110,6 +115,7 @@ def declare(parser: Parser, name: str) -> None:
             "arco draw gpt2 --hide norm layers.attn.norm --merge MLP=layers.ffn --highlight layers.attn -o story.svg",
         ),
         ("See where the parameters are", "arco draw mixtral --color params --legend -o sizes.svg"),
+        ("Build it up for a lecture", "arco draw gpt2 --steps --theme slide -o slides.pdf"),
         ("Print Mermaid for a README", "arco draw gpt_mini --format mermaid"),
     ]
     parser.notes = "Without -o, the figure goes to standard output; to a terminal, only DOT and Mermaid are printed."
@@ -149,13 +155,20 @@ def draw(arguments: argparse.Namespace) -> int:
     from composer.draw.export.formats import FORMATS, NotDrawn, written
     from composer.draw.graphviz_programs import Missing
 
+    if arguments.steps and arguments.output in (None, STANDARD):
+        raise Problem("arco draw: --steps are several pictures", "give a folder, or a .pdf or .html file, with -o")
     recipe = sound_recipe(arguments.recipe, arguments)
     format = arguments.format or "svg"
     row = FORMATS[format]
-    if not row.source:
+    if not row.source and not arguments.steps:
         keep_off_terminal("draw", format, arguments.output, f"{recipe.name}{row.endings[0]}")
     try:
         figure = recipe.draw(arguments.level, sheet=arguments.sheet, **options(arguments))
+        if arguments.steps:
+            from composer.draw.steps import save_steps
+
+            say("\n".join(f"wrote {path}" for path in save_steps(figure, Path(arguments.output), arguments.format)))
+            return 0
         if arguments.output in (None, STANDARD):
             content = written(figure, format)
             emit(content if row.binary else content.decode(), arguments.output)

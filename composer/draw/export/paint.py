@@ -141,7 +141,7 @@ class _Painter:
 
     def legend_entry(self, entry: LegendEntry) -> MarkGroup:
         place = rectangle(entry.x, entry.y, SWATCH_SIZE, SWATCH_SIZE, 3)
-        marks = (*self.filled(place, entry.hue, entry.shade), self.text(entry.text))
+        marks: tuple[Mark, ...] = (*self.filled(place, entry.hue, entry.shade), self.text(entry.text))
         return MarkGroup(f"legend k-{entry.hue}", marks)
 
     def merge(self, merge: MergeCircle) -> MarkGroup:
