@@ -196,6 +196,7 @@ def test_options_of_drawings_stay_as_they_are() -> None:
         "hide": (),
         "merge": {},
         "labels": {},
+        "break_after": (),
     }
     assert {name: kind.__forward_arg__ for name, kind in Options.__annotations__.items()} == {
         "theme": "ThemeName",
@@ -217,6 +218,7 @@ def test_options_of_drawings_stay_as_they_are() -> None:
         "optional_inputs": "bool",
         "hide": "Sequence[str]",
         "merge": "Mapping[str, Sequence[str]]",
+        "break_after": "Sequence[str]",
         "labels": "Mapping[str, str]",
     }
 

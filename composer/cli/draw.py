@@ -81,6 +81,9 @@ def declare(parser: Parser, name: str) -> None:
     )
     style.add_argument("--legend", action="store_const", const=True, help="Explain the colors below the figure")
     style.add_argument("--caption", metavar="TEXT", help="Text below the figure")
+    style.add_argument(
+        "--break-after", metavar="PATH", nargs="+", action="extend", help="Go on in another column after these nodes"
+    )
     style.add_argument("--width", metavar="LENGTH", help="Fit the figure into this width, such as 240pt")
     style.add_argument("--title", metavar="TEXT", help="Title of the figure (default: the name of the recipe)")
     style.add_argument(
@@ -130,7 +133,7 @@ def options(arguments: argparse.Namespace) -> Options:
     for name in ("merge", "labels"):
         if name in found:
             found[name] = dict(found[name])
-    return Options(**found)  # type: ignore[typeddict-item]  # by their names
+    return Options(**found)  # type: ignore[typeddict-item, no-any-return]  # by their names
 
 
 def titled_paths(text: str) -> tuple[str, list[str]]:

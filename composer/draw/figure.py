@@ -27,6 +27,7 @@ from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
 from composer.draw.fitting import Attempts, fit_to_page, fit_to_paper
 from composer.draw.layout.page import MARGIN, NARROW_MARGIN
+from composer.draw.layout.wrapped import NoColumnEnd
 from composer.draw.option_paths import with_paths
 from composer.draw.paths import plain
 from composer.draw.scene import Scene
@@ -84,6 +85,8 @@ class Options(TypedDict, total=False):
     """Nodes and inputs that are left out; what reads a node reads what it reads."""
     merge: Mapping[str, Sequence[str]]
     """By the title of each box, the nodes that it stands for."""
+    break_after: Sequence[str]
+    """Nodes above which a column ends and the next one begins."""
     labels: Mapping[str, str]
     """Titles of nodes, headers of frames, and words for inputs, by their paths."""
 
@@ -109,6 +112,7 @@ DEFAULTS: Options = {
     "hide": (),
     "merge": MappingProxyType({}),
     "labels": MappingProxyType({}),
+    "break_after": (),
 }
 """The options that are not given."""
 
@@ -247,8 +251,12 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     if unroll:
         check_boxes(flow)
     head = with_notes(titles(model, options["title"]), gone, wanted, short)
-    attempts = Attempts(lambda less: diagram(less)[0], head, typography, options["shapes"])
-    scene = fit_to_page(attempts, flow, depth)
+    attempts = Attempts(lambda less: diagram(less)[0], head, typography, options["shapes"], tuple(options["break_after"]))
+    try:
+        scene = fit_to_page(attempts, flow, depth)
+    except NoColumnEnd as no:
+        possible = f"one can after {' or '.join(no.possible)}" if no.possible else "this drawing has several columns already"
+        raise Unarrangeable("break_after", no.path, f"no column can end after `{no.path}`", possible) from None
     margin = MARGIN
     if options["engine"] == "dot":
         from composer.draw.layout.graphviz_layout import layout_by_graphviz
@@ -271,6 +279,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         "width": "",
         "highlight": (),
         "unroll": False,
+        "break_after": (),
         "hide": [*dict.fromkeys(map(plain, options["hide"]))],
         "labels": {plain(path): said for path, said in options["labels"].items()},
     }

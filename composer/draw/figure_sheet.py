@@ -28,7 +28,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "color": COLORINGS,
 }
 KEYS = ("level", *DEFAULTS)
-LISTS = ("open", "highlight", "hide")
+LISTS = ("open", "highlight", "hide", "break_after")
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class _SheetParser(BaseParser):
         if word is not None and word.text not in known:
             self.unknown("unknown-choice", word.span, name, word.text, known)
             return None
-        return word and word.text
+        return None if word is None else word.text
 
     def boolean(self, name: str, node: YamlNode) -> bool | None:
         """Return `true` or `false`."""
@@ -140,7 +140,7 @@ class _SheetParser(BaseParser):
         if word is not None and word.text not in ("true", "false"):
             self.error("not-a-boolean", word.span, f"`{name}` takes `true` or `false`, not `{word.text[:40]}`")
             return None
-        return word and word.text == "true"
+        return None if word is None else word.text == "true"
 
     def width(self, entry: YamlEntry) -> str | None:
         """Return a width with its unit."""
@@ -150,7 +150,7 @@ class _SheetParser(BaseParser):
         except NotDrawn as no:
             self.error("out-of-range", entry.value.span, no.message, hint=no.hint)
             return None
-        return word and word.text
+        return None if word is None else word.text
 
     def paths(self, name: str, node: YamlNode, label: str = "") -> list[str]:
         """Return the paths of a list, or the one that stands there alone; of a box, told by its label."""

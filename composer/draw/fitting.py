@@ -37,10 +37,12 @@ class Attempts:
     typography: Typography
     shapes: bool
     """Whether shapes stand beside the wires."""
+    break_after: tuple[str, ...] = ()
+    """Nodes above which a column ends."""
 
     def on_page(self, flow: Flow, high: float | None = None) -> Scene:
         """Return the usual drawing of a diagram, its column wrapped where that is higher."""
-        return page(flow, self.titles, self.typography, shapes=self.shapes, high=high)
+        return page(flow, self.titles, self.typography, shapes=self.shapes, high=high, break_after=self.break_after)
 
     def in_column(self, depth: Depth, room: float) -> Scene:
         """Return a drawing in one column, no wider than there is room if that can be."""
@@ -50,7 +52,7 @@ class Attempts:
 def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
     """Return the drawing of a diagram; where it is larger than a page, one of less depth if that is smaller."""
     scene, tried = attempts.on_page(flow), [flow]
-    if scene.height > MAX_PAGE_HEIGHT and excess(scene, depth.level) > 1:
+    if scene.height > MAX_PAGE_HEIGHT and excess(scene, depth.level) > 1 and not attempts.break_after:
         wide = MAX_PAGE_WIDTH * attempts.typography.scale  # larger letters stay legible where more is shrunk to the page
         wrapped = attempts.on_page(flow, MAX_PAGE_HEIGHT - HEAD_ROOM)
         scene = min(scene, wrapped, key=lambda one: max(one.width / wide, one.height / MAX_PAGE_HEIGHT))

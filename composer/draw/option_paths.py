@@ -27,10 +27,13 @@ def with_paths(options: Options, model: RolledProgram) -> Options:
     Raises:
         Unarrangeable: if there is no node at a path, or two options contradict each other.
     """
-    if not any(options[which] for which in ("open", "highlight", "hide", "merge", "labels")):
+    if not any(options[which] for which in ("open", "highlight", "hide", "merge", "labels", "break_after")):
         return options
     known = _KnownPaths(model, options)
     found = known.found()
+    if found["break_after"] and options["engine"] == "dot":
+        message = "Graphviz has no columns that could end"
+        raise Unarrangeable("break_after", options["break_after"][0], message, "leave out `engine` or `break_after`")
     contradictions = (*_hidden_elsewhere(options, found), *_merged_elsewhere(options, found))
     for contradiction in contradictions:
         raise contradiction
@@ -71,6 +74,7 @@ class _KnownPaths:
             "highlight": options["highlight"] if self.unrolled else bright,
             "hide": self.in_every_pass(hidden),
             "merge": merged,
+            "break_after": self.in_every_pass([self.checked("break_after", path) for path in options["break_after"]]),
             "labels": {one: said for path, said in labels.items() for one in self.in_every_pass([path])},
         }
 
@@ -121,7 +125,12 @@ class _KnownPaths:
 def _hidden_elsewhere(given: Options, found: Options) -> Iterator[Unarrangeable]:
     """Yield where something that is hidden is to be seen."""
     hidden = {plain(path) for path in found["hide"]}
-    for option, said in (("highlight", "highlighted"), ("open", "opened"), ("labels", "given a label")):
+    for option, said in (
+        ("highlight", "highlighted"),
+        ("open", "opened"),
+        ("labels", "given a label"),
+        ("break_after", "the end of a column"),
+    ):
         entries = list(given[option])  # type: ignore[literal-required]
         for entry, path in zip(entries, _plain(found, option), strict=False):
             if belongs(path, hidden):

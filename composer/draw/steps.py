@@ -179,7 +179,9 @@ class _Revealed:
         self.paths = {path for subject in told for path in subject.paths}
         self.stacks = {subject.stack for subject in told if subject.stack}
         self.framed = {subject.frame for subject in told if subject.frame}
-        inputs = {wire.source for wire in whole.wires} - {thing.about.path for thing in (*whole.boxes, *whole.merges)}
+        solid: list[Box | MergeCircle] = [*whole.boxes, *whole.merges]
+        self.drawn = {one.about.path for one in solid} | {frame.about.path for frame in whole.frames}
+        inputs = {wire.source for wire in whole.wires} - {one.about.path for one in solid}
         self.open = {box.about.path: box for box in whole.boxes if box.hue in ("io", "loss")}
         self.known = {*self.framed, *inputs}
 
@@ -213,8 +215,8 @@ class _Revealed:
 
     def shows_source(self, path: str) -> bool:
         """Return whether what is called by its name is there, or nothing that is drawn."""
-        drawn = {thing.about.path for thing in (*self.whole.boxes, *self.whole.merges, *self.whole.frames)}
-        return self.shows(path) or not any(lies_in(one, plain(path)) or lies_in(plain(path), one) for one in drawn)
+        own = plain(path)
+        return self.shows(path) or not any(lies_in(one, own) or lies_in(own, one) for one in self.drawn)
 
     def frame(self, frame: Frame) -> Frame:
         """Return a frame; how many passes it has is told once its layer is."""

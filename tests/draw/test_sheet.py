@@ -115,6 +115,7 @@ def test_shades_are_shares_of_the_parameters() -> None:
         ("labels: {layers.attn: Attention}", "1:10", "`layers.attn` has no title of its own"),
         ("hide: [layers.ffn.add]", "1:8", "would read several values"),
         ("hide: [tokens]", "1:8", "computes from `tokens` alone"),
+        ("break_after: layers.attn", "1:14", "no column can end after `layers.attn`"),
         ("level: full\ncolor: flops", "2:1", "color flops tells what whole blocks have"),
     ],
 )
@@ -141,3 +142,22 @@ def test_a_merged_box_in_each_pass_that_is_drawn() -> None:
     svg = recipe.draw(unroll=True, merge={"MLP": ["layers.ffn"]}, labels={"layers.attn.body": "Attention"}).svg()
     assert len(re.findall(">MLP<", svg)) == len(re.findall(">Attention<", svg)) == 2
     assert wrong(svg, Model(recipe.program)) == []
+
+
+def test_a_column_ends_where_it_is_said() -> None:
+    """What comes after stands right of it, from the bottom on, and the picture says what it said."""
+    recipe = composer.load("gpt2")
+    figure = recipe.draw(break_after=["embed", "layers"])
+    left = {box.about.path: box.x for box in figure.scene.boxes}
+    assert left["embed"] < left["layers.attn.body"] < left["head"] and left["head"] == left["norm"]
+    assert [*overlaps(figure.scene), *ends(figure.scene), *wrong(figure.svg(), Model(recipe.program))] == []
+
+
+def test_flops_and_cache_are_those_of_a_block_for_a_token() -> None:
+    """By hand: two maps of 768 × 3072; keys and values of 768 numbers of two bytes. Of parts of a block, nothing is told."""
+    recipe = composer.load("gpt2")
+    said = {box.about.path: box.texts for box in recipe.draw(flops=True, cache=True).scene.boxes}
+    assert any("9.44 MFLOPs/token" in text.text for text in said["layers.ffn.body"])
+    assert any("KV cache 3.00 KiB/token" in text.text for text in said["layers.attn.body"])
+    pieces = recipe.draw("full", flops=True, cache=True).svg()
+    assert "3.00 KiB" not in pieces and "77.2 MFLOPs/token" in pieces

@@ -64,13 +64,14 @@ def _worded(item: Item, wanted: Arrangement, facts: FactsOf | None) -> Item:
         case Leaf():
             more = facts(item.about) if facts and item.look.sign is None else ()
             told = (fact for fact in item.look.facts if wanted.dropout or not fact.startswith("dropout "))
-            seen = replace(item.look, title=label or item.look.title, facts=(*told, *more))
+            seen = replace(item.look, title=label or item.look.title, facts=(*more, *told))
             kept = item.after if wanted.dropout else ""
             return replace(item, look=seen, after=kept, name=item.name if wanted.names else "")
         case OpenMixture() | Group():
             header = (label or item.header[0], *item.header[1:])
             return replace(item, header=header, after=item.after if wanted.dropout else "")
-    return item
+        case _:
+            return item
 
 
 def label_places(flow: Flow) -> Mapping[str, str]:
@@ -82,6 +83,8 @@ def label_places(flow: Flow) -> Mapping[str, str]:
                 found[item.about.path] = item.header[0]
             case Leaf() if item.look.sign is None:
                 found[item.about.path] = item.look.title
+            case _:
+                pass
         if isinstance(item, Group):
             for inner in item.flows:
                 found |= label_places(inner)

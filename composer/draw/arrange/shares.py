@@ -20,7 +20,6 @@ from composer.graph.typed import TypedGraph
 from composer.graph.visit import every_node, every_pass, walk
 from composer.memo import lazy
 
-CountedSize: TypeAlias = Literal["params", "flops", "cache"]
 Coloring: TypeAlias = Literal["kind", "params", "flops", "cache", "trainable"]
 COLORINGS: tuple[Coloring, ...] = get_args(Coloring)
 BF16_BYTES = 2
@@ -29,7 +28,7 @@ STEPS = ((0.0, "none"), (0.01, "under 1 %"), (0.05, "1–5 %"), (0.2, "5–20 %"
 TRAINED = {0: "no parameters", 1: "frozen", 3: "partly trained", 4: "trained"}
 WHOLE_BLOCKS: frozenset[Coloring] = frozenset({"flops", "cache"})
 """What is counted for a block, not for what it consists of."""
-COUNTED: Mapping[CountedSize, str] = {"params": "parameters", "flops": "FLOPs", "cache": "KV cache"}
+COUNTED: Mapping[Coloring, str] = {"params": "parameters", "flops": "FLOPs", "cache": "KV cache"}
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,9 @@ class NodeShares:
         """Return the FLOPs of a node in one pass for a token, or for a whole input, and what it caches for each token."""
         said = []
         if flops and (count := self.sum_of(about, self.flops_of_first)):
-            said.append(in_flops(count) if self.positions is None else f"{in_flops(count // self.positions)} per token")
+            said.append(in_flops(count) if self.positions is None else f"{in_flops(count // self.positions)}/token")
         if cache and (numbers := self.sum_of(about, self.cached_of_first)):
-            said.append(f"KV cache {in_bytes(BF16_BYTES * numbers)} per token")
+            said.append(f"KV cache {in_bytes(BF16_BYTES * numbers)}/token")
         return tuple(said)
 
     @lazy
@@ -80,12 +79,14 @@ class NodeShares:
     @property
     def flops_of_first(self) -> Mapping[str, int]:
         """Those of a node's first pass."""
-        return self.counted[0]
+        found: Mapping[str, int] = self.counted[0]
+        return found
 
     @property
     def cached_of_first(self) -> Mapping[str, int]:
         """Those of a node's first pass."""
-        return self.counted[1]
+        found: Mapping[str, int] = self.counted[1]
+        return found
 
     def is_node(self, about: About) -> bool:
         """Return whether a box stands for a node, rather than for a piece of one."""
