@@ -28,6 +28,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "color": COLORINGS,
 }
 KEYS = ("level", *DEFAULTS)
+MAX_LETTERS, MAX_LABEL_LETTERS = 2000, 200
+"""Letters of a title or a caption, and of what stands in a box: more has no room in a figure."""
 LISTS = ("open", "highlight", "hide", "break_after")
 
 
@@ -124,7 +126,7 @@ class _SheetParser(BaseParser):
         readers: Mapping[str, Callable[[YamlEntry], object]] = {"merge": self.merge, "labels": self.labels, "width": self.width}
         if name in readers:
             return readers[name](entry)
-        return self.boolean(name, entry.value) if isinstance(DEFAULTS[name], bool) else self.text(entry.value)  # type: ignore[literal-required]
+        return self.boolean(name, entry.value) if isinstance(DEFAULTS[name], bool) else self.words(entry.value, name, MAX_LETTERS)  # type: ignore[literal-required]
 
     def choice(self, name: str, node: YamlNode, known: tuple[str, ...]) -> str | None:
         """Return one of a few words."""
@@ -152,6 +154,13 @@ class _SheetParser(BaseParser):
             return None
         return None if word is None else word.text
 
+    def words(self, node: YamlNode, name: str, most: int) -> str:
+        """Return a text of so many letters."""
+        said = self.text(node)
+        if len(said) > most:
+            self.error("out-of-range", node.span, f"`{name}` has {len(said)} letters; at most {most} are drawn")
+        return said[:most]
+
     def paths(self, name: str, node: YamlNode, label: str = "") -> list[str]:
         """Return the paths of a list, or the one that stands there alone; of a box, told by its label."""
         items = node.items if isinstance(node, YamlList) else (node,)
@@ -164,6 +173,7 @@ class _SheetParser(BaseParser):
         """Return the nodes of each box by its label."""
         found = {}
         for box in self.entries(entry.value, "merge"):
+            self.words(box.key, "merge", MAX_LABEL_LETTERS)
             found[box.key.text] = self.paths("merge", box.value, box.key.text)
             self.places["merge", box.key.text] = box.key.span
         return found
@@ -173,5 +183,5 @@ class _SheetParser(BaseParser):
         found = {}
         for one in self.entries(entry.value, "labels"):
             self.places["labels", one.key.text] = one.key.span
-            found[one.key.text] = self.text(one.value)
+            found[one.key.text] = self.words(one.value, "labels", MAX_LABEL_LETTERS)
         return found

@@ -161,3 +161,25 @@ def test_flops_and_cache_are_those_of_a_block_for_a_token() -> None:
     assert any("KV cache 3.00 KiB/token" in text.text for text in said["layers.attn.body"])
     pieces = recipe.draw("full", flops=True, cache=True).svg()
     assert "3.00 KiB" not in pieces and "77.2 MFLOPs/token" in pieces
+
+
+def test_a_hostile_sheet_is_refused_or_stays_text(tmp_path: Path) -> None:
+    """Texts and lists without end, what is no YAML, and words that would be markup."""
+    long = "x" * 300_000
+    for text in (
+        f"caption: {long}",
+        f"title: {long}",
+        f"labels: {{norm: {long}}}",
+        f"merge: {{{long}: [norm]}}",
+        f"hide: [{'norm, ' * 5_000}nrm]",
+        f"merge: {{A: [{'norm, ' * 5_000}norm]}}",
+        "open: [" * 5000,
+        "hide: &a [*a, *a]",
+    ):
+        with pytest.raises(RecipeError) as caught:
+            composer.load("gpt2").draw(sheet=sheet(tmp_path, text))
+        assert len(caught.value.diagnostics[0].message) < 500
+    evil = "<script>alert(1)</script>&"
+    text = f"caption: '{evil}'\ntitle: '{evil}'\nlabels: {{norm: '{evil}'}}\nmerge: {{'{evil}': [layers.ffn]}}\n"
+    svg = composer.load("gpt2").draw(sheet=sheet(tmp_path, text)).svg()
+    assert "<script" not in svg and svg.count("&lt;script&gt;") >= 4 and ET.fromstring(svg) is not None
