@@ -314,16 +314,18 @@ class Recipe:
 
         return summarize(self.program, lengths or {})
 
-    def draw(self, level: Level = "block", **options: Unpack[Options]) -> Figure:
+    def draw(self, level: Level | None = None, *, sheet: StrPath | None = None, **options: Unpack[Options]) -> Figure:
         """Return a figure of the model.
 
         Args:
-            level: The level of detail: `"overview"`, `"block"` with open layers, or `"full"` with every linear map.
+            level: The level of detail: `"overview"`, `"block"` with open layers, or `"full"` with every linear map; by default
+                that of the sheet, else `"block"`.
+            sheet: A file with options, which hold where they are not given here.
             **options: See `composer.draw.figure.Options`; the most common are `open`, nodes whose inside is shown, `highlight`,
                 nodes that are not faded, and `engine="dot"`, for a layout by Graphviz.
 
         Raises:
-            RecipeError: The recipe has errors.
+            RecipeError: The recipe or the sheet has errors.
             NotDrawn: An option has a value that cannot be drawn, such as a node that does not exist.
 
         Examples:
@@ -332,8 +334,11 @@ class Recipe:
             >>> figure.save("gpt2.svg")
         """
         from composer.draw.figure import draw
+        from composer.draw.figure_sheet import draw_sheet, read_sheet
 
-        return draw(self.program, level, **options)
+        if sheet is not None:
+            return draw_sheet(self.program, read_sheet(sheet), level, options)
+        return draw(self.program, level or "block", **options)
 
     def _repr_svg_(self) -> str | None:
         """Return the figure for a notebook; None if the recipe has errors."""

@@ -135,7 +135,8 @@ FUNCTIONS = {
     "composer.published.tokenizer_to_train": "(folder: StrPath) -> PiecesTokenizer",
     "composer.Recipe.check": "(self) -> list[Diagnostic]",
     "composer.Recipe.summary": "(self, lengths: Mapping[str, int] | None = None) -> Summary",
-    "composer.Recipe.draw": "(self, level: Level = block, **options: Unpack[Options]) -> Figure",
+    "composer.Recipe.draw": "(self, level: Level | None = None, *, sheet: StrPath | None = None, **options: Unpack[Options])"
+    " -> Figure",
     "composer.Recipe.expand": "(self) -> str",
     "composer.Recipe.diff": "(self, other: Recipe) -> Difference",
     "composer.Recipe.to_networkx": "(self) -> nx.MultiDiGraph[str]",
@@ -190,6 +191,18 @@ def test_options_of_drawings_stay_as_they_are() -> None:
         "params": True,
         "shapes": True,
         "engine": "structured",
+        "color": "kind",
+        "legend": False,
+        "caption": "",
+        "flops": False,
+        "cache": False,
+        "names": True,
+        "dropout": True,
+        "optional_inputs": True,
+        "hide": (),
+        "merge": {},
+        "labels": {},
+        "break_after": (),
     }
     assert {name: kind.__forward_arg__ for name, kind in Options.__annotations__.items()} == {
         "theme": "ThemeName",
@@ -201,6 +214,18 @@ def test_options_of_drawings_stay_as_they_are() -> None:
         "params": "bool",
         "shapes": "bool",
         "engine": "Engine",
+        "color": "Coloring",
+        "legend": "bool",
+        "caption": "str",
+        "flops": "bool",
+        "cache": "bool",
+        "names": "bool",
+        "dropout": "bool",
+        "optional_inputs": "bool",
+        "hide": "Sequence[str]",
+        "merge": "Mapping[str, Sequence[str]]",
+        "break_after": "Sequence[str]",
+        "labels": "Mapping[str, str]",
     }
 
 

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from composer.cli.arguments import Parser, Problem, add_changes, add_recipe, sound_recipe
+from composer.cli.arguments import Parser, Problem, add_changes, add_recipe, sound_recipe, unusable
 from composer.cli.output import STANDARD, add_output, emit, keep_off_terminal, say, unwritable
+
+if TYPE_CHECKING:
+    from composer.draw.figure import Options
 
 LEVELS = ("overview", "block", "full")
 THEMES = ("light", "dark", "auto", "slide")
+COLORINGS = ("kind", "params", "flops", "cache", "trainable")
+LEFT_OUT = {
+    "params": "the parameter counts",
+    "shapes": "the tensor shapes",
+    "names": "the names of nodes",
+    "dropout": "dropout",
+    "optional_inputs": "inputs that may be absent, such as `valid`",
+}
+"""What a figure tells unless `--no-…` is given, by the names of the options in Python."""
 
 
 def declare(parser: Parser, name: str) -> None:
@@ -21,33 +34,71 @@ def declare(parser: Parser, name: str) -> None:
     content.add_argument(
         "--level",
         choices=LEVELS,
-        default="block",
-        help="Level of detail: a box for each repeat, the inside of each repeat, or every linear map",
+        help="Level of detail: a box for each repeat, the inside of each repeat, or every linear map (default: block)",
+    )
+    content.add_argument("--open", metavar="PATH", action="append", help="Also show the inside of this node, whatever the level")
+    content.add_argument(
+        "--unroll", action="store_const", const=True, help="Draw every pass of a repeat, unless there are too many"
+    )
+    content.add_argument("--highlight", metavar="PATH", nargs="+", action="extend", help="Fade everything but these nodes")
+    content.add_argument(
+        "--hide", metavar="PATH", nargs="+", action="extend", help="Leave out these nodes or inputs; wires go on"
     )
     content.add_argument(
-        "--open", metavar="PATH", action="append", default=[], help="Also show the inside of this node, whatever the level"
+        "--merge",
+        metavar="TITLE=PATHS",
+        action="append",
+        type=titled_paths,
+        help="Draw several nodes as one box: Sublayer=layers.attn.norm,layers.attn.body",
     )
-    content.add_argument("--unroll", action="store_true", help="Draw every pass of a repeat, unless there are too many")
     content.add_argument(
-        "--highlight", metavar="PATH", nargs="+", action="extend", default=[], help="Fade everything but these nodes"
+        "--label",
+        metavar="PATH=TEXT",
+        dest="labels",
+        action="append",
+        type=label,
+        help="Title of a block, a frame or an input, in place of its own",
     )
-    content.add_argument("--no-params", action="store_true", help="Leave out the parameter counts")
-    content.add_argument("--no-shapes", action="store_true", help="Leave out the tensor shapes")
+    shown = parser.add_argument_group("What boxes and wires tell")
+    for name, said in LEFT_OUT.items():
+        shown.add_argument(
+            f"--no-{name.replace('_', '-')}", dest=name, action="store_const", const=False, help=f"Leave out {said}"
+        )
+    shown.add_argument("--flops", action="store_const", const=True, help="Show the FLOPs of each block")
+    shown.add_argument("--cache", action="store_const", const=True, help="Show what each block caches per token")
     style = parser.add_argument_group("Style")
     style.add_argument(
-        "--theme", choices=THEMES, default="light", help="Colors; auto follows the light or dark mode of the viewer"
+        "--sheet", metavar="FILE", help="Take options from this figure sheet, a .yaml file with their names as keys"
     )
-    style.add_argument("--width", metavar="LENGTH", default="", help="Fit the figure into this width, such as 240pt")
-    style.add_argument("--title", metavar="TEXT", default="", help="Title of the figure (default: the name of the recipe)")
+    style.add_argument(
+        "--theme", choices=THEMES, help="Colors; auto follows the light or dark mode of the viewer (default: light)"
+    )
+    style.add_argument(
+        "--color",
+        choices=COLORINGS,
+        help="What colors tell: the kind of a block, or its share of parameters, FLOPs or cache, or what is trained "
+        "(default: kind)",
+    )
+    style.add_argument("--legend", action="store_const", const=True, help="Explain the colors below the figure")
+    style.add_argument("--caption", metavar="TEXT", help="Text below the figure")
+    style.add_argument(
+        "--break-after", metavar="PATH", nargs="+", action="extend", help="Go on in another column after these nodes"
+    )
+    style.add_argument("--width", metavar="LENGTH", help="Fit the figure into this width, such as 240pt")
+    style.add_argument("--title", metavar="TEXT", help="Title of the figure (default: the name of the recipe)")
     style.add_argument(
         "--engine",
         choices=("structured", "dot"),
-        default="structured",
-        help="Layout by the structure of the recipe, or by Graphviz",
+        help="Layout by the structure of the recipe, or by Graphviz (default: structured)",
     )
     output = parser.add_argument_group("Output")
     *endings, last = (row.endings[0] for row in FORMATS.values())
     add_output(output, f"Write to this file, replacing it; its extension selects the format: {', '.join(endings)} or {last}")
+    output.add_argument(
+        "--steps",
+        action="store_true",
+        help="Build the figure up, a picture for each subject: into a folder, a .pdf or an .html file",
+    )
     output.add_argument(
         "--format",
         choices=tuple(FORMATS),
@@ -62,40 +113,74 @@ def declare(parser: Parser, name: str) -> None:
             "Show the inside of one attention, and fade everything else",
             "arco draw llama3 --open layers.attn.body --highlight layers.attn -o attention.svg",
         ),
+        (
+            "Tell a story: no norms, one box for the feed-forward part, attention in full color",
+            "arco draw gpt2 --hide norm layers.attn.norm --merge MLP=layers.ffn --highlight layers.attn -o story.svg",
+        ),
+        ("See where the parameters are", "arco draw mixtral --color params --legend -o sizes.svg"),
+        ("Build it up for a lecture", "arco draw gpt2 --steps --theme slide -o slides.pdf"),
         ("Print Mermaid for a README", "arco draw gpt_mini --format mermaid"),
     ]
     parser.notes = "Without -o, the figure goes to standard output; to a terminal, only DOT and Mermaid are printed."
     parser.set_defaults(run=draw)
 
 
+def options(arguments: argparse.Namespace) -> Options:
+    """Return the options of the figure that are given, by their names in Python and in a sheet."""
+    from composer.draw.figure import DEFAULTS, Options
+
+    found = {name: given for name in DEFAULTS if (given := getattr(arguments, name)) is not None}
+    for name in ("merge", "labels"):
+        if name in found:
+            found[name] = dict(found[name])
+    return Options(**found)  # type: ignore[typeddict-item, no-any-return]  # by their names
+
+
+def titled_paths(text: str) -> tuple[str, list[str]]:
+    """Return the title of a box and the nodes that it stands for."""
+    title, sign, paths = text.rpartition("=")
+    if not sign or not title.strip() or not paths.strip():
+        raise argparse.ArgumentTypeError(f"`{text}` is not TITLE=PATH,PATH")
+    return title, [path.strip() for path in paths.split(",")]
+
+
+def label(text: str) -> tuple[str, str]:
+    """Return a path and the words for what is there."""
+    path, sign, said = text.partition("=")
+    if not sign or not path:
+        raise argparse.ArgumentTypeError(f"`{text}` is not PATH=TEXT")
+    return path, said
+
+
 def draw(arguments: argparse.Namespace) -> int:
     """Print the figure, or write it to a file."""
+    from composer.diagnostics import RecipeError
     from composer.draw.export.formats import FORMATS, NotDrawn, written
     from composer.draw.graphviz_programs import Missing
 
+    if arguments.steps and arguments.output in (None, STANDARD):
+        raise Problem("arco draw: --steps are several pictures", "give a folder, or a .pdf or .html file, with -o")
     recipe = sound_recipe(arguments.recipe, arguments)
     format = arguments.format or "svg"
     row = FORMATS[format]
-    if not row.source:
+    if not row.source and not arguments.steps:
         keep_off_terminal("draw", format, arguments.output, f"{recipe.name}{row.endings[0]}")
     try:
-        figure = recipe.draw(
-            arguments.level,
-            theme=arguments.theme,
-            open=arguments.open,
-            unroll=arguments.unroll,
-            highlight=arguments.highlight,
-            width=arguments.width,
-            title=arguments.title,
-            params=not arguments.no_params,
-            shapes=not arguments.no_shapes,
-            engine=arguments.engine,
-        )
+        figure = recipe.draw(arguments.level, sheet=arguments.sheet, **options(arguments))
+        if arguments.steps:
+            from composer.draw.steps import save_steps
+
+            say("\n".join(f"wrote {path}" for path in save_steps(figure, Path(arguments.output), arguments.format)))
+            return 0
         if arguments.output in (None, STANDARD):
             content = written(figure, format)
             emit(content if row.binary else content.decode(), arguments.output)
             return 0
         figure.save(Path(arguments.output), arguments.format)
+    except RecipeError as error:  # of the sheet
+        if not error.diagnostics[0].span.source.text:
+            raise unusable(error) from None
+        raise Problem(found=error.diagnostics, code=1) from None
     except (Missing, NotDrawn) as no:
         raise Problem(f"arco draw: {no.message}", no.hint) from None
     except OSError as error:

@@ -48,6 +48,10 @@ class CacheCounter:
         """Return the numbers for all nodes of a graph."""
         return self.counted.graph(graph)
 
+    def node(self, node: TypedNode) -> CachedNumbers:
+        """Return the numbers for a node, with all that is in it."""
+        return self.counted.node(node, node.name)
+
     def _node(self, node: TypedNode, inside: Inside[TypedGraph, CachedNumbers, CachedNumbers]) -> CachedNumbers:
         """Return the numbers for a node, including the parts in its slots."""
         own = [self._slot(node, name) for name in grown_slots(node, self.axis)] if isinstance(node, TypedBlock) else []

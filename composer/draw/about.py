@@ -24,6 +24,8 @@ class About:
     """Paths of nodes and of parameters that are not drawn by themselves but in it."""
     description: str = ""
     """What is set, shown or not, and how parameters start."""
+    merged: tuple[str, ...] = ()
+    """Paths of the nodes that it stands for, where a reader wants several as one."""
 
     def with_parameters(self, count: int) -> About:
         """Return the same of a thing that holds so many."""

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, TypeAlias, TypedDict, Unpack, get_args
 
 from composer.atomic_files import StrPath
+from composer.cost.units import short
+from composer.draw.arrange.apply import arranged, with_notes
+from composer.draw.arrange.arrangement import Arrangement, Unarrangeable
+from composer.draw.arrange.foot import shaded, with_foot
+from composer.draw.arrange.hide import Hidden
+from composer.draw.arrange.merge import parameters_of_each
+from composer.draw.arrange.shares import COLORINGS, WHOLE_BLOCKS, Coloring, NodeShares
 from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.titles import titles
-from composer.draw.diagram import Flow, Group
+from composer.draw.diagram import Flow
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
 from composer.draw.fitting import Attempts, fit_to_page, fit_to_paper
-from composer.draw.paths import above, plain
+from composer.draw.layout.page import MARGIN, NARROW_MARGIN
+from composer.draw.layout.wrapped import NoColumnEnd
+from composer.draw.option_paths import with_paths
+from composer.draw.paths import plain
 from composer.draw.scene import Scene
 from composer.draw.style.themes import THEMES, ThemeName
 from composer.draw.style.typography import Typography
+from composer.draw.wording import printable
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram, as_written, folded
 from composer.graph.typed import TypedProgram
 from composer.language.suggestions import did_you_mean, suggest
@@ -51,6 +64,31 @@ class Options(TypedDict, total=False):
     shapes: bool
     """Whether shapes stand beside the wires."""
     engine: Engine
+    color: Coloring
+    """What colors tell: kinds of blocks, or as shades a node's share of the parameters, of the FLOPs or of the cache, or whether
+    it is trained."""
+    legend: bool
+    """Whether a legend below the drawing explains the colors."""
+    caption: str
+    """A text below the drawing."""
+    flops: bool
+    """Whether boxes show their FLOPs."""
+    cache: bool
+    """Whether boxes show what they cache for each token."""
+    names: bool
+    """Whether boxes show the names of their nodes."""
+    dropout: bool
+    """Whether dropout is shown."""
+    optional_inputs: bool
+    """Whether inputs that may be left out are named at what reads them."""
+    hide: Sequence[str]
+    """Nodes and inputs that are left out; what reads a node reads what it reads."""
+    merge: Mapping[str, Sequence[str]]
+    """By the title of each box, the nodes that it stands for."""
+    break_after: Sequence[str]
+    """Nodes above which a column ends and the next one begins."""
+    labels: Mapping[str, str]
+    """Titles of nodes, headers of frames, and words for inputs, by their paths."""
 
 
 DEFAULTS: Options = {
@@ -63,6 +101,18 @@ DEFAULTS: Options = {
     "params": True,
     "shapes": True,
     "engine": "structured",
+    "color": "kind",
+    "legend": False,
+    "caption": "",
+    "flops": False,
+    "cache": False,
+    "names": True,
+    "dropout": True,
+    "optional_inputs": True,
+    "hide": (),
+    "merge": MappingProxyType({}),
+    "labels": MappingProxyType({}),
+    "break_after": (),
 }
 """The options that are not given."""
 
@@ -126,9 +176,21 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
 
     Raises:
         Missing: if Graphviz is to lay it out and is not installed.
-        NotDrawn: if an option has no such value, there is no node at a path, a width is invalid, or the unrolled model has too
-            many boxes.
+        NotDrawn: if an option has no such value, there is no node at a path, two options contradict each other, a width is
+            invalid, or the unrolled model has too many boxes.
         TypeError: if an option does not exist.
+    """
+    try:
+        return draw_arranged(typed, level, options)
+    except Unarrangeable as no:
+        raise NotDrawn(no.message, no.hint) from None
+
+
+def draw_arranged(typed: TypedProgram, level: Level, options: Options) -> Figure:
+    """Return the drawing of a model, or raise what `draw` raises, but what is wrong with nodes as it is known.
+
+    Raises:
+        Unarrangeable: if there is no node at a path, or the options about nodes contradict each other.
     """
     if unknown := options.keys() - DEFAULTS.keys():
         raise TypeError(f"unknown option: {', '.join(sorted(unknown))}; the options are {', '.join(DEFAULTS)}")
@@ -136,16 +198,10 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
     check_choice("level", level, LEVELS)
     check_choice("theme", chosen["theme"], tuple(THEMES))
     check_choice("engine", chosen["engine"], get_args(Engine))
+    check_choice("color", chosen["color"], COLORINGS)
     check_width(chosen["width"])
     model = as_written(typed) if chosen["unroll"] else folded(typed)
-    opened, bright = ([plain(model.names.called(path)) for path in chosen[which]] for which in ("open", "highlight"))
-    known = paths(build_diagram(model, Depth("full", frozenset(opened)))) if opened or bright else set()
-    for path in (*opened, *bright):
-        if path not in known:
-            offered = suggest(path, known)
-            raise NotDrawn(f"there is no node called `{path}`", did_you_mean(offered) if offered else "")
-    found: Options = {**chosen, "open": opened, "highlight": chosen["highlight"] if chosen["unroll"] else bright}
-    return figure(model, level, found)
+    return figure(model, level, with_paths(chosen, model))
 
 
 def check_choice(option: str, value: str, choices: Sequence[str]) -> None:
@@ -171,24 +227,77 @@ def check_width(width: str) -> None:
 
 
 def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
-    """Return the drawing of a model in which all that is opened and all that stays bright are found."""
+    """Return the drawing of a model in which all paths of the options are found.
+
+    Raises:
+        NotDrawn: if the unrolled model has too many boxes.
+        Unarrangeable: if nodes cannot be hidden or merged, or colors cannot tell what is drawn.
+    """
     typography = Typography(THEMES[options["theme"]].text_scale)
     width, unroll = options["width"], options["unroll"]
-    depth = Depth(level, frozenset(options["open"]), unroll, options["params"])
-    flow = build_diagram(model, depth)
+    coloring = options["color"]
+    whole = coloring in WHOLE_BLOCKS  # no part of a block is told by itself
+    depth = Depth(level, frozenset(options["open"]), unroll, options["params"], experts=not whole, dropout=options["dropout"])
+    shares, wanted = NodeShares(model), arrangement(model, options)
+    facts = partial(shares.facts, flops=options["flops"], cache=options["cache"])
+    counts = {entry.name: prod(entry.parameter.shape) for entry in model.parameters if not entry.tied_to}
+    each = partial(parameters_of_each, counts if options["params"] else {})
+
+    def diagram(wanted_depth: Depth) -> tuple[Flow, tuple[Hidden, ...]]:
+        said = facts if options["flops"] or options["cache"] else None
+        return arranged(build_diagram(model, wanted_depth), wanted, each, said)
+
+    flow, gone = diagram(depth)
     if unroll:
         check_boxes(flow)
-    attempts = Attempts(model, titles(model, options["title"]), typography, options["shapes"])
-    scene = fit_to_page(attempts, flow, depth)
+    head = with_notes(titles(model, options["title"]), gone, wanted, short)
+    attempts = Attempts(lambda less: diagram(less)[0], head, typography, options["shapes"], tuple(options["break_after"]))
+    try:
+        scene = fit_to_page(attempts, flow, depth)
+    except NoColumnEnd as no:
+        possible = f"one can after {' or '.join(no.possible)}" if no.possible else "this drawing has several columns already"
+        raise Unarrangeable("break_after", no.path, f"no column can end after `{no.path}`", possible) from None
+    margin = MARGIN
     if options["engine"] == "dot":
         from composer.draw.layout.graphviz_layout import layout_by_graphviz
 
         scene = layout_by_graphviz(scene, typography)
     elif width and not width.endswith("%"):
+        usual = scene
         scene = fit_to_paper(attempts, scene, depth, points(width))
-    again: Options = {**options, "theme": "light", "width": "", "highlight": (), "unroll": False}
+        margin = MARGIN if scene is usual else NARROW_MARGIN
+    if whole and any(not shares.is_node(box.about) for box in scene.boxes if box.hue not in ("io", "loss", "pos")):
+        hint = "leave `open` out" if level == "block" else "use the level block or overview"
+        message = f"color {coloring} tells what whole blocks have, and this drawing shows some from inside"
+        raise Unarrangeable("color", "", message, hint)
+    scene = shaded(scene, shares, coloring)
+    caption = printable(options["caption"])
+    scene = with_foot(scene, typography, coloring, legend=options["legend"], caption=caption, margin=margin)
+    again: Options = {
+        **options,
+        "theme": "light",
+        "width": "",
+        "highlight": (),
+        "unroll": False,
+        "break_after": (),
+        "hide": [*dict.fromkeys(map(plain, options["hide"]))],
+        "labels": {plain(path): said for path, said in options["labels"].items()},
+    }
     at = partial(reopened, folded(model.program) if unroll else model, again)
     return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]))
+
+
+def arrangement(model: RolledProgram, options: Options) -> Arrangement:
+    """Return how a drawing departs from what its level shows."""
+    optional = (one.name for one in model.program.untyped.inputs if one.optional or one.default)
+    return Arrangement(
+        tuple(options["hide"]),
+        {printable(label): tuple(nodes) for label, nodes in options["merge"].items()},
+        {path: printable(label) for path, label in options["labels"].items()},
+        () if options["optional_inputs"] else tuple(optional),
+        names=options["names"],
+        dropout=options["dropout"],
+    )
 
 
 def check_boxes(flow: Flow) -> None:
@@ -204,15 +313,14 @@ def check_boxes(flow: Flow) -> None:
 
 
 def reopened(model: RolledProgram, options: Options, level: Level, opened: Sequence[str]) -> Figure:
-    """Return a model at some level with some nodes opened."""
-    return figure(model, level, {**options, "open": opened})
+    """Return a model at some level with some nodes opened; where that shows blocks from inside, in the colors of kinds.
 
-
-def paths(flow: Flow) -> set[str]:
-    """Return every path in a flow, with those that lead to it."""
-    found: set[str] = set()
-    for item in flow.items:
-        found |= {*above(item.about.path)}
-        if isinstance(item, Group):
-            found |= set().union(*map(paths, item.flows))
-    return found
+    Raises:
+        NotDrawn: if what is hidden or merged cannot be so at this level.
+    """
+    inside = level == "full" or opened
+    color: Coloring = "kind" if inside and options["color"] in WHOLE_BLOCKS else options["color"]
+    try:
+        return figure(model, level, {**options, "open": opened, "color": color})
+    except Unarrangeable as no:
+        raise NotDrawn(f"at the level {level}: {no.message}", no.hint) from None

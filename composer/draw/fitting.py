@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.diagram import Flow, Titles
 from composer.draw.layout.page import narrow_page, page
 from composer.draw.scene import Scene
 from composer.draw.style.typography import Typography
-from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 
 MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
 """Pixels of a page that is read as a whole, with room for two columns and the wires between them. Where a drawing would be
@@ -33,32 +31,35 @@ MAX_PAPER_HEIGHT = 720
 class Attempts:
     """What all attempts at a drawing have in common."""
 
-    model: RolledProgram
+    diagram: Callable[[Depth], Flow]
+    """What is drawn of the model, as deep as that."""
     titles: Titles
     typography: Typography
     shapes: bool
     """Whether shapes stand beside the wires."""
+    break_after: tuple[str, ...] = ()
+    """Nodes above which a column ends."""
 
     def on_page(self, flow: Flow, high: float | None = None) -> Scene:
         """Return the usual drawing of a diagram, its column wrapped where that is higher."""
-        return page(flow, self.titles, self.typography, shapes=self.shapes, high=high)
+        return page(flow, self.titles, self.typography, shapes=self.shapes, high=high, break_after=self.break_after)
 
     def in_column(self, depth: Depth, room: float) -> Scene:
         """Return a drawing in one column, no wider than there is room if that can be."""
-        return narrow_page(build_diagram(self.model, depth), self.titles, room, self.typography, shapes=self.shapes)
+        return narrow_page(self.diagram(depth), self.titles, room, self.typography, shapes=self.shapes)
 
 
 def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
     """Return the drawing of a diagram; where it is larger than a page, one of less depth if that is smaller."""
     scene, tried = attempts.on_page(flow), [flow]
-    if scene.height > MAX_PAGE_HEIGHT and excess(scene, depth.level) > 1:
+    if scene.height > MAX_PAGE_HEIGHT and excess(scene, depth.level) > 1 and not attempts.break_after:
         wide = MAX_PAGE_WIDTH * attempts.typography.scale  # larger letters stay legible where more is shrunk to the page
         wrapped = attempts.on_page(flow, MAX_PAGE_HEIGHT - HEAD_ROOM)
         scene = min(scene, wrapped, key=lambda one: max(one.width / wide, one.height / MAX_PAGE_HEIGHT))
     for less in smaller_depths(depth):
         if excess(scene, depth.level) <= 1:
             break
-        closed = build_diagram(attempts.model, less)
+        closed = attempts.diagram(less)
         if closed not in tried:
             tried.append(closed)
             scene = min(scene, attempts.on_page(closed), key=lambda one: excess(one, depth.level))

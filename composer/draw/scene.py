@@ -41,6 +41,8 @@ class Box:
     """Where kinds of passes of a repeat are drawn side by side, the number of the kind that it belongs to: `#1`, the innermost
     repeat first.
     """
+    shade: int | None = None
+    """How dark it is where colors tell a size, from 0 to 4; nothing where they tell kinds of blocks."""
 
     @property
     def area(self) -> Area:
@@ -234,6 +236,23 @@ class Badge:
         return Area(inner.left - 5, self.text.y - 11, inner.right + 5, self.text.y + 4)
 
 
+SWATCH_SIZE = 14.0
+"""Width and height of a color in a legend."""
+
+
+@dataclass(frozen=True, slots=True)
+class LegendEntry:
+    """A color of boxes, and what it tells."""
+
+    x: float
+    y: float
+    """The upper left corner of the color."""
+    text: Text
+    hue: Hue
+    shade: int | None = None
+    """How dark it is, where colors tell a size."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """A whole drawing; what comes later lies above."""
@@ -256,3 +275,4 @@ class Scene:
     """Paths of what is the same in the other model, and fades."""
     description: str = ""
     """Of the whole model: its task, and what it is given."""
+    legend: tuple[LegendEntry, ...] = ()

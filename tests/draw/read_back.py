@@ -69,6 +69,8 @@ class DrawnBox:
     """The colors of small squares in it, by fill and opacity."""
     name: str = ""
     """What small letters at its left say, which is what its node is called."""
+    merged: list[str] = field(default_factory=list)
+    """The nodes that it stands for, where these are several."""
 
 
 @dataclass
@@ -125,7 +127,9 @@ def read(svg: str) -> Picture:
         ]
         if "node" in kinds:
             small = (one.text or "" for one in group.findall(f"{SVG}text[@class='m']") if one.get("text-anchor") is None)
-            picture.boxes.append(DrawnBox(group.get("data-id", ""), place(group), tip, described, lines, cells, next(small, "")))
+            several = group.get("data-merged", "").split()
+            box = DrawnBox(group.get("data-id", ""), place(group), tip, described, lines, cells, next(small, ""), several)
+            picture.boxes.append(box)
         elif "frame" in kinds:
             picture.frames.append(DrawnFrame(group.get("data-id", ""), place(group), tip, lines, cells))
         elif "edge" in kinds and group.get("data-a") is not None:
@@ -309,6 +313,9 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             continue
         rows, rest = split_rows(box.lines)
         lines = [*rest, *([box.tip] if " | " in box.tip else box.tip.split(" — "))]
+        if box.merged:
+            yield from merged(box, lines, model)
+            continue
         if " + " in box.tip.partition(" — ")[0]:  # a norm with what reads it, whose parameters are those of both
             lines = [" · ".join(said for said in line.split(" · ") if not PARAMETERS.fullmatch(said)) for line in lines]
         around = [found for frame in picture.frames if frame.place.holds(box.place) and (found := split_rows(frame.lines)[0])]
@@ -453,3 +460,51 @@ def of_some(count: int, line: str, passes: list[Truth]) -> Iterator[str]:
     having = sum(all(one.has(number) for number in numbers(line)) for one in passes)
     if having < count:
         yield f"it holds in {having}"
+
+
+# -- figures that leave out nodes, or draw several as one
+
+
+def merged(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
+    """Yield what is not so of a box for several nodes: its parameters are their sum in each pass, other numbers theirs."""
+    every = [model.of(path) for path in box.merged]
+    sums = {sum(counts) for counts in zip(*([one.count for one in found] for found in every), strict=True)}
+    inner = [*every, *(found for path in box.merged for found in model.inside(path))]
+    for line in lines:
+        if PARAMETERS.fullmatch(line.removeprefix("up to ")):
+            said = numbers(line)[0]
+            right = near(said, max(sums)) if line.startswith("up to") else len(sums) == 1 and near(said, *sums)
+            if not right:
+                yield f"{box.path}: `{line}`: together they have {sums}"
+        elif line not in (box.lines[0], box.tip):
+            for said in numbers(line):
+                if not any(all(one.has(said) for one in found) for found in inner if found):
+                    yield f"{box.path}: `{line}`: none of its nodes has {said:g} in each pass"
+
+
+def left_out(svg: str, model: Model) -> Iterator[str]:
+    """Yield where what a figure says is not drawn is not what it lacks: each parameter stands in a box, or is counted there."""
+    picture = read(svg)
+    said = next((text for *_, text in picture.texts if "not drawn" in text), "")
+    described = (ET.fromstring(svg).findtext(f"{SVG}desc") or "").partition("not drawn: ")[2]
+    names = re.findall(r"([\w.]+)(?: \([^()]*(?:\([^()]*\)[^()]*)*\))?(?:, |$)", described)
+    hidden = [path for path in names if model.by_path.get(path)]
+    shown = {path for box in picture.boxes for path in (box.path, *box.merged)}
+    shown |= {frame.path for frame in picture.frames if frame.path not in model.counts}
+    whole, parameters = 0, {name: count for name, count in model.owned.items() if name}
+    leaves = {name: count for name, count in parameters.items() if not any(other.startswith(f"{name}.") for other in parameters)}
+    for name, count in leaves.items():
+        forms = [name.split("."), plain(name).split(".")]  # where passes are drawn one by one, and where they are not
+        holders = {".".join(steps[:end]) for steps in forms for end in range(1, len(steps) + 1)}
+        if holders & set(hidden):
+            whole += count
+        elif not holders & shown:
+            yield f"{name} is nowhere"
+    if bool(hidden) != bool(said):
+        yield f"`{said}`: {hidden} are not drawn"
+    elif hidden:
+        count = re.search(r"with ([\d.]+(?: [KMBT])?) parameters", said)
+        if whole != (numbers(count[1])[0] if count else 0) and not (count and near(numbers(count[1])[0], whole)):
+            yield f"`{said}`: they have {whole}"
+        if not re.search(rf"\b{len(hidden)} nodes? not drawn", said):
+            yield f"`{said}`: {hidden} are not drawn"

@@ -96,7 +96,7 @@ class DiagramBuilder:
 
     def dissolves(self, node: TypedBlock, rate: float, graph: TypedGraph, given: Sources, out: FlowBuilder) -> bool:
         """Return whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
-        if not rate or self.depth.level == "overview":
+        if not rate or self.depth.level == "overview" or not self.depth.dropout:
             return True
         return read_once(node.node.wires[0].refs[0], graph) and out.note_dropout(given, f"dropout {rate:g}")
 

@@ -26,3 +26,5 @@ class Depth:
     """Whether mixtures of experts are shown from inside."""
     layers: bool = True
     """Whether repeats are."""
+    dropout: bool = True
+    """Whether a dropout is a box where words cannot tell it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -155,9 +155,22 @@ def _pdf(page: Page) -> bytes:
         if (program := shutil.which("dot")) is None:
             raise Missing("a PDF needs reportlab or Graphviz's dot", 'pip install "arco-composer[pdf]"')
         return _drawn(page, "pdf", program=program)
+    return pdf_of_pages([page])
+
+
+def pdf_of_pages(pages: Sequence[Page]) -> bytes:
+    """Return a PDF with a page for each of some drawings of one size.
+
+    Raises:
+        Missing: if reportlab is not installed.
+    """
+    if importlib.util.find_spec("reportlab") is None:
+        raise Missing("a PDF of several pages needs reportlab", 'pip install "arco-composer[pdf]"')
     from composer.draw.export.pdf import pdf
 
-    return pdf(tenth(page.scene.width), tenth(page.scene.height), _flat_marks(page), scale(page), page.scene.name)
+    first = pages[0]
+    wide, high = tenth(first.scene.width), tenth(first.scene.height)
+    return pdf(wide, high, map(_flat_marks, pages), scale(first), first.scene.name)
 
 
 def _flat_marks(page: Page) -> Iterator[FlatMark]:

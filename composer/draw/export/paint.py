@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from blocks.core.look import Cells, Curve, LoopIcon
+from blocks.core.look import Cells, Curve, Hue, LoopIcon
 from composer.draw.about import About
 from composer.draw.export.marks import (
     BLACK,
@@ -32,10 +32,12 @@ from composer.draw.scene import (
     DASHED,
     DOTTED,
     RADIUS,
+    SWATCH_SIZE,
     Badge,
     Box,
     Dot,
     Frame,
+    LegendEntry,
     MergeCircle,
     MergeSign,
     Reference,
@@ -49,6 +51,13 @@ from composer.draw.style.themes import CHANGES, CLASSES, THEMES, WIDTHS, Theme, 
 
 FADED, IDLE = 0.35, 0.6
 """How much is left of what is the same in another model or not highlighted, and of wires to experts that are not visited."""
+
+SHADED: Hue = "attn"
+"""Whose color shades have."""
+COVERS, BORDERS = (0.0, 0.08, 0.16, 0.24, 0.32), (1.0, 1.3, 1.7, 2.3, 3.0)
+"""How much of the color covers a box of each shade, at most so much that the smallest letters keep a contrast of 4.5; and its
+border, by which shades are told apart without colors.
+"""
 
 
 def paint_scene(scene: Scene, theme: ThemeName = "light", highlight: Sequence[str] = ()) -> tuple[Mark, ...]:
@@ -79,6 +88,7 @@ class _Painter:
         yield from map(self.text, scene.texts)
         yield from map(self.ring, scene.rings)
         yield from map(self.badge, scene.badges)
+        yield from map(self.legend_entry, scene.legend)
 
     # -- things
 
@@ -110,14 +120,29 @@ class _Painter:
         return MarkShape(place, Ink(paint.stroke if kind else paint.fill, cover), Stroke(Ink(paint.stroke), 0.7), look)
 
     def box(self, box: Box) -> MarkGroup:
-        paint = self.palette.hues[box.hue]
+        hue = box.hue if box.shade is None else SHADED
+        paint = self.palette.hues[hue]
         dash = (4.0, 3.0) if box.dashed else ()
-        marks: list[Mark] = [self.bordered(rectangle(box.x, box.y, box.width, box.height, 7), paint, 1.4, dash)]
+        marks: list[Mark] = [*self.filled(rectangle(box.x, box.y, box.width, box.height, 7), hue, box.shade, dash)]
         if box.double:
             inner = rectangle(box.x + 3, box.y + 3, box.width - 6, box.height - 6, 5)
             marks.append(MarkShape(inner, None, self.stroke(paint.stroke, 1.0), "i"))
         marks += [mark for icon in box.icons for mark in self.icon(icon, paint)]
-        return self.group(f"node k-{box.hue}", box.about, [*marks, *map(self.text, box.texts)])
+        return self.group(f"node k-{hue}", box.about, [*marks, *map(self.text, box.texts)])
+
+    def filled(self, place: Rectangle, hue: Hue, shade: int | None, dash: tuple[float, ...] = ()) -> Iterator[MarkShape]:
+        """Yield a rectangle in the color of a kind of blocks, or as dark and with as thick a border as a shade."""
+        paint = self.palette.hues[hue]
+        if shade is None:
+            yield self.bordered(place, paint, 1.4, dash)
+            return
+        yield MarkShape(place, Ink(self.palette.paper), kind="off")
+        yield MarkShape(place, Ink(paint.stroke, COVERS[shade]), self.stroke(paint.stroke, BORDERS[shade], dash), "on")
+
+    def legend_entry(self, entry: LegendEntry) -> MarkGroup:
+        place = rectangle(entry.x, entry.y, SWATCH_SIZE, SWATCH_SIZE, 3)
+        marks: tuple[Mark, ...] = (*self.filled(place, entry.hue, entry.shade), self.text(entry.text))
+        return MarkGroup(f"legend k-{entry.hue}", marks)
 
     def merge(self, merge: MergeCircle) -> MarkGroup:
         paint = self.palette.hues["merge"]
@@ -149,10 +174,11 @@ class _Painter:
 
     def group(self, kind: str, about: About, marks: Sequence[Mark]) -> MarkGroup:
         """Return marks of a thing that stands for a node."""
-        fades = (self.highlight and not self.bright(about.path)) or about.path in self.faint
+        fades = (self.highlight and not any(map(self.bright, (about.path, *about.merged)))) or about.path in self.faint
         opacity = FADED if fades and kind != "frame" else 1.0
         data = [("id", about.path)] if about.path else []
         data += [("lines", f"{about.lines[0]}-{about.lines[1]}")] if about.lines else []
+        data += [("merged", " ".join(about.merged))] if about.merged else []
         return MarkGroup(kind, tuple(marks), tuple(data), opacity, about.tip, about.description)
 
     def bright(self, path: str) -> bool:

@@ -19,22 +19,23 @@ REGULAR, BOLD = "Arimo-Regular", "Arimo-Bold"
 """As wide as Helvetica, letter by letter."""
 
 
-def pdf(width: float, height: float, marks: Iterable[FlatMark], scale: float = 1.0, title: str = "") -> bytes:
-    """Return a page of `width` × `height` points, times `scale`; the same marks give the same bytes."""
+def pdf(width: float, height: float, pages: Iterable[Iterable[FlatMark]], scale: float = 1.0, title: str = "") -> bytes:
+    """Return pages of `width` × `height` points, times `scale`; the same marks give the same bytes."""
     for name in (REGULAR, BOLD):
         registerFont(TTFont(name, str(Path(__file__).parent / "fonts" / f"{name}.ttf")))
     written = BytesIO()
     page = Canvas(written, (width * scale, height * scale), invariant=True, initialFontName=REGULAR)
     page.setTitle(printable(title))
     page.setCreator("arco draw")
-    page.scale(scale, scale)
-    for mark in marks:
-        match mark:
-            case TextLine():
-                _words(page, mark, height)
-            case OutlinedShape():
-                _shape(page, mark, height)
-    page.showPage()
+    for marks in pages:
+        page.scale(scale, scale)
+        for mark in marks:
+            match mark:
+                case TextLine():
+                    _words(page, mark, height)
+                case OutlinedShape():
+                    _shape(page, mark, height)
+        page.showPage()
     page.save()
     return written.getvalue()
 

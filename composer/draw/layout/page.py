@@ -16,7 +16,7 @@ from composer.draw.layout.fragment import Fragment, Pieces, flip, shift
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import align_height, place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
-from composer.draw.layout.wrapped import wrapped
+from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
 from composer.draw.passes.alternatives import name_in_alternatives
 from composer.draw.passes.heads import output_leaf
 from composer.draw.passes.order import sort_topologically, split_u
@@ -40,8 +40,21 @@ such a page, as the paper has one of its own.
 """
 
 
-def page(flow: Flow, titles: Titles, typography: Typography, *, shapes: bool = True, high: float | None = None) -> Scene:
-    """Return the scene of a model; one column that is higher than `high` pixels is wrapped, where it can be."""
+def page(
+    flow: Flow,
+    titles: Titles,
+    typography: Typography,
+    *,
+    shapes: bool = True,
+    high: float | None = None,
+    break_after: Sequence[str] = (),
+) -> Scene:
+    """Return the scene of a model; one column ends above the nodes of `break_after`, or is wrapped where it is higher than `high`
+    pixels and can be.
+
+    Raises:
+        NoColumnEnd: if a column cannot end above such a node, as in a model of several columns.
+    """
     columns = by_name_where_needed(split_into_columns(with_ends(flow, titles)))
     halves = split_u(sort_topologically(columns[0])) if len(columns) == 1 else None
     columns = list(halves) if halves else columns
@@ -59,6 +72,11 @@ def page(flow: Flow, titles: Titles, typography: Typography, *, shapes: bool = T
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
         options = LayoutOptions(typography, side, shapes, out=out, given=given)
         laid.append(column(one, width, options, sent[number]))
+    if break_after:
+        if len(columns) > 1:
+            raise NoColumnEnd(break_after[0], ())
+        ordered = sort_topologically(columns[0])
+        return with_head(broken(ordered, break_after, lambda part, on: column(part, width, options, on)), titles, typography)
     if halves:
         flip(laid[0])
         align_height(*laid)

@@ -13,7 +13,7 @@ from composer.draw.layout.fragment import Fragment, areas, shift, straightened
 from composer.draw.layout.parallel_columns import COLUMN_GAP
 from composer.draw.layout.parallel_flows import BUS
 from composer.draw.passes.side_inputs import split_side_inputs
-from composer.draw.paths import above
+from composer.draw.paths import above, lies_in
 from composer.draw.scene import Box, Frame, MergeCircle, WirePath
 
 MAX_PARTS = 12
@@ -40,6 +40,31 @@ def wrapped(flow: Flow, whole: Fragment, high: float, lay: LayPart) -> Fragment 
         if max(one.height for one in laid) + 2 * BUS <= high:
             return beside_each_other(laid, [part.entry for part, _ in parts])
     return None
+
+
+class NoColumnEnd(Exception):
+    """A column that cannot end above a node: the node, and those above which one can."""
+
+    def __init__(self, path: str, possible: Sequence[str]) -> None:
+        super().__init__(path)
+        self.path, self.possible = path, possible
+
+
+def broken(flow: Flow, after: Sequence[str], lay: LayPart) -> Fragment:
+    """Return a flow, in order, in columns that end above some nodes.
+
+    Raises:
+        NoColumnEnd: if more than what it gives goes on above a node, or nothing does.
+    """
+    possible = cuts(flow)
+    chosen = []
+    for path in after:
+        ends = [one for one in possible if lies_in(one, path)]
+        if not ends:
+            raise NoColumnEnd(path, possible)
+        chosen.append(ends[-1])
+    parts = parts_between(flow, dict.fromkeys(chosen))
+    return beside_each_other([lay(part, sent) for part, sent in parts], [part.entry for part, _ in parts])
 
 
 def cuts(flow: Flow) -> list[str]:

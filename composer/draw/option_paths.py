@@ -1,0 +1,168 @@
+"""The nodes that options of a drawing name: whether there are such, and whether the options agree about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from composer.draw.arrange.apply import label_places
+from composer.draw.arrange.arrangement import Unarrangeable, listed
+from composer.draw.build.diagram_builder import build_diagram
+from composer.draw.build.levels import LEVELS, Depth
+from composer.draw.diagram import Flow, Group
+from composer.draw.paths import above, belongs, lies_in, plain
+from composer.graph.passes.roll_layers.roll_layers import RolledProgram
+from composer.language.suggestions import did_you_mean, suggest
+
+if TYPE_CHECKING:
+    from composer.draw.figure import Options
+
+MAX_OFFERED = 3
+"""Paths that a hint names."""
+
+
+def with_paths(options: Options, model: RolledProgram) -> Options:
+    """Return the options of a drawing with the paths of nodes as they are called in it.
+
+    Raises:
+        Unarrangeable: if there is no node at a path, or two options contradict each other.
+    """
+    if not any(options[which] for which in ("open", "highlight", "hide", "merge", "labels", "break_after")):
+        return options
+    known = _KnownPaths(model, options)
+    found = known.found()
+    if found["break_after"] and options["engine"] == "dot":
+        message = "Graphviz has no columns that could end"
+        raise Unarrangeable("break_after", options["break_after"][0], message, "leave out `engine` or `break_after`")
+    contradictions = (*_hidden_elsewhere(options, found), *_merged_elsewhere(options, found))
+    for contradiction in contradictions:
+        raise contradiction
+    return found
+
+
+class _KnownPaths:
+    """The paths of a model, as options may name them."""
+
+    def __init__(self, model: RolledProgram, options: Options) -> None:
+        self.model, self.options = model, options
+        self.opened = [plain(model.names.called(path)) for path in options["open"]]
+        self.unrolled = options["unroll"]
+        whole = build_diagram(model, Depth("full", frozenset(self.opened)))
+        self.nodes = paths(whole)
+        self.paths = self.nodes | {sink.path for sink in whole.sinks}
+        self.inputs = {one.name for one in model.program.untyped.inputs}
+
+    def found(self) -> Options:
+        """Return the options with what they name."""
+        options = self.options
+        bright = [self.checked("highlight", path) for path in options["highlight"]]
+        for path in options["open"]:
+            self.checked("open", path)
+        hidden = [path if path in self.inputs else self.checked("hide", path) for path in options["hide"]]
+        merged = {label: [self.checked("merge", path, label) for path in nodes] for label, nodes in options["merge"].items()}
+        for label, nodes in merged.items():
+            for path in nodes:
+                if path not in self.nodes:
+                    raise Unarrangeable("merge", label, f"`{path}` gives nothing that flows on", "merge what it reads")
+            if not nodes:
+                raise Unarrangeable("merge", label, f"`{label}` merges no nodes", "name two or more, by their paths")
+        labels = {path if path in self.inputs else self.checked("labels", path): said for path, said in options["labels"].items()}
+        self.check_titles(labels)
+        return {
+            **options,
+            "open": self.opened,
+            "highlight": options["highlight"] if self.unrolled else bright,
+            "hide": self.in_every_pass(hidden),
+            "merge": merged,
+            "break_after": self.in_every_pass([self.checked("break_after", path) for path in options["break_after"]]),
+            "labels": {one: said for path, said in labels.items() for one in self.in_every_pass([path])},
+        }
+
+    def checked(self, option: str, path: str, entry: str = "") -> str:
+        """Return the path of a node as it is called in a drawing.
+
+        Raises:
+            Unarrangeable: if there is none.
+        """
+        found = plain(self.model.names.called(path))
+        if found not in self.paths:
+            known = self.paths | (self.inputs if option in ("hide", "labels") else set())
+            offered = suggest(found, known)
+            raise Unarrangeable(
+                option, entry or path, f"there is no node called `{path}`", did_you_mean(offered) if offered else ""
+            )
+        return found
+
+    def check_titles(self, labels: Mapping[str, str]) -> None:
+        """Check that labels are of what has a title at some level.
+
+        Raises:
+            Unarrangeable: if one is not, or is empty.
+        """
+        depths = [Depth(level, frozenset(self.opened)) for level in LEVELS]
+        titled = {path for depth in depths for path in label_places(build_diagram(self.model, depth))} if labels else set()
+        for path, label in labels.items():
+            if not label.strip():
+                raise Unarrangeable("labels", path, f"the label of `{path}` is empty", "write what its box is to say")
+            if path not in titled and path not in self.inputs:
+                below = sorted(one for one in titled if lies_in(one, path))
+                inside = [one for one in below if not any(lies_in(one, other) for other in below if other != one)]
+                hint = (
+                    f"give one to {' or '.join(inside[:MAX_OFFERED])}, or merge its nodes" if inside else "a circle has no words"
+                )
+                raise Unarrangeable("labels", path, f"`{path}` has no title of its own", hint)
+
+    def in_every_pass(self, wanted: Sequence[str]) -> list[str]:
+        """Return the paths of some nodes; where all passes of a repeat are drawn, that in each pass."""
+        if not self.unrolled or not wanted:
+            return [*wanted]
+        drawn = paths(build_diagram(self.model, Depth("full", frozenset(self.opened), unrolled=True)))
+        return [
+            one for path in wanted for one in ([path] if path in self.inputs else sorted(d for d in drawn if plain(d) == path))
+        ]
+
+
+def _hidden_elsewhere(given: Options, found: Options) -> Iterator[Unarrangeable]:
+    """Yield where something that is hidden is to be seen."""
+    hidden = {plain(path) for path in found["hide"]}
+    for option, said in (
+        ("highlight", "highlighted"),
+        ("open", "opened"),
+        ("labels", "given a label"),
+        ("break_after", "the end of a column"),
+    ):
+        entries = list(given[option])  # type: ignore[literal-required]
+        for entry, path in zip(entries, _plain(found, option), strict=False):
+            if belongs(path, hidden):
+                yield Unarrangeable(option, entry, f"`{entry}` is hidden and {said}", "do one of both")
+    for label, nodes in found["merge"].items():
+        if gone := [path for path in nodes if belongs(path, hidden)]:
+            yield Unarrangeable("merge", label, f"{listed(gone)} is hidden and merged into `{label}`", "do one of both")
+
+
+def _plain(found: Options, option: str) -> list[str]:
+    paths_of: Sequence[str] = list(found[option])  # type: ignore[literal-required]
+    return list(dict.fromkeys(map(plain, paths_of)))
+
+
+def _merged_elsewhere(given: Options, found: Options) -> Iterator[Unarrangeable]:
+    """Yield where something that is part of a box is to be seen by itself, or is part of another one."""
+    boxes = [(label, path) for label, nodes in found["merge"].items() for path in nodes]
+    for number, (label, path) in enumerate(boxes):
+        for other, another in boxes[:number]:
+            if lies_in(path, another) or lies_in(another, path):
+                yield Unarrangeable("merge", label, f"`{path}` is merged into `{other}` already", "name it in one box")
+        for option, said in (("open", "opened"), ("labels", "given a label")):
+            for entry, own in zip(list(given[option]), _plain(found, option), strict=False):  # type: ignore[literal-required]
+                if lies_in(own, path):
+                    yield Unarrangeable(option, entry, f"`{entry}` is merged into `{label}` and {said}", "do one of both")
+
+
+def paths(flow: Flow) -> set[str]:
+    """Return every path in a flow, with those that lead to it."""
+    found: set[str] = set()
+    for item in flow.items:
+        found |= {*above(item.about.path)}
+        if isinstance(item, Group):
+            found |= set().union(*map(paths, item.flows))
+    return found

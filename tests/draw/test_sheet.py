@@ -1,0 +1,185 @@
+"""Figures that people make their own: what a sheet leaves out, merges and colors is still told as it is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import composer
+from composer.diagnostics import RecipeError
+from composer.draw.export.formats import NotDrawn
+from composer.draw.figure import DEFAULTS
+from composer.draw.figure_sheet import KEYS
+from tests.draw.checks import borders, ends, overlaps, starts
+from tests.draw.read_back import ET, SVG, Model, left_out, lies, loose, plain, read
+
+SHEETS = {
+    "gpt2": "hide: [norm, layers.attn.norm]\nmerge: {MLP: [layers.ffn]}\nlabels: {layers: Block, tokens: Words}\n",
+    "llama3": "hide: [layers.ffn, head]\nhighlight: [layers.attn.body]\noptional_inputs: false\ncaption: Attention alone.\n",
+    "t5": "merge: {Self-attention: [decoder.attn], Cross: [decoder.cross]}\nhide: [encoder.ffn.norm]\ndropout: false\n",
+    "gemma3": "merge: {Attention: [layers.attn.body, layers.attn.branch_norm]}\ncolor: params\nlegend: true\n",
+    "mixtral": "hide: layers.moe.norm\nmerge: {Output: [norm, head]}\nopen: layers.attn.body\nnames: false\nshapes: false\n",
+}
+
+
+def sheet(folder: Path, text: str) -> Path:
+    """Return the file of a sheet."""
+    path = folder / "sheet.yaml"
+    path.write_text(text)
+    return path
+
+
+def wrong(svg: str, model: Model) -> list[str]:
+    """Return all that a figure says and does not hold."""
+    return [*lies(read(svg), model), *loose(read(svg)), *left_out(svg, model)]
+
+
+def test_the_keys_of_a_sheet_are_the_options_of_a_drawing_and_of_the_command() -> None:
+    """One vocabulary in Python, in files and on the command line."""
+    from composer.cli.arguments import Parser
+    from composer.cli.draw import COLORINGS, declare
+    from composer.draw.arrange import shares
+
+    parser = Parser()
+    declare(parser, "draw")
+    taken = {action.dest for action in parser._actions}
+    assert {*KEYS} == {"level", *DEFAULTS} <= taken and shares.COLORINGS == COLORINGS
+
+
+@pytest.mark.parametrize("name", ["gpt2", *(pytest.param(name, marks=pytest.mark.slow) for name in SHEETS if name != "gpt2")])
+def test_what_is_left_out_or_merged_is_counted(name: str, tmp_path: Path) -> None:
+    """Hidden nodes in the head, merged ones in the sum of their box; nothing lies on anything else."""
+    recipe = composer.load(name)
+    figure = recipe.draw(sheet=sheet(tmp_path, SHEETS[name]))
+    assert wrong(figure.svg(), Model(recipe.program)) == []
+    scene = figure.scene
+    assert [*overlaps(scene), *borders(scene), *ends(scene), *starts(scene)] == []
+
+
+@pytest.mark.parametrize(
+    ("there", "planted"),
+    [
+        ("20.0 K parameters", "20.1 K parameters"),
+        ("2 nodes not drawn", "1 node not drawn"),
+        (">4.72 M<", ">4.71 M<"),
+        ('data-merged="layers.ffn.norm layers.ffn.body layers.ffn.add"', 'data-merged="layers.ffn.body layers.ffn.add"'),
+        ("layers.attn.norm (LayerNorm", "layers.attn.add (LayerNorm"),
+    ],
+)
+def test_a_sum_that_is_wrong_is_found(there: str, planted: str, tmp_path: Path) -> None:
+    """The check above sees a fault of each kind."""
+    recipe = composer.load("gpt2")
+    svg, model = recipe.draw(sheet=sheet(tmp_path, SHEETS["gpt2"])).svg(), Model(recipe.program)
+    assert there in svg and wrong(svg.replace(there, planted), model)
+
+
+def test_wires_of_a_hidden_node_go_on() -> None:
+    """A block reads what the hidden ones before it read, and a picture at another level does so too."""
+    figure = composer.load("gpt2").draw(hide=["layers.attn.norm", "layers.attn.body", "embed"])
+    into = {(wire.source, wire.target) for wire in figure.scene.wires}
+    assert ("layers", "layers.attn.add") in into and ("tokens", "embed.add") not in into
+    assert not any("layers.attn.norm" in pair or "layers.attn.body" in pair for pair in into)
+    assert "layers.attn.norm" not in {box.about.path for box in figure.at("full", ()).scene.boxes}
+
+
+def test_shades_are_shares_of_the_parameters() -> None:
+    """Each box is as dark as what it stands for in all passes, relative to the whole model."""
+    recipe = composer.load("gpt2")
+    model = Model(recipe.program)
+    bounds = {"0.00": (0, 0), "0.08": (0, 0.01), "0.16": (0.01, 0.05), "0.24": (0.05, 0.2), "0.32": (0.2, 1)}
+    seen = set()
+    for group in ET.fromstring(recipe.draw(color="params").svg()).iter(f"{SVG}g"):
+        shade = group.find(f"{SVG}rect[@class='on']")
+        if shade is not None and (path := group.get("data-id")):
+            share = sum(truth.count for truth in model.by_path.get(plain(path), [])) / model.owned[""]
+            low, high = bounds[shade.get("fill-opacity", "")]
+            assert low <= share <= high, path
+            seen.add(shade.get("fill-opacity"))
+    assert len(seen) >= 3
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("hid: [norm]", "1:1", "a figure sheet has no key `hid`"),
+        ("level: blok", "1:8", "there is no level called `blok`"),
+        ("legend: yes", "1:9", "`legend` takes `true` or `false`, not `yes`"),
+        ("width: wide", "1:8", "`wide` is not a valid width"),
+        ("hide:\n  - norm\n  - layers.atn", "3:5", "there is no node called `layers.atn`"),
+        ("hide: [layers.attn]\nhighlight: [layers.attn.norm]", "2:13", "`layers.attn.norm` is hidden and highlighted"),
+        ("merge:\n  A: [layers.ffn]\n  B: [layers.ffn.norm]", "3:3", "`layers.ffn.norm` is merged into `A` already"),
+        ("merge: {A: [norm, layers.ffn]}", "1:9", "`layers.ffn` and `norm` do not stand in the same frame"),
+        ("merge: {A: [embed, norm]}", "1:9", "`layers` stands between"),
+        ("labels: {layers.attn: Attention}", "1:10", "`layers.attn` has no title of its own"),
+        ("hide: [layers.ffn.add]", "1:8", "would read several values"),
+        ("hide: [tokens]", "1:8", "computes from `tokens` alone"),
+        ("break_after: layers.attn", "1:14", "no column can end after `layers.attn`"),
+        ("level: full\ncolor: flops", "2:1", "color flops tells what whole blocks have"),
+    ],
+)
+def test_mistakes_in_a_sheet_are_told_at_their_place(text: str, place: str, message: str, tmp_path: Path) -> None:
+    """Keys, values, nodes, and what contradicts itself."""
+    with pytest.raises(RecipeError) as caught:
+        composer.load("gpt2").draw(sheet=sheet(tmp_path, text))
+    (found,) = caught.value.diagnostics
+    assert f"{found.span.line}:{found.span.column}" == place and message in found.message
+
+
+def test_an_option_beside_a_sheet_goes_before_it(tmp_path: Path) -> None:
+    """The sheet's level and caption, and another theme."""
+    text = "level: overview\ncaption: All of it.\ntheme: dark\n"
+    figure = composer.load("gpt2").draw(sheet=sheet(tmp_path, text), theme="light")
+    assert figure.level == "overview" and figure.theme == "light" and "All of it." in figure.svg()
+    with pytest.raises(NotDrawn, match="no node called `nrm`"):
+        composer.load("gpt2").draw(hide=["nrm"])
+
+
+def test_a_merged_box_in_each_pass_that_is_drawn() -> None:
+    """A box for each pass, with the parameters of that pass."""
+    recipe = composer.load("gpt2").with_overrides("n_layers=2")
+    svg = recipe.draw(unroll=True, merge={"MLP": ["layers.ffn"]}, labels={"layers.attn.body": "Attention"}).svg()
+    assert len(re.findall(">MLP<", svg)) == len(re.findall(">Attention<", svg)) == 2
+    assert wrong(svg, Model(recipe.program)) == []
+
+
+def test_a_column_ends_where_it_is_said() -> None:
+    """What comes after stands right of it, from the bottom on, and the picture says what it said."""
+    recipe = composer.load("gpt2")
+    figure = recipe.draw(break_after=["embed", "layers"])
+    left = {box.about.path: box.x for box in figure.scene.boxes}
+    assert left["embed"] < left["layers.attn.body"] < left["head"] and left["head"] == left["norm"]
+    assert [*overlaps(figure.scene), *ends(figure.scene), *wrong(figure.svg(), Model(recipe.program))] == []
+
+
+def test_flops_and_cache_are_those_of_a_block_for_a_token() -> None:
+    """By hand: two maps of 768 × 3072; keys and values of 768 numbers of two bytes. Of parts of a block, nothing is told."""
+    recipe = composer.load("gpt2")
+    said = {box.about.path: box.texts for box in recipe.draw(flops=True, cache=True).scene.boxes}
+    assert any("9.44 MFLOPs/token" in text.text for text in said["layers.ffn.body"])
+    assert any("KV cache 3.00 KiB/token" in text.text for text in said["layers.attn.body"])
+    pieces = recipe.draw("full", flops=True, cache=True).svg()
+    assert "3.00 KiB" not in pieces and "77.2 MFLOPs/token" in pieces
+
+
+def test_a_hostile_sheet_is_refused_or_stays_text(tmp_path: Path) -> None:
+    """Texts and lists without end, what is no YAML, and words that would be markup."""
+    long = "x" * 300_000
+    for text in (
+        f"caption: {long}",
+        f"title: {long}",
+        f"labels: {{norm: {long}}}",
+        f"merge: {{{long}: [norm]}}",
+        f"hide: [{'norm, ' * 5_000}nrm]",
+        f"merge: {{A: [{'norm, ' * 5_000}norm]}}",
+        "open: [" * 5000,
+        "hide: &a [*a, *a]",
+    ):
+        with pytest.raises(RecipeError) as caught:
+            composer.load("gpt2").draw(sheet=sheet(tmp_path, text))
+        assert len(caught.value.diagnostics[0].message) < 500
+    evil = "<script>alert(1)</script>&"
+    text = f"caption: '{evil}'\ntitle: '{evil}'\nlabels: {{norm: '{evil}'}}\nmerge: {{'{evil}': [layers.ffn]}}\n"
+    svg = composer.load("gpt2").draw(sheet=sheet(tmp_path, text)).svg()
+    assert "<script" not in svg and svg.count("&lt;script&gt;") >= 4 and ET.fromstring(svg) is not None
