@@ -18,7 +18,7 @@ from composer.graph.anatomy import wires_of
 from composer.graph.describe import phrases
 from composer.graph.formula_text import formula_text
 from composer.graph.parameters import parameters
-from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
 from composer.graph.types import TensorType
 from composer.graph.visit import every_node, every_pass, walk
 
@@ -27,6 +27,7 @@ NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:\u00a0\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)(
 SHARE = re.compile(r"(\d+) of (\d+)")
 OPEN = re.compile(r"…|up to|\bvary\b|\bkinds\b|in the (?:first|last)\b|\bor\b|\|")
 """What says that values differ without naming all of them."""
+LIST = re.compile(r"\d[\d.]*(?:, \d[\d.]*)+")
 COUNTED = re.compile(r"(?:^|[·+] )× (\d+)\b")
 PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?: parameters?)?")
 REACH = 4.0
@@ -226,7 +227,7 @@ class Model:
                 each = [self.owned.get(f"{path}.{node.prefix(index)}".rstrip("."), 0) for index in range(len(node.passes))]
                 self.counts.setdefault(plain(visit.path), []).append(each)
                 self.kinds.setdefault(plain(visit.path), []).append([contents(one) for one in node.passes])
-            said = frozenset(of_block(node)) if isinstance(node, TypedBlock) else frozenset(numbers(spoken(node.name)))
+            said = frozenset(of_node(node))
             self.by_path.setdefault(plain(visit.path), []).append(
                 Truth(visit.path, path, node.part.kind if isinstance(node, TypedBlock) else "", said, self.owned.get(path, 0))
             )
@@ -263,6 +264,18 @@ def plain(path: str) -> str:
     return ".".join(step for step in path.split(".") if not step.isdigit())
 
 
+def of_node(node: TypedNode) -> Iterator[float]:
+    """Yield every number that may be said of a node: of a group, which may be one kind of several in a box, all that is in it."""
+    if isinstance(node, TypedBlock):
+        yield from of_block(node)
+        return
+    yield from numbers(spoken(node.name))
+    if isinstance(node, TypedGroup):
+        for visit in walk(node.graph, every_pass, every_node):
+            if isinstance(visit.node, TypedBlock):
+                yield from of_block(visit.node)
+
+
 def of_block(node: TypedBlock) -> Iterator[float]:
     """Yield every number that is set or computed in a block."""
     yield from of_value(node.part)
@@ -273,6 +286,7 @@ def of_block(node: TypedBlock) -> Iterator[float]:
     yield from of_value([prod(parameter.shape) for parameter in node.parameters])
     yield float(sum(prod(parameter.shape) for parameter in node.parameters))  # a router's, of all its maps
     yield 100 * getattr(node.part, "share", 0.0)  # as percents
+    yield from numbers(getattr(node.part, "factors", ""))  # a formula, drawn as it is written
     if kv_heads := getattr(node.part, "kv_heads", None):
         yield node.part.heads / kv_heads  # type: ignore[attr-defined]
     yield from numbers(f"{spoken(node.part.kind)} {spoken(node.name)}")  # which may stand in titles
@@ -445,7 +459,9 @@ def of_all(line: str, passes: list[Truth]) -> Iterator[str]:
             yield f"no pass has {said:g}"
     differing = [n for n in numbers(line) if any(one.has(n) for one in passes) and not all(one.has(n) for one in passes)]
     if differing and not OPEN.search(line):
-        without = [one.path for one in passes if not any(one.has(number) for number in differing)]
+        # of a list, one number may be in all passes for another reason
+        told = {*differing, *(n for listed in LIST.findall(line) if {*numbers(listed)} & {*differing} for n in numbers(listed))}
+        without = [one.path for one in passes if not any(one.has(number) for number in told)]
         if without:
             yield f"nothing of it holds in {', '.join(without)}"
 
