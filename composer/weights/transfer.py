@@ -36,6 +36,7 @@ def load_published(
 
     Raises:
         RecipeError: The recipe has no rules for this model type, or the checkpoint does not match the model.
+        Int8Error: The model has weights of 8 bits, which cannot hold numbers that are not finite.
 
     Examples:
         >>> import composer
@@ -65,6 +66,7 @@ def save_published(model: Model, path: StrPath, model_type: str | None = None) -
     Raises:
         RecipeError: The recipe has no rules for this model type.
         AdapterError: An adapter cannot be merged.
+        Int8Error: The model has weights of 8 bits.
 
     Examples:
         >>> import composer
@@ -86,12 +88,21 @@ def save_published(model: Model, path: StrPath, model_type: str | None = None) -
 def _fill(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> None:
     import torch
 
+    from composer.lower.int8 import Int8Error, Int8Matrix
+
     if wrong := made.check(shapes_of(tensors)):
         raise RecipeError(wrong)
     parameters = model.state_dict()
     with torch.no_grad():
         for name, tensor in made.stream(tensors):
-            parameters[name].copy_(tensor)
+            parameter = parameters[name]
+            if not isinstance(parameter, Int8Matrix):
+                parameter.copy_(tensor)
+                continue
+            try:
+                parameter.fill(tensor)
+            except Int8Error as error:
+                raise Int8Error(f"{name}: {error}", hint=error.hint) from None
 
 
 def weight_map(model: Model, model_type: str | None, at: Span | None = None) -> WeightMap:

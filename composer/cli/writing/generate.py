@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer, number
 from composer.cli.output import generated, say
-from composer.cli.running import add_device, refusals
+from composer.cli.running import add_device, add_int8, refusals
 from composer.cli.writing.beams import MOST, beams
 from composer.cli.writing.voices import BREAK, Voice, check_inputs, draft_of, opened
 
@@ -116,6 +116,7 @@ def declare(parser: Parser, name: str) -> None:
         action="store_true",
         help="On a CPU, keep copies of matrices in the layout that is faster for single tokens; takes up to their memory again",
     )
+    add_int8(parser)
     add_device(parser)
     add_blocks(parser)
     parser.examples = [
@@ -125,6 +126,7 @@ def declare(parser: Parser, name: str) -> None:
         ("Continue several texts together", 'arco generate runs/gpt_mini --prompt "To be" --prompt "or not"'),
         ("Show what may come next", 'arco generate runs/gpt_mini --prompt "To be" --next 5'),
         ("Ask a published model", 'arco generate SmolLM2-135M-Instruct --prompt "What is the capital of France?"'),
+        ("Run a model that is large for the memory", 'arco generate Llama-3.2-1B --int8 --prompt "The capital of France is"'),
         ("Fill in hidden words", 'arco generate bert-base-uncased --prompt "Paris is the <mask> of France."'),
         (
             "Compare ways to choose tokens",
@@ -232,6 +234,8 @@ def check_options(arguments: argparse.Namespace) -> None:
     if arguments.draft is not None and (arguments.num_beams is not None or arguments.next is not None):
         other = "--next" if arguments.num_beams is None else "--num-beams"
         raise Problem(f"arco generate: a draft saves nothing with {other}", "remove one of them")
+    if arguments.int8 and arguments.prepack:
+        raise Problem("arco generate: --prepack keeps copies of matrices, and --int8 none of them whole", "remove one of them")
     if arguments.n is not None and arguments.next is not None:
         raise Problem("arco generate: --next prints no text, of which --n prints several", "remove one of them")
     if arguments.n is not None and arguments.temperature == 0:
