@@ -20,6 +20,9 @@ BLOCK_BYTES = {"cpu": 2 * 2**20}
 MOST_BLOCK_BYTES = 64 * 2**20
 """The same on other devices."""
 WITHOUT = "load the model without int8"
+TRAINABLE = (Tensor.requires_grad_, vars(torch._C.TensorBase)["requires_grad"].__set__)
+"""The functions by which a tensor becomes one that is trained."""
+REPLACED = vars(torch._C.TensorBase)["data"].__set__
 aten = torch.ops.aten
 M = TypeVar("M", bound=nn.Module)
 
@@ -48,7 +51,7 @@ class Int8Matrix(Tensor):
 
     @staticmethod
     def __new__(cls, integers: Tensor, scale: Tensor) -> Int8Matrix:
-        made: Any = Tensor._make_wrapper_subclass  # type: ignore[attr-defined]  # torch has no annotation
+        made: Any = Tensor._make_wrapper_subclass
         new: Int8Matrix = made(cls, integers.shape, dtype=scale.dtype, device=integers.device, requires_grad=False)
         return new
 
@@ -125,14 +128,16 @@ class Int8Matrix(Tensor):
             return args[1].linear(args[0], *args[2:], **kwargs)
         if func is F.embedding and isinstance(args[1], cls):
             return args[1].looked_up(args[0])  # `padding_idx` says which row gets no gradient
-        if func in (Tensor.requires_grad_, Tensor.requires_grad.__set__) and (*args[1:], *kwargs.values(), True)[0]:
+        if func in TRAINABLE and (*args[1:], *kwargs.values(), True)[0]:
             raise Int8Error("weights of 8 bits cannot be trained", hint=WITHOUT)
-        if func == Tensor.data.__set__ and isinstance(args[0], cls):
+        if func == REPLACED and isinstance(args[0], cls):
             raise Int8Error("weights of 8 bits cannot be changed in place", hint=WITHOUT)
         return torch._C._disabled_torch_function_impl(func, types, args, kwargs)
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]  # torch's own is no class method
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         kwargs = kwargs or {}
         if func is aten.detach.default:
             return cls(args[0].integers, args[0].scale)
@@ -165,7 +170,7 @@ class Int8Matrix(Tensor):
         new: Int8Matrix = memo[id(self)]
         return new
 
-    def __repr__(self, *, tensor_contents: object = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"Int8Matrix({list(self.shape)}, {self.dtype}, {self.device})"
 
 

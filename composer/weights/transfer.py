@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError, Span
+from composer.weights.fit import first_of_each
 from composer.weights.mapping import WeightMap, mapping, shapes_of
 from composer.weights.other_formats import Tensors
 from composer.weights.published_files import ONE, PublishedCheckpoint, type_of, type_span
@@ -90,9 +91,9 @@ def _fill(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> None:
 
     from composer.lower.int8 import Int8Error, Int8Matrix
 
-    if wrong := made.check(shapes_of(tensors)):
-        raise RecipeError(wrong)
     parameters = model.state_dict()
+    if wrong := made.check(shapes_of(tensors)) or _other_numbers(parameters, tensors, made):
+        raise RecipeError(wrong)
     with torch.no_grad():
         for name, tensor in made.stream(tensors):
             parameter = parameters[name]
@@ -103,6 +104,21 @@ def _fill(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> None:
                 parameter.fill(tensor)
             except Int8Error as error:
                 raise Int8Error(f"{name}: {error}", hint=error.hint) from None
+
+
+def _other_numbers(parameters: Mapping[str, Tensor], tensors: Mapping[str, Tensor], made: WeightMap) -> list[Diagnostic]:
+    """Return an error for published tensors of integers, truths or complex numbers where the model has floats."""
+    others: Mapping[str, str] = getattr(tensors, "others", {})
+    found = made.found(tensors) if others else {}
+    wrong = []
+    for move in made.moves if others else ():
+        floats = all(parameters[name].is_floating_point() for name in move.ours)
+        for name in move.theirs if floats else ():
+            if (dtype := others.get(found[name])) is not None:
+                message = f"{name} holds numbers of {dtype} in the checkpoint, but floats for this recipe"
+                hint = "quantized weights are read from .gguf files alone"
+                wrong.append(Diagnostic("checkpoints-dtype", message, move.rule.theirs.span, hint=hint))
+    return first_of_each(wrong)
 
 
 def weight_map(model: Model, model_type: str | None, at: Span | None = None) -> WeightMap:
