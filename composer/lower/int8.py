@@ -170,7 +170,7 @@ class Int8Matrix(Tensor):
         new: Int8Matrix = memo[id(self)]
         return new
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]  # torch has no name for it
         return f"Int8Matrix({list(self.shape)}, {self.dtype}, {self.device})"
 
 
