@@ -237,7 +237,7 @@ def test_a_real_sentence_encoder_gives_the_vectors_of_transformers(tmp_path: Pat
     again = AutoModel.from_pretrained("out").eval()
     given = AutoTokenizer.from_pretrained("out")(texts[5], return_tensors="pt")
     assert again(**given).last_hidden_state.equal(body(**given).last_hidden_state)
-    back = embed(composer.load("./out").pretrained(), published_tokenizer("out"), pooling_of(tmp_path / "out"), texts)
+    back = embed(composer.load("./out").pretrained(), published_tokenizer(tmp_path / "out"), pooling_of(tmp_path / "out"), texts)
     assert back.equal(ours)
     rounded = embed(composer.load(place).pretrained(int8=True), published_tokenizer(place), pooling_of(place), texts)
     assert (rounded * ours).sum(-1).min() > 0.998, "cosines of vectors with weights of 8 bits"
@@ -274,4 +274,4 @@ def test_a_real_language_model_answers_and_goes_out_and_comes_in_again(tmp_path:
     likely, less = (
         torch.nn.functional.cross_entropy(each(tokens=tokens).logits[0, :-1], tokens[0, 1:]) for each in (model, rounded)
     )
-    assert abs(less - likely) < 0.02 * likely
+    assert abs(less - likely) < 0.1, "nats per token, over a dozen of them"
