@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 NEWEST ?= $(shell for python in python3.14 python3.13 python3.12 $(PYTHON); do $$python -c "" 2>/dev/null && echo $$python && break; done)
 NEEDS  := pyproject.toml constraints.txt
 
-.PHONY: demo plays fast test test-all test-oldest test-newest fuzz check format-check lint contracts types format docs clean
+.PHONY: demo plays fast test test-all train-all test-oldest test-newest fuzz check format-check lint contracts types format docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/arco demo
@@ -28,6 +28,10 @@ test-all: $(VENV)/installed-dev
 	$(PYTEST) -m ""
 	$(MAKE) test-oldest
 	$(MAKE) test-newest
+
+# Every recipe of the zoo trains a few steps at tiny sizes: weekly, since it is long and one process. make train-all RECIPES="gpt2 t5"
+train-all: $(VENV)/installed-dev
+	$(BIN)/python -m tests.train.every_recipe $(RECIPES)
 
 # The lowest versions that pyproject.toml declares, and the newest that can be installed with the newest Python found here.
 # On Linux, these versions of torch bring the libraries of CUDA along, several gigabytes each.

@@ -11,7 +11,8 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
 
     Args:
         package: its name, `__name__`
-        homes: each public name with the module below the package that defines it; a module of its own is named by itself
+        homes: each public name with the module that defines it, below the package, or of another one if it starts with `composer.`;
+            a module of its own is named by itself
 
     Raises:
         AttributeError: by the first, for a name that is not in `homes`, in the words of Python
@@ -20,7 +21,8 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
     def attribute(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(f"{package}.{homes[name]}")
-        return module if homes[name] == name else getattr(module, name)
+        home = homes[name]
+        module = import_module(home if home.startswith("composer.") else f"{package}.{home}")
+        return module if home == name else getattr(module, name)
 
     return attribute, lambda: sorted(homes)

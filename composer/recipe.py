@@ -560,6 +560,7 @@ class Recipe:
         *,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        int8: bool = False,
     ) -> Model[Recipe]:
         """Return the model with published weights, in evaluation mode.
 
@@ -568,10 +569,13 @@ class Recipe:
                 the recipe was loaded from.
             device: Device of the parameters; by default, that of torch.
             dtype: Dtype of the parameters, such as `torch.float64`; by default, that of torch.
+            int8: Whether matrices are rounded to 8 bits with a scale for each row, one by one as they are read, so that the model
+                takes about a quarter of its memory in fp32. Such a model only runs; everything else is in `dtype`.
 
         Raises:
             RecipeError: The recipe has errors, there are no weights, or they do not fit; no model is returned then.
             TypeError: `dtype` is no floating-point `torch.dtype`.
+            Int8Error: Weights that are rounded have numbers that are not finite.
 
         Examples:
             >>> import composer
@@ -583,6 +587,7 @@ class Recipe:
             >>> model.training
             False
         """
+        from composer.lower import compile
         from composer.weights import load_published
 
         source = self.published if weights is None else weights
@@ -590,6 +595,6 @@ class Recipe:
             hint = "name them: recipe.pretrained(PATH); `composer.load` of a published folder knows its own"
             message = "this recipe was not loaded from a folder with weights"
             raise RecipeError([Diagnostic("missing-file", message, Span(self.source, 1, 1, 1, 1), hint=hint)])
-        model = self.compile(device, dtype, seed=0, allow_large=True)
+        model = compile(self, device=device, dtype=dtype, seed=0, allow_large=True, int8=int8)
         load_published(model, source)
         return model.eval()

@@ -148,8 +148,10 @@ FUNCTIONS = {
     "composer.Recipe.with_config": "(self, config: StrPath | Mapping[str, Any]) -> Recipe",
     "composer.Recipe.pretrained": (
         "(self, weights: StrPath | Mapping[str, torch.Tensor] | Mapping[str, NDArray[Any]] | None = None, *, "
-        "device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Model[Recipe]"
+        "device: torch.device | str | None = None, dtype: torch.dtype | None = None, int8: bool = False) -> Model[Recipe]"
     ),
+    "composer.weights.to_int8": "(model: M) -> M",
+    "composer.weights.weight_bytes": "(model: nn.Module) -> int",
     "composer.decode.fill": "(model: nn.Module, tokens: Sequence[int], mask: int, *, vocabulary: int | None = None) -> list[int]",
     "composer.Recipe.compile": (
         "(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int | None = None, *, "

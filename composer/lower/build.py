@@ -13,6 +13,7 @@ from composer.graph.parameters import parameters
 from composer.lower.emit.module_source import lower
 from composer.lower.generated import execute
 from composer.lower.initialize import initialize
+from composer.lower.int8 import Int8Matrix, to_int8
 from composer.lower.model import CompilableRecipe, Model, own_call
 from composer.lower.passes.cache_layout import cache_layout
 
@@ -26,8 +27,9 @@ def compile(
     dtype: torch.dtype | None = None,
     seed: int | None = None,
     allow_large: bool = False,
+    int8: bool = False,
 ) -> Model[R]:
-    """Return the recipe as a module with initial weights.
+    """Return the recipe as a module with initial weights; with `int8`, those of 8 bits are there to be filled in.
 
     Raises:
         RecipeError: where the recipe has mistakes, or is larger than its budget.
@@ -38,11 +40,13 @@ def compile(
     model = on_meta(recipe, allow_large=allow_large or meta)
     if dtype is not None:
         model.to(dtype)
+    if int8:
+        to_int8(model)
     model.to_empty(device=device if device is not None else torch.get_default_device())
-    table = parameters(model.program)
     where = next((p.device for p in model.parameters()), torch.device("cpu"))
     if where.type != "meta":
         tensors = {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers())}
+        table = [each for each in parameters(model.program) if not isinstance(tensors[each.name], Int8Matrix)]
         initialize(tensors, table, model.program, _seed(seed))
     return model
 

@@ -166,6 +166,7 @@ def _rebuild(recipe: CompilableRecipe, state: Mapping[str, torch.Tensor], traini
     model = recipe.compile(device="meta", seed=0)  # with a seed, torch's own generator is left alone
     first = next(iter(state.values()), None)
     model.to_empty(device=torch.get_default_device() if first is None else first.device)
+    model.requires_grad_(False)  # weights of 8 bits may not be trained, not even until the next line
     model.load_state_dict(state, assign=True)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(name not in frozen)

@@ -89,9 +89,14 @@ def traced(model: Model[Recipe], fixed: Mapping[str, int], operators: TorchFunct
 
     Raises:
         RecipeError: There is no such axis, or one is fixed by how torch traces a block.
+        Int8Error: The model has weights of 8 bits.
     """
     import torch
     from torch.export import Dim
+
+    from composer.lower.int8 import refuse_int8
+
+    refuse_int8(model, "be exported")
 
     program, known = model.program, axes(model.program)
     for name in fixed:

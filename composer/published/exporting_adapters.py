@@ -63,6 +63,9 @@ def export_adapters(model: Model[Recipe], path: StrPath, model_type: str | None 
     """
     from safetensors.torch import save_file
 
+    from composer.lower.int8 import refuse_int8
+
+    refuse_int8(model, "be written")
     found = adapters_of(model.program)
     if not found:
         raise AdapterError("this recipe has no adapters")

@@ -49,17 +49,20 @@ class PublishedModel:
         refuse("missing-file", "the settings name no decoder_start_token_id", self.folder)
 
 
-def open_published(path: StrPath, *, load: Callable[[Path], Recipe], device: torch.device | str | None = None) -> PublishedModel:
+def open_published(
+    path: StrPath, *, load: Callable[[Path], Recipe], device: torch.device | str | None = None, int8: bool = False
+) -> PublishedModel:
     """Return the model of a published folder with its tokenizer.
 
     Args:
         path: The folder, with a `config.json`, weights and a tokenizer.
         load: Returns the recipe of the folder.
         device: Device of the model; by default, that of torch.
+        int8: Whether matrices are rounded to 8 bits, as by `Recipe.pretrained`.
 
     Raises:
         RecipeError: The folder cannot be read as a model, or it has no tokenizer.
     """
     folder = Path(path)
     tokenizer = published_tokenizer(folder)  # before the weights, which take longer
-    return PublishedModel(load(folder).pretrained(device=device), tokenizer, folder)
+    return PublishedModel(load(folder).pretrained(device=device, int8=int8), tokenizer, folder)

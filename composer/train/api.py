@@ -14,6 +14,7 @@ from torch import nn
 
 from composer.atomic_files import StrPath
 from composer.language.tasks import TASKS
+from composer.lower.int8 import refuse_int8
 from composer.lower.model import Model
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.examples import ExampleData, Examples, TrainingData
@@ -77,6 +78,7 @@ def train(
     Raises:
         TrainingError: Model, data and settings do not fit together, the folder contains a run or cannot be written, or the loss
             is not finite.
+        Int8Error: The model has weights of 8 bits.
         Interrupted: The process was asked to stop; the run can be resumed.
 
     Examples:
@@ -94,6 +96,7 @@ def train(
         >>> open_run("runs/hamlet").step
         2
     """
+    refuse_int8(model, "be trained")
     objective = batches_of(model, tokenizer, data, settings)
     objective.check(data, settings.seq_len)
     check_vocabulary(model, tokenizer)

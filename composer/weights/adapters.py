@@ -48,6 +48,7 @@ def merge_adapters(model: Model[R]) -> Model[R]:
 
     Raises:
         AdapterError: A weight with an adapter is tied to another parameter, which would change too.
+        Int8Error: The model has weights of 8 bits.
 
     Examples:
         >>> import composer
@@ -60,7 +61,9 @@ def merge_adapters(model: Model[R]) -> Model[R]:
     import torch
 
     from composer.lower.build import compile
+    from composer.lower.int8 import refuse_int8
 
+    refuse_int8(model, "be written")
     found = adapters_of(model.program)
     if not found:
         return model

@@ -30,6 +30,8 @@ class StoredTensor:
 
     shape: tuple[int, ...]
     read: Callable[[], Tensor]
+    other: str = ""
+    """The dtype, if it is none of floats."""
 
 
 class Tensors(Mapping[str, "Tensor"]):
@@ -42,8 +44,9 @@ class Tensors(Mapping[str, "Tensor"]):
             if not hasattr(value, "shape") or not hasattr(value, "dtype"):
                 kind = type(value).__name__
                 refuse("unreadable-file", f"{name!r} is a {kind}, not a tensor", "checkpoint", hint=_inner(values, "the mapping"))
-            as_tensor(value[:0] if value.shape else value, name)  # no numbers, to see whether torch has this kind of them
+        none = {name: as_tensor(each[:0] if each.shape else each, name) for name, each in values.items()}  # if torch has these
         self._values = values
+        self.others: Mapping[str, str] = {name: other for name, each in none.items() if (other := other_than_floats(each))}
         self.shapes: Mapping[str, tuple[int, ...]] = {name: tuple(value.shape) for name, value in values.items()}
 
     def __getitem__(self, name: str) -> Tensor:
@@ -98,7 +101,10 @@ def pickled(file: Path) -> Mapping[str, StoredTensor]:
     if not isinstance(found, Mapping) or not all(isinstance(each, torch.Tensor) for each in found.values()):
         hint = _inner(found, f'torch.load("{file.name}", weights_only=True)')
         refuse("unreadable-file", "this file holds other things than tensors by name", file, hint=hint)
-    return {str(name): StoredTensor(tuple(each.shape), partial(as_tensor, each, str(name))) for name, each in found.items()}
+    return {
+        str(name): StoredTensor(tuple(each.shape), partial(as_tensor, each, str(name)), other_than_floats(each))
+        for name, each in found.items()
+    }
 
 
 def arrays(file: Path, stack: ExitStack) -> Mapping[str, StoredTensor]:
@@ -113,9 +119,11 @@ def arrays(file: Path, stack: ExitStack) -> Mapping[str, StoredTensor]:
         archive = stack.enter_context(zipfile.ZipFile(file))
         refuse_damage(archive, file)
         loaded = stack.enter_context(numpy.load(file, allow_pickle=False))
-        return {name: StoredTensor(_shape(archive, name), partial(_loaded, loaded, name)) for name in loaded}
+        return {name: _array(archive, loaded, name) for name in loaded}
     except FileNotFoundError:
         refuse("missing-file", "there is no such file", file)
+    except RecipeError:  # which is a ValueError too
+        raise
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         refuse("unreadable-file", f"this is not a file of arrays: {error}", file)
 
@@ -135,8 +143,13 @@ def _loaded(arrays: Mapping[str, Any], name: str) -> Tensor:
     return as_tensor(arrays[name], name)
 
 
-def _shape(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
-    """Return the shape of an array from its header."""
+def other_than_floats(tensor: Tensor) -> str:
+    """Return the dtype of a tensor that does not hold floats; nothing of another."""
+    return "" if tensor.dtype.is_floating_point else str(tensor.dtype).removeprefix("torch.")
+
+
+def _array(archive: zipfile.ZipFile, arrays: Mapping[str, Any], name: str) -> StoredTensor:
+    """Return an array, of which the header is read now and the numbers on access."""
     import numpy
     from numpy.lib import format as header
 
@@ -145,8 +158,8 @@ def _shape(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
         shape, _, dtype = (header.read_array_header_1_0 if version == (1, 0) else header.read_array_header_2_0)(member)
     if dtype.hasobject:
         raise ValueError(f"{name} holds objects")
-    as_tensor(numpy.empty(0, dtype), name)
-    return tuple(shape)
+    other = other_than_floats(as_tensor(numpy.empty(0, dtype), name))
+    return StoredTensor(tuple(shape), partial(_loaded, arrays, name), other)
 
 
 def _inner(found: object, shown: str) -> str:

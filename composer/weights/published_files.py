@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from composer.atomic_files import StrPath
 from composer.diagnostics import Source, Span
+from composer.language.name_patterns import folded
 from composer.language.source_file import content_of
 from composer.weights.gguf.file import GGUF, gguf_tensors
 from composer.weights.json_places import places
@@ -44,12 +45,19 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
         self._stack = ExitStack()
         self._tensors: dict[str, StoredTensor] = {}
         try:
-            for file in files(Path(path)):
-                self._tensors.update(self._open(file))
+            for file, promised in _files(Path(path)).items():
+                opened = self._open(file)
+                if twice := sorted(opened.keys() & self._tensors.keys()):
+                    refuse("unreadable-file", f"a file beside this one has {folded(twice)} too", file)
+                if lacking := [name for name in promised if name not in opened]:
+                    refuse("unreadable-file", f"the index says that {folded(lacking)} is here", file)
+                self._tensors.update(opened)
         except BaseException:
             self._stack.close()
             raise
         self.shapes: Mapping[str, tuple[int, ...]] = {name: each.shape for name, each in self._tensors.items()}
+        self.others: Mapping[str, str] = {name: each.other for name, each in self._tensors.items() if each.other}
+        """The dtypes of the tensors that hold no floats, by name."""
 
     def _open(self, file: Path) -> Mapping[str, StoredTensor]:
         content_of(file, 0)  # a pipe would be waited for
@@ -73,7 +81,13 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
             refuse("unreadable-file", f"this is not a safetensors file: {error}", file, hint=hint)
         names: Sequence[str] = handle.keys()
         whole = cache(lambda: self._stack.enter_context(safe_open(file, framework="pt")))
-        return {name: StoredTensor(tuple(handle.get_slice(name).get_shape()), partial(_read, whole, name)) for name in names}
+        found = {}
+        for name in names:
+            part = handle.get_slice(name)
+            dtype = part.get_dtype()
+            other = "" if dtype.startswith(("F", "BF")) else dtype
+            found[name] = StoredTensor(tuple(part.get_shape()), partial(_read, whole, name), other)
+        return found
 
     def __enter__(self) -> PublishedCheckpoint:
         return self
@@ -103,19 +117,27 @@ def files(path: Path) -> list[Path]:
     Raises:
         RecipeError: There are none.
     """
+    return list(_files(path))
+
+
+def _files(path: Path) -> dict[Path, list[str]]:
+    """Return the files of a checkpoint, with the names of tensors that an index says to be in each."""
     if not path.is_dir():
-        return [path]
+        return {path: []}
     found = next((path / name for name in IN_FOLDERS if (path / name).is_file()), None)
     if found is None:
         there = sorted(each.name for each in path.iterdir() if each.suffix in (".safetensors", GGUF, *PICKLES, *ARRAYS, *OTHERS))
         hint = f"name a file: {', '.join(there[:4])}" if there else ""
         refuse("missing-file", f"there is neither {' nor '.join(IN_FOLDERS)} in this folder", path, hint=hint)
     if not found.name.endswith(".index.json"):
-        return [found]
+        return {found: []}
     names = read_json(found).get("weight_map")
     if not isinstance(names, dict) or not all(map(_is_shard, names.values())):
         refuse("unreadable-file", "this index has no `weight_map` of files in its folder", found)
-    return [path / name for name in sorted(set(names.values()))]
+    homes: dict[Path, list[str]] = {path / home: [] for home in sorted(set(names.values()))}
+    for name, home in names.items():
+        homes[path / home].append(name)
+    return homes
 
 
 def _is_shard(name: object) -> bool:

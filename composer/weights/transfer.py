@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError, Span
+from composer.weights.fit import first_of_each
 from composer.weights.mapping import WeightMap, mapping, shapes_of
 from composer.weights.other_formats import Tensors
 from composer.weights.published_files import ONE, PublishedCheckpoint, type_of, type_span
@@ -36,6 +37,7 @@ def load_published(
 
     Raises:
         RecipeError: The recipe has no rules for this model type, or the checkpoint does not match the model.
+        Int8Error: The model has weights of 8 bits, which cannot hold numbers that are not finite.
 
     Examples:
         >>> import composer
@@ -65,6 +67,7 @@ def save_published(model: Model, path: StrPath, model_type: str | None = None) -
     Raises:
         RecipeError: The recipe has no rules for this model type.
         AdapterError: An adapter cannot be merged.
+        Int8Error: The model has weights of 8 bits.
 
     Examples:
         >>> import composer
@@ -86,12 +89,36 @@ def save_published(model: Model, path: StrPath, model_type: str | None = None) -
 def _fill(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> None:
     import torch
 
-    if wrong := made.check(shapes_of(tensors)):
-        raise RecipeError(wrong)
+    from composer.lower.int8 import Int8Error, Int8Matrix
+
     parameters = model.state_dict()
+    if wrong := made.check(shapes_of(tensors)) or _other_numbers(parameters, tensors, made):
+        raise RecipeError(wrong)
     with torch.no_grad():
         for name, tensor in made.stream(tensors):
-            parameters[name].copy_(tensor)
+            parameter = parameters[name]
+            if not isinstance(parameter, Int8Matrix):
+                parameter.copy_(tensor)
+                continue
+            try:
+                parameter.fill(tensor)
+            except Int8Error as error:
+                raise Int8Error(f"{name}: {error}", hint=error.hint) from None
+
+
+def _other_numbers(parameters: Mapping[str, Tensor], tensors: Mapping[str, Tensor], made: WeightMap) -> list[Diagnostic]:
+    """Return an error for published tensors of integers, truths or complex numbers where the model has floats."""
+    others: Mapping[str, str] = getattr(tensors, "others", {})
+    found = made.found(tensors) if others else {}
+    wrong = []
+    for move in made.moves if others else ():
+        floats = all(parameters[name].is_floating_point() for name in move.ours)
+        for name in move.theirs if floats else ():
+            if (dtype := others.get(found[name])) is not None:
+                message = f"{name} holds numbers of {dtype} in the checkpoint, but floats for this recipe"
+                hint = "quantized weights are read from .gguf files alone"
+                wrong.append(Diagnostic("checkpoints-dtype", message, move.rule.theirs.span, hint=hint))
+    return first_of_each(wrong)
 
 
 def weight_map(model: Model, model_type: str | None, at: Span | None = None) -> WeightMap:

@@ -34,9 +34,14 @@ def peak_of(recipe: composer.Recipe, lengths: Mapping[str, int], settings: Train
         before = sum({each.data_ptr(): each.nbytes() for each in lives}.values())
         with torch.profiler.profile(profile_memory=True) as profile:
             step()
+    return before + most_held(profile)
+
+
+def most_held(profile: torch.profiler.profile) -> int:
+    """Return the most bytes that torch's allocator had given at a time while it was profiled with its memory."""
     held = most = 0
     events = profile.profiler.kineto_results.events()
     for event in sorted((each for each in events if each.name() == "[memory]"), key=lambda each: each.start_ns()):
         held += event.nbytes()
         most = max(most, held)
-    return before + most
+    return most

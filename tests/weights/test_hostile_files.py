@@ -10,11 +10,14 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 import composer
 from composer.diagnostics import RecipeError
-from composer.weights import PublishedCheckpoint
+from composer.weights import PublishedCheckpoint, load_published, save_published
 from composer.weights import published_files as files
 from tests.operations import at_most
 
@@ -160,3 +163,47 @@ def test_a_configuration_is_bounded(tmp_path: Path) -> None:
         with pytest.raises(RecipeError) as stopped:
             composer.load("gpt2").with_config(tmp_path)
         assert stopped.value.diagnostics[0].code == "unreadable-file"
+
+
+@pytest.mark.parametrize("way", ["tensors", "arrays", "model.safetensors", "pytorch_model.bin", "model.npz"])
+@pytest.mark.parametrize("dtype", ["int64", "bool", "complex64"])
+def test_numbers_that_are_no_floats_are_not_taken_for_weights(tmp_path: Path, way: str, dtype: str) -> None:
+    """They are refused by name before anything is loaded, whichever way they come."""
+    recipe = composer.load("gpt2", TINY)
+    save_published(recipe.compile(seed=0), tmp_path / "floats.safetensors")
+    tensors = load_file(tmp_path / "floats.safetensors")
+    tensors["h.1.ln_1.weight"] = torch.ones(32).to(getattr(torch, dtype))
+    arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+    file = tmp_path / way
+    writers: dict[str, Callable[[], object]] = {
+        ".safetensors": lambda: save_file(tensors, file), ".bin": lambda: torch.save(tensors, file),
+        ".npz": lambda: np.savez(file, **arrays),
+    }  # fmt: skip
+    source = tensors if way == "tensors" else arrays if way == "arrays" else file
+    writers.get(file.suffix, lambda: None)()
+    model = recipe.compile(seed=1)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    with pytest.raises(RecipeError, match=r"h\.1\.ln_1\.weight holds numbers of \w+ in the checkpoint") as stopped:
+        load_published(model, source)
+    assert [each.code for each in stopped.value.diagnostics] == ["checkpoints-dtype"]
+    assert all(tensor.equal(before[name]) for name, tensor in model.state_dict().items())
+
+
+def test_an_index_says_what_is_where(tmp_path: Path) -> None:
+    """A tensor in two files, one that is in none, and one that is in another file."""
+    for name, inside in {"a.safetensors": ["x", "y"], "b.safetensors": ["z"], "c.safetensors": ["y"]}.items():
+        save_file({each: torch.zeros(2) for each in inside}, tmp_path / name)
+    good = {"x": "a.safetensors", "y": "a.safetensors", "z": "b.safetensors"}
+    for homes, message in [
+        (good, ""),
+        ({**good, "w": "b.safetensors"}, "the index says that w is here"),
+        ({**good, "y": "b.safetensors"}, "the index says that y is here"),
+        ({**good, "y": "c.safetensors"}, "a file beside this one has y too"),
+    ]:
+        (tmp_path / INDEX).write_text(json.dumps({"weight_map": homes}), encoding="utf-8")
+        if not message:
+            with PublishedCheckpoint(tmp_path) as checkpoint:
+                assert sorted(checkpoint) == ["x", "y", "z"]
+            continue
+        with pytest.raises(RecipeError, match=message):
+            PublishedCheckpoint(tmp_path)

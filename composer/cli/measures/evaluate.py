@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer
 from composer.cli.measures.data import lengths_of
 from composer.cli.output import add_output, emit, write_file
-from composer.cli.running import add_device, open_folder, rebuild, refusals
+from composer.cli.running import add_device, add_int8, open_folder, rebuild, refusals
 from composer.printable import json_text
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def declare(parser: Parser, name: str) -> None:
     questions.add_argument("--seed", metavar="N", type=integer, help="Random seed of the questions (default: 0)")
     parser.add_argument("--format", choices=("text", "json"), action=StoreOnce, help="Output format (default: text)")
     add_output(parser)
+    add_int8(parser)
     add_device(parser)
     add_blocks(parser)
     parser.examples = [
@@ -105,6 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
     from composer.evaluate import evaluate
     from composer.published.folder import is_published
 
+    if arguments.int8 and not is_published(arguments.trained):
+        raise Problem("arco evaluate: --int8 is for published folders", "a run is measured as it was trained")
     if arguments.task != "needle":
         stray = next((name for name in ("depths", "figure") if getattr(arguments, name) is not None), None)
         if stray is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer, number
 from composer.cli.output import generated, say
-from composer.cli.running import add_device, refusals
+from composer.cli.running import add_device, add_int8, refusals
 from composer.cli.writing.beams import MOST, beams
 from composer.cli.writing.voices import BREAK, Voice, check_inputs, draft_of, opened
 
@@ -121,6 +121,7 @@ def declare(parser: Parser, name: str) -> None:
         action="store_true",
         help="Compile a step with torch.compile, which takes up to minutes at first; needs a C++ compiler, or Triton on a GPU",
     )
+    add_int8(parser)
     add_device(parser)
     add_blocks(parser)
     parser.examples = [
@@ -130,6 +131,7 @@ def declare(parser: Parser, name: str) -> None:
         ("Continue several texts together", 'arco generate runs/gpt_mini --prompt "To be" --prompt "or not"'),
         ("Show what may come next", 'arco generate runs/gpt_mini --prompt "To be" --next 5'),
         ("Ask a published model", 'arco generate SmolLM2-135M-Instruct --prompt "What is the capital of France?"'),
+        ("Run a model that is large for the memory", 'arco generate Llama-3.2-1B --int8 --prompt "The capital of France is"'),
         ("Fill in hidden words", 'arco generate bert-base-uncased --prompt "Paris is the <mask> of France."'),
         (
             "Compare ways to choose tokens",
@@ -250,6 +252,8 @@ def check_options(arguments: argparse.Namespace) -> None:
     uncompiled = uncompiled or next((name for name in ("strategies", "prepack") if getattr(arguments, name)), None)
     if arguments.compile and uncompiled is not None:
         raise Problem(f"arco generate: --{uncompiled.replace('_', '-')} runs no compiled step", "remove it or --compile")
+    if arguments.int8 and arguments.prepack:
+        raise Problem("arco generate: --prepack keeps copies of matrices, and --int8 none of them whole", "remove one of them")
     if arguments.n is not None and arguments.next is not None:
         raise Problem("arco generate: --next prints no text, of which --n prints several", "remove one of them")
     if arguments.n is not None and arguments.temperature == 0:

@@ -56,9 +56,13 @@ def opened(arguments: argparse.Namespace) -> Callable[[str], Voice]:
 
     if not is_published(arguments.trained):
         from composer.train import open_run
+        from composer.weights import to_int8
 
         build = rebuild(arguments.blocks, arguments.device)
-        return partial(voice_of_run, open_run(arguments.trained, build=build, checkpoint=arguments.checkpoint))
+        trained = open_run(arguments.trained, build=build, checkpoint=arguments.checkpoint)
+        if arguments.int8:
+            to_int8(trained.model)
+        return partial(voice_of_run, trained)
     if arguments.checkpoint is not None:
         raise Problem("arco generate: --checkpoint is for run folders", "a published folder has one set of weights")
     return partial(voice_of_published, open_folder(arguments), chat=not arguments.no_chat)
