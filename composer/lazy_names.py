@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
@@ -11,8 +12,8 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
 
     Args:
         package: its name, `__name__`
-        homes: each public name with the module that defines it, below the package, or of another one if it starts with `composer.`;
-            a module of its own is named by itself
+        homes: each name with the module that defines it, below the package, or anywhere if it starts with `composer.`; a module
+            of its own is named by itself
 
     Raises:
         AttributeError: by the first, for a name that is not in `homes`, in the words of Python
@@ -25,4 +26,4 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
         module = import_module(home if home.startswith("composer.") else f"{package}.{home}")
         return module if home == name else getattr(module, name)
 
-    return attribute, lambda: sorted(homes)
+    return attribute, lambda: sorted(sys.modules[package].__all__)

@@ -21,14 +21,14 @@ class Retrieval:
     Examples:
         >>> from composer.evaluate import Retrieval
         >>> found = Retrieval((1, 3, 2, 1))
-        >>> found.recall(1), round(found.reciprocal_rank, 4)
+        >>> found.recall_at(1), round(found.reciprocal_rank, 4)
         (0.5, 0.7083)
     """
 
     ranks: tuple[int, ...]
     """For each row, the place of its partner among all, from 1. Of equal scores, the partner's is taken to be the last."""
 
-    def recall(self, first: int) -> float:
+    def recall_at(self, first: int) -> float:
         """Return the share of rows whose partner is among the first ones.
 
         Args:
@@ -43,10 +43,10 @@ class Retrieval:
 
     def to_json(self) -> dict[str, float]:
         """Return the numbers by name."""
-        return {**{f"recall_at_{first}": self.recall(first) for first in AT}, "mean_reciprocal_rank": self.reciprocal_rank}
+        return {**{f"recall_at_{first}": self.recall_at(first) for first in AT}, "mean_reciprocal_rank": self.reciprocal_rank}
 
     def __str__(self) -> str:
-        at = ", ".join(f"{self.recall(first):.2%} at {first}" for first in AT if first <= len(self.ranks))
+        at = ", ".join(f"{self.recall_at(first):.2%} at {first}" for first in AT if first <= len(self.ranks))
         return f"recall {at}, mean reciprocal rank {self.reciprocal_rank:.3f}, among {len(self.ranks):,}"
 
 

@@ -62,7 +62,7 @@ def test_ranks_are_those_of_a_loop():
         scores = [float(a[place] @ row) for row in b]
         assert found.ranks[place] == 1 + sum(score > scores[place] for score in scores)
     assert retrieved([torch.zeros(3, 2)], [torch.ones(3, 2)]).ranks == (3, 3, 3)
-    assert (found.recall(5), found.reciprocal_rank) == (
+    assert (found.recall_at(5), found.reciprocal_rank) == (
         sum(rank <= 5 for rank in found.ranks) / len(found.ranks),
         pytest.approx(sum(1 / rank for rank in found.ranks) / len(found.ranks)),
     )
