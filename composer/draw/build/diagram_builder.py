@@ -148,7 +148,7 @@ class DiagramBuilder:
         values: ValueSources = {name: single_output(ours) for name, ours in given.items()}
         self.graph(node.graph, values, place.part_of(node), out)
         outputs = {port: sources((ref,), values) for port, ref in node.graph.graph.outputs}
-        return NodeSources({"": next(iter(outputs.values())), **outputs})
+        return NodeSources({"": next(iter(outputs.values())), **outputs}, inner=outputs)
 
     def scan(self, node: TypedScan, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder) -> NodeSources:
         """Add a scan: a frame around one step, or one box."""
