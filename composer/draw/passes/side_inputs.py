@@ -61,6 +61,7 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
         reader = items.get(readers[0].target)
         if len(readers) > 1 or reader is None or any(e.shape_only and e.upward and not e.source.is_model_input for e in reads):
             stays = output_of(item) in sent or any(e.source.path == path for sink in flow.sinks for e in sink.edges)
+            stays = stays or any(e.partial for e in readers)  # kinds of layers are led to at both sides of their frame
             if not (stays or any((e.main and not goes_on(e)) or e.source.reference for e in readers)):
                 outer_inputs[path] = item, reads
                 gone.add(path)
