@@ -57,19 +57,31 @@ def fold_norms(flow: Flow) -> Flow:
         if not alone or any(source.path == path for _, source in flow.exits):
             continue
         assert isinstance(reader, Leaf)
+        if (_trained(item) | _trained(reader)) - TOGETHER:
+            continue  # such as a map with an adapter, whose own numbers it tells
         items[readers[0].target] = _joined(item, reader)
         del items[path]
         edges = list(_without(edges, path, readers[0].target))
     return flow.with_items(items.values()).with_edges(edges)
 
 
+TOGETHER = {"", " frozen", ", some frozen"}
+"""What is said of how parameters are trained where one box can say it of two blocks."""
+
+
+def _trained(item: Leaf) -> set[str]:
+    """Return what a box says behind the number of its parameters, if it tells that."""
+    return {item.params.removeprefix(short(item.about.parameters))} if item.params and item.about.parameters else set()
+
+
 def _joined(norm: Leaf, reader: Leaf) -> Leaf:
     both = norm.about.parameters + reader.about.parameters
-    counted = f"{short(reader.about.parameters)} parameters"
-    tip = f"{norm.look.title} + {reader.about.tip}".replace(counted, f"{short(both)} parameters")
+    trained = _trained(norm) | _trained(reader)
+    params = short(both) + (trained.pop() if len(trained) == 1 else ", some frozen" if trained else "")
+    params = params if _trained(reader) else reader.params
+    tip = f"{norm.look.title} + {reader.about.tip}".replace(f"{reader.params} parameters", f"{params} parameters")
     covers = (*reader.about.covers, *norm.about.covers, norm.about.path)
     about = replace(reader.about, parameters=both, tip=tip, covers=covers)
-    params = short(both) if reader.params == short(reader.about.parameters) else reader.params
     return replace(
         reader, about=about, params=params, look=replace(reader.look, title=f"{norm.look.title} + {reader.look.title}")
     )
