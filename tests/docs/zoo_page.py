@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from tests.parity import (
     readings_of_tables,
     reference,
 )
+from tests.train.every_recipe import DATA, command, recipe_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "zoo.md"
 HEAD = """# Zoo
@@ -39,6 +41,12 @@ read by them.
   paper or a lecture: a reading of it in plain operations. `make test` runs them.
 
 This page is generated: `python -m tests.docs.zoo_page`.
+"""
+SMALL = """## Trained small
+
+Each of these commands trains a recipe at toy sizes in seconds, on any text, pairs of texts or images of one's own:
+`make train-all` runs them all, on data that it makes up, and the remaining recipes with a batch of random numbers, and asks of
+each that its loss falls.
 """
 TASKS: Mapping[str, str] = {
     "causal_lm": "Language models",
@@ -80,7 +88,13 @@ def agrees_with(name: str) -> str:
 
 def page() -> str:
     """Return the text of the page."""
-    return "\n".join([HEAD, *tables()])
+    return "\n".join([HEAD, *tables(), small()])
+
+
+def small() -> str:
+    """Return the commands that train recipes small."""
+    lines = [shlex.join(["arco", *command(name)]) for name in zoo_names() if (recipe_of(name).task or "") in DATA]
+    return "\n".join([SMALL, "```text", *lines, "```", ""])
 
 
 def tables() -> Iterator[str]:
