@@ -91,7 +91,7 @@ def has_lstm_in_bf16(device: str) -> bool:
     """Whether torch has an LSTM in bfloat16 here: on a CPU without AVX-512 it has none."""
     try:
         with torch.autocast(device, dtype=torch.bfloat16):
-            torch.nn.LSTM(2, 2).to(device)(torch.zeros(1, 1, 2, device=device))
+            torch.nn.LSTM(8, 8).to(device)(torch.zeros(4, 2, 8, device=device))
     except RuntimeError:
         return False
     return True
@@ -101,7 +101,7 @@ def has_lstm_in_bf16(device: str) -> bool:
 def test_bf16_autocast_is_finite(case: str, device: str) -> None:
     """Forward and, where there is something to learn, backward."""
     for model in models(case):
-        if not has_lstm_in_bf16(device) and any(isinstance(module, torch.nn.LSTM) for module in model.modules()):
+        if "torch.lstm(" in model.source and not has_lstm_in_bf16(device):
             continue
         again = copy.deepcopy(model).to(device).train()
         with torch.autocast(device, dtype=torch.bfloat16):
