@@ -9,12 +9,12 @@ from typing import Any
 
 from composer.diagnostics import Diagnostic, Label
 from composer.graph.typed import TypedProgram
-from composer.language.name_patterns import ANYTHING, NamePattern
+from composer.language.name_patterns import ANYTHING, NamePattern, without_numbers
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlMapping
 from composer.weights.fit import Fit, first_of_each, fit, uncovered
-from composer.weights.left_out_names import Misspelled, PatternComponent
+from composer.weights.left_out_names import Misspelled, Names, PatternComponent
 from composer.weights.model_names import ModelNames, names_of, typical_passes
 from composer.weights.rule_reader import RuleReader
 from composer.weights.rules import Rule, Rules
@@ -145,12 +145,18 @@ def _lost(rules: Rules, names: ModelNames, fitted: Fit) -> Iterator[_Lost]:
         for place, word in unchosen if id(rule) in used else [(None, 0)]:
             steps = _steps(rule.ours, place, word)
             depths = {path: path.count(".") + 1 for path in names.absent if _leads_into(path.split("."), steps)}
-            if depths:
-                wrong = [names.left_out.misspelled(names.absent[path], steps[depth:]) for path, depth in depths.items()]
-                if (first := wrong[0]) is not None and None not in wrong:
-                    yield _Lost(rule, _no_name(first), None)
-                continue
             known = known or [name.split(".") for name in (*names.owned, *names.tied)]
+            if depths:
+                found = {path: names.left_out.misspelled(names.absent[path], steps[depth:]) for path, depth in depths.items()}
+                if any(one is Names.RIGHT for one in found.values()):
+                    continue
+                elsewhere = {without_numbers(".".join(name[:depth])) for depth in {*depths.values()} for name in known}
+                if any(one is Names.UNKNOWN and without_numbers(path) not in elsewhere for path, one in found.items()):
+                    continue
+                first = next(iter(found.values()))
+                if isinstance(first, Misspelled) and not any(isinstance(one, Names) for one in found.values()):
+                    yield _Lost(rule, _no_name(first), None)
+                    continue
             yield _missing(rule, steps, known)
 
 
