@@ -257,7 +257,7 @@ graph:
     repeat: 3
     each: {each}
     graph:
-      a: {{type: residual, body: {{type: {body}, hidden: 9}}, when: layer == 0}}
+      a: {{type: residual, body: {body}, when: layer == 0}}
       b: {{type: linear, out: 8, bias: false}}
 checkpoints:
   one:
@@ -268,7 +268,7 @@ checkpoints:
 """
 
 
-@pytest.mark.parametrize(("each", "body"), [("{}", "ffn"), ("{inner: [ffn, gated_ffn, gated_ffn]}", "inner")])
+@pytest.mark.parametrize(("each", "body"), [("{}", "{type: ffn, hidden: 9}"), ("{inner: {type: ffn, hidden: 9}}", "inner")])
 @pytest.mark.parametrize("wrong", ["bodyy.utter.nonsense", "zzz", "body.upp.weight", "body.up.nonsense"])
 def test_a_node_that_some_passes_leave_out_hides_no_mistake(each: str, body: str, wrong: str) -> None:
     """Whether its names are known as it is written, or only as they are in other passes."""
