@@ -10,16 +10,16 @@ from composer.diagnostics import Span
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate
 from composer.language.expressions.parser import parse_expression
-from composer.language.name_patterns import NamePattern, in_pieces, pattern
+from composer.language.name_patterns import NamePattern, in_pieces, only_ours, pattern
 from composer.language.recipe.keys import keys_of
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.weights.config_syntax import ConfigReader
+from composer.weights.fit import PIECES
 from composer.weights.rule_syntax import Forms
 from composer.weights.rules import Copy, Ignored, Permutation, Rule, Rules
 
 LAYOUTS = ("halves", "interleaved")
-PIECES = "if one published tensor contains all of ours, write {from: …, split: N}"
 
 
 class RuleReader(Forms):
@@ -96,11 +96,14 @@ class RuleReader(Forms):
         ours, theirs = self._pattern(key), self._pattern(source)
         if ours is None or theirs is None:
             return None
+        either = None
+        if not any(key in operations for key in ("split", "concat")) and len(lone := only_ours(ours, theirs)) == 1:
+            (either,) = lone
         stack, (split, concat) = self._stack(operations, ours, theirs), self._in_pieces(operations, ours, theirs)
         rule = Rule(
             span, ours, theirs, self._shape(operations), self.boolean(operations.get("transpose"), "transpose"),
             self._axis(operations), self._groups(operations), split, concat, stack, self._permutation(operations, ours),
-            self._offset(operations),
+            self._offset(operations), either,
         )  # fmt: skip
         if len(self.diagnostics) == before:
             self._match(rule, value.span)
@@ -109,7 +112,7 @@ class RuleReader(Forms):
     def _match(self, rule: Rule, span: Span) -> None:
         """Report if one side of a rule does not determine the other."""
         ours, theirs = rule.ours, rule.theirs
-        numbers = [len(words) for place, words in enumerate(ours.choices) if place != rule.split]
+        numbers = [len(words) for place, words in enumerate(ours.choices) if place not in (rule.split, rule.either)]
         published = [len(words) for place, words in enumerate(theirs.choices) if place != rule.concat]
         if ours.indices != theirs.indices - {rule.stack}:
             odd = sorted(ours.indices ^ (theirs.indices - {rule.stack}))[0]

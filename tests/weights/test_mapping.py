@@ -335,7 +335,7 @@ def test_rules_that_do_not_fit_the_model_are_refused(text: str, ours: dict[str, 
         ("model: {rules: {(a|b): {from: (c|d), split: 2, concat: 2}}}", "checkpoints-form"),
         ("model: {rules: {(a|b): {from: (c|d), split: 2}}}", "checkpoints-pattern"),
         ("model: {rules: {(a|b): {from: (c|d), concat: 2}}}", "checkpoints-pattern"),
-        ("model: {rules: {(a|b).w: c.w}}", "checkpoints-pattern"),
+        ("model: {rules: {(a.|b).w: (c|d).w}}", "checkpoints-pattern"),
         ("model: {rules: {(a|b).w: (c|d|e).w}}", "checkpoints-pattern"),
         ("model: {rules: {a.<i>: b.<j>}}", "checkpoints-pattern"),
         ("model: {rules: {a.*: b}}", "checkpoints-pattern"),
@@ -499,3 +499,33 @@ def test_what_no_checkpoint_can_fit_is_refused_without_one(text: str, code: str)
     else:
         theirs = drawn(made)
         assert not code and same(made.save(made.load(theirs)), theirs)
+
+
+def test_pieces_and_words_may_stand_at_different_depths() -> None:
+    """A word of a choice may be a path, on both sides."""
+    made = rules(
+        "l.<i>.(attn.q|gate).w: {from: h.<i>.wqg, split: 2, axis: 1}\nl.<i>.(attn.k|out).*: h.<i>.(self.key|o).*",
+        l__0__attn__q__w=(2, 3), l__0__gate__w=(2, 1), l__0__attn__k__w=(2, 3), l__0__out__w=(4,),
+    )  # fmt: skip
+    assert made.published == {"h.0.wqg": (2, 4), "h.0.self.key.w": (2, 3), "h.0.o.w": (4,)}
+    theirs = drawn(made)
+    ours = made.load(theirs)
+    assert torch.equal(ours["l.0.gate.w"], theirs["h.0.wqg"][:, 3:])
+    assert same(made.save(ours), theirs)
+
+
+def test_of_a_choice_that_the_published_name_lacks_one_word_exists_in_each_layer() -> None:
+    """Two in one layer are refused."""
+    text = "l.<i>.(mamba|attn).(q|k).w: h.<i>.(x|y)"
+    made = rules(text.replace("(q|k)", "(q|k|v)").replace("(x|y)", "(x|y|z)"), l__0__mamba__k__w=(2,), l__1__attn__k__w=(3,))
+    assert made.published == {"h.0.y": (2,), "h.1.y": (3,)}
+    theirs = drawn(made)
+    assert same(made.save(made.load(theirs)), theirs)
+    with pytest.raises(RecipeError) as error:
+        rules("l.<i>.(mamba|attn).w: h.<i>", l__0__mamba__w=(2,), l__1__attn__w=(2,), l__1__mamba__w=(2,))
+    (wrong,) = error.value.diagnostics
+    assert wrong.message.startswith("l.1.attn.w and l.1.mamba.w both read h.1: ") and "two words exist" in wrong.message
+    assert "split: N" in wrong.hint
+    with pytest.raises(RecipeError) as error:
+        rules(text, l__0__mamba__k__w=(2,))  # either choice may be the one
+    assert codes(error) == ["checkpoints-pattern"]
