@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from composer.diagnostics import Diagnostic, Label
+from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.typed import TypedProgram
 from composer.language.name_patterns import ANYTHING, NamePattern, components_of, without_numbers
 from composer.language.suggestions import did_you_mean, suggest
@@ -70,6 +70,14 @@ def at_map(found: Sequence[Diagnostic], entry: YamlEntry) -> list[Diagnostic]:
     labels = (Label(first.span, "this"), *(Label(each.span, "nor this") for each in more))
     one = Diagnostic(first.code, message, entry.key.span, first.severity, labels=labels, hint=LIKE_ANOTHER)
     return [each for each in found if each not in others] + [one]
+
+
+def once(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return the errors without those that are told already, of a rule that two maps share."""
+    told: dict[tuple[str, Span, str], Diagnostic] = {}
+    for each in found:
+        told.setdefault((each.code, each.span, each.message), each)
+    return [*told.values()]
 
 
 def misfits(checkpoints: YamlMapping, typed: TypedProgram) -> list[Diagnostic]:

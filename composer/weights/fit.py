@@ -13,7 +13,6 @@ from composer.language.wording import counted
 from composer.weights.rules import Copy, Rule, Rules
 from composer.weights.tensor_maps import TensorMap, TensorShape, shown
 
-
 PIECES = "if one published tensor contains all of ours, write {from: …, split: N}"
 
 

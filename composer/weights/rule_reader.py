@@ -17,7 +17,7 @@ from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlN
 from composer.weights.config_syntax import ConfigReader
 from composer.weights.fit import PIECES
 from composer.weights.rule_syntax import Forms
-from composer.weights.rules import Copy, Ignored, Permutation, Rule, Rules
+from composer.weights.rules import Copy, Ignored, Off, Permutation, Rule, Rules
 
 LAYOUTS = ("halves", "interleaved")
 
@@ -28,6 +28,7 @@ class RuleReader(Forms):
     def __init__(self, params: abc.Mapping[str, Any] | None = None) -> None:
         super().__init__()
         self.params = params
+        self.off: list[Off] = []
 
     def rules(self, entry: YamlEntry) -> Rules:
         """Return the rules under a model type."""
@@ -63,6 +64,7 @@ class RuleReader(Forms):
                 Copy(each.key.text, self.text(each.value, "a published name is"), each.key.span, each.value.span)
                 for each in self.entries(value.get("copies"), "copies map published names to published names")
             ),
+            tuple(self.off),
         )
 
     def _rules(self, entry: YamlEntry) -> Iterator[Rule]:
@@ -81,6 +83,9 @@ class RuleReader(Forms):
             rule = reader._rule(entry.key, value, span)
             if not applies:
                 self.diagnostics.extend(reader.diagnostics)
+                condition = value.get("when") if isinstance(value, YamlMapping) else None
+                if rule is not None and isinstance(condition, YamlScalar):
+                    self.off.append(Off(span, rule.theirs, condition.text))
             elif rule is not None:
                 yield rule
 

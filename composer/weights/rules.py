@@ -100,6 +100,17 @@ class Ignored:
 
 
 @dataclass(frozen=True)
+class Off:
+    """A rule whose condition is false."""
+
+    span: Span
+    """Where it is written."""
+    theirs: NamePattern
+    condition: str
+    """The condition, as it is written."""
+
+
+@dataclass(frozen=True)
 class Copy:
     """A published tensor that is a copy of another, such as a tied head: it must be equal to it, and is not saved."""
 
@@ -124,6 +135,8 @@ class Rules:
     ignore: tuple[Ignored, ...]
     """Published tensors that are not needed, such as masks and tables."""
     copies: tuple[Copy, ...]
+    off: tuple[Off, ...] = ()
+    """The rules that do not apply."""
 
     def plain(self, published: str) -> str:
         """Return the name of a published tensor in the rules."""

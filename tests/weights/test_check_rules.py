@@ -275,3 +275,10 @@ def test_a_node_that_some_passes_leave_out_hides_no_mistake(each: str, body: str
     word = next(part for part in wrong.split(".") if part not in ("body", "up"))
     (found,) = lines(composer.load(LEFT_OUT.format(each=each, body=body, wrong=wrong)))
     assert found.startswith(f"{word}: ")
+
+
+def test_a_rule_that_two_maps_share_is_told_once() -> None:
+    """The map that is like another has the same rule in the same place."""
+    shared = MODEL.format(rules="      hed.(weight|bias): h.(w|b)", copies="{}") + "  gpt3: {like: gpt2}\n"
+    wrong = [each for each in lines(composer.load(shared)) if each.startswith("hed")]
+    assert wrong == ["hed: there is no node called `hed`"]
