@@ -165,10 +165,11 @@ def _lost_in(rule: Rule, steps: Sequence[PatternComponent], names: ModelNames, k
     if any(one is Names.RIGHT for one in found.values()):
         return None
     elsewhere = {without_numbers(".".join(name[:depth])) for depth in {*depths.values()} for name in known}
-    if any(one is Names.UNKNOWN and without_numbers(path) not in elsewhere for path, one in found.items()):
+    alone = [one for path, one in found.items() if without_numbers(path) not in elsewhere]
+    if any(one is Names.UNKNOWN for one in alone):
         return None
-    wrong = [one for one in found.values() if isinstance(one, Misspelled)]
-    return _Lost(rule, _no_name(wrong[0]), None) if wrong and len(wrong) == len(found) else _missing(rule, steps, known)
+    wrong = next((one for one in alone if isinstance(one, Misspelled)), None)
+    return _missing(rule, steps, known) if wrong is None else _Lost(rule, _no_name(wrong), None)
 
 
 def _ways(pattern: NamePattern, place: int | None, word: int) -> Iterator[list[PatternComponent]]:
@@ -210,7 +211,7 @@ def _leads_into(path: Sequence[str], steps: Sequence[PatternComponent]) -> bool:
 
 def _no_name(found: Misspelled) -> Diagnostic:
     message = f"what is left out here has no node or parameter `{found.step.text}`"
-    return Diagnostic(CODE, message, found.step.span, hint=did_you_mean(found.offered))
+    return Diagnostic(CODE, message, found.step.span, hint=did_you_mean(found.offered) if found.offered else "")
 
 
 def _missing(rule: Rule, steps: Sequence[PatternComponent], known: list[list[str]]) -> _Lost:
