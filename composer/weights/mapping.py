@@ -99,11 +99,11 @@ class WeightMap:
             message = f"two published tensors have the same name after `{rules.strip_prefix}` and legacy names are replaced"
             wrong.append(Diagnostic("checkpoints-ambiguous", message, rules.span))
         for move in self.moves:
-            for place, name in enumerate(move.theirs):
+            for index, name in enumerate(move.theirs):
                 wanted = self.published[name]
                 if name in found and (shape := tuple(shapes[found[name]])) != wanted:
                     message = f"{name} is {shown(shape)} in the checkpoint, but {shown(wanted)} for this recipe"
-                    hint = shape_hint(move, place, shape, [self.ours[each] for each in move.ours])
+                    hint = shape_hint(move, index, shape, [self.ours[each] for each in move.ours])
                     wrong.append(Diagnostic("checkpoints-shape", message, move.rule.theirs.span, hint=hint))
         return first_of_each(wrong)
 
