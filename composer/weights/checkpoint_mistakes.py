@@ -97,14 +97,14 @@ def idle(rules: Rules, strange: Sequence[str]) -> Iterator[tuple[Diagnostic, fro
     for off in rules.off:
         if names := [name for name in left if off.theirs.match(name)]:
             message = f"no rule covers {counted(len(names), 'published tensor')}: {folded(names)}"
-            hint = f"the rule for {_them(names)} is off, as `{off.condition}` is false: set the params so that it is true"
+            hint = f"the rule for {them(names)} is off, as `{off.condition}` is false: set the params so that it is true"
             yield Diagnostic("checkpoints-unexpected", message, off.span, hint=hint), frozenset(names)
             left = [name for name in left if name not in {*names}]
     for rule in rules.rules:
         if names := [name for name in left if rule.theirs.match(name)]:
             several = counted(len(names), "published tensor")
             message = f"the model has no parameter for {several} that this rule reads: {folded(names)}"
-            hint = f"set the params so that the model has {rule.ours.text}, or list {_them(names)} under `ignore`"
+            hint = f"set the params so that the model has {rule.ours.text}, or list {them(names)} under `ignore`"
             yield Diagnostic("checkpoints-unexpected", message, rule.span, hint=hint), frozenset(names)
             left = [name for name in left if name not in {*names}]
 
@@ -141,5 +141,6 @@ def _kinds(names: Sequence[str] | Mapping[str, object]) -> dict[str, list[str]]:
     return kinds
 
 
-def _them(names: Sequence[str]) -> str:
+def them(names: Sequence[str]) -> str:
+    """Return the pronoun for names: `it` for one."""
     return "it" if len(names) == 1 else "them"

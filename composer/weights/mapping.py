@@ -13,7 +13,7 @@ from composer.language.name_patterns import folded, without_numbers
 from composer.language.unknown_names import unknown
 from composer.language.wording import counted
 from composer.language.yaml import nodes as document
-from composer.weights.checkpoint_mistakes import SIZES, idle, misspelled, shape_hint, with_indices
+from composer.weights.checkpoint_mistakes import SIZES, idle, misspelled, shape_hint, them, with_indices
 from composer.weights.fit import first_of_each, fit, is_unit, uncovered
 from composer.weights.prefixes import PrefixDifference, prefix_difference
 from composer.weights.rule_reader import RuleReader
@@ -92,8 +92,7 @@ class WeightMap:
             wrong.append(Diagnostic("checkpoints-unexpected", message, place, hint=hint))
         if strange:
             message = f"no rule covers {counted(len(strange), 'published tensor')}: {folded(strange)}"
-            them = "it" if len(strange) == 1 else "them"
-            hint = f"write a rule for {them}, or list {them} under `ignore`"
+            hint = f"write a rule for {them(strange)}, or list {them(strange)} under `ignore`"
             wrong.append(Diagnostic("checkpoints-unexpected", message, rules.span, hint=hint))
         if len(found) < len(shapes):
             message = f"two published tensors have the same name after `{rules.strip_prefix}` and legacy names are replaced"
