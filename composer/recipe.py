@@ -29,7 +29,7 @@ from composer.language.yaml.reader import read
 from composer.own_blocks import library_with
 from composer.package_data import zoo
 from composer.weights.check_config import config_mistakes
-from composer.weights.check_rules import as_variant, at_map, each_map, misfits, mistakes
+from composer.weights.check_rules import as_variant, at_map, each_map, misfits, mistakes, once
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -234,7 +234,8 @@ class Recipe:
             return (), frozenset()
         if state.typed is None:
             params = state.program.params if state.program else None
-            return [wrong for entry, alone in each_map(weights) for wrong in at_map(mistakes(alone, params), entry)], frozenset()
+            formal = [each for entry, alone in each_map(weights) for each in at_map(mistakes(alone, params), entry)]
+            return once(formal), frozenset()
         rules: list[Diagnostic] = []
         for entry, alone in each_map(weights):
             config = config_mistakes(alone, state.document, state.library, state.typed.untyped.params)
@@ -244,7 +245,7 @@ class Recipe:
                 unfit.add(entry.key.text)
                 found = as_variant(wrong)
             rules += found if self._is_variant else at_map(found, entry)
-        return rules, frozenset(unfit)
+        return once(rules), frozenset(unfit)
 
     def _had_before(self, wrong: Sequence[Diagnostic]) -> bool:
         """Return whether the recipe has any of these errors without its overrides too."""

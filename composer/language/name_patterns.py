@@ -10,12 +10,14 @@ from functools import cached_property
 from composer.diagnostics import Diagnostic, Span
 from composer.language.yaml.nodes import YamlScalar
 
-PIECE = re.compile(r"<(?P<index>[a-z][a-z0-9_]*)>|\((?P<any>\w+(?:\|\w+)+)\)|(?P<literal>\w+)", re.ASCII)
+PIECE = re.compile(r"<(?P<index>[a-z][a-z0-9_]*)>|\((?P<any>[\w.]+(?:\|[\w.]+)+)\)|(?P<literal>\w+)", re.ASCII)
 INDEXED = re.compile(r"(\w*[^\W\d])?<\w+>", re.ASCII)
 """A component with an index, which must not follow a digit: its start would be ambiguous."""
 CODE = "checkpoints-pattern"
 STAR = "`*` is only allowed alone, after the last dot"
 OPEN = "between dots, write a word, `<layer>` for digits, or a choice such as `(q|k|v)`; `*` at the end matches the rest"
+BETWEEN = re.compile(r"\.(?![^()]*\))")
+"""A dot between components; in a choice, it is one of a word's own."""
 ANYTHING = r"\w+(?:\.\w+)*"
 """The regular expression of `*`: one or more components."""
 TOKEN = re.compile(r"<\w+>|\([^)]*\)|\*|[^<(*]+")
@@ -38,8 +40,9 @@ class NamePattern:
     """A pattern of names that differ in an index, in one of several words, or in their ends.
 
     A component between dots is a word; `<layer>` for digits, which are the same wherever it occurs, on both sides of a rule; a
-    word that ends in digits, `expert_<expert>`; or one with a choice of words, `(q|k|v)_proj`. `*` at the end matches the rest of
-    the name, one or more components. In a pattern that is matched only, `*` may stand for components at any place.
+    word that ends in digits, `expert_<expert>`; or one with a choice of words, `(q|k|v)_proj`, of which each may be several
+    components, `(attn.q|gate)`. `*` at the end matches the rest of the name, one or more components. In a pattern that is matched
+    only, `*` may stand for components at any place.
     """
 
     scalar: YamlScalar
@@ -106,7 +109,7 @@ def pattern(scalar: YamlScalar, *, matched_only: bool = False) -> NamePattern | 
         scalar: The text of the pattern.
         matched_only: Whether no name is made from it, so that `*` may stand at any place.
     """
-    components = scalar.text.split(".")
+    components = components_of(scalar.text)
     indices: set[str] = set()
     choices: list[tuple[str, ...]] = []
     rest = components[-1] == "*" and len(components) > 1
@@ -125,12 +128,25 @@ def pattern(scalar: YamlScalar, *, matched_only: bool = False) -> NamePattern | 
             )
         indices.update(piece["index"] for piece in pieces if piece["index"])
         words = [tuple(piece["any"].split("|")) for piece in pieces if piece["any"]]
+        if odd := next((word for each in words for word in each if not all(word.split("."))), None):
+            return Diagnostic(CODE, f"`{odd}` is not part of a name", span, hint="a dot stands between two words")
         if any(len(set(each)) < len(each) for each in words):
             return Diagnostic(CODE, "a choice must name each word once", span)
         if len(words) > 1:
             return Diagnostic(CODE, f"`{component}`: two choices need a dot between them", span, hint="write a rule for each")
         choices += words
     return NamePattern(scalar, frozenset(indices), tuple(choices), rest)
+
+
+def components_of(text: str) -> list[str]:
+    """Return the components of a pattern: what stands between its dots, but for those in a choice."""
+    return BETWEEN.split(text)
+
+
+def only_ours(ours: NamePattern, theirs: NamePattern) -> list[int]:
+    """Return the choices of our pattern without which both patterns have the same choices: of such a choice, one word exists."""
+    sizes, others = ([len(words) for words in each.choices] for each in (ours, theirs))
+    return [place for place in range(len(sizes)) if [*sizes[:place], *sizes[place + 1 :]] == others]
 
 
 def in_pieces(pieces: NamePattern, other: NamePattern, count: int) -> list[int]:
@@ -174,7 +190,7 @@ def _expression(token: str, place: int, seen: set[str]) -> str:
             seen.add(name)
             return f"(?P={name})" if again else rf"(?P<{name}>\d+)"
         case "(":
-            return f"(?P<CHOICE{place}>{token[1:-1]})"
+            return f"(?P<CHOICE{place}>{token[1:-1].replace('.', '[.]')})"
         case "*":
             return ANYTHING
     return re.escape(token)

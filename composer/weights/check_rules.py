@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
-from composer.diagnostics import Diagnostic, Label
+from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.typed import TypedProgram
-from composer.language.name_patterns import ANYTHING, NamePattern
+from composer.language.name_patterns import ANYTHING, NamePattern, components_of, without_numbers
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlMapping
 from composer.weights.fit import Fit, first_of_each, fit, uncovered
-from composer.weights.left_out_names import Misspelled, PatternComponent
+from composer.weights.left_out_names import Misspelled, Names, PatternComponent
 from composer.weights.model_names import ModelNames, names_of, typical_passes
 from composer.weights.rule_reader import RuleReader
 from composer.weights.rules import Rule, Rules
@@ -69,6 +70,14 @@ def at_map(found: Sequence[Diagnostic], entry: YamlEntry) -> list[Diagnostic]:
     labels = (Label(first.span, "this"), *(Label(each.span, "nor this") for each in more))
     one = Diagnostic(first.code, message, entry.key.span, first.severity, labels=labels, hint=LIKE_ANOTHER)
     return [each for each in found if each not in others] + [one]
+
+
+def once(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return the errors without those that are told already, of a rule that two maps share."""
+    told: dict[tuple[str, Span, str], Diagnostic] = {}
+    for each in found:
+        told.setdefault((each.code, each.span, each.message), each)
+    return [*told.values()]
 
 
 def misfits(checkpoints: YamlMapping, typed: TypedProgram) -> list[Diagnostic]:
@@ -143,33 +152,52 @@ def _lost(rules: Rules, names: ModelNames, fitted: Fit) -> Iterator[_Lost]:
             if word not in chosen[id(rule)][place]
         ]
         for place, word in unchosen if id(rule) in used else [(None, 0)]:
-            steps = _steps(rule.ours, place, word)
-            depths = {path: path.count(".") + 1 for path in names.absent if _leads_into(path.split("."), steps)}
-            if depths:
-                wrong = [names.left_out.misspelled(names.absent[path], steps[depth:]) for path, depth in depths.items()]
-                if (first := wrong[0]) is not None and None not in wrong:
-                    yield _Lost(rule, _no_name(first), None)
-                continue
             known = known or [name.split(".") for name in (*names.owned, *names.tied)]
-            yield _missing(rule, steps, known)
+            ways = [_lost_in(rule, steps, names, known) for steps in _ways(rule.ours, place, word)]
+            if (first := ways[0]) is not None and None not in ways:
+                yield first
 
 
-def _steps(pattern: NamePattern, place: int | None, word: int) -> list[PatternComponent]:
-    """Return the components of a pattern, with one word of the choice at `place` if that is given."""
-    steps, start, choices = [], 0, 0
-    for component in pattern.text.split("."):
-        text, span = component, pattern.scalar.part(start, start + len(component))
-        if "(" in component:
-            if choices == place:
-                words = pattern.choices[choices]
-                head, _, tail = component.partition("(")
-                tail = tail.partition(")")[2]
-                text = head + words[word] + tail
-                first = start + len(head) + 1 + sum(len(each) + 1 for each in words[:word])
-                span = pattern.scalar.part(first, first + len(words[word]))
-            choices += 1
-        expression = ANYTHING if text == "*" else re.sub(r"<\w+>", r"\\d+", text.replace("(", "(?:"))
-        steps.append(PatternComponent(text, re.compile(expression, re.ASCII), span))
+def _lost_in(rule: Rule, steps: Sequence[PatternComponent], names: ModelNames, known: list[list[str]]) -> _Lost | None:
+    """Return the error in the components of a pattern that cover nothing, unless they are about what is left out."""
+    depths = {path: path.count(".") + 1 for path in names.absent if _leads_into(path.split("."), steps)}
+    found = {path: names.left_out.misspelled(names.absent[path], steps[depth:]) for path, depth in depths.items()}
+    if any(one is Names.RIGHT for one in found.values()):
+        return None
+    elsewhere = {without_numbers(".".join(name[:depth])) for depth in {*depths.values()} for name in known}
+    alone = [one for path, one in found.items() if without_numbers(path) not in elsewhere]
+    if any(one is Names.UNKNOWN for one in alone):
+        return None
+    wrong = next((one for one in alone if isinstance(one, Misspelled)), None)
+    return _missing(rule, steps, known) if wrong is None else _Lost(rule, _no_name(wrong), None)
+
+
+def _ways(pattern: NamePattern, place: int | None, word: int) -> Iterator[list[PatternComponent]]:
+    """Yield the components of a pattern, with one word of the choice at `place` if that is given; of another choice, in which a
+    word is several components, with each word.
+    """
+    every = [
+        [word] if choice == place else [*range(len(words))] if any("." in each for each in words) else [None]
+        for choice, words in enumerate(pattern.choices)
+    ]
+    yield from (_steps(pattern, chosen) for chosen in product(*every))
+
+
+def _steps(pattern: NamePattern, chosen: Sequence[int | None]) -> list[PatternComponent]:
+    """Return the components of a pattern, with one word of each choice where its index is given."""
+    steps, start, left = [], 0, iter(zip(chosen, pattern.choices, strict=True))
+    for component in components_of(pattern.text):
+        parts, at, around = [component], start, ("", "")
+        index, words = next(left) if "(" in component else (None, ())
+        if index is not None:
+            head, _, tail = component.partition("(")
+            parts, around = words[index].split("."), (head, tail.partition(")")[2])
+            at += len(head) + 1 + sum(len(each) + 1 for each in words[:index])
+        for number, part in enumerate(parts):
+            text = around[0] * (number == 0) + part + around[1] * (number == len(parts) - 1)
+            expression = ANYTHING if text == "*" else re.sub(r"<\w+>", r"\\d+", text.replace("(", "(?:"))
+            steps.append(PatternComponent(text, re.compile(expression, re.ASCII), pattern.scalar.part(at, at + len(part))))
+            at += len(part) + 1
         start += len(component) + 1
     return steps
 
@@ -183,7 +211,7 @@ def _leads_into(path: Sequence[str], steps: Sequence[PatternComponent]) -> bool:
 
 def _no_name(found: Misspelled) -> Diagnostic:
     message = f"what is left out here has no node or parameter `{found.step.text}`"
-    return Diagnostic(CODE, message, found.step.span, hint=did_you_mean(found.offered))
+    return Diagnostic(CODE, message, found.step.span, hint=did_you_mean(found.offered) if found.offered else "")
 
 
 def _missing(rule: Rule, steps: Sequence[PatternComponent], known: list[list[str]]) -> _Lost:

@@ -13,6 +13,8 @@ from composer.language.wording import counted
 from composer.weights.rules import Copy, Rule, Rules
 from composer.weights.tensor_maps import TensorMap, TensorShape, shown
 
+PIECES = "if one published tensor contains all of ours, write {from: …, split: N}"
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -51,8 +53,11 @@ def fit(rules: Rules, ours: Mapping[str, TensorShape]) -> Fit:
             wrong.append(Diagnostic("checkpoints-uncovered", message, rule.span))
             continue
         if taken := [each for each in move.theirs if owners.setdefault(each, move.ours[0]) != move.ours[0]]:
-            message = f"{owners[taken[0]]} and {move.ours[0]} both read {taken[0]}"
-            wrong.append(Diagnostic("checkpoints-ambiguous", message, rule.theirs.span))
+            message, hint = f"{owners[taken[0]]} and {move.ours[0]} both read {taken[0]}", ""
+            if rule.either is not None and rule.ours.match(owners[taken[0]]):
+                message = f"{message}: of a choice that the published name lacks, two words exist here"
+                hint = PIECES
+            wrong.append(Diagnostic("checkpoints-ambiguous", message, rule.theirs.span, hint=hint))
         moves[move.ours] = move
     published: dict[str, TensorShape] = {}
     for move in moves.values():

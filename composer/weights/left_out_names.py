@@ -1,7 +1,7 @@
 """Names in what a recipe writes and the model does not have: which components of a pattern can be no name there.
 
 What is left out has no types, so its parameters are known from the class of its block alone. What cannot be known is taken for
-right: a rule for a node that is left out is no mistake.
+right, unless the node is there in other passes: a rule for a node that is left out is no mistake.
 """
 
 from __future__ import annotations
@@ -11,17 +11,20 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from blocks.core import Library, LinearWeights, Part, Slot, fields, ports
 from blocks.core.per_class import per_class
 from composer.diagnostics import Span
+from composer.graph.passes.expand.composite_blocks import declared_graph
 from composer.language.suggestions import suggest
 from composer.language.yaml.nodes import YamlMapping, YamlNode, YamlScalar
 
 WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 LINEAR = ("weight", "bias")
+ANYTHING_THERE = "*"
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,16 @@ class Misspelled:
     offered: list[str]
 
 
+class Names(Enum):
+    """What a pattern is about in a node that is left out, where it is not misspelled."""
+
+    RIGHT = "a parameter of the node as it would be"
+    UNKNOWN = "what cannot be known"
+
+
+Outcome: TypeAlias = Misspelled | Names
+
+
 class LeftOutNames:
     """Looks for misspelled names in nodes that are written and left out."""
 
@@ -48,15 +61,15 @@ class LeftOutNames:
         self.library, self.blocks = library, blocks
         """The blocks that may be named, and those that the recipe defines."""
 
-    def misspelled(self, written: YamlNode | None, steps: Sequence[PatternComponent]) -> Misspelled | None:
-        """Return the first component that is no name in a written node; None where all may be, or where nothing is known.
+    def misspelled(self, written: YamlNode | None, steps: Sequence[PatternComponent]) -> Outcome:
+        """Return the first component that is no name in a written node, or whether all are names.
 
         Args:
             written: the node.
             steps: the components of a pattern below it.
         """
         if not steps:
-            return None
+            return Names.UNKNOWN
         match written:
             case YamlScalar(text=kind):
                 return self._block(kind, None, steps)
@@ -64,24 +77,29 @@ class LeftOutNames:
                 return _of_all(self.misspelled(written.get(key), steps) for key in ("then", "else"))
             case YamlMapping() if "repeat" in written:
                 counted = steps[0].text.isdecimal() or steps[0].text.startswith("<")
-                return self._graph(written.get("graph"), steps[1:]) if counted else None
+                return self._graph(written.get("graph"), steps[1:]) if counted else Names.UNKNOWN
             case YamlMapping() if "graph" in written:
                 return self._graph(written.get("graph"), steps)
             case YamlMapping() if isinstance(named := written.get("type"), YamlScalar):
                 return self._block(named.text, written, steps)
-        return None
+        return Names.UNKNOWN
 
-    def _graph(self, graph: YamlNode | None, steps: Sequence[PatternComponent]) -> Misspelled | None:
+    def _graph(self, graph: YamlNode | None, steps: Sequence[PatternComponent]) -> Outcome:
         if not isinstance(graph, YamlMapping) or not steps:
-            return None
+            return Names.UNKNOWN
         inner = {entry.key.text: partial(self.misspelled, entry.value, steps[1:]) for entry in graph}
-        return _below(steps[0], inner)
+        return _below(steps[0], inner, every=True)
 
-    def _block(self, kind: str, written: YamlMapping | None, steps: Sequence[PatternComponent]) -> Misspelled | None:
+    def _block(self, kind: str, written: YamlMapping | None, steps: Sequence[PatternComponent]) -> Outcome:
         if isinstance(own := self.blocks.get(kind), YamlMapping):
             return self._graph(own.get("graph"), steps)
-        if kind not in self.library or not (weights := _weights(part := self.library[kind])):
-            return None
+        if kind not in self.library:
+            return Names.UNKNOWN
+        part = self.library[kind]
+        if part.graph:
+            return self._composite(part, written, steps)
+        if not (weights := _weights(part)):
+            return Names.UNKNOWN
         inner: dict[str, Any] = {}
         for name, weight in weights.items():
             match weight:
@@ -90,26 +108,46 @@ class LeftOutNames:
                 case Slot(field=slot):
                     inner[name] = partial(self.misspelled, None if written is None else written.get(slot), steps[1:])
                 case _:
-                    inner[name] = lambda: None
-        return None if _may_name(part, steps[0], weights) else _below(steps[0], inner)
+                    inner[name] = lambda: Names.UNKNOWN if steps[1:] else Names.RIGHT
+        return Names.UNKNOWN if _may_name(part, steps[0], weights) else _below(steps[0], inner)
+
+    def _composite(self, part: type[Part], written: YamlMapping | None, steps: Sequence[PatternComponent]) -> Outcome:
+        """Return the outcome in the graph that a block declares, where a node that is a slot is what is written for the slot."""
+        inner = {}
+        for entry in declared_graph(part):
+            value: YamlNode | None = entry.value
+            if isinstance(value, YamlScalar) and value.text in fields(part):
+                value = None if written is None else written.get(value.text)
+            inner[entry.key.text] = partial(self.misspelled, value, steps[1:])
+        return _below(steps[0], inner, every=True)
 
 
-def _below(step: PatternComponent, inner: Mapping[str, Any]) -> Misspelled | None:
-    """Return what is misspelled at a component, or in everything that it names."""
+def _below(step: PatternComponent, inner: Mapping[str, Any], *, every: bool = False) -> Outcome:
+    """Return the outcome at a component, or in everything that it names.
+
+    Args:
+        step: the component.
+        inner: how to look into what is there, by name.
+        every: whether these are all names that there can be.
+    """
+    if step.text == ANYTHING_THERE:
+        return Names.RIGHT if inner else Names.UNKNOWN
     if found := [look for name, look in inner.items() if step.expression.fullmatch(name)]:
         return _of_all(look() for look in found)
     offered = suggest(step.text, inner)
-    return Misspelled(step, offered) if offered else None
+    return Misspelled(step, offered) if offered or every else Names.UNKNOWN
 
 
-def _of_all(found: Iterable[Misspelled | None]) -> Misspelled | None:
+def _of_all(found: Iterable[Outcome]) -> Outcome:
     """Return the first of what is misspelled, unless something is not."""
     every = list(found)
-    return None if None in every else every[0]
+    if Names.RIGHT in every:
+        return Names.RIGHT
+    return Names.UNKNOWN if Names.UNKNOWN in every else every[0]
 
 
-def _parameter(steps: Sequence[PatternComponent]) -> Misspelled | None:
-    return _below(steps[0], {name: lambda: None for name in LINEAR}) if steps else None
+def _parameter(steps: Sequence[PatternComponent]) -> Outcome:
+    return _below(steps[0], {name: lambda: Names.RIGHT for name in LINEAR}, every=True) if steps else Names.UNKNOWN
 
 
 def _may_name(part: type[Part], step: PatternComponent, weights: Mapping[str, Any]) -> bool:

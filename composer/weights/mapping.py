@@ -13,6 +13,7 @@ from composer.language.name_patterns import folded, without_numbers
 from composer.language.unknown_names import unknown
 from composer.language.wording import counted
 from composer.language.yaml import nodes as document
+from composer.weights.checkpoint_mistakes import SIZES, idle, misspelled, shape_hint, them, with_indices
 from composer.weights.fit import first_of_each, fit, is_unit, uncovered
 from composer.weights.prefixes import PrefixDifference, prefix_difference
 from composer.weights.rule_reader import RuleReader
@@ -70,33 +71,38 @@ class WeightMap:
             shapes: The shapes of the checkpoint's tensors, by name.
         """
         match = self.match(shapes)
-        rules, found, missing = self.rules, match.found, match.missing
+        rules, found = self.rules, match.found
         covered = {without_numbers(name): move.rule for move in self.moves for name in move.theirs}
         beyond = [name for name in match.strange if without_numbers(name) in covered]
         strange = [name for name in match.strange if without_numbers(name) not in covered]
-        wrong: list[Diagnostic] = []
+        there = {name: tuple(shapes[found[name]]) for name in strange}
+        told = [*misspelled(self.moves, self.published, match.missing, there)]
+        told += idle(rules, [name for name in strange if not any(name in names for _, names in told)])
+        wrong = [each for each, _ in told]
+        known = frozenset[str]().union(*(names for _, names in told))
+        missing, strange = ([name for name in names if name not in known] for names in (match.missing, strange))
         if missing:
             message = f"the checkpoint lacks {counted(len(missing), 'tensor')}: {folded(missing)}"
             wrong.append(Diagnostic("checkpoints-missing", message, rules.span))
         if beyond:
-            message = f"the checkpoint has {counted(len(beyond), 'tensor')} of indices that the model lacks: {folded(beyond)}"
-            hint = "set the recipe's params to the checkpoint's sizes, such as its number of layers"
+            several = counted(len(beyond), "tensor")
+            message = f"the checkpoint has {several} of indices that the model lacks: {with_indices(beyond)}"
+            hint = f"{SIZES}, such as its number of layers"
             place = covered[without_numbers(beyond[0])].theirs.span
             wrong.append(Diagnostic("checkpoints-unexpected", message, place, hint=hint))
         if strange:
             message = f"no rule covers {counted(len(strange), 'published tensor')}: {folded(strange)}"
-            them = "it" if len(strange) == 1 else "them"
-            hint = f"write a rule for {them}, or list {them} under `ignore`"
+            hint = f"write a rule for {them(strange)}, or list {them(strange)} under `ignore`"
             wrong.append(Diagnostic("checkpoints-unexpected", message, rules.span, hint=hint))
         if len(found) < len(shapes):
             message = f"two published tensors have the same name after `{rules.strip_prefix}` and legacy names are replaced"
             wrong.append(Diagnostic("checkpoints-ambiguous", message, rules.span))
         for move in self.moves:
-            for name in move.theirs:
+            for index, name in enumerate(move.theirs):
                 wanted = self.published[name]
                 if name in found and (shape := tuple(shapes[found[name]])) != wanted:
                     message = f"{name} is {shown(shape)} in the checkpoint, but {shown(wanted)} for this recipe"
-                    hint = "set the recipe's params to the checkpoint's sizes"
+                    hint = shape_hint(move, index, shape, [self.ours[each] for each in move.ours])
                     wrong.append(Diagnostic("checkpoints-shape", message, move.rule.theirs.span, hint=hint))
         return first_of_each(wrong)
 

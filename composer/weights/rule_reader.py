@@ -10,16 +10,16 @@ from composer.diagnostics import Span
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate
 from composer.language.expressions.parser import parse_expression
-from composer.language.name_patterns import NamePattern, in_pieces, pattern
+from composer.language.name_patterns import NamePattern, in_pieces, only_ours, pattern
 from composer.language.recipe.keys import keys_of
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.weights.config_syntax import ConfigReader
+from composer.weights.fit import PIECES
 from composer.weights.rule_syntax import Forms
-from composer.weights.rules import Copy, Ignored, Permutation, Rule, Rules
+from composer.weights.rules import Copy, Ignored, Off, Permutation, Rule, Rules
 
 LAYOUTS = ("halves", "interleaved")
-PIECES = "if one published tensor contains all of ours, write {from: …, split: N}"
 
 
 class RuleReader(Forms):
@@ -28,6 +28,7 @@ class RuleReader(Forms):
     def __init__(self, params: abc.Mapping[str, Any] | None = None) -> None:
         super().__init__()
         self.params = params
+        self.off: list[Off] = []
 
     def rules(self, entry: YamlEntry) -> Rules:
         """Return the rules under a model type."""
@@ -63,6 +64,7 @@ class RuleReader(Forms):
                 Copy(each.key.text, self.text(each.value, "a published name is"), each.key.span, each.value.span)
                 for each in self.entries(value.get("copies"), "copies map published names to published names")
             ),
+            tuple(self.off),
         )
 
     def _rules(self, entry: YamlEntry) -> Iterator[Rule]:
@@ -81,6 +83,9 @@ class RuleReader(Forms):
             rule = reader._rule(entry.key, value, span)
             if not applies:
                 self.diagnostics.extend(reader.diagnostics)
+                condition = value.get("when") if isinstance(value, YamlMapping) else None
+                if rule is not None and isinstance(condition, YamlScalar):
+                    self.off.append(Off(span, rule.theirs, condition.text))
             elif rule is not None:
                 yield rule
 
@@ -96,11 +101,14 @@ class RuleReader(Forms):
         ours, theirs = self._pattern(key), self._pattern(source)
         if ours is None or theirs is None:
             return None
+        either = None
+        if not any(key in operations for key in ("split", "concat")) and len(lone := only_ours(ours, theirs)) == 1:
+            (either,) = lone
         stack, (split, concat) = self._stack(operations, ours, theirs), self._in_pieces(operations, ours, theirs)
         rule = Rule(
             span, ours, theirs, self._shape(operations), self.boolean(operations.get("transpose"), "transpose"),
             self._axis(operations), self._groups(operations), split, concat, stack, self._permutation(operations, ours),
-            self._offset(operations),
+            self._offset(operations), either,
         )  # fmt: skip
         if len(self.diagnostics) == before:
             self._match(rule, value.span)
@@ -109,7 +117,7 @@ class RuleReader(Forms):
     def _match(self, rule: Rule, span: Span) -> None:
         """Report if one side of a rule does not determine the other."""
         ours, theirs = rule.ours, rule.theirs
-        numbers = [len(words) for place, words in enumerate(ours.choices) if place != rule.split]
+        numbers = [len(words) for place, words in enumerate(ours.choices) if place not in (rule.split, rule.either)]
         published = [len(words) for place, words in enumerate(theirs.choices) if place != rule.concat]
         if ours.indices != theirs.indices - {rule.stack}:
             odd = sorted(ours.indices ^ (theirs.indices - {rule.stack}))[0]

@@ -51,10 +51,12 @@ class Rule:
     permute: Permutation | None
     offset: float
     """The number to add to the published tensor to get ours."""
+    either: int | None = None
+    """The choice of ours that published names lack, since at most one of its words exists in each place."""
 
     def names(self, found: PatternMatch, copies: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return our names and the published ones that correspond, given the captures in one of ours and its number of copies."""
-        paired = tuple(word for place, word in enumerate(found.chosen) if place != self.split)
+        paired = tuple(word for place, word in enumerate(found.chosen) if place not in (self.split, self.either))
         if self.stack:
             numbers = (((self.stack, str(number)), *found.indices) for number in range(copies))
             return (self.ours.fill(found),), tuple(self.theirs.fill(PatternMatch(each, paired, found.rest)) for each in numbers)
@@ -98,6 +100,17 @@ class Ignored:
 
 
 @dataclass(frozen=True)
+class Off:
+    """A rule whose condition is false."""
+
+    span: Span
+    """Where it is written."""
+    theirs: NamePattern
+    condition: str
+    """The condition, as it is written."""
+
+
+@dataclass(frozen=True)
 class Copy:
     """A published tensor that is a copy of another, such as a tied head: it must be equal to it, and is not saved."""
 
@@ -122,6 +135,8 @@ class Rules:
     ignore: tuple[Ignored, ...]
     """Published tensors that are not needed, such as masks and tables."""
     copies: tuple[Copy, ...]
+    off: tuple[Off, ...] = ()
+    """The rules that do not apply."""
 
     def plain(self, published: str) -> str:
         """Return the name of a published tensor in the rules."""

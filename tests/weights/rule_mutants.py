@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import composer
+from composer.language.name_patterns import components_of
 from composer.language.recipe.writer import data_of, write
 from tests.docs.pages import examples
 from tests.parity.test_layouts import GEMMA
@@ -40,7 +41,7 @@ SMALL: dict[str, dict[str, object]] = {
 def seeds() -> dict[str, Data]:
     """Return each recipe with a checkpoint: of the zoo, of the page of the language, of a layout that the zoo has not."""
     texts = {name: composer.load(name, sizes).text for name, sizes in SMALL.items()}
-    texts |= {"offset": GEMMA}
+    texts |= {"offset": GEMMA, "paths": PATHS}
     page = (each.text for each in examples(LANGUAGE) if each.language == "yaml" and "\ncheckpoints:\n" in each.text)
     texts |= {f"page{number}": text for number, text in enumerate(page)}
     found = {}
@@ -69,6 +70,25 @@ class Mutant:
         return write(self.data)
 
 
+PATHS = """
+recipe: paths
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  layers:
+    repeat: 3
+    graph:
+      attn: {type: residual, norm: rmsnorm, body: {type: attention, heads: 2}, when: layer != 1}
+      gate: {type: linear, out: 8, bias: false, when: layer != 1}
+      ffn: {type: residual, norm: rmsnorm, body: {type: ffn, hidden: 9}, when: layer == 1}
+checkpoints:
+  paths:
+    rules:
+      layers.<layer>.(attn|ffn).norm.weight: h.<layer>.norm.weight
+      layers.<layer>.(attn.body.q|gate).weight: {from: h.<layer>.wqg.weight, split: 2}
+      layers.<layer>.attn.body.(k|v|out).weight: h.<layer>.(self.k|self.v|o).weight
+      layers.<layer>.ffn.body.(up|down).*: h.<layer>.(mlp.up|down).*
+"""
+"""Choices of paths, and one of which one word exists in each layer."""
 SIZES = ("n_layers", "d_model", "hidden", "vocab", "context", "tied", "n_experts")
 Change = Callable[[Data, Data, random.Random], "tuple[str, ...] | None"]
 """Changes the recipe and, in it, one model type; returns what it changed, or None if there is nothing to change."""
@@ -97,7 +117,7 @@ def mutants(data: Data, count: int, seed: int) -> Iterator[Mutant]:
 
 def _rename(name: str, rng: random.Random) -> str:
     """Return a name with one word of it changed: a letter lost, another word, a number, an index, another order."""
-    parts = name.split(".")
+    parts = components_of(name)
     place = rng.randrange(len(parts))
     word = parts[place]
     match rng.randrange(7):

@@ -247,3 +247,38 @@ checkpoints:
 """
     assert lines(composer.load(text)) == []
     assert len(lines(composer.load(text.replace("layer_scale.weight", "layer_scael.weight")))) == 1
+
+
+LEFT_OUT = """
+recipe: example
+inputs: {{x: "float[batch, time, 8]"}}
+graph:
+  layers:
+    repeat: 3
+    each: {each}
+    graph:
+      a: {{type: residual, body: {body}, when: layer == 0}}
+      b: {{type: linear, out: 8, bias: false}}
+checkpoints:
+  one:
+    rules:
+      layers.<layer>.a.body.(up|down).*: h.<layer>.(up|down).*
+      layers.<layer>.b.weight: h.<layer>.b
+      layers.<layer>.a.{wrong}: h.<layer>.c
+"""
+
+
+@pytest.mark.parametrize(("each", "body"), [("{}", "{type: ffn, hidden: 9}"), ("{inner: {type: ffn, hidden: 9}}", "inner")])
+@pytest.mark.parametrize("wrong", ["bodyy.utter.nonsense", "zzz", "body.upp.weight", "body.up.nonsense"])
+def test_a_node_that_some_passes_leave_out_hides_no_mistake(each: str, body: str, wrong: str) -> None:
+    """Whether its names are known as it is written, or only as they are in other passes."""
+    word = next(part for part in wrong.split(".") if part not in ("body", "up"))
+    (found,) = lines(composer.load(LEFT_OUT.format(each=each, body=body, wrong=wrong)))
+    assert found.startswith(f"{word}: ")
+
+
+def test_a_rule_that_two_maps_share_is_told_once() -> None:
+    """The map that is like another has the same rule in the same place."""
+    shared = MODEL.format(rules="      hed.(weight|bias): h.(w|b)", copies="{}") + "  gpt3: {like: gpt2}\n"
+    wrong = [each for each in lines(composer.load(shared)) if each.startswith("hed")]
+    assert wrong == ["hed: there is no node called `hed`"]

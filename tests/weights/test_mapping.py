@@ -258,7 +258,7 @@ def test_a_checkpoint_of_more_layers_is_told_apart_from_one_without_rules() -> N
     deeper, strange = made.check({"h.0.w": (2,), "h.1.w": (2,), "h.2.w": (2,), "h.2.b": (2,)})
     assert (deeper.code, deeper.message) == (
         "checkpoints-unexpected",
-        "the checkpoint has 2 tensors of indices that the model lacks: h.<n>.w (2)",
+        "the checkpoint has 2 tensors of indices that the model lacks: h.<1-2>.w (2)",
     )
     assert deeper.hint == "set the recipe's params to the checkpoint's sizes, such as its number of layers"
     assert (strange.message, strange.hint) == (
@@ -335,7 +335,7 @@ def test_rules_that_do_not_fit_the_model_are_refused(text: str, ours: dict[str, 
         ("model: {rules: {(a|b): {from: (c|d), split: 2, concat: 2}}}", "checkpoints-form"),
         ("model: {rules: {(a|b): {from: (c|d), split: 2}}}", "checkpoints-pattern"),
         ("model: {rules: {(a|b): {from: (c|d), concat: 2}}}", "checkpoints-pattern"),
-        ("model: {rules: {(a|b).w: c.w}}", "checkpoints-pattern"),
+        ("model: {rules: {(a.|b).w: (c|d).w}}", "checkpoints-pattern"),
         ("model: {rules: {(a|b).w: (c|d|e).w}}", "checkpoints-pattern"),
         ("model: {rules: {a.<i>: b.<j>}}", "checkpoints-pattern"),
         ("model: {rules: {a.*: b}}", "checkpoints-pattern"),
@@ -499,3 +499,82 @@ def test_what_no_checkpoint_can_fit_is_refused_without_one(text: str, code: str)
     else:
         theirs = drawn(made)
         assert not code and same(made.save(made.load(theirs)), theirs)
+
+
+def test_pieces_and_words_may_stand_at_different_depths() -> None:
+    """A word of a choice may be a path, on both sides."""
+    made = rules(
+        "l.<i>.(attn.q|gate).w: {from: h.<i>.wqg, split: 2, axis: 1}\nl.<i>.(attn.k|out).*: h.<i>.(self.key|o).*",
+        l__0__attn__q__w=(2, 3), l__0__gate__w=(2, 1), l__0__attn__k__w=(2, 3), l__0__out__w=(4,),
+    )  # fmt: skip
+    assert made.published == {"h.0.wqg": (2, 4), "h.0.self.key.w": (2, 3), "h.0.o.w": (4,)}
+    theirs = drawn(made)
+    ours = made.load(theirs)
+    assert torch.equal(ours["l.0.gate.w"], theirs["h.0.wqg"][:, 3:])
+    assert same(made.save(ours), theirs)
+
+
+def test_of_a_choice_that_the_published_name_lacks_one_word_exists_in_each_layer() -> None:
+    """Two in one layer are refused."""
+    text = "l.<i>.(mamba|attn).(q|k).w: h.<i>.(x|y)"
+    made = rules(text.replace("(q|k)", "(q|k|v)").replace("(x|y)", "(x|y|z)"), l__0__mamba__k__w=(2,), l__1__attn__k__w=(3,))
+    assert made.published == {"h.0.y": (2,), "h.1.y": (3,)}
+    theirs = drawn(made)
+    assert same(made.save(made.load(theirs)), theirs)
+    with pytest.raises(RecipeError) as error:
+        rules("l.<i>.(mamba|attn).w: h.<i>", l__0__mamba__w=(2,), l__1__attn__w=(2,), l__1__mamba__w=(2,))
+    (wrong,) = error.value.diagnostics
+    assert wrong.message.startswith("l.1.attn.w and l.1.mamba.w both read h.1: ") and "two words exist" in wrong.message
+    assert "split: N" in wrong.hint
+    with pytest.raises(RecipeError) as error:
+        rules(text, l__0__mamba__k__w=(2,))  # either choice may be the one
+    assert codes(error) == ["checkpoints-pattern"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "shape", "hint"),
+    [
+        ("(a|b).w: {from: c, split: 2}", (3, 8), "the axes are swapped: write `transpose: true`"),
+        ("(a|b).w: {from: c, split: 2, transpose: true}", (8, 3), "the axes are swapped: remove `transpose`"),
+        ("(a|b).w: {from: c, split: 2}", (4, 6), "the pieces are along another axis: write `axis: 1`"),
+        ("(a|b).w: {from: c, split: 2}", (8, 3, 1),
+         "both have as many numbers: if these are in the same order, write `reshape: [8, 3, 1]`"),
+        ("(a|b).w: {from: c, split: 2}", (8, 4), "set the recipe's params to the checkpoint's sizes"),
+    ],
+)  # fmt: skip
+def test_a_shape_says_what_to_write_in_its_rule(rule: str, shape: tuple[int, ...], hint: str) -> None:
+    """And of which nothing in a rule can make the other, that the sizes differ; what is said is right."""
+    sizes = {"a__w": (4, 3), "b__w": (4, 3)}
+    (wrong,) = rules(rule, **sizes).check({"c": shape})
+    assert (wrong.code, wrong.hint) == ("checkpoints-shape", hint)
+    operation = hint.rpartition("write ")[2].strip("`")
+    if "write" in hint:
+        assert rules(rule.replace("}", f", {operation}}}"), **sizes).check({"c": shape}) == []
+
+
+def test_what_is_strange_leads_to_the_rule_that_is_meant() -> None:
+    """One that is off, one for what the model has not, and one whose published name is misspelled."""
+    text = """
+model:
+  rules:
+    l.<i>.q.w: h.<i>.self_attention_with_a_long_name.and_another_one.qurey.weight
+    l.<i>.n.w: {from: h.<i>.n, when: normed}
+    m.w: far.w
+"""
+    made = mapping(written(text), None, {"l.0.q.w": (2,), "l.1.q.w": (2,)}, {"normed": False})
+    names = [f"h.{i}.{each}" for i in (0, 1) for each in ("n", "self_attention_with_a_long_name.and_another_one.query.weight")]
+    near, off, lacking = made.check(dict.fromkeys([*names, "far.w"], (2,)))
+    assert (near.code, near.span.line, near.hint.startswith("did you mean h.<n>.self")) == ("checkpoints-missing", 4, True)
+    assert (off.span.line, off.message) == (5, "no rule covers 2 published tensors: h.<n>.n (2)")
+    assert "`normed` is false" in off.hint
+    assert (lacking.span.line, lacking.message) == (
+        6,
+        "the model has no parameter for 1 published tensor that this rule reads: far.w",
+    )
+
+
+def test_the_indices_that_a_model_lacks_are_told() -> None:
+    """At each place of a name."""
+    made = rules("l.<i>.<j>.w: h.<i>.<j>.w", l__0__0__w=(2,))
+    (wrong,) = made.check({f"h.{i}.{j}.w": (2,) for i in range(3) for j in (0, 1, 4)})
+    assert wrong.message == "the checkpoint has 8 tensors of indices that the model lacks: h.<0-2>.<0-1,4>.w (8)"

@@ -10,7 +10,7 @@ from blocks.core import number
 from composer.diagnostics import Source, Span
 from composer.language.expressions.evaluator import as_float, evaluate
 from composer.language.expressions.parser import names, parse_expression, paths
-from composer.language.name_patterns import NamePattern, in_pieces, pattern, with_words
+from composer.language.name_patterns import NamePattern, in_pieces, only_ours, pattern, with_words
 from composer.language.recipe.keys import TABLE
 from composer.language.recipe.writer import YamlData, data_of
 from composer.language.wording import format_value
@@ -95,6 +95,11 @@ def _applying(rule: YamlEntry, params: Mapping[str, Any], names: Sequence[str]) 
             yield ours.text, written
         elif isinstance(written, dict) and ("split" in written or "concat" in written):
             yield from _each_in_pieces(ours, theirs, found, written)
+        elif len(ours.choices) > len(theirs.choices):
+            (either,) = only_ours(ours, theirs)
+            for chosen in sorted({*found}):
+                mine = [[word] for word in chosen]
+                yield _with_words(ours, theirs, mine, [*mine[:either], *mine[either + 1 :]], written)
         else:
             yield _with_words(ours, theirs, covered, covered, written)
 
