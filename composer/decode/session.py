@@ -90,6 +90,7 @@ class Session:
                 raise DecodeError("this model already has an open session; leave it first, and enter it again to go on")
             holder.__dict__["cache"] = cache
             self._holders.append(holder)
+        self.model.__dict__["in_session"] = True
         self._hooks.append(self.model.register_forward_pre_hook(self._new_call, with_kwargs=True))
         if self.last_only:
             self._hooks += last_position_hooks(self.model, lambda: self.positions)
@@ -190,6 +191,7 @@ class Session:
         for module in self._still:
             module.__dict__.pop("forward")
         self._holders, self._still, self._hooks = [], [], []
+        self.model.__dict__.pop("in_session", None)
 
     @property
     def length(self) -> int:
