@@ -113,6 +113,7 @@ class Session:
                 raise DecodeError("this model already has an open session; leave it first, and enter it again to go on")
             holder.__dict__["cache"] = cache
             self._holders.append(holder)
+        self.model.__dict__["in_session"] = True
         if self._calls is not None:
             self._calls.attach()
         else:
@@ -240,6 +241,7 @@ class Session:
         if self._calls is not None:
             self._calls.detach()
         self._holders, self._still, self._hooks = [], [], []
+        self.model.__dict__.pop("in_session", None)
 
     @property
     def length(self) -> int:

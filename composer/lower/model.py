@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FunctionType
@@ -13,6 +14,7 @@ from torch import nn
 from typing_extensions import TypeVar
 
 from composer.graph.typed import TypedProgram
+from composer.lower.model_inputs import DeclaredInput, check_kinds, check_lengths, declared_inputs
 from composer.lower.passes.cache_layout import CacheLayout
 
 
@@ -67,7 +69,8 @@ RecipeT = TypeVar("RecipeT", bound=CompilableRecipe, default=CompilableRecipe, c
 
 class Model(nn.Module, Generic[RecipeT]):
     """A recipe's module. Calling it takes the recipe's inputs, by order or name, and returns a named tuple: one field per
-    output, and `losses`, a mapping of the recipe's own scalars that is empty where there are none.
+    output, and `losses`, a mapping of the recipe's own scalars that is empty where there are none. A tensor of another kind of
+    numbers or with other axes than its input raises an `InputError`.
 
     Its `state_dict` names each tied parameter once, under its owner; ties hold through materializing, loading, copying and
     pickling.
@@ -85,6 +88,10 @@ class Model(nn.Module, Generic[RecipeT]):
     """What a session caches; None where the task generates no text."""
     tail_source: TailSource | None
     """The source of its end, as soon as `tail` has asked for it."""
+    declared_inputs: tuple[DeclaredInput, ...] = ()
+    """The inputs, against which each call is held."""
+    in_session: bool = False
+    """Whether calls belong to a session, which checks lengths itself: some inputs are those of the next tokens, others whole."""
 
     @property
     def source(self) -> str:
@@ -104,6 +111,7 @@ class Model(nn.Module, Generic[RecipeT]):
         self.__dict__.update(
             recipe=recipe, program=program, module=module, filename=filename, roles=roles, cache_layout=cache_layout
         )
+        self.__dict__["declared_inputs"] = declared_inputs(program, tuple(inspect.signature(self.forward).parameters))
 
     def _repr_svg_(self) -> str | None:
         return self.recipe._repr_svg_()
@@ -123,7 +131,8 @@ class Model(nn.Module, Generic[RecipeT]):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         tail_source = self.__dict__.get("tail_source")
-        for shared in (self.recipe, self.program, self.module, self.roles, self.cache_layout, tail_source):
+        known = (self.recipe, self.program, self.module, self.roles, self.cache_layout, self.declared_inputs)
+        for shared in (*known, tail_source):
             memo[id(shared)] = shared
         new = type(self).__new__(type(self))
         memo[id(self)] = new
@@ -151,8 +160,11 @@ def own_call() -> Callable[..., Any]:
 
 
 def _call(self: Model, *args: Any, **kwargs: Any) -> Any:
-    if torch.compiler.is_compiling():
+    check_kinds(self.program, self.declared_inputs, args, kwargs)
+    if torch.compiler.is_compiling():  # which knows no lengths, and finds those that disagree
         return nn.Module.__call__(self, *args, **kwargs)
+    if not self.in_session:
+        check_lengths(self.program, self.declared_inputs, args, kwargs)
     try:
         return nn.Module.__call__(self, *args, **kwargs)
     except Exception as error:

@@ -111,6 +111,38 @@ def test_a_state_and_what_it_was_survive_gradients_copies_and_pickling() -> None
         assert torch.equal(other.eval()(x).y, model.eval()(x).y)
 
 
+PASSES = """layers:
+    repeat: 2
+    in: x
+    graph:
+      bias: {type: state, shape: [], next: up}
+      up: {compute: bias + 1}
+      z: {type: linear, out: 6, in: input}"""
+
+
+@pytest.mark.parametrize(
+    ("node", "returned", "dead"),
+    [
+        ("y: {type: linear, out: 6, in: x}", "y", ["level"]),
+        ("y: {compute: x * level}", "y", []),
+        ("y: {type: linear, out: 6, in: x}", "y, level: moved", []),  # which shows what it was
+        ("y: {type: linear, out: 6, in: x}\n  gap: {compute: y * level}", "y", ["gap"]),  # the one mistake
+        (f"{PASSES}\n  y: {{compute: x * level * layers}}", "y", ["bias"]),
+        ("y: {in: x, graph: {z: {compute: input * level}}}", "y", []),
+        (f"{PASSES}\n  y: {{compute: layers(0).bias * level * layers}}", "y", []),
+    ],
+)
+def test_a_state_that_only_its_next_value_reads_is_dead(node: str, returned: str, dead: list[str]) -> None:
+    """Whatever else depends on it, in another pass too, is a reader."""
+    text = (
+        'recipe: r\ninputs: {x: "float[batch, 6]"}\ngraph:\n'
+        "  level: {type: state, shape: [], next: moved}\n  moved: {compute: 0.9 * level + 0.1}\n"
+        f"  {node}\noutputs: {{y: {returned}}}\n"
+    )
+    found = composer.load(text).check()
+    assert [(one.code, one.message.split("`")[1]) for one in found] == [("dead-node", name) for name in dead]
+
+
 def test_each_pass_has_a_state_of_its_own() -> None:
     """Two counters in two passes, one of which counts twice as fast."""
     model = compiled(

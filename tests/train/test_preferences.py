@@ -193,13 +193,13 @@ def test_a_teacher_is_heard_in_the_measure_of_its_weight():
         p, q = ((each[row, place] / 3).softmax(0) for each in (known, own))
         terms.append(9 * float((p * (p / q).log()).sum()))
     learned = sum(terms) / len(terms)
-    assert distillation_loss(own, known, targets, 3.0).item() == pytest.approx(learned, rel=1e-5)
+    assert distillation_loss(own, known, targets, 3.0).item() == pytest.approx(learned, rel=1e-4)
     hard = composer.loss(student, batch).total.item()
     for weight in (0.0, 0.25, 1.0):
         found, _ = Distillation(teacher, weight, 3.0).loss(student, batch)
-        assert found.total.item() == pytest.approx((1 - weight) * hard + weight * learned, rel=1e-5)
+        assert found.total.item() == pytest.approx((1 - weight) * hard + weight * learned, rel=1e-4)
     wider = torch.cat([known, torch.full((2, 7, 5), 3.0)], -1)  # a published model may have rows that no token uses
-    assert distillation_loss(own, wider, targets, 3.0).item() == pytest.approx(learned, rel=1e-5)
+    assert distillation_loss(own, wider, targets, 3.0).item() == pytest.approx(learned, rel=1e-4)
 
 
 def test_what_does_not_fit_preferences_is_refused(tmp_path):

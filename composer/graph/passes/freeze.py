@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Set
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from heapq import heapify, heappop, heappush
@@ -33,8 +33,8 @@ from composer.graph.passes.expand.adapter_rules import evaluated_adapters
 from composer.graph.passes.expand.builders import Extent, GraphBuilder, NodeBuilder, plain_values
 from composer.graph.passes.expand.expansion import MAX_EDGES
 from composer.graph.passes.expand.init_rules import block_rules, evaluated_rules
+from composer.graph.passes.resolve.idle_states import reached
 from composer.graph.passes.written_places import WrittenPlaces
-from composer.graph.state_update import SUFFIX
 from composer.memo import Interned, Memo
 
 
@@ -98,7 +98,7 @@ class _Freezer:
         for node in builder.nodes.values():
             if not node.elided:
                 handed = [ref.node for wire in node.wires.values() for ref in wire.refs]
-                inside = [ref.node for wire in _wires(node) for ref in wire.refs]
+                inside = [ref.node for wire in node.every_wire() for ref in wire.refs]
                 if node.passes is not None:  # a pass may read those before it
                     inside = [name for name in inside if name != node.name]
                 sorter.add(node.name, *(name for name in (*handed, *inside) if name in builder.nodes))
@@ -110,7 +110,7 @@ class _Freezer:
             path = [*path[start:-1], *path[:start], path[start]]
             first = builder.nodes[path[0]]
             wires = [
-                (name, next(w for w in _wires(builder.nodes[after]) if any(r.node == name for r in w.refs)))
+                (name, next(w for w in builder.nodes[after].every_wire() if any(r.node == name for r in w.refs)))
                 for name, after in pairwise(path)
             ]
             self.report.add(
@@ -127,7 +127,7 @@ class _Freezer:
                 )
             )
             raise
-        reads = {n: {r.node for w in _wires(builder.nodes[n]) for r in w.refs} - {n} for n in order}
+        reads = {n: {r.node for w in builder.nodes[n].every_wire() for r in w.refs} - {n} for n in order}
         early: set[str] = set()
         for name in reversed(order) if builder is self.root else ():
             if name in self.positions or name in early:
@@ -223,14 +223,6 @@ def _carried(name: str, given: list[Wire], returning: GraphBuilder, index: int) 
     return carried
 
 
-def _wires(node: NodeBuilder) -> Iterable[Wire]:
-    yield from node.wires.values()
-    if node.graph is not None:
-        yield from node.graph.capture_wires.values()
-    for one in dict.fromkeys(p.graph for p in node.passes or ()):
-        yield from one.capture_wires.values()
-
-
 def _place(wire: Wire, name: str) -> Span:
     """Return where a wire names a node."""
     places = (span for ref, span in zip(wire.refs, wire.spans, strict=False) if ref.node == name)
@@ -244,13 +236,7 @@ def _in_repeat(graph: GraphBuilder) -> bool:
 
 def _read(graph: GraphBuilder) -> dict[str, NodeBuilder]:
     """Return the nodes that what a graph returns depends on, and what states among them become."""
-    waiting = [ref.node for ref in graph.outputs.values()]
-    found: set[str] = set()
-    while waiting:
-        if (name := waiting.pop()) in graph.nodes and name not in found:
-            found.add(name)
-            waiting.append(name + SUFFIX)
-            waiting.extend(ref.node for wire in _wires(graph.nodes[name]) for ref in wire.refs)
+    found = reached(graph, (ref.node for ref in graph.outputs.values()))
     return {name: node for name, node in graph.nodes.items() if name in found}
 
 

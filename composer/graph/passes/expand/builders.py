@@ -234,6 +234,14 @@ class NodeBuilder:
         """The ports that read something."""
         return tuple(port for port in self.edges if port not in self.unfed)
 
+    def every_wire(self) -> Iterator[Wire]:
+        """Yield its wires, and those of what the graphs in it read from outside."""
+        yield from self.wires.values()
+        if self.graph is not None:
+            yield from self.graph.capture_wires.values()
+        for graph in dict.fromkeys(one.graph for one in self.passes or ()):
+            yield from graph.capture_wires.values()
+
     @property
     def elided(self) -> bool:
         """Whether the node came to nothing: an empty slot, or a node that `when` leaves out."""

@@ -15,6 +15,7 @@ from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, Pen
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.node_options import GRAPH_INPUT
 from composer.graph.passes.resolve.captures import is_list
+from composer.graph.passes.resolve.idle_states import idle_states
 from composer.graph.passes.resolve.references import References
 from composer.graph.passes.resolve.ties import tie
 from composer.language.expressions.ast import Expression
@@ -72,7 +73,7 @@ class Wiring:
             if ref is not None:
                 found.append((axis, ref))
         self._inputs()
-        self._dead()
+        self._dead(root, [*self.expansion.losses.values(), *(ref.node for _, ref in found)])
         self._nothing_left(root)
         return found
 
@@ -192,19 +193,22 @@ class Wiring:
 
     # -- what nothing reads
 
-    def _dead(self) -> None:
-        """Report nodes that nothing reads in any pass of one use; beside a mistake, which may hide a reader, nobody knows."""
+    def _dead(self, root: GraphBuilder, others: Sequence[str]) -> None:
+        """Report nodes that nothing reads in any pass of one use; beside a mistake, which may hide a reader, nobody knows.
+        `others` are nodes of the root that are read though no node and no output does.
+        """
         if not self.expansion.sound:
             return
+        idle = {state for graph in self.expansion.all_graphs for state in idle_states(graph, others if graph is root else ())}
         written = WrittenAt()
         by_place: dict[int, list[NodeBuilder]] = defaultdict(list)
         for node in self.expansion.all_nodes:
             there = node.home.nodes.get(node.name) is node and not node.elided and not node.absent
             if there and not node.home.in_used_recipe:
                 by_place[written.of(node)].append(node)
-        elsewhere = {place(node.name_span) for nodes in by_place.values() for node in nodes if node.read}
+        elsewhere = {place(node.name_span) for nodes in by_place.values() for node in nodes if node.read and node not in idle}
         for nodes in by_place.values():
-            if not any(node.read for node in nodes):
+            if not any(node.read and node not in idle for node in nodes):
                 hint = "wire it to another node, list it under `outputs`, or remove it"
                 if past := self._past(nodes):
                     hint = f"`{past}` below it reads nothing of it: read `input` there, or remove `{nodes[0].name}`"
@@ -212,7 +216,8 @@ class Wiring:
                     hint = "what reads it is left out here: give it the same `when`"
                 uses = _uses(nodes[0]) if place(nodes[0].name_span) in elsewhere else ()
                 labels = tuple(Label(use.name_span, "in this use") for use in uses)
-                message = f"nothing reads `{nodes[0].name}`"
+                but = " but what it becomes next" if any(node.read for node in nodes) else ""
+                message = f"nothing reads `{nodes[0].name}`{but}"
                 self.report.error("dead-node", nodes[0].home, nodes[0].name_span, message, hint=hint, labels=labels)
 
     def _past(self, nodes: Sequence[NodeBuilder]) -> str:
