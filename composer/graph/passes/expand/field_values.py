@@ -124,7 +124,7 @@ class Fields:
         if not isinstance(expression, RefPath):
             return None
         value = self.values.plain(expression, scope)[0].get(expression.text, expression.text)
-        return value if isinstance(value, str) and value in words else None
+        return str(value) if isinstance(value, str) and value in words else None
 
     def _items(
         self, expression: Expression, form: ListOf | EachAxis, field: FieldSpec, part: type[Part], scope: Scope, span: Span
