@@ -212,16 +212,16 @@ def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
             hint = "let a boolean param decide both: `BLOCK if PARAM else none`, and this"
             refuse("not-a-value", f"{named}, and is not compared", comparison.span, hint=hint)
         if isinstance(value, ChoiceWord):
-            _check_word(NONE, value, (left if left_word == NONE else right).span)
+            check_word(NONE, value.of, (left if left_word == NONE else right).span)
         return value == NONE
     if left_word and not right_word:
         other = evaluate(right, scope)
         if isinstance(other, ChoiceWord):
-            _check_word(left_word, other, left.span)
+            check_word(left_word, other.of, left.span)
         return left_word == other if isinstance(other, str) else evaluate(left, scope) == other
     a = evaluate(left, scope)
     if right_word and isinstance(a, ChoiceWord):
-        _check_word(right_word, a, right.span)
+        check_word(right_word, a.of, right.span)
     b = right_word if right_word and isinstance(a, str) else evaluate(right, scope)
     for expression, value in ((left, a), (right, b)):
         if not (_is_real(value) or isinstance(value, bool | str)):
@@ -234,10 +234,14 @@ def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
     return a == b
 
 
-def _check_word(word: str, choice: ChoiceWord, span: Span) -> None:
-    """Refuse to compare a choice with a word that it never is."""
-    if word not in choice.of:
-        _refuse_word(f"`{word}`", word, choice.of, span)
+def check_word(word: str, words: Sequence[str], span: Span) -> None:
+    """Refuse a word that is none of those of a choice.
+
+    Raises:
+        ExpressionError: with those that may be meant.
+    """
+    if word not in words:
+        _refuse_word(f"`{word}`", word, words, span)
 
 
 def _refuse_word(called: str, value: Value, words: Sequence[str], span: Span) -> NoReturn:
