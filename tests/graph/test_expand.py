@@ -116,6 +116,12 @@ def test_values_of_each_are_taken_in_turn() -> None:
     assert [dict(one.values)["n"] for one in found.passes] == [2, 3, 2, 3, 2]
 
 
+def test_function_under_each_is_computed_where_a_block_has_its_name_too() -> None:
+    """`max` of numbers is no mask."""
+    found = repeat(graph('  a: {repeat: 2, each: {n: [2, 8], m: "max(n, 4)"}, graph: {b: {type: linear, out: m + 1}}}\n'), "a")
+    assert [dict(one.values)["m"] for one in found.passes] == [4, 8]
+
+
 # -- wire
 
 
