@@ -95,6 +95,7 @@ PLAIN: Mapping[str, Callable[..., Number]] = {
     "round": lambda x: _same_kind(x, round(x)) if math.isfinite(x) else x,
     "sin": _guarded(math.sin),
     "cos": _guarded(math.cos),
+    "asinh": math.asinh,
     "erf": math.erf,
     "tanh": math.tanh,
     "sigmoid": _sigmoid,
@@ -147,7 +148,8 @@ TENSORS: Mapping[str, Callable[..., Any]] = {
     "int": lambda x: x.long(),
     "bool": lambda x: x.bool(),
     **{name: getattr(torch, name) for name in (
-        "exp", "expm1", "log", "log1p", "sqrt", "abs", "sign", "floor", "ceil", "round", "sin", "cos", "erf", "tanh", "sigmoid",
+        "exp", "expm1", "log", "log1p", "sqrt", "abs", "sign", "floor", "ceil", "round", "sin", "cos", "asinh", "erf", "tanh",
+        "sigmoid",
     )},
 }  # fmt: skip
 """Every function, for tensors and numbers, but for those that need the dtype of the model."""
@@ -189,7 +191,7 @@ def _tensor(tree: FormulaTree, formula: Formula, values: Sequence[torch.Tensor],
 FLOATS = ("exp(-abs({}))", "expm1(-abs({}))", "log(abs({}) + 0.5)", "log1p(abs({}))", "sqrt(abs({}))", "rsqrt(abs({}) + 1)",
           "sin({})", "cos({})", "erf({})", "tanh({})", "sigmoid({})", "logsigmoid({})", "softplus({})", "abs({})", "sign({})",
           "-{}", "stop_gradient({})", "float32({})", "float({})", "clamp({}, -2, 1.5)", "{} / 3", "({}) ** 2", "floor({})",
-          "ceil({})", "round({})", "2 ** clamp({}, -3, 3)")  # fmt: skip
+          "ceil({})", "round({})", "2 ** clamp({}, -3, 3)", "asinh({})")  # fmt: skip
 PAIRS = ("{} + {}", "{} - {}", "({}) * ({})", "min({}, {})", "max({}, {})", "({}) / (abs({}) + 1)", "({}) % (abs({}) + 1)",
          "({}) // (abs({}) + 1)")  # fmt: skip
 

@@ -27,7 +27,7 @@ class Library:
     Examples:
         >>> from blocks.core import Norm, standard
         >>> sorted(standard().of(Norm))
-        ['batchnorm', 'batchnorm2d', 'groupnorm', 'layernorm', 'rmsnorm']
+        ['batchnorm', 'batchnorm2d', 'groupnorm', 'groupnorm2d', 'layernorm', 'rmsnorm']
     """
 
     def __init__(self, parts: Mapping[str, type[Part]]) -> None:

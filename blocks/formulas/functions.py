@@ -115,6 +115,7 @@ TABLE: tuple[FormulaFunction, ...] = (
         "torch.round({0})", ends_gradient=True),
     FormulaFunction("sin", "sin(x)", "sine", ("float",), "float", "torch.sin({0})", math.sin),
     FormulaFunction("cos", "cos(x)", "cosine", ("float",), "float", "torch.cos({0})", math.cos),
+    FormulaFunction("asinh", "asinh(x)", "inverse hyperbolic sine", ("float",), "float", "torch.asinh({0})", math.asinh),
     FormulaFunction("erf", "erf(x)", "error function", ("float",), "float", "torch.erf({0})", math.erf),
     FormulaFunction("tanh", "tanh(x)", "hyperbolic tangent", ("float",), "float", "torch.tanh({0})", math.tanh),
     FormulaFunction("sigmoid", "sigmoid(x)", "`1 / (1 + exp(-x))`", ("float",), "float", "torch.sigmoid({0})", _sigmoid),

@@ -16,6 +16,8 @@ class LayerNorm(Norm, kind="layernorm"):
     """Whether there is a learned gain (`weight`), and with `bias` a learned bias; `elementwise_affine` in torch."""
     bias: bool = True
     """Whether there is a learned bias besides the gain."""
+    unit_offset: bool = False
+    """Whether the gain is `1 + weight`, so that weight decay pulls it to 1, as in Nemotron."""
     eps_inside: bool = True
     """Whether `eps` is added to the variance, as in torch; otherwise to the standard deviation."""
 
@@ -29,10 +31,13 @@ graph: {y: {type: layernorm, in: x}}
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         if not self.affine:
             return {}
-        return {"weight": Tensor(("dim",), "gain", ONES), "bias": Tensor(("dim",), "bias", ZEROS, when="bias")}
+        return {
+            "weight": Tensor(("dim",), "gain", ZEROS if self.unit_offset else ONES),
+            "bias": Tensor(("dim",), "bias", ZEROS, when="bias"),
+        }
 
     def build(self, sizes: Sizes) -> Call | None:
-        if not self.eps_inside or not isinstance(sizes["dim"], int):
+        if self.unit_offset or not self.eps_inside or not isinstance(sizes["dim"], int):
             return None
         return Call("nn.LayerNorm", ("dim",), {"eps": "eps", "elementwise_affine": "affine", "bias": "bias"})
 
@@ -46,7 +51,7 @@ graph: {y: {type: layernorm, in: x}}
             deviation = torch.linalg.vector_norm(centered, dim=-1, keepdim=True) / centered.shape[-1] ** 0.5
             y = centered / (deviation + self.eps)
         if self.affine:
-            y = y * self.weight
+            y = y * (1 + self.weight.to(wide.dtype) if self.unit_offset else self.weight)
             if self.bias is not None:
                 y = y + self.bias
         return y.to(x.dtype)

@@ -33,7 +33,7 @@ PRECISIONS = {torch.float32: "fp32", torch.float64: "fp32", torch.bfloat16: "bf1
 # fmt: off
 FUNCTION_OPERATORS = frozenset({
     "exp", "exp2", "expm1", "log", "log1p", "log2", "sigmoid", "tanh", "erf", "sin", "cos", "pow", "rsqrt", "sqrt", "softplus",
-    "gelu", "silu", "mish", "elu", "log_sigmoid_forward", "log_sigmoid_backward", "sigmoid_backward", "tanh_backward",
+    "gelu", "silu", "mish", "elu", "asinh", "log_sigmoid_forward", "log_sigmoid_backward", "sigmoid_backward", "tanh_backward",
     "gelu_backward", "silu_backward", "softplus_backward", "mish_backward", "elu_backward", "_softmax", "_log_softmax",
     "_softmax_backward_data", "_log_softmax_backward_data", "logsumexp", "atan2",
 })

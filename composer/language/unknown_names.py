@@ -15,6 +15,7 @@ MAX_FITTING = 8
 OWN_BLOCK = "a block of your own needs its file: --blocks FILE.py"
 OTHER_NAMES = {
     "attn": "attention", "swish": "silu", "mha": "attention", "mlp": "ffn", "rope": "rotary",
+    "relu2": "relu_squared", "length": "size",
     "n_heads": "heads", "num_heads": "heads", "if": "when", "otherwise": "else",
 }  # fmt: skip
 """What some blocks, fields and keys are called elsewhere."""
@@ -51,9 +52,11 @@ def unknown_block(
     if UNREADABLE in name:
         return []
     if name not in ambiguous_blocks:
-        found = unknown("unknown-block", span, "block", name, known, meant=suggest(name, fitting))
+        found = unknown("unknown-block", span, "block", name, known, meant=meanings(name, fitting))
         more = ", …" * (len(fitting) > MAX_FITTING)
         rest = f"this slot takes {', '.join(fitting[:MAX_FITTING])}{more}" if fitting else OWN_BLOCK
+        if name == "null":
+            found = replace(found, hint="in what extends a recipe, `null` in place of a whole node deletes it")
         return [found if found.hint else replace(found, hint=rest)]
     labels = tuple(Label(place, "defined here") for place in ambiguous_blocks[name])
     message = f"two of the files that are used here define `{name}` differently"

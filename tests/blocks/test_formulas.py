@@ -86,6 +86,7 @@ TORCH: dict[str, tuple[str, Callable[..., torch.Tensor]]] = {
     "round": ("round(x)", torch.round),
     "sin": ("sin(x)", torch.sin),
     "cos": ("cos(x)", torch.cos),
+    "asinh": ("asinh(x)", torch.asinh),
     "erf": ("erf(x)", torch.erf),
     "tanh": ("tanh(x)", torch.tanh),
     "sigmoid": ("sigmoid(x)", torch.sigmoid),

@@ -319,6 +319,17 @@ def test_batchnorm2d_is_torch_s() -> None:
         torch.testing.assert_close(model.block.running_var, theirs.running_var)
 
 
+@pytest.mark.parametrize("groups", [1, 2, 6])
+def test_groupnorm2d_is_torch_s(groups: int) -> None:
+    """Also with the channels of each image last in memory."""
+    model = recipe(f"type: groupnorm2d, groups: {groups}", x=IMAGE.format(channels=6, height=4, width=5))
+    ours, theirs = model.compile(seed=0, dtype=torch.float64), nn.GroupNorm(groups, 6, dtype=torch.float64)
+    ours.block.load_state_dict({"weight": numbers(6, seed=1), "bias": numbers(6, seed=2)})
+    theirs.load_state_dict(ours.block.state_dict())
+    for x in (numbers(2, 6, 4, 5), numbers(2, 6, 4, 5).to(memory_format=torch.channels_last)):
+        torch.testing.assert_close(ours(x)[0], theirs(x), rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["conv2d", "conv_transpose2d", "conv_transpose1d"])
 def test_initial_values_are_torch_s(kind: str) -> None:
     """Uniform, with the bounds of torch's modules."""

@@ -13,6 +13,7 @@ from transformers.models.gpt_neox.modeling_gpt_neox import GPTNeoXMLP
 from transformers.models.gpt_oss.modeling_gpt_oss import GptOssExperts
 from transformers.models.llama.modeling_llama import LlamaMLP, LlamaRMSNorm
 from transformers.models.mamba2.modeling_mamba2 import MambaRMSNormGated
+from transformers.models.nemotron.modeling_nemotron import NemotronLayerNorm1P
 
 import composer
 from blocks.activations.rectifiers import Relu, ReluSquared, Softplus
@@ -213,6 +214,7 @@ def test_norms_equal_those_of_published_models(dtype):
     stream = (5 * x()).to(dtype)
     pairs = [
         (RMSNorm(eps=1e-3), LlamaRMSNorm(D, 1e-3), {}),
+        (LayerNorm(eps=1e-3, unit_offset=True), NemotronLayerNorm1P(D, 1e-3), {}),
         (RMSNorm(eps=1e-3, unit_offset=True), Gemma3RMSNorm(D, 1e-3), {"atol": 0, "rtol": 0}),
         (LayerNorm(eps=1e-3), nn.LayerNorm(D, 1e-3), {}),
         (LayerNorm(bias=False), nn.LayerNorm(D, bias=False), {}),
@@ -245,6 +247,7 @@ def test_groups_of_channels_are_normalized_apart(groups, form):
 def test_unit_offset_starts_as_a_gain_of_one():
     """Weight 0 and weight 1 say the same."""
     stream = x()
+    torch.testing.assert_close(build(LayerNorm(unit_offset=True), dim=D)(stream), build(LayerNorm(), dim=D)(stream))
     torch.testing.assert_close(build(RMSNorm(unit_offset=True), dim=D)(stream), build(RMSNorm(), dim=D)(stream))
 
 
@@ -277,7 +280,7 @@ def test_eps_outside_of_the_root_is_added_to_the_root_mean_square(offset):
 def test_a_norm_of_zeros_is_finite():
     """In every form, also in bfloat16, where the gradient must be finite too."""
     outside = (LayerNorm(eps_inside=False), RMSNorm(eps_inside=False))
-    for part in (LayerNorm(), RMSNorm(), RMSNorm(unit_offset=True), *outside):
+    for part in (LayerNorm(), LayerNorm(unit_offset=True), RMSNorm(), RMSNorm(unit_offset=True), *outside):
         zeros = torch.zeros(1, D, dtype=torch.bfloat16, requires_grad=True)
         build(part, dim=D).bfloat16()(zeros).sum().backward()
         assert zeros.grad.isfinite().all()
@@ -395,6 +398,7 @@ def test_placement_without_one_norm_is_rejected(fields, field):
         (LayerNorm(bias=False), {"dim": D}),
         (LayerNorm(affine=False), {"dim": D}),
         (LayerNorm(eps_inside=False), {"dim": D}),
+        (LayerNorm(bias=False, unit_offset=True), {"dim": D}),
         (RMSNorm(), {"dim": D}),
         (RMSNorm(affine=False), {"dim": D}),
         (RMSNorm(affine=False, unit_offset=True), {"dim": D}),

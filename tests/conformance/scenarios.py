@@ -543,6 +543,14 @@ def batchnorm2d(draft: Draft) -> None:
 
 
 @scenario
+def groupnorm2d(draft: Draft) -> None:
+    """Write the means over groups of channels and all pixels of each image."""
+    kernel = {"type": "conv2d", "out": "4", "kernel_size": "3", "padding": "1", "bias": "false"}
+    norm = {"type": "groupnorm2d", "groups": draft.pick("1", "2", "4"), **draft.pick({}, {"eps": "0.001"}, {"affine": "false"})}
+    of_an_image(draft, kernel, norm, {"type": "relu"})
+
+
+@scenario
 def stack(draft: Draft) -> None:
     """Write streams side by side, of which the mean, the largest or one is taken."""
     before = draft.above

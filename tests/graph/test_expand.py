@@ -67,6 +67,16 @@ def test_condition_chooses_a_block(deep: str, kind: str) -> None:
     assert found.part.kind == kind
 
 
+def test_branch_that_a_condition_guards_is_not_computed() -> None:
+    """Only its names are looked up; a word beside a comparison is none."""
+    params = "params: {kind: {type: choice, of: [near, far], default: near}, n: 0}\n"
+    out = (
+        "  a: {type: linear, out: 16 + (8 // n if kind == far else 8)}\n  b: {type: linear, out: 4 if n == 0 else 8 // n + dim}\n"
+    )
+    found = graph(out, params + HEAD)
+    assert [dict(found[name].fields)["out"].value for name in ("a", "b")] == [24, 4]  # type: ignore[union-attr]  # blocks
+
+
 def test_field_that_needs_the_width_of_an_input_waits_for_it() -> None:
     """Other fields are known at once."""
     found = graph("  a: {type: linear, out: 3 * dim, bias: false}\n")["a"]
@@ -104,6 +114,12 @@ def test_values_of_each_are_taken_in_turn() -> None:
     """From the start again where there are fewer than passes."""
     found = repeat(graph("  a: {repeat: 5, each: {n: [2, 3]}, graph: {b: {type: linear, out: n}}}\n"), "a")
     assert [dict(one.values)["n"] for one in found.passes] == [2, 3, 2, 3, 2]
+
+
+def test_function_under_each_is_computed_where_a_block_has_its_name_too() -> None:
+    """`max` of numbers is no mask."""
+    found = repeat(graph('  a: {repeat: 2, each: {n: [2, 8], m: "max(n, 4)"}, graph: {b: {type: linear, out: m + 1}}}\n'), "a")
+    assert [dict(one.values)["m"] for one in found.passes] == [4, 8]
 
 
 # -- wire

@@ -6,6 +6,7 @@ output along the values that do, to the first nodes that look ahead: those that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -16,6 +17,7 @@ from blocks.masks.mask import Mask
 from blocks.masks.order import first_ahead, is_causal_in_part, needs_end
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.ir import Graph, PartValue, Program, Ref, Wire
+from composer.graph.passes.error_report import text_of
 from composer.graph.passes.infer.text_dependence import Cause, GeneratedText, causes, masks, optional_edges, read_by, sources
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
@@ -261,7 +263,7 @@ class _Search:
         absent = optional_edges(mask, block.inputs)
         pair = first_ahead(mask, absent)
         assert pair is not None
-        names = {wire.port: str(wire.refs[0]) for wire in block.node.wires}
+        names = {wire.port: _written(wire) for wire in block.node.wires}
         written = mask.with_edges(names)
         pair_seen = f"query {pair[0]} {'may see' if mask.edge_types() else 'sees'} key {pair[1]}"
         message = f"with the mask `{written.expression()}`, {pair_seen}, but {self.text.task} generates token by token"
@@ -291,6 +293,12 @@ def _input_of(place: _Place, name: str) -> str:
     if place.around is None:
         return name
     return _input_of(place.around, place.wires[name].refs[0].node)
+
+
+def _written(wire: Wire) -> str:
+    """Return a reference as it is written where the mask is, which may call otherwise what the graph is handed."""
+    text = text_of(wire.spans[0] if wire.spans else wire.span)
+    return text if re.fullmatch(r"\w+(\(-?\w+\))?(\.\w+)*", text) else str(wire.refs[0])
 
 
 def _last(value: PartValue) -> PartValue:

@@ -80,6 +80,21 @@ class If:
 
 
 Expression: TypeAlias = Number | RefPath | Unary | Binary | If
+
+
+class ChoiceWord(str):
+    """The value of a param with a choice of words, which knows the others: a comparison with a word that is none of them is a
+    mistake.
+    """
+
+    of: tuple[str, ...]
+
+    def __new__(cls, word: str, of: tuple[str, ...] = ()) -> ChoiceWord:
+        made = super().__new__(cls, word)
+        made.of = of
+        return made
+
+
 PlainValue: TypeAlias = bool | int | float | Fraction | str
 """A single value: `str` is a bare word, `Fraction` the exact quotient of two integers."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TypeGuard
+from typing import NoReturn, TypeGuard
 
 from composer.diagnostics import Span
 from composer.language.expressions.arithmetic import SIZE_BITS, bounded, compute, refuse_large
 from composer.language.expressions.ast import (
     Binary,
+    ChoiceWord,
     Expression,
     If,
     NoValue,
@@ -77,10 +78,9 @@ def evaluate_word(expression: Expression, scope: Mapping[str, Value], words: Seq
         case RefPath(steps=[PathStep(name=name, arguments=arguments)]) if arguments is None or _is_list(scope.get(name)):
             value = scope.get(name, name) if arguments is None else evaluate(expression, scope)
             if isinstance(value, str) and value in words:
-                return value
+                return str(value)  # whoever asked has a choice of their own
             called = f"`{_written(expression)}` is {format_value(value)}, which" if name in scope else f"`{name}`"
-            meant = _meant(suggest(value, words)) if isinstance(value, str) else ""
-            refuse("unknown-choice", f"{called} is not one of {_listed(words)}", expression.span, hint=meant)
+            _refuse_word(called, value, words, expression.span)
     refuse("unknown-choice", f"one of {_listed(words)} is expected here", expression.span)
 
 
@@ -211,11 +211,17 @@ def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
             named = describe_operand(beside, value)
             hint = "let a boolean param decide both: `BLOCK if PARAM else none`, and this"
             refuse("not-a-value", f"{named}, and is not compared", comparison.span, hint=hint)
+        if isinstance(value, ChoiceWord):
+            check_word(NONE, value.of, (left if left_word == NONE else right).span)
         return value == NONE
     if left_word and not right_word:
         other = evaluate(right, scope)
+        if isinstance(other, ChoiceWord):
+            check_word(left_word, other.of, left.span)
         return left_word == other if isinstance(other, str) else evaluate(left, scope) == other
     a = evaluate(left, scope)
+    if right_word and isinstance(a, ChoiceWord):
+        check_word(right_word, a.of, right.span)
     b = right_word if right_word and isinstance(a, str) else evaluate(right, scope)
     for expression, value in ((left, a), (right, b)):
         if not (_is_real(value) or isinstance(value, bool | str)):
@@ -223,9 +229,24 @@ def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
                    hint=one_item(expression, value))  # fmt: skip
     if _is_real(a) and _is_real(b):
         return a == b
-    if type(a) is not type(b):
+    if isinstance(a, str) != isinstance(b, str) or isinstance(a, bool) != isinstance(b, bool):
         refuse("unlike-values", f"{describe_value(a)} and {describe_value(b)}: they are never equal", comparison.span)
     return a == b
+
+
+def check_word(word: str, words: Sequence[str], span: Span) -> None:
+    """Refuse a word that is none of those of a choice.
+
+    Raises:
+        ExpressionError: with those that may be meant.
+    """
+    if word not in words:
+        _refuse_word(f"`{word}`", word, words, span)
+
+
+def _refuse_word(called: str, value: Value, words: Sequence[str], span: Span) -> NoReturn:
+    meant = _meant(suggest(value, words)) if isinstance(value, str) else ""
+    refuse("unknown-choice", f"{called} is not one of {_listed(words)}", span, hint=meant)
 
 
 def _bare(expression: Expression, scope: Mapping[str, Value]) -> str:

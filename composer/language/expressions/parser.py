@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Literal, NoReturn, cast
 
 from composer.diagnostics import Span
 from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError, refuse
 from composer.language.expressions.lexer import Token, number, tokenize
+from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import YamlScalar
 
 __all__ = ["ExpressionError", "names", "parse_expression", "paths"]
@@ -72,6 +73,39 @@ def paths(expression: Expression | Slice) -> Iterable[RefPath]:
         case If(condition=condition, then=then, otherwise=otherwise):
             for part in (condition, then, otherwise):
                 yield from paths(part)
+
+
+def compared_words(expression: Expression | Slice, known: Container[str]) -> Iterable[tuple[RefPath, Expression]]:
+    """Yield the words that something is compared with, each with that: names alone that are not `known`."""
+    match expression:
+        case RefPath(steps=steps):
+            for argument in (argument for step in steps for argument in step.arguments or ()):
+                yield from compared_words(argument, known)
+        case Slice(start=start, stop=stop):
+            for end in (start, stop):
+                if end is not None:
+                    yield from compared_words(end, known)
+        case Unary(operand=operand):
+            yield from compared_words(operand, known)
+        case Binary(operator="==" | "!=", left=left, right=right) if is_word(left, known) != is_word(right, known):
+            word, beside = (left, right) if is_word(left, known) else (right, left)
+            assert isinstance(word, RefPath)
+            yield word, beside
+            yield from compared_words(beside, known)
+        case Binary(left=left, right=right):
+            yield from compared_words(left, known)
+            yield from compared_words(right, known)
+        case If(condition=condition, then=then, otherwise=otherwise):
+            for part in (condition, then, otherwise):
+                yield from compared_words(part, known)
+
+
+def is_word(expression: Expression, known: Container[str]) -> bool:
+    """Return whether an expression is a name alone that is not `known`."""
+    match expression:
+        case RefPath(steps=(PathStep(name=name, arguments=None),)):
+            return name not in known and name not in BOOLEANS
+    return False
 
 
 class _Parser:

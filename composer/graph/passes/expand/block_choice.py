@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NoReturn, TypeGuard
 
 from blocks.core import Library, Part, fields
+from blocks.core.fields import formula_field
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Listed, Scope
 from composer.graph.passes.expand.evaluation import MAX_DEPTH, Evaluator
-from composer.language.expressions.ast import If, RefPath
-from composer.language.recipe.ast import BlockChoice, Conditional, NodeContent, NodeOptions, ParsedRecipe, SlotValue, UseDecl
+from composer.language.expressions.ast import Expression, If, PathStep, RefPath
+from composer.language.recipe.ast import (
+    BlockChoice,
+    Conditional,
+    ExpressionValue,
+    MaskValue,
+    NodeContent,
+    NodeOptions,
+    ParsedRecipe,
+    SlotValue,
+    UseDecl,
+)
 from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.graphs import GraphParser, fitting
 from composer.language.unknown_names import missing_field, unknown_block
@@ -53,11 +65,12 @@ class Choices:
         options = (*options, (what.options, scope))
         if isinstance(what, Conditional):
             taken = self.values.boolean(what.condition.expression, scope, what.condition.span)
-            branch = what.then if taken else what.otherwise
+            branch, other = (what.then, what.otherwise) if taken else (what.otherwise, what.then)
+            self._look_into(other, scope)
             if branch is None:
                 raise StopExpansion
             return self.choose(branch, scope, depth, options) if _is_choice(branch) else ChosenBlock(branch, scope, options)
-        expression = self.values.branch(what.expression, scope)
+        expression = self.values.branch(what.expression, scope, partial(self._look_up, family=what.family))
         binding = self.values.held(expression, scope)
         if not isinstance(expression, RefPath) or len(expression.steps) != 1:
             self._no_block(scope, expression.span)
@@ -79,10 +92,7 @@ class Choices:
             return ChosenBlock(None, scope, options)
         library = scope.library or self.recipe.library
         if name not in library:
-            known = [*library, *(key for key, value in scope.values.items() if isinstance(value, Deferred))]
-            self.report.add(
-                *unknown_block(expression.span, name, known, self.recipe.ambiguous_blocks, fitting(library, what.family))
-            )
+            self.report.add(*self._unknown(name, expression.span, scope, library, what.family))
             raise StopExpansion
         part = library[name]
         missing = [field.name for field in fields(part).values() if field.required]
@@ -90,6 +100,42 @@ class Choices:
             self.report.add(missing_field(expression.span, name, dict.fromkeys(missing, "…")))
             raise StopExpansion
         return ChosenBlock(UseDecl(part, expression.span, (), NodeOptions(), what.span), scope, options)
+
+    def _look_into(self, what: NodeContent | None, scope: Scope) -> None:
+        """Report the names that nothing has, in what a condition does not choose."""
+        lookup, library = self.values.lookup, scope.library or self.recipe.library
+        match what:
+            case BlockChoice(expression=expression, family=family):
+                self._look_up(expression, scope, family)
+            case Conditional(condition=condition, then=then, otherwise=otherwise):
+                lookup.values(condition.expression, scope)
+                self._look_into(then, scope)
+                self._look_into(otherwise, scope)
+            case UseDecl(part=part, fields=written) if not formula_field(part):
+                for entry in written:
+                    match entry.value:
+                        case SlotValue(what=inner):
+                            self._look_into(inner, scope)
+                        case MaskValue(expression=expression):
+                            lookup.mask(expression, scope, library)
+                        case ExpressionValue(expression=expression):
+                            lookup.field(expression, scope, fields(part)[entry.name].form, part)
+
+    def _look_up(self, expression: Expression, scope: Scope, family: type[Part] | None) -> None:
+        """Report a name that no block has, in the branch of a conditional that is not taken."""
+        match expression:
+            case If(condition=condition, then=then, otherwise=otherwise):
+                self.values.lookup.values(condition, scope)
+                self._look_up(then, scope, family)
+                self._look_up(otherwise, scope, family)
+            case RefPath(steps=(PathStep(name=name, arguments=None),)) if name not in scope.values and name != "none":
+                library = scope.library or self.recipe.library
+                if name not in library:
+                    self.report.once(*self._unknown(name, expression.span, scope, library, family))
+
+    def _unknown(self, name: str, span: Span, scope: Scope, library: Library, family: type[Part] | None) -> list[Diagnostic]:
+        known = [*library, *(key for key, value in scope.values.items() if isinstance(value, Deferred))]
+        return unknown_block(span, name, known, self.recipe.ambiguous_blocks, fitting(library, family))
 
     def _held(
         self,

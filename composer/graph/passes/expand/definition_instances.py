@@ -39,8 +39,10 @@ class Instances:
         for declared in definition.inputs:
             if declared.name in fed:
                 inner.inputs[declared.name] = GraphInput(declared.name)
-            else:
+            elif declared.optional:
                 inner.absent.add(declared.name)
+            else:  # which has been reported, so that nothing is said of what reads it
+                inner.failed.add(declared.name)
         values = self._values(definition, what, scope, node.home)
         place = Scope(inner, values, library=definition.library)
         fixed = tuple(sorted(plain_values(values).items()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from blocks.core.fields import Boolean, Integer, Real
 from composer.diagnostics import Diagnostic, Label, Span
@@ -22,6 +22,7 @@ from composer.graph.passes.expand.builders import (
     plain_value,
     plain_values,
 )
+from composer.graph.passes.expand.name_lookup import NameLookup
 from composer.language.expressions.ast import Expression, If, NoValue, PathStep, RefPath, Slice, Value
 from composer.language.expressions.evaluator import (
     BOOLEAN_HINT,
@@ -45,6 +46,7 @@ from composer.language.yaml.nodes import YamlScalar
 from composer.memo import Memo
 
 T = TypeVar("T")
+LookUp: TypeAlias = Callable[[Expression, Scope], None]
 MAX_DEPTH = 60
 """Blocks, and names, that lead from one to the next."""
 MAX_SIZES = 1_000
@@ -55,7 +57,7 @@ class Evaluator:
     """Evaluates expressions in their scope."""
 
     def __init__(self, report: ErrorReport) -> None:
-        self.report = report
+        self.report, self.lookup = report, NameLookup(report)
         self.parsed: Memo[YamlScalar, Expression | Diagnostic] = Memo()
         # Names may be computed from names in ways without number, `c: a + b`, `d: b + c`, so each is computed once.
         self.numbers: Memo[Deferred, Value | None] = Memo()
@@ -71,17 +73,21 @@ class Evaluator:
             return None
         return found
 
-    def branch(self, expression: Expression, scope: Scope) -> Expression:
-        """Return the expression with its outer conditionals decided."""
+    def branch(self, expression: Expression, scope: Scope, other: LookUp | None = None) -> Expression:
+        """Return the expression with its outer conditionals decided; `other` looks up the names in the branches not taken."""
         while isinstance(expression, If):
             taken = self.boolean(expression.condition, scope, expression.condition.span)
+            if other is not None:
+                other(expression.otherwise if taken else expression.then, scope)
             expression = expression.then if taken else expression.otherwise
         return expression
 
-    def follow(self, expression: Expression, scope: Scope) -> tuple[Expression, Scope]:
-        """Return the expression that a conditional or a name comes to, and the place where that is written."""
+    def follow(self, expression: Expression, scope: Scope, other: LookUp | None = None) -> tuple[Expression, Scope]:
+        """Return the expression that a conditional or a name comes to, and the place where that is written; `other` looks up the
+        names in the branches not taken.
+        """
         for _ in range(MAX_DEPTH):
-            expression = self.branch(expression, scope)
+            expression = self.branch(expression, scope, other)
             binding = self.held(expression, scope)
             if not isinstance(binding, Deferred):
                 return expression, scope
@@ -225,7 +231,9 @@ class Evaluator:
         Raises:
             ExpressionError: where it has none.
         """
-        return self._evaluated(expression, scope)[0]
+        value = self._evaluated(expression, scope)[0]
+        self.lookup.skipped(expression, scope)
+        return value
 
     def _evaluated(self, expression: Expression, scope: Scope) -> tuple[Value, Origins]:
         """Return the value of an expression, and where the values that it reads were set."""
@@ -254,6 +262,7 @@ class Evaluator:
             ExpressionError: where it has none.
         """
         value, origins = self._evaluated(expression, scope)
+        self.lookup.skipped(expression, scope)
         with labeled(origins):
             return form(value, span)
 
@@ -265,7 +274,9 @@ class Evaluator:
         """
         values, origins = self.plain(expression, scope)
         with labeled(origins):
-            return evaluate_word(expression, values, words)
+            found = evaluate_word(expression, values, words)
+        self.lookup.word(expression, scope, words)
+        return found
 
     def boolean(self, expression: Expression, scope: Scope, span: Span) -> bool:
         """Return a boolean; of a word like `yes` it is said what is meant.

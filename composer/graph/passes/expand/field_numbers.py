@@ -12,11 +12,11 @@ from composer.graph.ir import FieldValue, Known, Pending
 from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.builders import Deferred, Scope
 from composer.graph.passes.expand.evaluation import Evaluator, convert
-from composer.graph.type_patterns import axis_names
+from composer.graph.passes.expand.name_lookup import axis_symbols
 from composer.language.expressions.ast import Expression, PathStep, RefPath
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.functions import FUNCTIONS
-from composer.language.expressions.parser import names, paths
+from composer.language.expressions.parser import compared_words, paths
 from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.unknown_names import unknown
 
@@ -31,11 +31,13 @@ def field_number(
     """
     known, origins = values.plain(expression, scope)
     sizes = values.sizes(expression, scope)
-    missing = names(expression) - known.keys() - VALUE_WORDS
+    symbols = axis_symbols(part)
+    compared = [word for word, _ in compared_words(expression, scope.values.keys() | symbols)]
+    read = {path.steps[0].name for path in paths(expression) if path not in compared}
+    missing = read - known.keys() - VALUE_WORDS
     if not missing:
         with labeled(origins):
             return Known(convert(evaluate(expression, known), form, field.name, span, expression), span, origins)
-    symbols = frozenset[str]().union(*map(axis_names, part.inputs.values()))
     strange = sorted(missing - symbols - sizes.keys())
     if strange:
         path = next(step for step in paths(expression) if step.steps[0].name == strange[0])

@@ -95,7 +95,8 @@ class Fields:
         assert isinstance(written, ExpressionValue)
         if isinstance(form, AxisFormula):
             return axis_formula(self.values, written.expression, scope, written.span)
-        expression, place = self.values.follow(written.expression, scope)
+        look_up = partial(self.values.lookup.field, form=form, part=part)
+        expression, place = self.values.follow(written.expression, scope, look_up)
         if isinstance(expression, RefPath) and expression.text == "none":
             if not field.nullable:
                 self.report.error("not-optional", scope.graph, written.span, f"`{field.name}` cannot be empty")
@@ -124,7 +125,7 @@ class Fields:
         if not isinstance(expression, RefPath):
             return None
         value = self.values.plain(expression, scope)[0].get(expression.text, expression.text)
-        return value if isinstance(value, str) and value in words else None
+        return str(value) if isinstance(value, str) and value in words else None
 
     def _items(
         self, expression: Expression, form: ListOf | EachAxis, field: FieldSpec, part: type[Part], scope: Scope, span: Span

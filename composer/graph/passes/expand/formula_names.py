@@ -12,6 +12,7 @@ from composer.diagnostics import Diagnostic, Label
 from composer.graph.passes.error_report import StopExpansion, text_of
 from composer.graph.passes.expand.builders import Extent, Scope
 from composer.graph.passes.expand.expansion import Expansion
+from composer.graph.passes.expand.name_lookup import has_node
 from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.functions import FUNCTIONS
@@ -83,10 +84,7 @@ class FormulaNames:
         return False
 
     def _names_node(self, name: str) -> bool:
-        graphs = [place.graph for place in self.scope.around()]
-        return name == "input" or any(
-            graph.names(name) or name in graph.declared or name in graph.failed or name in graph.absent for graph in graphs
-        )
+        return has_node(name, self.scope)
 
     def _declared(self, name: str) -> object:
         return next((place.graph.declared[name] for place in self.scope.around() if name in place.graph.declared), None)

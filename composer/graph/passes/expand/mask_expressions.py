@@ -37,7 +37,7 @@ class MaskReader:
 
     def mask(self, expression: Expression, scope: Scope, depth: int = 0) -> PartValue | Known:
         """Return a mask expression as parts; `depth` names have led to it."""
-        expression = self.values.branch(expression, scope)
+        expression = self.values.branch(expression, scope, self._look_up)
         match expression:
             case Binary(operator="and" | "or" as operator, left=left, right=right):
                 part = And if operator == "and" else Or
@@ -55,6 +55,9 @@ class MaskReader:
             hint="such as causal and window(1024)",
         )
         raise StopExpansion
+
+    def _look_up(self, expression: Expression, scope: Scope) -> None:
+        self.values.lookup.mask(expression, scope, self.library)
 
     def _predicate(self, path: RefPath, step: Any, scope: Scope, depth: int) -> PartValue | Known:
         self.predicates += 1
@@ -143,7 +146,7 @@ class MaskReader:
             )
             form = form.number if is_number else NodeName()
         if not isinstance(form, NodeName):
-            found, place = self.values.follow(expression, scope)
+            found, place = self.values.follow(expression, scope, self.values.lookup.values)
             return field_number(self.values, found, place, form, part, field, argument.span)
         if isinstance(expression, RefPath) and (expression.text == "none" or scope.lacks(expression.steps[0].name)):
             return Known(None, argument.span)

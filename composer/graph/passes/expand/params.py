@@ -12,7 +12,7 @@ from composer.diagnostics import Diagnostic, Label, Source, Span
 from composer.graph.passes.error_report import UNUSED_PARAM, StopExpansion
 from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, Listed, Scope
 from composer.graph.passes.expand.evaluation import Evaluator
-from composer.language.expressions.ast import Expression, RefPath, Value
+from composer.language.expressions.ast import ChoiceWord, Expression, RefPath, Value
 from composer.language.expressions.evaluator import as_int, as_real, evaluate_word
 from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import ExpressionValue, Param, ParamType
@@ -161,9 +161,9 @@ class Params:
             raise StopExpansion
         span = param.default.span
         if itself and _is_its_own_word(param, expression):
-            return Bound(evaluate_word(expression, {}, param.of or (param.name,)), span)
+            return Bound(_word(param, evaluate_word(expression, {}, param.of or (param.name,))), span)
         if param.type in ("str", "choice"):
-            return Bound(self.values.word(expression, scope, param.of or (param.default.text,)), span)
+            return Bound(_word(param, self.values.word(expression, scope, param.of or (param.default.text,))), span)
         if (
             param.type is None
             and isinstance(expression, RefPath)
@@ -217,6 +217,11 @@ class Params:
 def _is_its_own_word(param: Param, expression: Expression | None) -> bool:
     """Return whether a default is a word that the param happens to be called: `{gelu: gelu}`."""
     return param.type in (None, "str", "choice") and isinstance(expression, RefPath) and expression.text == param.name
+
+
+def _word(param: Param, word: str) -> str:
+    """Return the word that a param is, with the others where it has a choice of them."""
+    return ChoiceWord(word, param.of) if param.of else word
 
 
 def _typed(param: Param, value: Value, span: Span) -> Value:

@@ -188,7 +188,7 @@ class Repeats:
             name = taken.steps[0].name
             if len(taken.steps) == 1 and taken.steps[0].arguments is None:
                 return scope.values.get(name) or Deferred(node, scope, node.span)
-            if name in self.library or (len(taken.steps) == 1 and name not in FUNCTIONS):  # a mask, perhaps misspelled
+            if name not in FUNCTIONS and (name in self.library or len(taken.steps) == 1):  # a mask, perhaps misspelled
                 return Deferred(node, scope, node.span)
         if taken is None:
             return None
@@ -219,7 +219,7 @@ class Repeats:
 def _combined(expression: Expression) -> Iterator[str]:
     """Yield the names that `and`, `or` and `not` combine, which may be masks: what is compared is none."""
     match expression:
-        case RefPath(steps=(step, *_)):
+        case RefPath(steps=(step, *_)) if step.name not in FUNCTIONS:
             yield step.name
         case Unary(operator="not", operand=operand):
             yield from _combined(operand)

@@ -15,7 +15,7 @@ from composer.graph.passes.expand.node_options import GRAPH_INPUT
 from composer.graph.passes.resolve.captures import fetch, is_list
 from composer.graph.passes.resolve.left_out import has, leaves_out, outputs_of, passed_on, refuse_range, where_present
 from composer.graph.passes.resolve.pass_references import enclosing_pass, is_range, refuse_inside_itself, selected_passes
-from composer.language.expressions.ast import Expression, PathStep, RefPath, Slice
+from composer.language.expressions.ast import Expression, If, PathStep, RefPath, Slice
 from composer.language.suggestions import suggest
 from composer.language.unknown_names import unknown
 
@@ -57,7 +57,7 @@ class References:
 
     def named(self, expression: Expression, scope: Scope, home: GraphBuilder) -> tuple[Ref, ...]:
         """Return what a written reference names, as references in the graph `home`; none for `none`."""
-        expression = self.values.branch(expression, scope)
+        expression = self.values.branch(expression, scope, self._look_up)
         if not isinstance(expression, RefPath):
             self.report.error("bad-reference", scope.graph, expression.span, "an edge must name a node or an input")
             raise StopExpansion
@@ -82,6 +82,16 @@ class References:
             return refs
         many = len(refs) != 1 or is_range(first)
         return fetch(home, owner, refs, many, "_".join(step.name for step in expression.steps), expression.span, self.report)
+
+    def _look_up(self, expression: Expression, scope: Scope) -> None:
+        """Report a name that no node has, in the branch of a conditional that is not taken."""
+        match expression:
+            case If(condition=condition, then=then, otherwise=otherwise):
+                self.values.lookup.values(condition, scope)
+                self._look_up(then, scope)
+                self._look_up(otherwise, scope)
+            case RefPath(text=text, steps=(first, *_)) if self.wiring and text != "none" and not scope.lacks(first.name):
+                self.report.attempt(scope.graph, lambda: self._owner(first, scope))
 
     def _input(self, owner: GraphBuilder, first: PathStep, steps: Sequence[PathStep], scope: Scope) -> Ref:
         name = owner.first_input if first.name == "input" else first.name
