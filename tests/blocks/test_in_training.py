@@ -45,9 +45,9 @@ def test_the_best_share_of_the_valid_positions_is_marked(share: float) -> None:
 
 def test_what_training_reads_is_not_read_in_evaluation() -> None:
     """Ints, floats and booleans, each one or the other as it is."""
-    for dtype in ("int", "float", "bool"):
+    for dtype, numbers in (("int", torch.long), ("float", torch.float), ("bool", torch.bool)):
         model = alone("type: in_training", "{x: x, otherwise: z}", x=f"{dtype}[batch, 3]", z=f"{dtype}[batch, 3]")
-        x, z = torch.zeros(2, 3), torch.ones(2, 3)
+        x, z = torch.zeros(2, 3, dtype=numbers), torch.ones(2, 3, dtype=numbers)
         assert model.train()(x, z).block is x and model.eval()(x, z).block is z
 
 
