@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shlex
 from pathlib import Path
@@ -14,13 +15,14 @@ from composer.cli.arguments import Parser
 from tests.cli.conftest import Arco
 from tests.docs.pages import ROOT, examples
 from tests.published.examples import CONFIGS, write_example
+from tests.train.test_transcripts import RATE, TONES, write_tones
 
 PARSERS = {name: declare(Parser(prog=f"arco {name}"), name) for name in COMMANDS}
 EXAMPLES = [(name, command) for name, parser in PARSERS.items() for _, command in parser.examples]
 METAVARS = {
     "AXIS=LENGTH", "BLOCK", "CODE", "DEPTHS", "DIR", "DEVICE", "FILE", "FILE.py", "FOLDER", "LENGTH", "LENGTHS", "MASK", "N",
-    "NAME", "NAME=COLUMN", "NAME=NUMBERS", "OTHER", "P", "PATH", "PATH=VALUE", "PATTERN", "RECIPE", "RECIPE|REVISION", "RUN",
-    "SHELL", "SIZE", "TEXT", "X",
+    "NAME", "NAME=COLUMN", "NAME=NUMBERS", "OTHER", "P", "PATH", "PATH=TEXT", "PATH=VALUE", "PATTERN", "RECIPE", "RECIPE|REVISION", "RUN",
+    "SHELL", "SIZE", "TEXT", "TITLE=PATHS", "X",
 }  # fmt: skip
 """What values are called; choices are called as their option."""
 EXPERIMENT = """experiment: depth
@@ -149,7 +151,15 @@ def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: 
         if word in CONFIGS:
             write_example(word, folder / word)
     run = next((word for word in words if word.startswith("runs/")), None)
-    if "pairs.jsonl" in words:
+    if name == "transcribe":
+        (folder / "tones.yaml").write_text(TONES, encoding="utf-8")
+        write_tones(folder, ["ab", "cd", "ea"] * 4, random.Random(0))
+        for number, word in enumerate(word for word in words if word.endswith(".wav")):
+            (folder / f"{number}.wav").rename(folder / word)
+            (folder / f"{number}.wav").write_bytes((folder / word).read_bytes())
+        sizes = ["--seq-len", "8", "--batch-size", "2", "--warmup-steps", "1", "--sample-rate", str(RATE)]
+        assert arco("train", "tones.yaml", "--data", "tones.csv", "--run", run, *QUICK, *sizes).code == 0
+    elif "pairs.jsonl" in words:
         row = {"prompt": "a", "answer": "b"}
         (folder / "answers.jsonl").write_text(f"{json.dumps(row)}\n" * 20, encoding="utf-8")
         row = {"prompt": "a", "chosen": "b", "rejected": "a"}

@@ -323,8 +323,14 @@ def test_a_command_prints_names_and_words_through_one_function() -> None:
         *("__init__._run", "__init__._print_help", "__init__._print_overview", "completion.run"),  # our own words
         *("reference.show", "reference.explain", "recipes.list_zoo", "mask.mask"),  # of blocks that were trusted to run
         *("demo", "demo_models"),  # our own recipes
-        *("generate.write", "generate.write_best", "generate.write_filled", "generate.write_all"),  # through `generated`
-        *("train.warn", "train.sized", "generate.run", "generate.tell"),  # numbers
+        *(
+            "generate.write",
+            "generate.write_best",
+            "generate.write_filled",
+            "generate.write_all",
+            "transcribe.run",
+        ),  # through `generated`
+        *("train.warn", "train.sized", "train.with_blank", "generate.run", "generate.tell"),  # numbers
         "cost.device_of",  # one of four names
         "generate.write_next",  # through `printable`
     }

@@ -60,7 +60,7 @@ def test_a_mistake_in_a_setting_is_located_in_the_setting(arco: Arco) -> None:
 
 def test_a_broken_rule_for_published_weights_is_located(arco: Arco, tmp_path: Path) -> None:
     """Beside what is wrong with the graph, long before any weights are loaded."""
-    rules = "norm.*: {from: ln_f.*, transpsoe: true}\n      head.(weight|bias): lm_head.weight\n"
+    rules = "norm.*: {from: ln_f.*, transpsoe: true}\n      head.(weight|bias: lm_head.weight\n"
     weights = f"checkpoints:\n  gpt2:\n    rules:\n      {rules}"
     graph = 'recipe: mapped\ninputs: {x: "float[batch, time, 8]"}\ngraph: {norm: layernrm}\n'
     (tmp_path / "mapped.yaml").write_text(graph + weights, encoding="utf-8")
@@ -69,7 +69,7 @@ def test_a_broken_rule_for_published_weights_is_located(arco: Arco, tmp_path: Pa
     assert [line.partition("]: ")[0] for line in done.out.splitlines()] == [
         "mapped.yaml:3:15: error[unknown-block",
         "mapped.yaml:7:30: error[unknown-key",
-        "mapped.yaml:8:27: error[checkpoints-pattern",
+        "mapped.yaml:8:12: error[checkpoints-pattern",
         "3 errors",
     ]
     assert "transpose" in arco("check", "mapped.yaml").out

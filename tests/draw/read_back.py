@@ -286,7 +286,8 @@ def of_block(node: TypedBlock) -> Iterator[float]:
     yield from of_value([prod(parameter.shape) for parameter in node.parameters])
     yield float(sum(prod(parameter.shape) for parameter in node.parameters))  # a router's, of all its maps
     yield 100 * getattr(node.part, "share", 0.0)  # as percents
-    yield from numbers(getattr(node.part, "factors", ""))  # a formula, drawn as it is written
+    if isinstance(formula := getattr(node.part, "factors", None), str):  # drawn as it is written
+        yield from numbers(formula)
     if kv_heads := getattr(node.part, "kv_heads", None):
         yield node.part.heads / kv_heads  # type: ignore[attr-defined]
     yield from numbers(f"{spoken(node.part.kind)} {spoken(node.name)}")  # which may stand in titles

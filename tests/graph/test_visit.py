@@ -56,8 +56,13 @@ INTERPRETERS = {
     "composer/lower/emit/skeletons.py",
     "composer/lower/passes/cache_layout.py",
     "composer/lower/passes/fixed_nodes.py",
+    "composer/train/growing/new_passes.py",
+    "composer/draw/steps.py",
+    "composer/train/growing/pairs.py",
 }
-"""What runs a graph with something else than tensors: values go along the wires, and each kind hands them on in its own way."""
+"""What runs a graph with something else than tensors: values go along the wires, and each kind hands them on in its own way. The
+last two go through a graph and something else at once: the frames of its drawing, or a smaller model.
+"""
 RECIPE = """\
 recipe: nested
 language: 1
