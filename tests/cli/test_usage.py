@@ -30,7 +30,7 @@ MISTAKES = [
     ("summary gpt2 --at time=²", "arco summary: --at time=²: a length is an integer of at least 1", "for example, --at time=512"),
     ("train gpt2", "arco train: --data is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
     ("train", "arco train: RECIPE is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
-    ("train gpt2 --rate 3", "arco train: unknown option --rate", "did you mean --learning-rate?"),
+    ("train gpt2 --rate 3", "arco train: unknown option --rate", "did you mean --learning-rate or --sample-rate?"),
     ("summary gpt2 --form json", "arco summary: unknown option --form", "did you mean --format?"),
     (
         "train --resume r --tokenizer bytes",
