@@ -8,7 +8,7 @@ from importlib import import_module
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package.
+    """Return the `__getattr__` and `__dir__` of a package.
 
     Args:
         package: its name, `__name__`

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from composer.cost.summary import Summary
     from composer.diff.difference import Difference
     from composer.draw.build.levels import Level
-    from composer.draw.figure import Figure, Options
+    from composer.draw.figure import Figure
+    from composer.draw.options import Options
     from composer.lower import Model
     from composer.verify.verification import Verification
     from composer.weights.config import ConfigReading

@@ -10,7 +10,7 @@ from composer.cli.arguments import Parser, Problem, add_changes, add_recipe, sou
 from composer.cli.output import STANDARD, add_output, emit, keep_off_terminal, say, unwritable
 
 if TYPE_CHECKING:
-    from composer.draw.figure import Options
+    from composer.draw.options import Options
 
 LEVELS = ("overview", "block", "full")
 THEMES = ("light", "dark", "auto", "slide")
@@ -127,7 +127,7 @@ def declare(parser: Parser, name: str) -> None:
 
 def options(arguments: argparse.Namespace) -> Options:
     """Return the options of the figure that are given, by their names in Python and in a sheet."""
-    from composer.draw.figure import DEFAULTS, Options
+    from composer.draw.options import DEFAULTS, Options
 
     found = {name: given for name in DEFAULTS if (given := getattr(arguments, name)) is not None}
     for name in ("merge", "labels"):

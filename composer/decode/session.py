@@ -15,11 +15,11 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from composer.decode.cache import Cache, FixedModule, ModuleRun, RunSnapshot
+from composer.decode.caches.cache import Cache, FixedModule, ModuleRun, RunSnapshot
+from composer.decode.caches.fixed_cache import Clock, FixedCache
+from composer.decode.caches.preallocation import obstacles
 from composer.decode.counted_calls import CountedCalls
 from composer.decode.errors import DecodeError
-from composer.decode.fixed_cache import Clock, FixedCache
-from composer.decode.preallocation import obstacles
 from composer.language.tasks import TASKS
 from composer.language.wording import counted
 from composer.lower.model import Model, module_at

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
-from types import MappingProxyType
-from typing import Literal, TypeAlias, TypedDict, Unpack, get_args
+from typing import Unpack, get_args
 
 from composer.atomic_files import StrPath
 from composer.cost.units import short
@@ -29,6 +28,7 @@ from composer.draw.fitting import Attempts, fit_to_page, fit_to_paper
 from composer.draw.layout.page import MARGIN, NARROW_MARGIN
 from composer.draw.layout.wrapped import NoColumnEnd
 from composer.draw.option_paths import with_paths
+from composer.draw.options import DEFAULTS, Engine, Options
 from composer.draw.paths import plain
 from composer.draw.scene import Scene
 from composer.draw.style.themes import THEMES, ThemeName
@@ -38,83 +38,8 @@ from composer.graph.passes.roll_layers.roll_layers import RolledProgram, as_writ
 from composer.graph.typed import TypedProgram
 from composer.language.suggestions import did_you_mean, suggest
 
-Engine: TypeAlias = Literal["structured", "dot"]
-"""What lays a drawing out: this package, by the structure of the recipe, or Graphviz."""
 MAX_UNROLLED_BOXES = 60
 """Boxes of a drawing in which every pass is drawn: above each other, these are longer than two pages already."""
-
-
-class Options(TypedDict, total=False):
-    """Options of a drawing."""
-
-    theme: ThemeName
-    """`auto` follows the reader's screen, `slide` has larger text, thicker lines and no background."""
-    open: Sequence[str]
-    """Paths of nodes that are shown from inside."""
-    unroll: bool
-    """Whether every pass of a repeat is drawn."""
-    highlight: Sequence[str]
-    """Nodes that stay bright while all else fades."""
-    width: str
-    """Of the picture, with a unit: `240pt`."""
-    title: str
-    """What stands at the top in place of the recipe's name."""
-    params: bool
-    """Whether boxes show their numbers of parameters."""
-    shapes: bool
-    """Whether shapes stand beside the wires."""
-    engine: Engine
-    color: Coloring
-    """What colors tell: kinds of blocks, or as shades a node's share of the parameters, of the FLOPs or of the cache, or whether
-    it is trained."""
-    legend: bool
-    """Whether a legend below the drawing explains the colors."""
-    caption: str
-    """A text below the drawing."""
-    flops: bool
-    """Whether boxes show their FLOPs."""
-    cache: bool
-    """Whether boxes show what they cache for each token."""
-    names: bool
-    """Whether boxes show the names of their nodes."""
-    dropout: bool
-    """Whether dropout is shown."""
-    optional_inputs: bool
-    """Whether inputs that may be left out are named at what reads them."""
-    hide: Sequence[str]
-    """Nodes and inputs that are left out; what reads a node reads what it reads."""
-    merge: Mapping[str, Sequence[str]]
-    """By the title of each box, the nodes that it stands for."""
-    break_after: Sequence[str]
-    """Nodes above which a column ends and the next one begins."""
-    labels: Mapping[str, str]
-    """Titles of nodes, headers of frames, and words for inputs, by their paths."""
-
-
-DEFAULTS: Options = {
-    "theme": "light",
-    "open": (),
-    "unroll": False,
-    "highlight": (),
-    "width": "",
-    "title": "",
-    "params": True,
-    "shapes": True,
-    "engine": "structured",
-    "color": "kind",
-    "legend": False,
-    "caption": "",
-    "flops": False,
-    "cache": False,
-    "names": True,
-    "dropout": True,
-    "optional_inputs": True,
-    "hide": (),
-    "merge": MappingProxyType({}),
-    "labels": MappingProxyType({}),
-    "break_after": (),
-}
-"""The options that are not given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from composer.draw.arrange.arrangement import Unarrangeable
 from composer.draw.arrange.shares import COLORINGS
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.export.formats import NotDrawn
-from composer.draw.figure import DEFAULTS, Engine, Figure, Options, check_width, draw_arranged
+from composer.draw.figure import Figure, check_width, draw_arranged
+from composer.draw.options import DEFAULTS, Engine, Options
 from composer.draw.style.themes import THEMES
 from composer.graph.typed import TypedProgram
 from composer.language.recipe.base_parser import BaseParser

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from composer.draw.arrange.apply import label_places
 from composer.draw.arrange.arrangement import Unarrangeable, listed
 from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import LEVELS, Depth
 from composer.draw.diagram import Flow, Group
+from composer.draw.options import Options
 from composer.draw.paths import above, belongs, lies_in, plain
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.language.suggestions import did_you_mean, suggest
-
-if TYPE_CHECKING:
-    from composer.draw.figure import Options
 
 MAX_OFFERED = 3
 """Paths that a hint names."""

@@ -26,7 +26,7 @@ FOLDER_FORMATS = ("svg", "png")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FigureStep:
     """A figure in which everything is drawn up to some subject."""
 
     title: str
@@ -46,17 +46,17 @@ class _Subject:
     """Path of a repeat of which all passes are told."""
 
 
-def steps(figure: Figure) -> list[Step]:
+def steps(figure: Figure) -> list[FigureStep]:
     """Return a figure built up from its inputs to its outputs: each block; of a repeat one layer with what is in it, then all.
 
     Everything keeps its place, and the last step is the figure itself.
     """
     subjects = _Subjects(figure).all()
-    found: list[Step] = []
+    found: list[FigureStep] = []
     for count in range(1, len(subjects) + 1):
         last = count == len(subjects)
         scene = figure.scene if last else _Revealed(figure.scene, subjects[:count]).scene()
-        found.append(Step(_title(figure.scene, subjects[count - 1]), replace(figure, scene=scene)))
+        found.append(FigureStep(_title(figure.scene, subjects[count - 1]), replace(figure, scene=scene)))
     return found
 
 

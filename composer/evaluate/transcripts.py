@@ -14,7 +14,7 @@ from composer.graph.alignments import Alignment, alignments
 from composer.graph.dims import Dim, names
 from composer.graph.types import TensorType
 from composer.lower.model import Model
-from composer.train.data.recordings import read_recording
+from composer.train.data.speech.recordings import read_recording
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.device import device_of
 from composer.train.errors import TrainingError

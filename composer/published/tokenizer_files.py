@@ -11,7 +11,7 @@ from composer.language.tasks import TASKS
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Pieces
 
-    from composer.train import Tokenizer
+    from composer.train.data.tokenizers import Tokenizer
 
 ANY_CHARACTER = r"[\s\S]"
 

@@ -10,8 +10,8 @@ import pytest
 import composer
 from composer.diagnostics import RecipeError
 from composer.draw.export.formats import NotDrawn
-from composer.draw.figure import DEFAULTS
 from composer.draw.figure_sheet import KEYS
+from composer.draw.options import DEFAULTS
 from tests.draw.checks import borders, ends, overlaps, starts
 from tests.draw.read_back import ET, SVG, Model, left_out, lies, loose, plain, read
 

@@ -167,6 +167,18 @@ def test_text_of_a_recipe_never_becomes_code() -> None:
     assert not any(isinstance(node, ast.Name) and node.id == "os" for node in ast.walk(ast.parse(source)))
 
 
+WINDOWS = """
+recipe: windows
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  layers:
+    repeat: 2
+    graph:
+      windows: {type: rearrange, pattern: "b (n w) d -> b n w d", lengths: {w: 4}}
+      back: {type: rearrange, pattern: "b n w d -> b (n w) d"}
+"""
+
+
 def test_a_mistake_at_run_time_names_its_node() -> None:
     """A shape that only the data can get wrong is reported with the node and its line in the recipe."""
     model = composer.load("gpt2", overrides=TINY).compile(seed=0)
@@ -174,9 +186,10 @@ def test_a_mistake_at_run_time_names_its_node() -> None:
         model(torch.zeros(1, 20, dtype=torch.long))
     assert "there are 16" in str(caught.value)
     assert caught.value.__notes__ and caught.value.__notes__[0].startswith("in positions (gpt2.yaml:")
-    with pytest.raises((RuntimeError, IndexError)) as caught_deep:
-        model(torch.zeros(1, 4, dtype=torch.long), valid=torch.ones(1, 3, dtype=torch.bool))
-    assert caught_deep.value.__notes__[0].startswith("in layers, preparing its mask (gpt2.yaml:")
+    deep = composer.load(WINDOWS).compile(seed=0)
+    with pytest.raises(RuntimeError) as caught_deep:
+        deep(torch.zeros(1, 6, 8))
+    assert caught_deep.value.__notes__[0].startswith("in layers.0.windows (<text>:")
 
 
 def test_values_are_freed_at_their_last_use() -> None:

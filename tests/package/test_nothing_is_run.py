@@ -31,15 +31,9 @@ ALLOWED = {
     "blocks/core/library.py": {"importlib"},  # our own modules, and installed packages with an entry point
     "blocks/core/lazy.py": {"importlib"},  # torch
     "composer/__main__.py": {"importlib"},  # where our packages are
-    "composer/__init__.py": {"importlib"},  # our own modules, here and below
+    "composer/lazy_names.py": {"importlib"},  # our own modules
     "composer/block_reference.py": {"importlib"},
     "composer/cli/__init__.py": {"importlib"},
-    "composer/lower/__init__.py": {"importlib"},
-    "composer/published/__init__.py": {"importlib"},
-    "composer/train/__init__.py": {"importlib"},
-    "composer/compare/__init__.py": {"importlib"},
-    "composer/estimate/__init__.py": {"importlib"},
-    "composer/evaluate/__init__.py": {"importlib"},
     "composer/evaluate/translations.py": {"importlib"},  # whether sacrebleu is installed
     "composer/train/data/arrow_tables.py": {"importlib"},  # whether pyarrow is installed
     "composer/draw/export/formats.py": {"importlib"},  # whether a package of ours is installed

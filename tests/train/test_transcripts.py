@@ -19,7 +19,7 @@ from composer.evaluate import TableEvaluation, edit_distance, error_rates, evalu
 from composer.graph.alignments import frames_needed
 from composer.train import MarkedTokenizer, TrainingError, TrainSettings, characters_of, examples_of, open_run, read_table, train
 from composer.train.data.marks import BLANK
-from composer.train.data.recordings import read_recording, recording_length
+from composer.train.data.speech.recordings import read_recording, recording_length
 
 RATE = 4000
 PITCHES = {"a": 300, "b": 500, "c": 800, "d": 1200, "e": 1700}

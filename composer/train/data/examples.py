@@ -21,11 +21,18 @@ from composer.train.data.fields import BatchField, FieldKind, fields_of
 from composer.train.data.images import centered, read_image
 from composer.train.data.marks import BLANK, END, START
 from composer.train.data.prefixes import prefix_input
-from composer.train.data.recordings import recording_length
+from composer.train.data.speech.recordings import recording_length
+from composer.train.data.speech.transcripts import (
+    check_blank,
+    check_known,
+    is_transcript,
+    names_recordings,
+    recordings,
+    too_short,
+)
 from composer.train.data.tables import ColumnValues, Table
 from composer.train.data.text import TextData
 from composer.train.data.tokenizers import MarkedTokenizer, PiecesTokenizer, Tokenizer
-from composer.train.data.transcripts import check_blank, check_known, is_transcript, names_recordings, recordings, too_short
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED, Batch
 from composer.train.settings import TrainSettings

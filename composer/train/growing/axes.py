@@ -19,7 +19,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Added:
+class AddedPlaces:
     """There are more places, in which nothing has an effect yet."""
 
     places: tuple[int, ...]
@@ -37,7 +37,7 @@ class Repeated:
     """Whether what reads them divides its weights among the copies."""
 
 
-AxisGrowth: TypeAlias = Kept | Added | Repeated
+AxisGrowth: TypeAlias = Kept | AddedPlaces | Repeated
 KEPT = Kept()
 
 
@@ -50,7 +50,7 @@ class NotEqual(Exception):
 
 
 @dataclass(frozen=True)
-class Pair:
+class BlockPair:
     """A block of the smaller model, and the one in its place in the larger."""
 
     path: str
@@ -73,11 +73,11 @@ class Pair:
                 case LinearWeights(inputs=inputs, outputs=outputs):
                     rows = self._rows(name, outputs)
                     found[f"{name}.weight"] = (rows, self._axis(inputs, reads=True))
-                    if self._chooses(name, outputs) and isinstance(rows, Added):
+                    if self._chooses(name, outputs) and isinstance(rows, AddedPlaces):
                         if f"{name}.bias" not in {each.name for each in self.large.parameters}:
                             message = f"`{self.path}.{name}` has no bias, which would keep new {outputs} from being chosen"
                             raise NotEqual(message, "train the smaller model with `bias: true` in its router")
-                        rows = Added(rows.places, "never")
+                        rows = AddedPlaces(rows.places, "never")
                     found[f"{name}.bias"] = (rows,)
                 case Tensor(shape=shape, role=role):
                     matrix = role == "matrix"
@@ -109,7 +109,7 @@ class Pair:
         """Return how what a weight gives grows: of scores that the model returns, there are more."""
         small, large = length(axis, self.small), length(axis, self.large)
         if self.is_output and axis in widths(self.large) and small < large:
-            return Added(tuple(range(small)), "start")
+            return AddedPlaces(tuple(range(small)), "start")
         return self._axis(axis, reads=False)
 
     def _axis(self, axis: str, *, reads: bool) -> AxisGrowth:
@@ -137,9 +137,9 @@ class Pair:
             outer, inner = (prod(length(each, self.small) for each in some) for some in (factors[:place], factors[place + 1 :]))
             count = length(grown[0], self.large)
             spread = tuple((o * count + at) * inner + i for o in range(outer) for at in places for i in range(inner))
-            return Added(spread, "zeros" if reads and not units.chosen_by else "start")
+            return AddedPlaces(spread, "zeros" if reads and not units.chosen_by else "start")
         if len(factors) == 1 and names(declared(axis)) & {part.vocab_field, part.length_field}:
-            return Added(tuple(range(small)), "start")
+            return AddedPlaces(tuple(range(small)), "start")
         if axis in widths(self.large):
             if large % small:
                 message = f"`{axis}` of `{self.path}` would grow from {small} to {large} channels"

@@ -17,7 +17,7 @@ from composer.language.name_patterns import folded
 from composer.language.wording import counted
 from composer.lower.model import Model
 from composer.train.errors import TrainingError
-from composer.train.growing.axes import KEPT, Added, AxisGrowth, NotEqual, Pair, Repeated
+from composer.train.growing.axes import KEPT, AddedPlaces, AxisGrowth, BlockPair, NotEqual, Repeated
 from composer.train.growing.new_passes import silent
 from composer.train.growing.pairs import NewPass, refused, side_by_side
 from composer.verify.inputs import draw, draws
@@ -145,7 +145,7 @@ def _planned(model: Model[Any], smaller: Model[Any]) -> tuple[Plans, Mapping[str
         match each:
             case NewPass():
                 passes[each.path] = silent(each)
-            case Pair():
+            case BlockPair():
                 span = places.get(each.path, each.large.node.name_span)
                 try:
                     growth = each.growth()
@@ -185,7 +185,7 @@ def _grown(smaller: Tensor, start: Tensor, axes: tuple[AxisGrowth, ...], chance:
     """Return a weight of the larger model, from that of the smaller one and the values that it started with."""
     found, inner = start.clone(), smaller.to(start)
     for place, axis in enumerate(axes):
-        if isinstance(axis, Added) and axis.rest != "start":
+        if isinstance(axis, AddedPlaces) and axis.rest != "start":
             rest = sorted({*range(start.shape[place])} - {*axis.places})
             fill = 0.0 if axis.rest == "zeros" else -torch.inf
             found.index_fill_(place, torch.tensor(rest, dtype=torch.int64, device=start.device), fill)
@@ -195,7 +195,7 @@ def _grown(smaller: Tensor, start: Tensor, axes: tuple[AxisGrowth, ...], chance:
     where = torch.meshgrid(
         *(
             torch.tensor(axis.places, device=start.device)
-            if isinstance(axis, Added)
+            if isinstance(axis, AddedPlaces)
             else torch.arange(length, device=start.device)
             for axis, length in zip(axes, start.shape, strict=True)
         ),

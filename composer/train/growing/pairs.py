@@ -13,7 +13,7 @@ from composer.graph.anatomy import regions
 from composer.graph.ir import Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat
 from composer.train.errors import TrainingError
-from composer.train.growing.axes import AxisGrowth, NotEqual, Pair, declared_weights
+from composer.train.growing.axes import AxisGrowth, BlockPair, NotEqual, declared_weights
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def refused(wrong: NotEqual, span: Span) -> TrainingError:
     return TrainingError(f"{span.source.name}:{span.line}: {wrong.message}", hint=wrong.hint)
 
 
-def side_by_side(small: TypedProgram, large: TypedProgram) -> Iterator[Pair | NewPass]:
+def side_by_side(small: TypedProgram, large: TypedProgram) -> Iterator[BlockPair | NewPass]:
     """Yield every block of two models that has weights of its own, in pairs, and the passes that only the larger one has.
 
     Raises:
@@ -46,7 +46,7 @@ def side_by_side(small: TypedProgram, large: TypedProgram) -> Iterator[Pair | Ne
 
 def _graphs(
     small: TypedGraph, large: TypedGraph, prefix: str, returned: frozenset[str] = frozenset()
-) -> Iterator[Pair | NewPass]:
+) -> Iterator[BlockPair | NewPass]:
     for node in large.nodes:
         if node.name not in small.by_name:
             raise refused(NotEqual(f"the smaller model has no `{prefix}{node.name}`", "grow in sizes alone"), node.node.name_span)
@@ -58,9 +58,9 @@ def _graphs(
             )
 
 
-def _nodes(small: TypedNode, large: TypedNode, path: str, is_output: bool) -> Iterator[Pair | NewPass]:
+def _nodes(small: TypedNode, large: TypedNode, path: str, is_output: bool) -> Iterator[BlockPair | NewPass]:
     if isinstance(large, TypedBlock) and isinstance(small, TypedBlock):
-        yield from _blocks(Pair(path, small, large, is_output=is_output), large.node.name_span)
+        yield from _blocks(BlockPair(path, small, large, is_output=is_output), large.node.name_span)
     elif type(small) is not type(large):
         raise refused(NotEqual(f"`{path}` is another kind of node in the smaller model"), large.node.name_span)
     elif isinstance(large, TypedRepeat) and isinstance(small, TypedRepeat):
@@ -70,7 +70,7 @@ def _nodes(small: TypedNode, large: TypedNode, path: str, is_output: bool) -> It
             yield from _graphs(one.graph, other.graph, f"{path}.{other.name}")
 
 
-def _repeats(small: TypedRepeat, large: TypedRepeat, path: str) -> Iterator[Pair | NewPass]:
+def _repeats(small: TypedRepeat, large: TypedRepeat, path: str) -> Iterator[BlockPair | NewPass]:
     before, now = len(small.passes), len(large.passes)
     span = large.node.name_span
     if before > now:
@@ -87,7 +87,7 @@ def _repeats(small: TypedRepeat, large: TypedRepeat, path: str) -> Iterator[Pair
         yield NewPass(f"{path}.{region.number}", large.name, region.number, region.graph, region.wires, span)
 
 
-def _blocks(pair: Pair, span: Span) -> Iterator[Pair | NewPass]:
+def _blocks(pair: BlockPair, span: Span) -> Iterator[BlockPair | NewPass]:
     one, other = pair.small.part, pair.large.part
     if type(one) is not type(other):
         raise refused(NotEqual(f"`{pair.path}` is {other.kind}, and {one.kind} in the smaller model"), span)
@@ -109,7 +109,7 @@ def _blocks(pair: Pair, span: Span) -> Iterator[Pair | NewPass]:
         copies: AxisGrowth | None = pair.count_of(weight) if isinstance(weight, Slot) else None
         if copies is not None:
             assert isinstance(slot, TypedBlock) and isinstance(before_slot, TypedBlock)
-            yield from _blocks(Pair(f"{pair.path}.{name}", before_slot, slot, copies), span)
+            yield from _blocks(BlockPair(f"{pair.path}.{name}", before_slot, slot, copies), span)
         else:
             yield from _nodes(before_slot, slot, f"{pair.path}.{name}", is_output=False)
 

@@ -51,7 +51,7 @@ def read_recording(path: Path, sample_rate: int) -> Floats:
     Examples:
         >>> import wave
         >>> from pathlib import Path
-        >>> from composer.train.data.recordings import read_recording
+        >>> from composer.train.data.speech.recordings import read_recording
         >>> with wave.open("click.wav", "wb") as file:
         ...     file.setparams((1, 2, 8000, 0, "NONE", ""))
         ...     file.writeframes(bytes([0, 0, 0, 64]))

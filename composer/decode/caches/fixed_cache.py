@@ -9,9 +9,9 @@ from collections.abc import Mapping
 import torch
 
 from blocks.masks.kept_keys import KeptKeys
-from composer.decode.cache import Cache, ModuleRun, RunSnapshot, selected
+from composer.decode.caches.cache import Cache, ModuleRun, RunSnapshot, selected
+from composer.decode.caches.kept_rows import RowsSnapshot
 from composer.decode.errors import DecodeError
-from composer.decode.kept_rows import RowsSnapshot
 from composer.lower.passes.cache_layout import CachedNode, CacheSlot
 
 POSITIONS = "position_ids"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from composer.decode.kept_rows import KeptRows, RowsSnapshot
+from composer.decode.caches.kept_rows import KeptRows, RowsSnapshot
 from composer.lower.passes.batch_axis import BatchAxis
 from composer.lower.passes.cache_layout import CacheSlot
 

@@ -15,7 +15,7 @@ from composer.graph.alignments import Alignment, alignments, frames_needed
 from composer.graph.dims import Dim, names
 from composer.graph.typed import TypedProgram
 from composer.train.data.marks import BLANK
-from composer.train.data.recordings import read_recording
+from composer.train.data.speech.recordings import read_recording
 from composer.train.data.tokenizers import MarkedTokenizer, PiecesTokenizer, Tokenizer
 from composer.train.errors import TrainingError
 

@@ -1,0 +1,86 @@
+"""Options of a drawing, which are the keys of a figure sheet too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal, TypeAlias, TypedDict
+
+from composer.draw.arrange.shares import Coloring
+from composer.draw.style.themes import ThemeName
+
+Engine: TypeAlias = Literal["structured", "dot"]
+"""What lays a drawing out: this package, by the structure of the recipe, or Graphviz."""
+
+
+class Options(TypedDict, total=False):
+    """Options of a drawing."""
+
+    theme: ThemeName
+    """`auto` follows the reader's screen, `slide` has larger text, thicker lines and no background."""
+    open: Sequence[str]
+    """Paths of nodes that are shown from inside."""
+    unroll: bool
+    """Whether every pass of a repeat is drawn."""
+    highlight: Sequence[str]
+    """Nodes that stay bright while all else fades."""
+    width: str
+    """Of the picture, with a unit: `240pt`."""
+    title: str
+    """What stands at the top in place of the recipe's name."""
+    params: bool
+    """Whether boxes show their numbers of parameters."""
+    shapes: bool
+    """Whether shapes stand beside the wires."""
+    engine: Engine
+    color: Coloring
+    """What colors tell: kinds of blocks, or as shades a node's share of the parameters, of the FLOPs or of the cache, or whether
+    it is trained."""
+    legend: bool
+    """Whether a legend below the drawing explains the colors."""
+    caption: str
+    """A text below the drawing."""
+    flops: bool
+    """Whether boxes show their FLOPs."""
+    cache: bool
+    """Whether boxes show what they cache for each token."""
+    names: bool
+    """Whether boxes show the names of their nodes."""
+    dropout: bool
+    """Whether dropout is shown."""
+    optional_inputs: bool
+    """Whether inputs that may be left out are named at what reads them."""
+    hide: Sequence[str]
+    """Nodes and inputs that are left out; what reads a node reads what it reads."""
+    merge: Mapping[str, Sequence[str]]
+    """By the title of each box, the nodes that it stands for."""
+    break_after: Sequence[str]
+    """Nodes above which a column ends and the next one begins."""
+    labels: Mapping[str, str]
+    """Titles of nodes, headers of frames, and words for inputs, by their paths."""
+
+
+DEFAULTS: Options = {
+    "theme": "light",
+    "open": (),
+    "unroll": False,
+    "highlight": (),
+    "width": "",
+    "title": "",
+    "params": True,
+    "shapes": True,
+    "engine": "structured",
+    "color": "kind",
+    "legend": False,
+    "caption": "",
+    "flops": False,
+    "cache": False,
+    "names": True,
+    "dropout": True,
+    "optional_inputs": True,
+    "hide": (),
+    "merge": MappingProxyType({}),
+    "labels": MappingProxyType({}),
+    "break_after": (),
+}
+"""The options that are not given."""

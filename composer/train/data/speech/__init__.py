@@ -1,0 +1,1 @@
+"""Speech: recordings, and the transcripts that a model writes of them."""
