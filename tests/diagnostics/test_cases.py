@@ -46,6 +46,7 @@ ELSEWHERE = {
     "fixed-length": "tests/published/test_programs.py",
     "unknown-operator": "tests/published/test_onnx.py",
     "checkpoints-differ": "tests/weights/test_mapping.py",
+    "checkpoints-dtype": "tests/weights/test_hostile_files.py",
     "checkpoints-missing": "tests/weights/test_mapping.py",
     "checkpoints-unexpected": "tests/weights/test_mapping.py",
     "yaml-syntax": "tests/diagnostics/test_cases.py",

@@ -23,7 +23,7 @@ from composer.graph.passes.expand.builders import (
     plain_values,
 )
 from composer.graph.passes.expand.name_lookup import NameLookup
-from composer.language.expressions.ast import Expression, If, NoValue, PathStep, RefPath, Slice, Value
+from composer.language.expressions.ast import Expression, If, NoValue, Number, PathStep, RefPath, Slice, Value
 from composer.language.expressions.evaluator import (
     BOOLEAN_HINT,
     NONE,
@@ -232,7 +232,8 @@ class Evaluator:
             ExpressionError: where it has none.
         """
         value = self._evaluated(expression, scope)[0]
-        self.lookup.skipped(expression, scope)
+        if not isinstance(expression, Number):
+            self.lookup.skipped(expression, scope)
         return value
 
     def _evaluated(self, expression: Expression, scope: Scope) -> tuple[Value, Origins]:
@@ -262,7 +263,8 @@ class Evaluator:
             ExpressionError: where it has none.
         """
         value, origins = self._evaluated(expression, scope)
-        self.lookup.skipped(expression, scope)
+        if not isinstance(expression, Number):
+            self.lookup.skipped(expression, scope)
         with labeled(origins):
             return form(value, span)
 
