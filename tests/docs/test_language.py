@@ -31,7 +31,7 @@ INPUTS = {
     "important": "bool[batch, time]",
     "pairs": '"bool[batch, time, time]"',
 }
-LENGTHS = {"batch": 2, "time": 5, "source_time": 4}
+LENGTHS = {"frames": 6, "batch": 2, "time": 5, "source_time": 4}
 
 
 def recipe_text(example: Example) -> str:

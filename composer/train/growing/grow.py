@@ -80,10 +80,8 @@ def grow(model: Model[Any], smaller: Model[Any]) -> Growth:
         >>> tiny = {"vocab": 20, "d_model": 16, "n_layers": 1}
         >>> smaller = composer.load("gpt_mini", tiny).compile(seed=0)
         >>> larger = composer.load("gpt_mini", {**tiny, "n_layers": 2, "layers.ffn.body.hidden": 96}).compile(seed=1)
-        >>> print(grow(larger, smaller))
+        >>> print(str(grow(larger, smaller)).splitlines()[0])
         grown with equal outputs: 8 tensors kept
-        widened: layers.0.ffn.body.(down|up).weight
-        …
     """
     plans, passes, spans = _planned(model, smaller)
     silent = {name: value for each in passes.values() for name, value in each.items()}
