@@ -231,8 +231,8 @@ WRONG: list[tuple[str, bytes, str]] = [
     (str(CHECKPOINT / "model.safetensors"), b"\xff" * 7 + b"\x7f" + b" " * 99, "is not a file of tensors"),
     (str(CHECKPOINT / "model.safetensors"), tensors(up=torch.zeros(2)), "does not fit the recipe: it lacks `down.bias`"),
     (str(CHECKPOINT / "optimizer.safetensors"), tensors(up=torch.zeros(2)), "`up` belongs to no parameter"),
-    (str(CHECKPOINT / "random.safetensors"), tensors(cpu=torch.zeros(2)), "does not fit the recipe: it lacks `data`"),
-    (str(CHECKPOINT / "random.safetensors"), tensors(data=torch.zeros(2)), "`data` is no state of a random generator"),
+    (str(CHECKPOINT / "random.safetensors"), tensors(cpu=torch.zeros(2)), "`cpu` is no state of a random generator"),
+    (str(CHECKPOINT / "random.safetensors"), tensors(data=torch.zeros(2)), "does not fit the recipe: it lacks `cpu`"),
 ]
 
 
