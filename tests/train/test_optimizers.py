@@ -102,7 +102,8 @@ def test_muon_trains_the_matrices_inside_and_adamw_all_else(recipe):
 
     steps(other, Both())
     for (place, ours), theirs in zip(model.named_parameters(), other.named_parameters(), strict=True):
-        torch.testing.assert_close(ours, theirs[1], msg=lambda text, place=place: f"{place}: {text}")
+        # torch's Muon makes matrices orthogonal in bfloat16, of which sums of a CPU without AVX-512 differ from time to time
+        torch.testing.assert_close(ours, theirs[1], rtol=0, atol=5e-5, msg=lambda text, place=place: f"{place}: {text}")
 
 
 def test_experts_in_one_tensor_are_adamws():
