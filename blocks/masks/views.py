@@ -27,7 +27,9 @@ def dot_product_attention(
 
     A query that sees no key yields zeros. `causal` compares indices, so the first query is aligned with the first key.
     """
-    grouped = q.shape[1] != k.shape[1]
+    grouped = False
+    if q.shape[1] != k.shape[1]:  # a branch, since `torch.compile` may compare symbols, and the kernel takes no symbol
+        grouped = True
     if grouped and mask is not None and q.is_cuda:  # fused kernels on CUDA take a mask or groups, not both
         k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)  # [B, H, S, D]
         v = v.repeat_interleave(q.shape[1] // v.shape[1], dim=1)
@@ -92,8 +94,7 @@ class CausalView:
         self.mask, self.position_ids, self.pairs = mask, position_ids, pairs
 
     def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
-        grouped = q.shape[1] != k.shape[1]
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=dropout, scale=scale, enable_gqa=grouped)
+        return dot_product_attention(q, k, v, scale=scale, causal=True, dropout=dropout)
 
     def dense(self) -> Any:
         return matrix(self.mask, self.position_ids, self.position_ids, self.pairs)

@@ -122,6 +122,19 @@ def test_a_step_is_one_program_in_all_sessions(name):
     assert len(programs) == 1
 
 
+def test_one_source_compiles_at_several_sizes():
+    """For which torch.compile takes numbers of heads to be symbols, in the same process."""
+    for heads, width, rows, most in ((2, 16, 1, 12), (4, 32, 2, 16), (2, 32, 3, 20)):
+        sizes = {"n_layers": 2, "d_model": width, "n_heads": heads, "vocab": 61, "context": 32}
+        model = composer.load("gpt2", sizes).compile(seed=0).eval()
+        tokens = torch.arange(6)[None].repeat(rows, 1)
+        fast = torch.compile(model, fullgraph=True, backend="eager")
+        with torch.no_grad(), session(fast, max_length=most):
+            fast(tokens[:, :5])
+            found = fast(tokens[:, 5:]).logits
+        torch.testing.assert_close(found[:, -1], model(tokens).logits[:, -1])
+
+
 def test_a_compiled_step_writes_what_a_cache_writes():
     """Prompts of different lengths together."""
     model, request = written("causal"), Request(max_new_tokens=9)
