@@ -28,7 +28,7 @@ SHRUNK = {
     "switch": 8.0, "mamba2": 8.3, "qwen3_next": 6.3, "jamba": 6.6, "swin": 3.9, "resnet": 2.7, "clip": 7.7, "convnext": 8.0,
     "modernbert": 6.8, "spanbert": 7.5, "dit": 8.1, "recurrent_gemma": 6.4, "rwkv": 7.2, "longformer": 8.1, "deberta_v2": 6.7,
     "mae": 5.0, "uvit": 4.9, "xlnet": 5.8, "transformer_xl": 5.9, "show_attend_tell": 5.7, "perceiver": 5.5, "linformer": 7.4,
-    "hyper_connections": 4.9, "mixture_of_depths": 6.0, "task_moe": 5.6,
+    "hyper_connections": 4.9, "mixture_of_depths": 6.0, "task_moe": 5.6, "wav2vec2": 4.9,
 }  # fmt: skip
 """Smallest letters of what does not fit otherwise: attentions from inside, experts, and a loss between two columns; a column of
 many blocks that split and merge channels; four stages side by side, each of layers of two kinds; layers of three kinds; two
@@ -36,16 +36,19 @@ encoders side by side, and a condition beside the layers that read it; a layer o
 attentions side by side; an attention of primitives, with positions beside it; patches that are sorted, left out and put back;
 two stacks of layers above each other, with a third between them; relative attention of primitives; the same to a memory too; a
 decoder step beside an image; attentions into latents, among them and out of them; attention of projected keys and values; streams
-that each half of a layer mixes; a layer for some of the tokens beside one for all; two layers of two kinds beside each other.
+that each half of a layer mixes; a layer for some of the tokens beside one for all; two layers of two kinds beside each other;
+convolutions, the frames that they leave, and layers that read both.
 """
 TALLER = {
     ("rwkv", "full"): 30, ("mae", "full"): 36, ("xlnet", "full"): 32, ("uvit", "full"): 32, ("transformer_xl", "full"): 30,
     ("perceiver", "full"): 34, ("hyper_connections", "full"): 29, ("mixture_of_depths", "full"): 35,
+    ("wav2vec2", "overview"): 15, ("wav2vec2", "block"): 18, ("wav2vec2", "full"): 26,
 }  # fmt: skip
 """Boxes above each other of what has more: a layer with five maps, each behind a mean of a token and the one before; patches that
 are sorted, left out, put back and compared, between two stacks of layers; layers below, in and above the middle, all opened; two
 attentions that are joined; latents that read a text and then attend to each other; streams that are mixed before
-and after each half of a layer; tokens that are chosen, gathered and put back around a layer.
+and after each half of a layer; tokens that are chosen, gathered and put back around a layer; frames that are
+counted from the flags of samples.
 """
 
 
