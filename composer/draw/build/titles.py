@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from blocks.core import grouped, spoken
@@ -23,6 +24,8 @@ from composer.graph.visit import Visit, walk
 
 MAX_NAME_WORDS = 3
 """Words of a name."""
+NAME = re.compile(r"[^\W\d_]+[A-Z\d]")
+"""How a name begins that does not begin with a capital, such as `mBART` or `wav2vec 2.0`."""
 BF16_BYTES = 2
 """Bytes of a number."""
 
@@ -32,7 +35,8 @@ def titles(model: RolledProgram, title: str = "") -> Titles:
     typed = model.program
     recipe = typed.untyped.recipe
     first = recipe.doc.split(",")[0].strip()
-    named = first if first[:1].isupper() and len(first.split()) <= MAX_NAME_WORDS else spoken(recipe.name)
+    is_name = (first[:1].isupper() or NAME.match(first)) and len(first.split()) <= MAX_NAME_WORDS
+    named = first if is_name else spoken(recipe.name)
     inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.untyped.inputs}
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
     return Titles(printable(title or named), facts(model), inputs, outputs, described(typed))
