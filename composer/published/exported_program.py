@@ -109,6 +109,8 @@ def traced(model: Model[Recipe], fixed: Mapping[str, int], operators: TorchFunct
     }
     with torch.no_grad(), operators:  # with gradients, attention has other kernels, which may fix lengths
         made = torch.export.export(called, (), kwargs=sample_inputs(model, 0, fixed), dynamic_shapes=shapes)
+    # Losses are not among the outputs; an operator of ours in one would be asked for where the file is read.
+    made.graph.eliminate_dead_code(lambda node: node.is_impure() and not str(node.target).startswith("composer."))
     _refuse_fixed(program, made, fixed)
     _without_keywords(made)
     return Traced(made, called, [name for _, name in model.module.outputs])
