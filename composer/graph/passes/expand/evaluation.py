@@ -231,13 +231,10 @@ class Evaluator:
         Raises:
             ExpressionError: where it has none.
         """
-        value = self._evaluated(expression, scope)[0]
-        if not isinstance(expression, Number):
-            self.lookup.skipped(expression, scope)
-        return value
+        return self._evaluated(expression, scope)[0]
 
     def _evaluated(self, expression: Expression, scope: Scope) -> tuple[Value, Origins]:
-        """Return the value of an expression, and where the values that it reads were set."""
+        """Return the value of an expression, and where the values that it reads were set; look up the names that it skips."""
         values, origins = self.plain(expression, scope)
         for name in names(expression):
             binding = scope.values.get(name)
@@ -250,11 +247,14 @@ class Evaluator:
             if name not in values and isinstance(binding, Deferred):
                 values[name] = "none" if binding.holds is None else binding  # type: ignore[assignment]  # reported by evaluate: it is no number
         try:
-            return evaluate(expression, values), origins
+            value = evaluate(expression, values)
         except ExpressionError:  # once more with all names in scope, for what the message offers
             offered = plain_values(scope.values)
             with labeled(origins):
-                return evaluate(expression, {**offered, **values}), origins
+                value = evaluate(expression, {**offered, **values})
+        if not isinstance(expression, Number):
+            self.lookup.skipped(expression, scope)
+        return value, origins
 
     def evaluate_as(self, form: Callable[[Value, Span], T], expression: Expression, scope: Scope, span: Span) -> T:
         """Return the value of an expression in one form, such as `as_int`; `span` is where it is written.
@@ -263,8 +263,6 @@ class Evaluator:
             ExpressionError: where it has none.
         """
         value, origins = self._evaluated(expression, scope)
-        if not isinstance(expression, Number):
-            self.lookup.skipped(expression, scope)
         with labeled(origins):
             return form(value, span)
 
