@@ -52,8 +52,11 @@ graph: {y: {type: rearrange, pattern: "b t (h d) -> b h t d", lengths: {h: 3}, i
             raise BlockError(f"the pattern splits no axis into `{strange}`", field="lengths")
         needed = sum(len(group) - 1 for group in left if not self.lengths.keys() & set(group))
         if len(self.sizes) != needed:
+            open_ = [name for group in left if len(group) > 1 and not self.lengths.keys() & set(group) for name in group[:-1]]
             raise BlockError(
-                f"`sizes` needs an entry for each new axis of the pattern: {needed}, not {len(self.sizes)}", field="sizes"
+                f"`sizes` needs an entry for each new axis of the pattern: {needed}, not {len(self.sizes)}",
+                field="sizes",
+                hint=f"lengths: {{{', '.join(f'{name}: …' for name in open_)}}}" if open_ and not self.sizes else "",
             )
         for group, axis, new in zip(left, axes, splits(left, self.sizes, self.lengths), strict=True):
             if len(new) != len(group) * (len(group) > 1) or new.count(None) > 1:

@@ -96,16 +96,21 @@ def _reaches(axis: Symbolic, type_: TensorType) -> bool:
 
 
 def _fits(given: Type, text: str, known: dict[str, Dim]) -> bool:
-    """Return whether a type is the required one, its axes equal to those of the same names; those that are new become known."""
-    required = pattern(text)
-    if not isinstance(given, TensorType) or given.dtype != required.dtype or len(given.sizes) != len(required.axes):
-        return False
-    pairs = zip(required.axes, given.sizes, strict=True)
-    return all(known.setdefault(axis.text, size) == size for axis, size in pairs if isinstance(axis, RefPath))
+    """Return whether a type is the required one, its axes equal to those of the same names; those that are new become known.
+
+    Of several required types, it may be any, and they differ in their number of axes.
+    """
+    for required in map(pattern, text.split(" | ")):
+        if isinstance(given, TensorType) and given.dtype == required.dtype and len(given.sizes) == len(required.axes):
+            pairs = zip(required.axes, given.sizes, strict=True)
+            return all(known.setdefault(axis.text, size) == size for axis, size in pairs if isinstance(axis, RefPath))
+    return False
 
 
 def _filled(text: str, known: Mapping[str, Dim]) -> str:
-    """Return the required type with the model's own axes."""
-    required = pattern(text)
-    axes = (axis.text for axis in required.axes if isinstance(axis, RefPath))
-    return f"{required.dtype}[{', '.join(str(known.get(axis, axis)) for axis in axes)}]"
+    """Return the required type, or types, with the model's own axes."""
+    written = []
+    for required in map(pattern, text.split(" | ")):
+        axes = (axis.text for axis in required.axes if isinstance(axis, RefPath))
+        written.append(f"{required.dtype}[{', '.join(str(known.get(axis, axis)) for axis in axes)}]")
+    return " or ".join(written)

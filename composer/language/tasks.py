@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Names and types; axes of one name have one length."""
+    """Names and types, of which an input may have several, `a | b`; axes of one name have one length."""
 
     inputs: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
@@ -32,7 +32,8 @@ class Task:
 
 TOKENS = {"tokens": "int[batch, time]"}
 SOURCE = {"source": "int[batch, source_time]", "target": "int[batch, time]"}
-SPEECH = {"features": "float[batch, mels, frames]"}
+SPEECH = {"features": "float[batch, mels, frames] | float[batch, samples]"}
+"""Energies in bands of frequency, or the wave itself."""
 IMAGE = {"image": "float[batch, channels, height, width]"}
 EACH_WORD = {"logits": "float[batch, time, vocab]"}
 EACH_CLASS = {"logits": "float[batch, classes]"}

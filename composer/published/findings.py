@@ -34,7 +34,7 @@ class Findings:
         count = "" if self.parameters is None else f", {self.parameters:,} parameters"
         found = [f"{self.title}: {self.base}{count}."]
         what = ", ".join(self.differences)
-        found.append(f"Differs from the zoo's {self.base}: {what}." if what else f"Does not differ from the zoo's {self.base}.")
+        found.append(f"Differs from {self.base}: {what}." if what else f"Does not differ from the zoo's {self.base}.")
         if self.passed_over:
             keys = f"{counted(len(self.passed_over), 'old key')} of config.json"
             found.append(f"Passed over {keys}, which change nothing: {', '.join(self.passed_over)}.")

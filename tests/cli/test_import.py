@@ -28,7 +28,7 @@ def test_import_prints_what_the_other_commands_take(arco: Arco, tmp_path: Path) 
     *told, wrote = arco("import", tmp_path / "config.json", "-o", "mine.yaml").out.splitlines()
     assert wrote == "wrote mine.yaml" and told == [
         "config.json: llama3, 26,592 parameters.",
-        "Differs from the zoo's llama3: context 2048, vocab 53, d_model 48, n_layers 2, n_heads 6, n_kv_heads 2, hidden 40, "
+        "Differs from llama3: context 2048, vocab 53, d_model 48, n_layers 2, n_heads 6, n_kv_heads 2, hidden 40, "
         "theta 300.0, rms.eps 1e-06, scaling llama3, scaling.factor 8.0, scaling.original_max_position_embeddings 4, "
         "scaling.low_freq_factor 1.0, scaling.high_freq_factor 4.0, tied true.",
         "There are no weights beside the configuration.",

@@ -467,6 +467,6 @@ def test_an_import_reads_what_was_written(tmp_path: Path) -> None:
     found = imported(tmp_path / "mine")
     assert found.findings.lines == [
         "mine: gpt2, 4,620 parameters.",
-        "Differs from the zoo's gpt2: vocab 53, context 16, d_model 12, n_layers 2, n_heads 3.",
+        "Differs from gpt2: vocab 53, context 16, d_model 12, n_layers 2, n_heads 3.",
         "All 28 tensors fit.",
     ]

@@ -53,7 +53,7 @@ def test_what_is_found_is_told_in_plain_lines(tmp_path: Path) -> None:
     found = imported(place)
     lines = [
         "Albert-Chem: albert, 208 parameters.",
-        "Differs from the zoo's albert: vocab 11, context 6, d_embed 2, d_model 4, n_layers 2, n_heads 2, hidden 6, "
+        "Differs from albert: vocab 11, context 6, d_embed 2, d_model 4, n_layers 2, n_heads 2, hidden 6, "
         "activation gelu, dropout 0.1, attention_dropout 0.1.",
         "Passed over 4 old keys of config.json, which change nothing: eos_token_ids, num_labels, is_decoder, pruned_heads.",
         "The names of 25 published tensors lack the prefix `albert.`, which is all that is different.",
