@@ -42,7 +42,7 @@ def draw(
             given[name] = torch.arange(shape[-1]).expand(shape) + torch.randint(3, (shape[0], 1), generator=generator)
         else:
             given[name] = torch.randint(largest(typed), shape, generator=generator)
-            if aligned and name == "target":
+            if aligned and name in ("target", "letters"):
                 given[name][:, 1:] = -100  # one token can be aligned with any number of frames
     return given
 

@@ -1002,6 +1002,8 @@ def losses(draft: Draft) -> None:
     hot = draft.add({"type": "one_hot", "classes": "vocab", "in": draft.text_ids})
     for kind in ("binary_cross_entropy", "mse"):
         draft.losses[draft.name()] = {"type": kind, "in": [score, other], "target": hot, "weight": "0.5"}
+    draft.inputs["letters"] = "int[batch, letters]?"
+    draft.losses[draft.name()] = {"type": "ctc", "blank": "vocab - 1", "in": score, "target": "letters", "weight": "0.1"}
     draft.add({"type": "identity", "in": before})
 
 
