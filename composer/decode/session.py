@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 from weakref import WeakSet
@@ -12,12 +13,14 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
+from composer.atomic_files import StrPath
 from composer.decode.attachment import Attachment
 from composer.decode.caches.contents import Contents
 from composer.decode.call_checks import CallChecks
 from composer.decode.counted_calls import CountedCalls
-from composer.decode.errors import DecodeError, writes_nothing
+from composer.decode.errors import DecodeError, PromptCacheError, writes_nothing
 from composer.decode.last_positions import last_of, last_position_hooks
+from composer.decode.prompt_cache_file import StoredPrompt, read_prompt_cache, write_prompt_cache
 from composer.decode.session_mark import SessionMark
 from composer.language.wording import counted
 from composer.lower.model import Model
@@ -235,17 +238,55 @@ class Session:
         """
         if mark not in self._marks:
             raise DecodeError("this mark is of another session, or the session was shorter since it was made")
-        self._restore(mark)
-        self._forget_marks(mark.length)
+        self.restore(mark)
+
+    def save(self, path: StrPath, tokens: torch.Tensor) -> None:
+        """Write a prompt cache: a file from which `session(model, prompt_cache=path)` goes on as this session would.
+
+        Args:
+            path: The file, by convention with the ending `.safetensors`; one that is there is replaced.
+            tokens: The tokens that the session has read, [B, T], by which `PromptCache` knows prompts that begin with them.
+
+        Raises:
+            PromptCacheError: The session has read nothing, or other numbers of rows or tokens.
+            OSError: The file cannot be written; an existing one is left unchanged.
+
+        Examples:
+            >>> import composer, torch
+            >>> from composer.decode import session
+            >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+            >>> model = composer.load("gpt2", tiny).compile(seed=0).eval()
+            >>> tokens = torch.tensor([[1, 2, 3]])
+            >>> with session(model) as opened:
+            ...     _ = model(tokens=tokens)
+            ...     opened.save("prompt.safetensors", tokens)
+            >>> session(model, prompt_cache="prompt.safetensors").length
+            3
+        """
+        clock = self._contents.clock
+        if clock is not None and int(clock.position) != clock.count:
+            raise PromptCacheError("steps that a CUDA graph replayed are not counted, so what this session has read is not known")
+        write_prompt_cache(Path(path), StoredPrompt(tokens, None, self.mark()), self.model)
 
     def copy(self) -> Session:
         """Return another session of the model, which goes on from the same text when it is entered."""
         other = Session(self.given_model, self.initial_length, max_length=self.max_length, last_only=self.last_only)
-        other._restore(self.mark(), copied=True)
+        other.restore(self.mark(), copied=True)
         return other
 
-    def _restore(self, mark: SessionMark, *, copied: bool = False) -> None:
+    def restore(self, mark: SessionMark, *, copied: bool = False) -> None:
+        """Go on from a mark of this or of another session of the model, or from a copy of it, so that the other goes on too.
+
+        Raises:
+            PromptCacheError: There is no room for so many tokens.
+        """
+        if self.max_length is not None and mark.length > self.max_length:
+            raise PromptCacheError(
+                f"the prompt cache has {counted(mark.length, 'token')}, and this session room for {self.max_length}; "
+                "open a session with a larger `max_length`"
+            )
         self._checks.rows, self._checks.calls = mark.rows, mark.calls
+        self._forget_marks(mark.length)
         self._contents.restore(mark.length, mark.caches, mark.once, copied=copied)
 
     def _forget_marks(self, length: int) -> None:
@@ -254,7 +295,14 @@ class Session:
             self._marks.discard(mark)
 
 
-def session(model: nn.Module, initial_length: int = 256, *, max_length: int | None = None, last_only: bool = False) -> Session:
+def session(
+    model: nn.Module,
+    initial_length: int = 256,
+    *,
+    max_length: int | None = None,
+    last_only: bool = False,
+    prompt_cache: StrPath | None = None,
+) -> Session:
     """Return a session of a model, for a `with` statement: inside it, each call of the model, not of the session, takes only the
     next tokens.
 
@@ -264,8 +312,10 @@ def session(model: nn.Module, initial_length: int = 256, *, max_length: int | No
         max_length: Number of tokens for which the cache is allocated once and for all. Each step then has the same shapes, and is
             one program for `torch.compile`; None for a cache that grows.
         last_only: Whether only the logits of the last position of each call are wanted, [B, 1, V], as to choose the next token.
+        prompt_cache: A file that `Session.save` wrote, behind whose tokens the session goes on; it is for the same weights.
 
     Raises:
+        PromptCacheError: The prompt cache is not there or damaged, or it is of another model, of other weights, or too long.
         DecodeError: The model is not a compiled recipe, or reads all tokens so far other than behind a mask, which a session with
             `max_length` cannot; or, on entering, its task is not generative or a session is already open.
 
@@ -280,4 +330,7 @@ def session(model: nn.Module, initial_length: int = 256, *, max_length: int | No
         ...     opened.length
         3
     """
-    return Session(model, initial_length, max_length=max_length, last_only=last_only)
+    opened = Session(model, initial_length, max_length=max_length, last_only=last_only)
+    if prompt_cache is not None:
+        opened.restore(read_prompt_cache(Path(prompt_cache), opened.model).mark)
+    return opened
