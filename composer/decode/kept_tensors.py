@@ -71,7 +71,8 @@ class TensorWriter:
 
     def add(self, name: str, tensor: Tensor) -> KeptTensor:
         """Add a tensor on any device."""
-        axes = sorted(range(tensor.dim()), key=lambda axis: (-tensor.stride(axis), axis))
+        strides = tensor.stride()
+        axes = sorted(range(tensor.dim()), key=lambda axis: (-strides[axis], axis))
         plain = tensor.detach().permute(axes).cpu().contiguous()
         if plain.untyped_storage().data_ptr() in self.storages:  # a file of safetensors has every number once
             plain = plain.clone()

@@ -143,7 +143,7 @@ def shared_tokens(prompt: StoredPrompt, tokens: Tensor, whole: Mapping[str, Tens
         return 0
     length = min(prompt.tokens.shape[1], tokens.shape[1])
     equal = (prompt.tokens[:, :length] == tokens[:, :length].cpu()).all(dim=0)
-    return int(equal.to(int).cumprod(dim=0).sum())
+    return int(equal.long().cumprod(dim=0).sum())
 
 
 def go_on(step: Onward, prompt: StoredPrompt, shared: Tensor, length: int) -> int:

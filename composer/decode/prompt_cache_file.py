@@ -178,7 +178,7 @@ def read_prompt_cache(path: Path, model: Model, fingerprint: Fingerprint | None 
         if list(tokens.shape) != [description.rows, description.length] or tokens.dtype != torch.int64:
             raise ValueError("its tokens are not those of its length")
     except (KeyError, ValueError) as error:
-        raise damaged(path, str(error) if isinstance(error, ValueError) else f"it lacks {error}") from None
+        raise damaged(path, str(error) if isinstance(error, ValueError) else f"it lacks {error!s:.80}") from None
     encoded, whole = tuple(description.encoded), dict(description.whole)
     calls = CallsSoFar(frozenset(description.given), description.prefix, encoded, whole)
     return StoredPrompt(tokens, logits, SessionMark(description.length, description.rows, calls, caches, once))
