@@ -199,7 +199,7 @@ def saved(model, path):
         ("dtype", "is of weights in 'float32', and this model has them in 'bfloat16'"),
         ("version", f"was written by Composer '{composer.__version__}', and this is '99'"),
     ],
-    ids=str,
+    ids=["weights", "settings", "dtype", "version"],
 )
 def test_a_prompt_cache_is_of_one_model(change, said, tmp_path, monkeypatch):
     """Of one recipe, its weights, their dtype, and one version of Composer, wherever the recipe lies."""
