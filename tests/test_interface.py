@@ -109,7 +109,8 @@ FUNCTIONS = {
     "composer.decode.logit_lens": "(model: Model, **inputs: Tensor) -> list[tuple[str, Tensor]]",
     "composer.decode.prepacked": "(model: nn.Module, rows: int = 1) -> Iterator[int]",
     "composer.decode.session": (
-        "(model: nn.Module, initial_length: int = 256, *, max_length: int | None = None, last_only: bool = False) -> Session"
+        "(model: nn.Module, initial_length: int = 256, *, max_length: int | None = None, last_only: bool = False, "
+        "prompt_cache: StrPath | None = None) -> Session"
     ),
     "composer.decode.compiled": "(model: nn.Module, **options: Any) -> Reading",
     "composer.weights.load_published": (

@@ -119,7 +119,7 @@ def open_folder(arguments: argparse.Namespace) -> PublishedModel:
 @contextmanager
 def refusals() -> Iterator[None]:
     """Turn errors of training, decoding and compiling into problems of the command."""
-    from composer.decode import DecodeError
+    from composer.decode import DecodeError, PromptCacheError
     from composer.estimate import EstimateError
     from composer.lower.int8 import Int8Error
     from composer.train import TrainingError
@@ -130,7 +130,7 @@ def refusals() -> Iterator[None]:
     except (TrainingError, AdapterError, EstimateError, Int8Error) as error:
         raise Problem(f"arco: {error}", error.hint) from None
     except DecodeError as error:
-        raise Problem(f"arco: {error}") from None
+        raise Problem(f"arco: {error}", error.hint if isinstance(error, PromptCacheError) else "") from None
     except RecipeError as error:
         if not error.diagnostics[0].span.source.text:  # a file that cannot be read
             raise unusable(error) from None

@@ -3,12 +3,13 @@
 from composer.decode.alignments import collapsed
 from composer.decode.beam import Hypothesis, Search, beam_search
 from composer.decode.encoder_inputs import EncoderInputs
-from composer.decode.errors import DecodeError
+from composer.decode.errors import DecodeError, PromptCacheError
 from composer.decode.fill import fill
 from composer.decode.generate import generate, stream
 from composer.decode.insight import AttentionMap, attention_maps, logit_lens
 from composer.decode.next_token import next_token
 from composer.decode.prepack import prepacked
+from composer.decode.prompt_cache import PromptCache
 from composer.decode.reading import DecodeStep, Reading, cached, compiled, uncached
 from composer.decode.request import Refuse, Request, Slide
 from composer.decode.sample import GREEDY, Sampling, draw, probabilities
@@ -23,6 +24,8 @@ __all__ = [
     "Draft",
     "EncoderInputs",
     "Hypothesis",
+    "PromptCache",
+    "PromptCacheError",
     "Reading",
     "Refuse",
     "Request",

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from composer.decode.errors import DecodeError
-from composer.decode.session import writes_nothing
+from composer.decode.errors import DecodeError, writes_nothing
 from composer.graph.dims import Symbolic, leaves
 from composer.graph.typed import TypedProgram
 from composer.graph.types import TensorType

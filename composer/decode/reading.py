@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from composer.decode.encoder_inputs import EncoderInputs, rows_of, text_of
 from composer.decode.errors import DecodeError
-from composer.decode.session import Session, session, without_noise
+from composer.decode.noise import without_noise
+from composer.decode.session import Session, session
 from composer.lower import Model
 
 SHORTEST = 64

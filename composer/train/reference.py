@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from composer.atomic_files import StrPath
@@ -26,6 +24,7 @@ from composer.train.losses import Batch, task_of
 from composer.train.run.reader import ReferenceIdentity, read_run
 from composer.train.run.trained import Build, compiled, open_run
 from composer.train.settings import TrainSettings
+from composer.weights.checksums import checksum_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +53,7 @@ class ReferenceModel:
     @cached_property
     def sha256(self) -> str:
         """The checksum of the names, types and values of its weights; it must be the same when a run is resumed."""
-        digest = hashlib.sha256()
-        for name, tensor in sorted(self.model.state_dict().items()):
-            digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
-            digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-        return digest.hexdigest()
+        return checksum_of(self.model.state_dict())
 
     @property
     def identity(self) -> ReferenceIdentity:

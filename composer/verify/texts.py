@@ -8,7 +8,8 @@ import torch
 
 from blocks.masks.mask import Mask
 from composer.decode import DecodeError
-from composer.decode.session import session, without_noise
+from composer.decode.noise import without_noise
+from composer.decode.session import session
 from composer.graph.dims import names
 from composer.graph.typed import TypedBlock
 from composer.language.tasks import TASKS

@@ -145,7 +145,7 @@ def test_a_session_keeps_the_latent_and_one_key_alone() -> None:
     model = model_of(layers=2, more=f"positions: {ROTARY}")
     with session(model) as opened, torch.no_grad():
         model(tokens())
-        every = [rows.buffer for cache in opened._caches for run in cache.runs for rows in run.rows.values()]
+        every = [rows.buffer for cache in opened._contents.caches for run in cache.runs for rows in run.rows.values()]
     kept = [buffer for buffer in every if buffer is not None]
     kept = [buffer for buffer in kept if buffer.is_floating_point()]  # not the positions
     assert [buffer.shape[-1] for buffer in kept] == 2 * [R, P]

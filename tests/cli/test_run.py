@@ -390,3 +390,26 @@ def test_a_draft_changes_nothing_but_what_is_told(arco: Arco, text: Path) -> Non
     assert "its tokens are others than those of the model" in arco(*words, "--prompt", "7", "--draft", "bytes").err
     assert "a draft saves nothing with --next" in arco(*words, "--next", 2, "--draft", "small").err
     assert "--draft-tokens is for a draft" in arco(*words, "--draft-tokens", 2).err
+
+
+def test_a_prompt_cache_changes_nothing_but_what_is_told(arco: Arco, text: Path) -> None:
+    """It is made where it is not there; one of another run is refused, and so is what reads no one prompt in a session."""
+    for seed, run in enumerate(("one", "other")):
+        assert arco("train", "gpt_mini", *SMALL, "--data", text, *QUICK, "--run", run, "--seed", seed).code == 0
+    words = ["--device", "cpu", "--max-new-tokens", 12, "--temperature", 0, "--prompt", "7 sheep"]
+    cache, alone = ["--prompt-cache", "prompt.safetensors"], arco("generate", "one", *words)
+    assert arco("generate", "one", *words, *cache) == alone == (0, alone.out, "")
+    told = "7 of 7 tokens of the prompt were in the prompt cache\n"
+    assert arco("generate", "one", *words, *cache) == (0, alone.out, told)
+    refused = arco("generate", "other", *words, *cache)
+    assert refused == (
+        2,
+        "",
+        "arco: prompt.safetensors is of other weights than those of this model\n  = remove it, or name another file\n",
+    )
+    for more, said in (
+        (["--prompt", "4"], "--prompt-cache keeps one prompt, and there are 2"),
+        (["--next", 2], "--next reads the prompt in another way"),
+        (["--strategies"], "--strategies "),
+    ):
+        assert said in arco("generate", "one", *words, *more, *cache).err

@@ -106,7 +106,7 @@ def test_what_is_carried_does_not_grow(name: str) -> None:
     with session(model) as opened:
         for count in (20, 3, 1):
             model(tokens=torch.ones(2, count, dtype=torch.long))
-            states = [state for cache in opened._caches for run in cache.runs for state in run.states.values()]
+            states = [state for cache in opened._contents.caches for run in cache.runs for state in run.states.values()]
             assert states and all(state.untyped_storage().nbytes() == state.nbytes for state in states)
             sizes.append([state.shape for state in states])
     assert sizes[0] == sizes[1] == sizes[2]

@@ -53,8 +53,10 @@ def test_a_session_is_for_a_compiled_model_that_writes(model):
         pass
     with pytest.raises(DecodeError, match="is 0; it must be at least 1 token"):
         session(model, 0)
-    with session(model), pytest.raises(DecodeError, match="already has an open session"), session(model):
-        pass
+    with session(model):
+        with pytest.raises(DecodeError, match="already has an open session"), session(model):
+            pass
+        assert model.in_session  # the first is still open
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def forgetful(mask: str, setting: str = "sinks: false"):
 
 def rows(opened, name: str) -> set[int]:
     """Return how many rows the slots of some name hold."""
-    return {run.rows[slot].held for cache in opened._caches for run in cache.runs for slot in run.rows if slot == name}
+    return {run.rows[slot].held for cache in opened._contents.caches for run in cache.runs for slot in run.rows if slot == name}
 
 
 @pytest.mark.parametrize(("mask", "kept"), MASKS)
@@ -133,19 +133,17 @@ def test_rows_that_another_block_has_all_of_are_kept():
     """Keys that a second attention reads, and those that a bias stands for; one with the same mask still drops its own."""
     model = composer.load(READ).compile(seed=0).double().eval()
     tokens = torch.arange(30)[None] % 11
-    with session(model, 2) as opened:
+    with session(model, 2):
         found = torch.cat([model(token).logits for token in tokens.split(1, dim=1)], dim=1)
-        held = {cache_of(model, opened, name).rows["k"].held <= 4 for name in ("one", "four")}
+        held = {cache_of(model, name).rows["k"].held <= 4 for name in ("one", "four")}
         assert held == {False}
-        assert cache_of(model, opened, "three").rows["k"].held <= 4
+        assert cache_of(model, "three").rows["k"].held <= 4
     torch.testing.assert_close(found, model(tokens).logits)
 
 
-def cache_of(model, opened, name):
+def cache_of(model, name):
     """Return what the module of some name keeps."""
-    return next(
-        cache for cache, holder in zip(opened._caches, opened._holders, strict=True) if holder is model.get_submodule(name)
-    ).runs[0]
+    return model.get_submodule(name).cache.runs[0]
 
 
 @pytest.mark.parametrize("setting", ["sinks: true", "softcap: 2.0", "qk_norm: rmsnorm"])

@@ -13,7 +13,7 @@ PAGE = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 KINDS = {
     *("Recipes", "Names and texts", "Pictures and pages", "Repositories", "Checkpoints and configurations", "Run folders"),
-    "Tokenizers and texts",
+    *("Prompt caches", "Tokenizers and texts"),
 }
 
 

@@ -13,6 +13,7 @@ from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integ
 from composer.cli.output import generated, say
 from composer.cli.running import add_device, add_int8, refusals
 from composer.cli.writing.beams import MOST, beams
+from composer.cli.writing.prompt_caches import prompt_cache_of, tell_found
 from composer.cli.writing.voices import BREAK, Voice, check_inputs, draft_of, opened
 
 if TYPE_CHECKING:
@@ -112,6 +113,13 @@ def declare(parser: Parser, name: str) -> None:
     )
     parser.add_argument("--draft-tokens", metavar="N", type=integer, help="Draft this many tokens at a time (default: 4)")
     parser.add_argument(
+        "--prompt-cache",
+        metavar="FILE",
+        type=Path,
+        help="File that keeps what the model has read of the prompt, so that the next time only what is new of it is read; it is "
+        "made if it is not there",
+    )
+    parser.add_argument(
         "--prepack",
         action="store_true",
         help="On a CPU, keep copies of matrices in the layout that is faster for single tokens; takes up to their memory again",
@@ -129,6 +137,10 @@ def declare(parser: Parser, name: str) -> None:
         ("Sample likelier text", 'arco generate runs/gpt_mini --prompt "To be" --temperature 0.8 --top-k 50'),
         ("Generate three texts without repetition", "arco generate runs/gpt_mini --n 3 --no-repeat-ngram 4"),
         ("Continue several texts together", 'arco generate runs/gpt_mini --prompt "To be" --prompt "or not"'),
+        (
+            "Read a long prompt once, for several texts",
+            'arco generate runs/gpt_mini --prompt "To be" --prompt-cache prompt.safetensors --seed 1',
+        ),
         ("Show what may come next", 'arco generate runs/gpt_mini --prompt "To be" --next 5'),
         ("Ask a published model", 'arco generate SmolLM2-135M-Instruct --prompt "What is the capital of France?"'),
         ("Run a model that is large for the memory", 'arco generate Llama-3.2-1B --int8 --prompt "The capital of France is"'),
@@ -156,7 +168,8 @@ def run(arguments: argparse.Namespace) -> int:
         for voice in voices:
             check_inputs(voice)
         draft = draft_of(arguments, prompts[0], voices[0])
-        reading = compiled(voices[0].model) if arguments.compile else cached
+        reading: Reading = compiled(voices[0].model) if arguments.compile else cached
+        prompt_cache = prompt_cache_of(arguments, voices, reading)
         together = min(len(voices), arguments.batch_size or TOGETHER)
         alone = len(voices) == 1 or arguments.n is not None or arguments.next is not None
         alone = (
@@ -181,8 +194,9 @@ def run(arguments: argparse.Namespace) -> int:
             for index, voice in enumerate(voices):
                 if len(voices) > 1:
                     say(f"--- prompt {index + 1}")
-                answer(arguments, voice, sampling, reading, draft)
+                answer(arguments, voice, sampling, prompt_cache or reading, draft)
         tell(draft)
+        tell_found(prompt_cache)
     return 0
 
 
