@@ -88,7 +88,7 @@ FUNCTIONS = {
     "composer.evaluate.evaluate": (
         "(run: StrPath, data: StrPath | Sequence[StrPath] | None = None, *, build: Build | None = None, "
         "checkpoint: str | None = None, batch_size: int | None = None, seq_len: int | None = None, "
-        "max_data_bytes: int = 1073741824, translate: bool = False, calibration: bool = False) -> "
+        "max_data_bytes: int = 1073741824, translate: bool = False, calibration: bool = False, season: int | None = None) -> "
         "Evaluation | TableEvaluation"
     ),
     "composer.decode.generate": (

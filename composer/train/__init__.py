@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from composer.train.data.examples import Examples as Examples
     from composer.train.data.examples import examples_of as examples_of
     from composer.train.data.fitting import fitted as fitted
+    from composer.train.data.forecasting import fitted_series as fitted_series
+    from composer.train.data.forecasting import windows_of as windows_of
     from composer.train.data.learned_tokenizers import make_tokenizer as make_tokenizer
     from composer.train.data.learned_tokenizers import train_wordpiece as train_wordpiece
     from composer.train.data.learned_tokenizers import train_words as train_words
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from composer.train.data.prepared.prepare import prepare as prepare
     from composer.train.data.prepared.token_files import PreparedText as PreparedText
     from composer.train.data.prepared.token_files import is_prepared as is_prepared
+    from composer.train.data.series import Series as Series
     from composer.train.data.tables import Table as Table
     from composer.train.data.tables import is_table as is_table
     from composer.train.data.tables import read_table as read_table
@@ -111,6 +114,7 @@ _HOME = {
     "ReferenceModel": "reference",
     "Result": "loop",
     "RunFolder": "run.folder",
+    "Series": "data.series",
     "Start": "starts",
     "Table": "data.tables",
     "TrainSettings": "settings",
@@ -123,6 +127,7 @@ _HOME = {
     "display": "progress",
     "examples_of": "data.examples",
     "fitted": "data.fitting",
+    "fitted_series": "data.forecasting",
     "freeze": "starts",
     "grow": "growing.grow",
     "is_prepared": "data.prepared.token_files",
@@ -155,6 +160,7 @@ _HOME = {
     "train_wordpiece": "data.learned_tokenizers",
     "train_words": "data.learned_tokenizers",
     "validate": "validation",
+    "windows_of": "data.forecasting",
 }
 __all__ = [
     "ActivationSizes",
@@ -181,6 +187,7 @@ __all__ = [
     "Result",
     "RunFolder",
     "RunStart",
+    "Series",
     "Start",
     "Table",
     "TensorBoard",
@@ -198,6 +205,7 @@ __all__ = [
     "display",
     "examples_of",
     "fitted",
+    "fitted_series",
     "freeze",
     "grow",
     "is_prepared",
@@ -230,6 +238,7 @@ __all__ = [
     "train_wordpiece",
     "train_words",
     "validate",
+    "windows_of",
 ]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

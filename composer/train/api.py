@@ -257,6 +257,7 @@ def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], ma
             saved.tokenizer,
             columns=kept.columns,
             seq_len=kept.seq_len,
+            scales=saved.data.scales or None,
             sample_rate=kept.sample_rate,
         )
     other = TrainingError(f"{names} is not the text that this run started with: its checksum differs")

@@ -34,7 +34,7 @@ class TrainSettings:
     """Length of a training sequence, in tokens."""
 
     objective: str = "auto"
-    """What is learned: auto is what the recipe's task asks for; others hide words or whole spans, or learn from preferences."""
+    """What is learned: auto is what the recipe's task asks for; others hide spans, learn from preferences, or forecast."""
     end_tokens: str = "none"
     """Where an end token stands in the text of a causal_lm, at which generation stops: none, after each line, or each file."""
     dpo_beta: float = 0.1

@@ -182,6 +182,10 @@ def declare(parser: Parser, name: str) -> None:
             "Learn from a larger model too (distillation)",
             "arco train gpt_mini --set n_layers=2 --data input.txt --teacher runs/large",
         ),
+        (
+            "Forecast a column of a table from its past",
+            "arco train nlinear.yaml --data load.csv --objective forecast --column past=load",
+        ),
         ("Resume a run up to step 1000", "arco train --resume runs/small --steps 1000"),
     ]
     parser.notes = (
@@ -341,6 +345,7 @@ def started_on_table(
 ) -> Result:
     """Train a recipe on the rows of a table in a new run folder."""
     from composer.train import ByteTokenizer, TrainSettings, fitted, make_tokenizer, read_table
+    from composer.train.data.forecasting import FORECAST, fitted_series
     from composer.train.data.preferences import PREFERENCES, examples_for, marks_for, text_for
     from composer.train.run.folder import new_folder
 
@@ -360,7 +365,10 @@ def started_on_table(
     elif arguments.tokenizer is not None:
         raise Problem("arco train: --tokenizer only works with texts", "no column of this table is read as a text")
     before = recipe.program.untyped.params
-    recipe = recipe if objective in PREFERENCES else fitted(recipe, table, columns=columns)
+    if objective == FORECAST:
+        recipe = fitted_series(recipe, table, columns=columns)
+    elif objective not in PREFERENCES:
+        recipe = fitted(recipe, table, columns=columns)
     for name, value in recipe.program.untyped.params.items():
         if before.get(name) != value:
             say(f"{name} is set to {value}, which fits {table.name}")
@@ -381,6 +389,9 @@ def started_on_table(
     if data.too_short:
         where = f"{len(data.too_short):,} of {len(table):,} rows have fewer frames than their transcripts need"
         warn(f"{where} and are left out, the first at {data.too_short[0]}")
+    if data.series is not None:
+        of_rows = f"windows of {data.series.context:,} rows and the next {data.series.horizon:,}"
+        say(f"{len(data.train):,} {of_rows} to train on, {len(data.validation):,} held out")
     for name, labels in data.labels.items():
         shown = ", ".join(labels[:8]) + (", …" if len(labels) > 8 else "")
         say(f"`{name}`: {len(labels)} classes, {shown}")

@@ -21,6 +21,7 @@ from composer.train.data.fields import BatchField, FieldKind, fields_of
 from composer.train.data.images import centered, read_image
 from composer.train.data.marks import BLANK, END, START
 from composer.train.data.prefixes import prefix_input
+from composer.train.data.series import Series
 from composer.train.data.speech.recordings import recording_length
 from composer.train.data.speech.transcripts import (
     check_blank,
@@ -67,6 +68,8 @@ class ExampleData:
     """The paths after the first, if the table was read from several."""
     too_short: tuple[str, ...] = ()
     """Where the rows stand that have fewer frames than their transcripts need, which are left out too."""
+    series: Series | None = None
+    """What is forecast, if the examples are windows of series, whose numbers are those of their first rows; None for rows."""
 
     @property
     def name(self) -> str:

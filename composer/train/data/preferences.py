@@ -23,7 +23,9 @@ from composer.train.data.examples import (
     text_of,
 )
 from composer.train.data.fields import PROMPT, fields_of, mapping_of
+from composer.train.data.forecasting import FORECAST, windows_of
 from composer.train.data.objectives import END
+from composer.train.data.series import Scales
 from composer.train.data.tables import Table
 from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
 from composer.train.errors import TrainingError
@@ -44,16 +46,19 @@ def examples_for(
     columns: Sequence[str] = (),
     seq_len: int,
     labels: Mapping[str, Sequence[str]] | None = None,
+    scales: Scales | None = None,
     unseen: bool = False,
     sample_rate: int = TrainSettings.sample_rate,
 ) -> ExampleData:
-    """Return the rows of a table as what an objective learns from; other arguments are those of `examples_of`.
+    """Return the rows of a table as what an objective learns from; other arguments are those of `examples_of` and `windows_of`.
 
     Raises:
         TrainingError: A column is missing, or a value cannot be read or does not fit the model.
     """
     if objective in PREFERENCES:
         return preferences_of(table, program, tokenizer, columns=columns, seq_len=seq_len, unseen=unseen)
+    if objective == FORECAST:
+        return windows_of(table, program, columns=columns, seq_len=seq_len, scales=scales, unseen=unseen)
     return examples_of(
         table, program, tokenizer, columns=columns, seq_len=seq_len, labels=labels, unseen=unseen, sample_rate=sample_rate
     )
@@ -61,6 +66,8 @@ def examples_for(
 
 def text_for(objective: str, table: Table, program: TypedProgram, columns: Sequence[str]) -> str:
     """Return all texts of a table that an objective reads, to learn a tokenizer from."""
+    if objective == FORECAST:
+        return ""
     if objective not in PREFERENCES:
         return text_of(table, fields_of(program, [*table.columns], columns, source=table.name))
     chosen = preference_columns(table, columns)

@@ -73,7 +73,9 @@ class RunWriter:
         labels = {name: [*known] for name, known in data.labels.items()} if isinstance(data, ExampleData) else {}
         more = [str(path.absolute()) for path in data.more_paths]
         weights = data.weights if isinstance(data, TextData) else []
-        identity = DataIdentity(str(data.path.absolute()), data.sha256, more, labels, weights, reference)
+        series = data.series if isinstance(data, ExampleData) else None
+        scales = {} if series is None else {name: [*known] for name, known in series.scales.items()}
+        identity = DataIdentity(str(data.path.absolute()), data.sha256, more, labels, weights, reference, scales)
         files = {
             "recipe.yaml": recipe.encode("utf-8"),
             "settings.json": json_of(asdict(settings)),
