@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from composer.train.data.learned_tokenizers import make_tokenizer as make_tokenizer
     from composer.train.data.learned_tokenizers import train_wordpiece as train_wordpiece
     from composer.train.data.learned_tokenizers import train_words as train_words
+    from composer.train.data.mixtures import mixed as mixed
     from composer.train.data.objectives import Batches as Batches
     from composer.train.data.objectives import Objective as Objective
     from composer.train.data.objectives import learnable as learnable
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from composer.train.data.tables import is_table as is_table
     from composer.train.data.tables import read_table as read_table
     from composer.train.data.text import TextData as TextData
-    from composer.train.data.text import mixed as mixed
     from composer.train.data.text import split as split
     from composer.train.data.text import tokenize as tokenize
     from composer.train.data.tokenizer_files import load_tokenizer as load_tokenizer
@@ -138,7 +138,7 @@ _HOME = {
     "loss": "losses",
     "make_tokenizer": "data.learned_tokenizers",
     "marked": "data.objectives",
-    "mixed": "data.text",
+    "mixed": "data.mixtures",
     "objective_of": "data.objectives",
     "open_prepared": "data.prepared.prepare",
     "open_reference_model": "reference",

@@ -18,6 +18,7 @@ from composer.lower.int8 import refuse_int8
 from composer.lower.model import Model
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.examples import ExampleData, Examples, TrainingData
+from composer.train.data.mixtures import mixed, weighed
 from composer.train.data.objectives import Batches, Objective, check_mixture, objective_of, reads_plain
 from composer.train.data.preferences import examples_for
 from composer.train.data.prefixes import prefix_input
@@ -250,7 +251,7 @@ def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], ma
         if table.sha256 != saved.data.sha256:
             raise TrainingError(f"{names} is not the table that this run started with: its checksum differs")
         kept = saved.settings
-        return examples_for(
+        examples = examples_for(
             kept.objective,
             table,
             model.program,
@@ -260,6 +261,7 @@ def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], ma
             scales=saved.data.scales or None,
             sample_rate=kept.sample_rate,
         )
+        return mixed(examples, saved.data.weights) if saved.data.weights else examples
     other = TrainingError(f"{names} is not the text that this run started with: its checksum differs")
     objective = text_objective(model, saved.tokenizer, saved.settings)
     if reads_plain(objective):
@@ -272,7 +274,7 @@ def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], ma
     documents = read_documents(sources, max_bytes=max_bytes)
     if fingerprint(documents) != saved.data.sha256:
         raise other
-    return objective.tokenize(documents, path=sources)
+    return weighed(objective.tokenize(documents, path=sources), saved.data.weights, documents, sources)
 
 
 def refuse_changes(saved: SavedRun, *, recipe: str | None, settings: TrainSettings | None) -> TrainSettings:

@@ -52,7 +52,7 @@ def declare(parser: Parser, name: str) -> None:
         action="append",
         type=Path,
         help="UTF-8 text to train on, also .gz or .zst; a folder of texts or a pattern in quotes; may be repeated, and with "
-        "weights, such as a.txt=0.7 and b.txt=0.3, each gives that share of the sequences. "
+        "weights, such as a.txt=0.7 and b.txt=0.3, each gives that share of what is drawn. "
         "The last tenth of each file is held out for validation. Or a folder that `arco data prepare` wrote. Or a table (.csv, "
         ".tsv, .jsonl, .parquet, .npz, IDX, a folder that `datasets` saved, a folder with a folder of images for each class), "
         "of which every tenth row is held out",
@@ -243,6 +243,7 @@ def started(arguments: argparse.Namespace) -> Result:
     from composer.published import tokenizer_to_train
     from composer.published.folder import is_published
     from composer.train import TrainSettings, is_table, learnable, objective_of, read_documents
+    from composer.train.data.mixtures import weighed
     from composer.train.data.objectives import TEXT_OBJECTIVES, check_mixture
     from composer.train.run.folder import new_folder
     from composer.train.run.reader import read_run
@@ -265,10 +266,6 @@ def started(arguments: argparse.Namespace) -> Result:
     if initial is None and reference is not None and arguments.tokenizer is None:
         initial = reference.tokenizer
     if any(is_table(source, pairs=recipe.task == "seq2seq_lm") for source in arguments.data):
-        if arguments.weights:
-            raise Problem(
-                "arco train: weights of --data only work with texts", "put the rows of a table there as often as they count"
-            )
         return started_on_table(arguments, recipe, initial, reference, callbacks)
     if arguments.columns:
         raise Problem("arco train: --column only works with tables", "a text has no columns")
@@ -282,8 +279,8 @@ def started(arguments: argparse.Namespace) -> Result:
     objective = objective_of(task, tokenizer, settings, program=recipe.program)
     if data is None:
         documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
-        data = objective.tokenize(documents, path=arguments.data)
         check_mixture(objective, arguments.weights)
+        data = weighed(objective.tokenize(documents, path=arguments.data), arguments.weights, documents, arguments.data)
     window = settings.seq_len + (task == "causal_lm")  # the targets are one token further
     doubts = [left_out(data, window)] if objective.windows else []
     if objective.windows and arguments.seq_len is None:
@@ -298,9 +295,10 @@ def text_of(
     arguments: argparse.Namespace, task: str | None, initial: Tokenizer | None, chosen: TrainSettings
 ) -> tuple[Tokenizer, TextData | None]:
     """Return the tokenizer that an objective needs, and the text of `--data` as tokens where it reads these as they are."""
-    from composer.train import is_prepared, make_tokenizer, open_prepared, read_documents
+    from composer.train import is_prepared, make_tokenizer, read_documents
     from composer.train.data.objectives import TEXT_OBJECTIVES, text_task
-    from composer.train.data.prepared.prepare import only, same_tokenizer, scanned
+    from composer.train.data.prepared.joined import same_tokenizer
+    from composer.train.data.prepared.prepare import open_together, scanned
     from composer.train.data.prepared.preparing import preparing
     from composer.train.data.prepared.text_cache import cache_of
 
@@ -308,16 +306,14 @@ def text_of(
     lines = task == "seq2seq_lm" and chosen.objective not in TEXT_OBJECTIVES  # pairs of texts are read line by line
     plain = not lines and chosen.end_tokens == "none"
     if any(map(is_prepared, arguments.data)):
-        folder = only(arguments.data)
-        if arguments.weights:
-            raise Problem(f"arco train: {folder} is a prepared text, the only one of a run, and has a weight", "leave it out")
+        folder = next(filter(is_prepared, arguments.data))
         if lines:
             raise Problem(f"arco train: {folder} is a prepared text, not one of pairs", "name the file of pairs")
         if not plain:
             raise Problem(f"arco train: {folder} is a prepared text, in which no ends are marked", "name the text")
         if arguments.tokenizer is not None:
             raise Problem("arco train: --tokenizer does not work with a prepared text", f"{folder} has a tokenizer already")
-        found = open_prepared(folder, cache=arguments.cache)
+        found = open_together(arguments.data, cache=arguments.cache, weights=arguments.weights)
         if initial is not None and not same_tokenizer(found.tokenizer, initial):
             raise Problem(
                 f"arco train: {folder} was prepared with another tokenizer than that of {arguments.init or arguments.teacher}",
@@ -344,7 +340,7 @@ def started_on_table(
     callbacks: Sequence[Callback],
 ) -> Result:
     """Train a recipe on the rows of a table in a new run folder."""
-    from composer.train import ByteTokenizer, TrainSettings, fitted, make_tokenizer, read_table
+    from composer.train import ByteTokenizer, TrainSettings, fitted, make_tokenizer, mixed, read_table
     from composer.train.data.forecasting import FORECAST, fitted_series
     from composer.train.data.preferences import PREFERENCES, examples_for, marks_for, text_for
     from composer.train.run.folder import new_folder
@@ -382,6 +378,7 @@ def started_on_table(
         seq_len=settings.seq_len,
         sample_rate=settings.sample_rate,
     )
+    data = mixed(data, arguments.weights) if arguments.weights else data
     lengths = f"of {len(table):,} rows have more than {settings.seq_len} tokens and are"
     for count, what in ((data.left_out, "left out"), (data.cut, "cut")):
         if count:

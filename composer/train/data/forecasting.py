@@ -15,7 +15,7 @@ from composer.graph.anatomy import wires_of
 from composer.graph.typed import TypedProgram
 from composer.graph.types import TensorType
 from composer.language.wording import counted
-from composer.train.data.examples import ExampleData, Rows
+from composer.train.data.examples import ExampleData, Rows, rows_by_table
 from composer.train.data.fields import axis_params, check_entries, chosen_columns, compared_inputs, mapping_of
 from composer.train.data.series import Scales, Series, check_times, columns_with_numbers, scales_of, spans_of
 from composer.train.data.tables import Table
@@ -220,7 +220,10 @@ def windows_of(
 
     first, *more = table.paths
     series = Series(tuple(future), np.stack([*future.values()], axis=-1), context, horizon, known)
-    return ExampleData(first, table.sha256, train, held, (windows,), {}, more_paths=tuple(more), series=series)
+    sources = rows_by_table(table, train)
+    return ExampleData(
+        first, table.sha256, train, held, (windows,), {}, more_paths=tuple(more), sources=sources, series=series
+    )  # fmt: skip
 
 
 def _known(columns: Iterable[str], scales: Scales, table: Table) -> dict[str, tuple[float, float]]:

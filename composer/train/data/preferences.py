@@ -19,6 +19,7 @@ from composer.train.data.examples import (
     examples_of,
     marks_of,
     padded,
+    rows_by_table,
     text_at,
     text_of,
 )
@@ -138,7 +139,10 @@ def preferences_of(
     held = (np.arange(len(kept)) % EVERY == EVERY - 1) | unseen
     first, *more = table.paths
     left_out = count - len(kept)
-    return ExampleData(first, table.sha256, kept[~held], kept[held], (pairs,), {}, left_out, more_paths=tuple(more))
+    train, validation, sources = kept[~held], kept[held], rows_by_table(table, kept[~held])
+    return ExampleData(
+        first, table.sha256, train, validation, (pairs,), {}, left_out, more_paths=tuple(more), sources=sources
+    )  # fmt: skip
 
 
 def answered(tokenizer: Tokenizer, prompt: str, answer: str) -> tuple[list[int], list[int]]:

@@ -89,7 +89,7 @@ def _numbers(table: Table, column: str) -> Numbers:
         if cells.dtype.kind not in "iuf" or cells.ndim > 2:
             what = f"{cells.dtype} with the shape {list(cells.shape)}"
             raise TrainingError(f"the column `{column}` of {table.name} is an array of {what}, no series of numbers")
-        wide = cells.astype(np.float64)
+        wide: Numbers = cells.astype(np.float64)
         whole = np.isfinite(wide).reshape(len(wide), -1).all(1)
         if not whole.all():
             row = int(np.argmin(whole))
