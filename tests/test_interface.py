@@ -40,7 +40,7 @@ FUNCTIONS = {
     ),
     "composer.train.open_prepared": "(folder: StrPath, *, cache: StrPath = default) -> PreparedText",
     "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",
-    "composer.train.grow": "(model: Model[Any], smaller: Model[Any]) -> Growth",
+    "composer.train.grow": "(model: Model[Any], smaller: Model[Any], *, new_layers: Sequence[str] = ()) -> Growth",
     "composer.train.mixed": "(data: D, weights: Sequence[float], *, documents: Sequence[int] | None = None) -> D",
     "composer.train.start_from": (
         "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None, tokenizer: Tokenizer | None = None) -> Start"

@@ -101,6 +101,12 @@ def declare(parser: Parser, name: str) -> None:
         "hidden units, heads, experts, a multiple of the width",
     )
     run_folder.add_argument(
+        "--new-layers",
+        metavar="PATTERN",
+        action="append",
+        help="With --grow: which layers of RECIPE are new, such as layers.0 or 'layers.[13]' (repeatable; default: the last)",
+    )
+    run_folder.add_argument(
         "--teacher",
         metavar="RUN",
         action=StoreOnce,
@@ -166,8 +172,8 @@ def declare(parser: Parser, name: str) -> None:
         ),
         ("Train a byte-pair encoding (BPE) first", "arco train gpt_mini --data input.txt --tokenizer bpe --vocab-size 300"),
         (
-            "Train a model of more layers that starts with the outputs of a smaller one",
-            "arco train gpt_mini --set n_layers=8 --init runs/small --grow --data input.txt",
+            "Train a model of more layers, the first and the last of which are new, that starts with the outputs of a smaller one",
+            "arco train gpt_mini --set n_layers=6 --init runs/small --grow --new-layers 'layers.[05]' --data input.txt",
         ),
         ("Train a published model further", "arco train SmolLM2-135M-Instruct --data input.txt --learning-rate 2e-5"),
         (
@@ -220,10 +226,12 @@ def run(arguments: argparse.Namespace) -> int:
                 raise Problem("arco train: a resumed run keeps its teacher", "if it has moved, say where it is: --reference RUN")
             if arguments.vectors is not None:
                 raise Problem("arco train: a resumed run starts from its own checkpoint", "remove --vectors, or --resume")
-            if arguments.init is not None or arguments.grow:
-                option = "--init" if arguments.init is not None else "--grow"
+            if arguments.init is not None or arguments.grow or arguments.new_layers:
+                option = "--init" if arguments.init is not None else "--grow" if arguments.grow else "--new-layers"
                 raise Problem("arco train: a resumed run starts from its own checkpoint", f"remove {option}, or --resume")
             result = resumed(arguments)
+        elif arguments.new_layers and not arguments.grow:
+            raise Problem("arco train: --new-layers only works with --grow", "arco train RECIPE --init RUN --grow --data FILE")
         elif arguments.checkpoint is not None and arguments.init is None:
             raise Problem("arco train: --checkpoint only works with --resume and --init", "a new run starts at its first step")
         elif arguments.grow and (arguments.recipe is None or arguments.init is None):
@@ -493,6 +501,7 @@ def trained(
     init: Path | None = None,
     checkpoint: str | None = None,
     smaller: Model[Any] | None = None,
+    new_layers: Sequence[str] = (),
     reference: ReferenceModel | None = None,
     vectors: Path | None = None,
     callbacks: Sequence[Callback] = (),
@@ -504,7 +513,7 @@ def trained(
 
     model = recipe.compile(device=chosen_device(device), seed=settings.seed)
     if smaller is not None:
-        say(str(grow(model, smaller)))
+        say(str(grow(model, smaller, new_layers=new_layers)))
     elif init is not None and is_published(init):
         say(str(start_from_published(model, init, blocks=recipe.blocks)))
     elif init is not None:
@@ -521,7 +530,8 @@ def trained(
 def start_of(arguments: argparse.Namespace, recipe: Recipe) -> dict[str, Any]:
     """Return what a model starts from, as arguments of `trained`."""
     given = {name: getattr(arguments, name) for name in ("init", "checkpoint", "vectors")}
-    return {**given, "smaller": smaller_model(arguments, recipe) if arguments.grow else None}
+    smaller = smaller_model(arguments, recipe) if arguments.grow else None
+    return {**given, "smaller": smaller, "new_layers": tuple(arguments.new_layers or ())}
 
 
 def smaller_model(arguments: argparse.Namespace, recipe: Recipe) -> Model[Any]:

@@ -104,7 +104,7 @@ def _columns_of(table: Table, asked: ForecastInputs, columns: Sequence[str]) -> 
         raise TrainingError(
             f"the model needs `{asked.past}`, {asked.past_type}, and {table.name} has no column of that name; its columns are "
             f"{', '.join(table.columns)}",
-            hint=f"name one, or several by a pattern: --column {asked.past}={next(reversed(table.columns))}",
+            hint=f"name one, or several by a pattern: --column {asked.past}={[*table.columns][-1]}",
         )
     if len(times) > 1:
         raise TrainingError(f"a row has one time, and {', '.join(times)} are given", hint=f"name one: --column {TIME}={times[0]}")

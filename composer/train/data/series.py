@@ -64,7 +64,8 @@ class Series:
             told: The standardized numbers, [B, H, S], or [B, H] of one column.
         """
         mean, deviation = np.array([self.scales[column] for column in self.columns]).T
-        return told.reshape(len(told), self.horizon, -1).astype(np.float64) * deviation + mean
+        found: Numbers = told.reshape(len(told), self.horizon, -1).astype(np.float64) * deviation + mean
+        return found
 
 
 def columns_with_numbers(table: Table, columns: Sequence[str]) -> dict[str, Numbers]:
