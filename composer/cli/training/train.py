@@ -172,7 +172,7 @@ def declare(parser: Parser, name: str) -> None:
         ),
         ("Train a byte-pair encoding (BPE) first", "arco train gpt_mini --data input.txt --tokenizer bpe --vocab-size 300"),
         (
-            "Train a model of more layers, the first and the last of which are new, that starts with the outputs of a smaller one",
+            "Train a model of more layers, the first and the last new, that starts with the outputs of a smaller one",
             "arco train gpt_mini --set n_layers=6 --init runs/small --grow --new-layers 'layers.[05]' --data input.txt",
         ),
         ("Train a published model further", "arco train SmolLM2-135M-Instruct --data input.txt --learning-rate 2e-5"),
