@@ -106,6 +106,8 @@ def _columns_of(table: Table, asked: ForecastInputs, columns: Sequence[str]) -> 
             f"{', '.join(table.columns)}",
             hint=f"name one, or several by a pattern: --column {asked.past}={[*table.columns][-1]}",
         )
+    if TIME in (asked.past, asked.future):  # the input of this name, and no time
+        times = ()
     if len(times) > 1:
         raise TrainingError(f"a row has one time, and {', '.join(times)} are given", hint=f"name one: --column {TIME}={times[0]}")
     return _Columns(past, future or past, times[0] if times else None)
