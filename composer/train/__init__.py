@@ -66,7 +66,12 @@ if TYPE_CHECKING:
     from composer.train.losses import BatchLoss as BatchLoss
     from composer.train.losses import loss as loss
     from composer.train.losses import task_of as task_of
+    from composer.train.optimization.coordinate_check import CoordinateCheck as CoordinateCheck
+    from composer.train.optimization.coordinate_check import coordinate_check as coordinate_check
     from composer.train.optimization.decay_groups import param_groups as param_groups
+    from composer.train.optimization.width_transfer import WidthScale as WidthScale
+    from composer.train.optimization.width_transfer import mup_init as mup_init
+    from composer.train.optimization.width_transfer import width_scales as width_scales
     from composer.train.progress import Display as Display
     from composer.train.progress import display as display
     from composer.train.reference import ReferenceModel as ReferenceModel
@@ -99,6 +104,8 @@ _HOME = {
     "ByteTokenizer": "data.tokenizers",
     "CharacterTokenizer": "data.tokenizers",
     "Checkpoint": "run.checkpoint",
+    "CoordinateCheck": "optimization.coordinate_check",
+    "WidthScale": "optimization.width_transfer",
     "TextData": "data.text",
     "TextDocument": "data.documents",
     "Display": "progress",
@@ -124,6 +131,7 @@ _HOME = {
     "Validation": "validation",
     "Vectors": "vectors",
     "characters_of": "data.tokenizers",
+    "coordinate_check": "optimization.coordinate_check",
     "display": "progress",
     "examples_of": "data.examples",
     "fitted": "data.fitting",
@@ -139,6 +147,7 @@ _HOME = {
     "make_tokenizer": "data.learned_tokenizers",
     "marked": "data.objectives",
     "mixed": "data.mixtures",
+    "mup_init": "optimization.width_transfer",
     "objective_of": "data.objectives",
     "open_prepared": "data.prepared.prepare",
     "open_reference_model": "reference",
@@ -160,6 +169,7 @@ _HOME = {
     "train_wordpiece": "data.learned_tokenizers",
     "train_words": "data.learned_tokenizers",
     "validate": "validation",
+    "width_scales": "optimization.width_transfer",
     "windows_of": "data.forecasting",
 }
 __all__ = [
@@ -171,6 +181,7 @@ __all__ = [
     "Callback",
     "CharacterTokenizer",
     "Checkpoint",
+    "CoordinateCheck",
     "Display",
     "ExampleData",
     "Examples",
@@ -201,7 +212,9 @@ __all__ = [
     "Validation",
     "Vectors",
     "WeightsAndBiases",
+    "WidthScale",
     "characters_of",
+    "coordinate_check",
     "display",
     "examples_of",
     "fitted",
@@ -217,6 +230,7 @@ __all__ = [
     "make_tokenizer",
     "marked",
     "mixed",
+    "mup_init",
     "objective_of",
     "open_prepared",
     "open_reference_model",
@@ -238,6 +252,7 @@ __all__ = [
     "train_wordpiece",
     "train_words",
     "validate",
+    "width_scales",
     "windows_of",
 ]
 

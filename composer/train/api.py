@@ -34,6 +34,7 @@ from composer.train.loop import Result, fit
 from composer.train.losses import Batch, task_of
 from composer.train.objective_kinds import check_objective
 from composer.train.optimization.accumulation import shares
+from composer.train.optimization.width_transfer import width_scales
 from composer.train.progress import Display, display
 from composer.train.reference import ReferenceModel, check_reference, criterion_of, reopened, validation_criterion
 from composer.train.run.folder import new_folder
@@ -109,6 +110,8 @@ def train(
     if reason := why_not_whole(recipe):
         raise TrainingError(f"`recipe` is not the whole text of a recipe: {reason}", hint="pass `Recipe.text`")
     freeze(model, settings.freeze)
+    if settings.mup:
+        width_scales(model, settings.mup)  # what does not fit is told before anything is written
     matching(model, settings.recompute)
     for callback in callbacks:
         callback.check(model, settings)

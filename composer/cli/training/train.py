@@ -145,9 +145,10 @@ def declare(parser: Parser, name: str) -> None:
             help = docs[field.name].replace("; None is ", " (default: ") + ")"
         if field.name == "columns":
             continue
-        if field.name in ("freeze", "recompute"):
+        if field.name in ("freeze", "recompute", "mup"):
+            metavar = "PATH=VALUE" if field.name == "mup" else "PATTERN"
             help = f"{docs[field.name]} (repeatable)"
-            settings.add_argument(option_of(field.name), metavar="PATTERN", action="append", help=help)
+            settings.add_argument(option_of(field.name), metavar=metavar, action="append", help=help)
             continue
         if field.name in CHOICES:
             settings.add_argument(option_of(field.name), choices=tuple(CHOICES[field.name]), help=help)
@@ -509,9 +510,11 @@ def trained(
     """Compile a recipe, start from the weights of a run or from a smaller model if there is one, and train it."""
     from composer.published import start_from_published
     from composer.published.folder import is_published
-    from composer.train import grow, load_vectors, start_from, train
+    from composer.train import grow, load_vectors, mup_init, start_from, train
 
     model = recipe.compile(device=chosen_device(device), seed=settings.seed)
+    if settings.mup:
+        mup_init(model, settings.mup)
     if smaller is not None:
         say(str(grow(model, smaller, new_layers=new_layers)))
     elif init is not None and is_published(init):
