@@ -56,7 +56,7 @@ def test_matrices_follow_the_width_that_they_read():
         )
         scales = width_scales(model, narrow)
         for name, spread, rate in ((hidden, 1 / 2, 1 / 4), (head, 1 / 4, 1 / 4), (embed, 1, 1)):
-            ratio = float(model.get_parameter(name).detach().std() / small.get_parameter(name).std())
+            ratio = float(model.get_parameter(name).detach().std() / small.get_parameter(name).detach().std())
             assert ratio == pytest.approx(spread, rel=0.15)
             assert scales[name].rate == rate
     assert scales["inside.bias"].rate == 1
@@ -116,6 +116,17 @@ def test_what_layers_compute_changes_alike_at_all_widths():
 def test_what_has_no_narrow_model_is_refused_at_its_place(sizes, narrow, message):
     with pytest.raises(TrainingError, match=message):
         width_scales(wide(**sizes), narrow)
+
+
+def test_latent_attention_compares_in_two_parts_of_its_width():
+    """Which are wider together."""
+    sizes = {"vocab": 20, "d_model": 16, "n_layers": 1, "n_heads": 2}
+    sizes |= {
+        "layers.attn.body": {"type": "latent_attention", "heads": 2, "kv_rank": 4, "nope_dim": 8, "rope_dim": 4, "mask": "causal"}
+    }
+    model = composer.load("gpt_mini", {**sizes, "head.tie": None}).compile(seed=0)
+    with pytest.raises(TrainingError, match=r"`layers.0.attn.body` have the width 12, and 6 in the narrow model"):
+        width_scales(model, ["d_model=8", "layers.attn.body.nope_dim=2"])
 
 
 def test_scores_that_are_scaled_by_the_width_of_heads_are_right():

@@ -139,8 +139,8 @@ def _check_attention(wide: TypedProgram, narrow: TypedProgram, spans: Mapping[st
         node, other = visit.node, before.get(visit.path)
         if not isinstance(node, TypedBlock) or not isinstance(other, TypedBlock):
             continue
-        dims: list[Any] = [getattr(each.part, "head_dim", None) for each in (node, other)]
-        scales: list[Any] = [getattr(each.part, "scale", None) for each in (node, other)]  # of whatever part has them
+        dims = [_head_dim(each.part) for each in (node, other)]
+        scales: list[Any] = [getattr(each.part, "scale", None) for each in (node, other)]
         if not all(isinstance(each, int | float) for each in (*dims, *scales)) or dims[0] == dims[1]:
             continue
         needed = scales[1] * dims[1] / dims[0]
@@ -151,6 +151,12 @@ def _check_attention(wide: TypedProgram, narrow: TypedProgram, spans: Mapping[st
                 spans.get(visit.path),
                 "make heads more instead of wider, or set the scale to that",
             )
+
+
+def _head_dim(part: Any) -> Any:
+    """Return the width in which a part compares queries with keys; None if it is no attention."""
+    nope, rope = getattr(part, "nope_dim", None), getattr(part, "rope_dim", None)
+    return getattr(part, "head_dim", None) if nope is None or rope is None else nope + rope
 
 
 def _span(name: str, spans: Mapping[str, Span]) -> Span | None:
