@@ -40,8 +40,8 @@ FUNCTIONS = {
     ),
     "composer.train.open_prepared": "(folder: StrPath, *, cache: StrPath = default) -> PreparedText",
     "composer.train.freeze": "(model: nn.Module, patterns: Sequence[str]) -> None",
-    "composer.train.grow": "(model: Model[Any], smaller: Model[Any]) -> Growth",
-    "composer.train.mixed": ("(data: TextData, weights: Sequence[float], *, documents: Sequence[int] | None = None) -> TextData"),
+    "composer.train.grow": "(model: Model[Any], smaller: Model[Any], *, new_layers: Sequence[str] = ()) -> Growth",
+    "composer.train.mixed": "(data: D, weights: Sequence[float], *, documents: Sequence[int] | None = None) -> D",
     "composer.train.start_from": (
         "(model: nn.Module, run: StrPath, *, checkpoint: str | None = None, tokenizer: Tokenizer | None = None) -> Start"
     ),
@@ -88,7 +88,7 @@ FUNCTIONS = {
     "composer.evaluate.evaluate": (
         "(run: StrPath, data: StrPath | Sequence[StrPath] | None = None, *, build: Build | None = None, "
         "checkpoint: str | None = None, batch_size: int | None = None, seq_len: int | None = None, "
-        "max_data_bytes: int = 1073741824, translate: bool = False, calibration: bool = False) -> "
+        "max_data_bytes: int = 1073741824, translate: bool = False, calibration: bool = False, season: int | None = None) -> "
         "Evaluation | TableEvaluation"
     ),
     "composer.decode.generate": (

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from composer.evaluate.evaluation import evaluate as evaluate
     from composer.evaluate.examples import ClassScores as ClassScores
     from composer.evaluate.examples import TableEvaluation as TableEvaluation
+    from composer.evaluate.forecasts import ForecastError as ForecastError
+    from composer.evaluate.forecasts import Forecasts as Forecasts
     from composer.evaluate.needle import NeedleEvaluation as NeedleEvaluation
     from composer.evaluate.needle import NeedleScore as NeedleScore
     from composer.evaluate.needle import evaluate_needle as evaluate_needle
@@ -34,6 +36,8 @@ _HOME = {
     "ClassScores": "examples",
     "ErrorRates": "transcripts",
     "Evaluation": "evaluation",
+    "ForecastError": "forecasts",
+    "Forecasts": "forecasts",
     "NeedleEvaluation": "needle",
     "NeedleScore": "needle",
     "Reliability": "calibration",
@@ -56,6 +60,8 @@ __all__ = [
     "ClassScores",
     "ErrorRates",
     "Evaluation",
+    "ForecastError",
+    "Forecasts",
     "NeedleEvaluation",
     "NeedleScore",
     "Reliability",

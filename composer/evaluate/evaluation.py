@@ -142,6 +142,7 @@ def evaluate(
     max_data_bytes: int = MAX_DATA_BYTES,
     translate: bool = False,
     calibration: bool = False,
+    season: int | None = None,
 ) -> Evaluation | TableEvaluation:
     """Measure how well the model of a run predicts a text or the targets of a table, each time with the same numbers.
 
@@ -157,6 +158,8 @@ def evaluate(
         translate: With the task seq2seq_lm, also translate each source, taking the most probable token each time, and compare it
             with its target.
         calibration: Also compare how sure the model is of classes or tokens with how often it is right.
+        season: Of a model that forecasts, the number of rows after which values are taken to repeat: also measure the forecast of
+            the values one season before.
 
     Raises:
         TrainingError: The folder is not a run folder or is damaged, the text cannot be read or used, the model's numbers are not
@@ -192,8 +195,10 @@ def evaluate(
             raise TrainingError("translations are compared with those of a text of pairs, not of a table")
         sizes = {"batch_size": batch_size, "seq_len": seq_len, "max_data_bytes": max_data_bytes}
         return evaluated_table(
-            trained, Path(run), saved, sources, given=bool(data), **sizes, build=build, calibration=calibration
+            trained, Path(run), saved, sources, given=bool(data), **sizes, build=build, calibration=calibration, season=season
         )
+    if season is not None:
+        raise TrainingError("a season is for models that forecast series", hint="leave out the season")
     near = trained.settings.objective == "skip_gram"
     if not near and (task is None or task not in TEXT_TASKS):
         what = f"the task {task}" if task else "no task"

@@ -12,11 +12,13 @@ import torch
 
 from composer.atomic_files import StrPath
 from composer.evaluate.calibration import Calibration, Calibrator
+from composer.evaluate.forecasts import ForecastMeter, Forecasts, meter_of
 from composer.evaluate.retrieval import Retrieval, retrieved
 from composer.evaluate.transcripts import ErrorRates, error_rates, hearing_of
 from composer.lower.model import Model
 from composer.train.criteria.criterion import Criterion
 from composer.train.data.examples import ExampleData, Examples
+from composer.train.data.forecasting import forecast_inputs
 from composer.train.data.preferences import PREFERENCES, examples_for
 from composer.train.data.tables import read_table
 from composer.train.data.tokenizers import Tokenizer
@@ -119,6 +121,8 @@ class TableEvaluation:
     """Of a contrastive model, how well each `b` is found for its `a`, and each `a` for its `b`."""
     transcripts: ErrorRates | None = None
     """How far the transcripts of speech are from what was said; None for other models."""
+    forecasts: Forecasts | None = None
+    """How far forecasts are from what came, in the units of the data; None for other models."""
 
     def to_json(self) -> dict[str, object]:
         """Return the numbers by name."""
@@ -139,6 +143,7 @@ class TableEvaluation:
             "loss": self.loss,
             **({} if self.preferred is None else {"reward_accuracy": self.preferred}),
             **({} if self.transcripts is None else {"wer": self.transcripts.wer, "cer": self.transcripts.cer}),
+            **({} if self.forecasts is None else {"forecasts": self.forecasts.to_json()}),
             **({"classes": told} if told else {}),
             **({"retrieval": {name: each.to_json() for name, each in self.retrieval.items()}} if self.retrieval else {}),
         }
@@ -154,6 +159,8 @@ class TableEvaluation:
             lines.append(f"accuracy    {self.preferred:.2%} of the chosen answers have the larger reward")
         if self.transcripts is not None:
             lines.append(str(self.transcripts))
+        if self.forecasts is not None:
+            lines += ["", str(self.forecasts)]
         for name, scores in self.classes.items():
             lines.append(f"accuracy    {scores.accuracy:.2%} of `{name}`, macro F1 {scores.f1:.3f}")
             if scores.calibration is not None:
@@ -176,6 +183,7 @@ def evaluated_table(
     max_data_bytes: int,
     build: Build | None = None,
     calibration: bool = False,
+    season: int | None = None,
 ) -> TableEvaluation:
     """Return how well a model predicts the targets of a table.
 
@@ -190,6 +198,7 @@ def evaluated_table(
         max_data_bytes: The largest size of all tables.
         build: Compiles the text of the recipe of a reference.
         calibration: Whether to compare how sure the model is of classes with how often it is right.
+        season: Of a model that forecasts, the number of rows after which values are taken to repeat.
 
     Raises:
         TrainingError: A table cannot be read or does not fit the model, or the loss is not finite.
@@ -213,6 +222,7 @@ def evaluated_table(
         columns=settings.columns,
         seq_len=seq_len,
         labels=saved.labels,
+        scales=saved.scales,
         unseen=not own,
         sample_rate=settings.sample_rate,
     )
@@ -220,10 +230,12 @@ def evaluated_table(
         raise TrainingError("the model tells no classes, so that nothing is calibrated", hint="leave out calibration")
     if not len(data.validation):
         raise TrainingError(f"{table.name} has no row that can be read with {seq_len} tokens")
+    meter = meter_of(data, season)
     needed = settings.objective in PREFERENCES and known is not None
     reference = reopened(known, None, build or compiled) if needed and known is not None else None
     criterion = validation_criterion(criterion_of(model, settings, reference))
-    found = _predicted(model, data, criterion, trained.tokenizer, batch_size=batch_size, seq_len=seq_len, calibration=calibration)
+    sizes = {"batch_size": batch_size, "seq_len": seq_len}
+    found = _predicted(model, data, criterion, trained.tokenizer, meter, **sizes, calibration=calibration)
     if not math.isfinite(found.loss):
         raise TrainingError(f"the model's loss on {table.name} is not finite", hint="evaluate an earlier checkpoint")
     return TableEvaluation(
@@ -239,6 +251,7 @@ def evaluated_table(
         found.preferred,
         retrieval=found.retrieval,
         transcripts=error_rates(found.transcribed) if found.transcribed else None,
+        forecasts=None if meter is None else meter.found(),
     )
 
 
@@ -262,12 +275,15 @@ def _predicted(
     data: ExampleData,
     criterion: Criterion,
     tokenizer: Tokenizer,
+    meter: ForecastMeter | None,
     *,
     batch_size: int,
     seq_len: int,
     calibration: bool,
 ) -> _Found:
     hearing, transcribed = hearing_of(model), list[tuple[str, str]]()
+    forecast = None if meter is None else forecast_inputs(model.program).output
+    fields = {name: field for field, name in model.module.outputs}
     device, task = device_of(model), task_of(model) or ""
     total, targets, right = 0.0, 0, 0
     told = [(output, entry) for output, entry in classes_told(model) if entry in data.labels]
@@ -285,6 +301,8 @@ def _predicted(
                 said = [row[row != IGNORED].tolist() for row in part[hearing.alignment.target]]
                 heard = hearing.tokens(output, part)
                 transcribed += zip(map(tokenizer.decode, said), map(tokenizer.decode, heard), strict=True)
+            if meter is not None and forecast is not None:
+                meter.add(getattr(output, fields[forecast]).float().cpu().numpy())
             if criterion.unit is not None:
                 right += criterion.judged(part, output, [])[0]
             total, targets = total + float(found.by_name.get(task, found.total)) * count, targets + count

@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from composer.train.data.examples import Examples as Examples
     from composer.train.data.examples import examples_of as examples_of
     from composer.train.data.fitting import fitted as fitted
+    from composer.train.data.forecasting import fitted_series as fitted_series
+    from composer.train.data.forecasting import windows_of as windows_of
     from composer.train.data.learned_tokenizers import make_tokenizer as make_tokenizer
     from composer.train.data.learned_tokenizers import train_wordpiece as train_wordpiece
     from composer.train.data.learned_tokenizers import train_words as train_words
+    from composer.train.data.mixtures import mixed as mixed
     from composer.train.data.objectives import Batches as Batches
     from composer.train.data.objectives import Objective as Objective
     from composer.train.data.objectives import learnable as learnable
@@ -28,11 +31,11 @@ if TYPE_CHECKING:
     from composer.train.data.prepared.prepare import prepare as prepare
     from composer.train.data.prepared.token_files import PreparedText as PreparedText
     from composer.train.data.prepared.token_files import is_prepared as is_prepared
+    from composer.train.data.series import Series as Series
     from composer.train.data.tables import Table as Table
     from composer.train.data.tables import is_table as is_table
     from composer.train.data.tables import read_table as read_table
     from composer.train.data.text import TextData as TextData
-    from composer.train.data.text import mixed as mixed
     from composer.train.data.text import split as split
     from composer.train.data.text import tokenize as tokenize
     from composer.train.data.tokenizer_files import load_tokenizer as load_tokenizer
@@ -63,7 +66,12 @@ if TYPE_CHECKING:
     from composer.train.losses import BatchLoss as BatchLoss
     from composer.train.losses import loss as loss
     from composer.train.losses import task_of as task_of
+    from composer.train.optimization.coordinate_check import CoordinateCheck as CoordinateCheck
+    from composer.train.optimization.coordinate_check import coordinate_check as coordinate_check
     from composer.train.optimization.decay_groups import param_groups as param_groups
+    from composer.train.optimization.width_transfer import WidthScale as WidthScale
+    from composer.train.optimization.width_transfer import mup_init as mup_init
+    from composer.train.optimization.width_transfer import width_scales as width_scales
     from composer.train.progress import Display as Display
     from composer.train.progress import display as display
     from composer.train.reference import ReferenceModel as ReferenceModel
@@ -96,6 +104,8 @@ _HOME = {
     "ByteTokenizer": "data.tokenizers",
     "CharacterTokenizer": "data.tokenizers",
     "Checkpoint": "run.checkpoint",
+    "CoordinateCheck": "optimization.coordinate_check",
+    "WidthScale": "optimization.width_transfer",
     "TextData": "data.text",
     "TextDocument": "data.documents",
     "Display": "progress",
@@ -111,6 +121,7 @@ _HOME = {
     "ReferenceModel": "reference",
     "Result": "loop",
     "RunFolder": "run.folder",
+    "Series": "data.series",
     "Start": "starts",
     "Table": "data.tables",
     "TrainSettings": "settings",
@@ -120,9 +131,11 @@ _HOME = {
     "Validation": "validation",
     "Vectors": "vectors",
     "characters_of": "data.tokenizers",
+    "coordinate_check": "optimization.coordinate_check",
     "display": "progress",
     "examples_of": "data.examples",
     "fitted": "data.fitting",
+    "fitted_series": "data.forecasting",
     "freeze": "starts",
     "grow": "growing.grow",
     "is_prepared": "data.prepared.token_files",
@@ -133,7 +146,8 @@ _HOME = {
     "loss": "losses",
     "make_tokenizer": "data.learned_tokenizers",
     "marked": "data.objectives",
-    "mixed": "data.text",
+    "mixed": "data.mixtures",
+    "mup_init": "optimization.width_transfer",
     "objective_of": "data.objectives",
     "open_prepared": "data.prepared.prepare",
     "open_reference_model": "reference",
@@ -155,6 +169,8 @@ _HOME = {
     "train_wordpiece": "data.learned_tokenizers",
     "train_words": "data.learned_tokenizers",
     "validate": "validation",
+    "width_scales": "optimization.width_transfer",
+    "windows_of": "data.forecasting",
 }
 __all__ = [
     "ActivationSizes",
@@ -165,6 +181,7 @@ __all__ = [
     "Callback",
     "CharacterTokenizer",
     "Checkpoint",
+    "CoordinateCheck",
     "Display",
     "ExampleData",
     "Examples",
@@ -181,6 +198,7 @@ __all__ = [
     "Result",
     "RunFolder",
     "RunStart",
+    "Series",
     "Start",
     "Table",
     "TensorBoard",
@@ -194,10 +212,13 @@ __all__ = [
     "Validation",
     "Vectors",
     "WeightsAndBiases",
+    "WidthScale",
     "characters_of",
+    "coordinate_check",
     "display",
     "examples_of",
     "fitted",
+    "fitted_series",
     "freeze",
     "grow",
     "is_prepared",
@@ -209,6 +230,7 @@ __all__ = [
     "make_tokenizer",
     "marked",
     "mixed",
+    "mup_init",
     "objective_of",
     "open_prepared",
     "open_reference_model",
@@ -230,6 +252,8 @@ __all__ = [
     "train_wordpiece",
     "train_words",
     "validate",
+    "width_scales",
+    "windows_of",
 ]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

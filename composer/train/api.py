@@ -18,6 +18,7 @@ from composer.lower.int8 import refuse_int8
 from composer.lower.model import Model
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.examples import ExampleData, Examples, TrainingData
+from composer.train.data.mixtures import mixed, weighed
 from composer.train.data.objectives import Batches, Objective, check_mixture, objective_of, reads_plain
 from composer.train.data.preferences import examples_for
 from composer.train.data.prefixes import prefix_input
@@ -33,6 +34,7 @@ from composer.train.loop import Result, fit
 from composer.train.losses import Batch, task_of
 from composer.train.objective_kinds import check_objective
 from composer.train.optimization.accumulation import shares
+from composer.train.optimization.width_transfer import width_scales
 from composer.train.progress import Display, display
 from composer.train.reference import ReferenceModel, check_reference, criterion_of, reopened, validation_criterion
 from composer.train.run.folder import new_folder
@@ -108,6 +110,8 @@ def train(
     if reason := why_not_whole(recipe):
         raise TrainingError(f"`recipe` is not the whole text of a recipe: {reason}", hint="pass `Recipe.text`")
     freeze(model, settings.freeze)
+    if settings.mup:
+        width_scales(model, settings.mup)  # what does not fit is told before anything is written
     matching(model, settings.recompute)
     for callback in callbacks:
         callback.check(model, settings)
@@ -250,15 +254,17 @@ def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], ma
         if table.sha256 != saved.data.sha256:
             raise TrainingError(f"{names} is not the table that this run started with: its checksum differs")
         kept = saved.settings
-        return examples_for(
+        examples = examples_for(
             kept.objective,
             table,
             model.program,
             saved.tokenizer,
             columns=kept.columns,
             seq_len=kept.seq_len,
+            scales=saved.data.scales or None,
             sample_rate=kept.sample_rate,
         )
+        return mixed(examples, saved.data.weights) if saved.data.weights else examples
     other = TrainingError(f"{names} is not the text that this run started with: its checksum differs")
     objective = text_objective(model, saved.tokenizer, saved.settings)
     if reads_plain(objective):
@@ -271,7 +277,7 @@ def read_again(model: nn.Module, saved: SavedRun, sources: Sequence[StrPath], ma
     documents = read_documents(sources, max_bytes=max_bytes)
     if fingerprint(documents) != saved.data.sha256:
         raise other
-    return objective.tokenize(documents, path=sources)
+    return weighed(objective.tokenize(documents, path=sources), saved.data.weights, documents, sources)
 
 
 def refuse_changes(saved: SavedRun, *, recipe: str | None, settings: TrainSettings | None) -> TrainSettings:

@@ -272,7 +272,7 @@ def update(
     norm = nn.utils.clip_grad_norm_(gradients, settings.max_grad_norm or float("inf"))
     if torch.isfinite(norm):
         for group in optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group.get("rate", 1.0)  # of muP
         optimizer.step()
         if settings.average:
             update_averages(optimizer, settings.average)

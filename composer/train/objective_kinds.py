@@ -29,6 +29,7 @@ OBJECTIVES: Mapping[str, ObjectiveKind] = {
     "bart": ObjectiveKind(("denoising",)),
     "prefix_lm": ObjectiveKind(("causal_lm",)),
     "skip_gram": ObjectiveKind(("",), reads=frozenset({"window", "negatives"})),
+    "forecast": ObjectiveKind(("",), table=True),
     "dpo": ObjectiveKind(("causal_lm",), table=True, reads=frozenset({"dpo_beta"})),
     "reward": ObjectiveKind(("sequence_classification",), table=True),
 }

@@ -34,7 +34,7 @@ class TrainSettings:
     """Length of a training sequence, in tokens."""
 
     objective: str = "auto"
-    """What is learned: auto is what the recipe's task asks for; others hide words or whole spans, or learn from preferences."""
+    """What is learned: auto is what the recipe's task asks for; others hide spans, learn from preferences, or forecast."""
     end_tokens: str = "none"
     """Where an end token stands in the text of a causal_lm, at which generation stops: none, after each line, or each file."""
     dpo_beta: float = 0.1
@@ -60,6 +60,8 @@ class TrainSettings:
     """Final learning rate of the schedules cosine, linear and wsd, as a fraction of the peak."""
     decay_ratio: float = 0.2
     """Share of the steps in which the learning rate falls, with the schedule wsd."""
+    mup: tuple[str, ...] = ()
+    """Widths of a narrow model whose learning rate and initial weights are kept (muP), as PATH=VALUE, such as d_model=64."""
     weight_decay: float = 0.1
     """Weight decay of matrices, experts and embeddings; an L2 penalty with adam and sgd, and decoupled with all others."""
     beta1: float = 0.9
@@ -133,7 +135,12 @@ CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule | CompileMode | Preci
 }
 """Settings that name a row of a table."""
 AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every", "window", "negatives", "sample_rate"})
-SEVERAL = {"columns": "NAME=COLUMN", "freeze": "patterns for names of parameters", "recompute": "patterns for names of modules"}
+SEVERAL = {
+    "columns": "NAME=COLUMN",
+    "mup": "PATH=VALUE",
+    "freeze": "patterns for names of parameters",
+    "recompute": "patterns for names of modules",
+}
 """Settings that are several texts, and what these are."""
 WHOLE = frozenset({"logits_chunk"})
 """Whole numbers whose default is None."""

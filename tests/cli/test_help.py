@@ -124,6 +124,8 @@ def test_examples_run(name: str, command: str, arco: Arco, tmp_path: Path, monke
 def shortened(name: str, words: list[str]) -> list[str]:
     """Return what makes a long example short."""
     match name:
+        case "train" if "forecast" in words:
+            return QUICK
         case "train":
             return ["--steps", "4", "--device", "cpu"] if "--resume" in words else [*QUICK, *TINY]
         case "demo":
@@ -142,7 +144,8 @@ def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: 
     text = "To be, or not to be: that is the question. HAMLET\n" * 60 + "abcdefghij=\nhay 0123456789 ?=\n"
     (folder / "input.txt").write_text(text, encoding="utf-8")
     (folder / "depth.yaml").write_text(EXPERIMENT, encoding="utf-8")
-    for page, file in ((ROOT / "README.md", "small.yaml"), (ROOT / "docs" / "getting-started.md", "config.json")):
+    pages = (("README.md", "small.yaml"), ("docs/getting-started.md", "config.json"), ("docs/training.md", "nlinear.yaml"))
+    for page, file in ((ROOT / page, file) for page, file in pages):
         text = next(example.text for example in examples(page) if example.option("file") == file)
         (folder / file).write_text(text, encoding="utf-8")
     for module in ("demo", "demo_models"):
@@ -159,6 +162,11 @@ def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: 
             (folder / f"{number}.wav").write_bytes((folder / word).read_bytes())
         sizes = ["--seq-len", "8", "--batch-size", "2", "--warmup-steps", "1", "--sample-rate", str(RATE)]
         assert arco("train", "tones.yaml", "--data", "tones.csv", "--run", run, *QUICK, *sizes).code == 0
+    elif {"load.csv", "runs/nlinear"} & {*words}:
+        (folder / "load.csv").write_text("load\n" + "".join(f"{hour % 24}\n" for hour in range(150)), encoding="utf-8")
+        if run:
+            series = ("--data", "load.csv", "--objective", "forecast", "--column", "past=load")
+            assert arco("train", "nlinear.yaml", *series, "--run", run, *QUICK).code == 0
     elif "pairs.jsonl" in words:
         row = {"prompt": "a", "answer": "b"}
         (folder / "answers.jsonl").write_text(f"{json.dumps(row)}\n" * 20, encoding="utf-8")

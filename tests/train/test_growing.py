@@ -62,6 +62,33 @@ def test_a_larger_model_computes_what_the_smaller_one_does(name, sizes, larger, 
     assert sorted(told) == sorted(large.state_dict())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "sizes", "larger", "new", "old"),
+    [
+        ("gpt_mini", GPT, {"n_layers": 5}, ["layers.0", "layers.[34]"], {0: 1, 1: 2}),
+        ("llama3", LLAMA, {"n_layers": 4, "d_model": 32, "n_heads": 8, "n_kv_heads": 4}, ["layers.[02]"], {0: 1, 1: 3}),
+        ("gemma3", GEMMA, {"n_layers": 4}, ["layers.0", "layers.1"], {0: 2, 1: 3}),
+    ],
+)
+def test_new_layers_come_anywhere(name, sizes, larger, new, old):
+    """Before the first one too, also in a wider model, and where layers are of two kinds."""
+    small = perturbed(name, sizes)
+    large = composer.load(name, {**sizes, **larger}).compile(dtype=torch.float64, seed=1)
+    fresh = {key: value.clone() for key, value in large.state_dict().items()}
+    growth = grow(large, small, new_layers=new)
+    before, after = logits(small), logits(large)
+    assert torch.allclose(before, after, rtol=0, atol=1e-12 * float(before.abs().max()))
+    told = [*growth.kept, *growth.widened, *growth.new, *growth.silent]
+    assert sorted(told) == sorted(large.state_dict())
+    assert {int(key.split(".")[1]) for key in (*growth.new, *growth.silent)} == {*range(larger["n_layers"])} - {*old.values()}
+    assert all(torch.equal(large.state_dict()[key], fresh[key]) for key in growth.new)
+    if "d_model" not in larger:
+        for was, now in old.items():
+            for key, value in small.layers[was].state_dict().items():
+                assert torch.equal(value, large.layers[now].state_dict()[key])
+
+
 def test_what_is_new_learns():
     """After two steps of plain gradient descent, every tensor has moved, and the copies of a channel have parted."""
     large = composer.load("gpt_mini", {**GPT, "d_model": 32, "n_heads": 4, "n_layers": 3, "head.tie": None}).compile(seed=1)
@@ -118,6 +145,22 @@ def test_what_would_not_be_equal_is_refused_at_its_place(name, sizes, larger, me
     large = composer.load(name, {**sizes, **larger}).compile(dtype=torch.float64, seed=1)
     with pytest.raises(TrainingError, match=message):
         grow(large, perturbed(name, sizes))
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "new", "message"),
+    [
+        ("gpt_mini", GPT, ["layers.0", "layers.2"], r"yaml:21: 1 of the 3 passes of `layers` are new, and 2 are named"),
+        ("gpt_mini", GPT, ["layer.0"], r"`new_layers`: no layer is called `layer.0`"),
+        ("gemma3", GEMMA, ["layers.0"], r"gemma3.yaml:\d+: `layers.1.* has "),
+        ("bert", BERT, ["layers.0"], r"bert.yaml:\d+: `layers.0.ffn.post_norm` stands on the stream"),
+    ],
+)
+def test_new_layers_that_are_not_so_many_or_change_others_are_refused(name, sizes, new, message):
+    """Such as one in front of local and global layers, which shifts their kinds."""
+    large = composer.load(name, {**sizes, "n_layers": 3}).compile(dtype=torch.float64, seed=1)
+    with pytest.raises(TrainingError, match=message):
+        grow(large, perturbed(name, sizes), new_layers=new)
 
 
 def test_another_function_of_the_same_weights_is_found_by_its_outputs():

@@ -277,7 +277,7 @@ def test_a_folder_is_prepared_and_trained_on(texts, tmp_path, capsys, monkeypatc
         (["data", "prepare", "x.txt", "-o", "new", "--tokenizer", "morse"], "there is no tokenizer morse"),
         (["data", "prepare", "x.txt", "-o", "new", "--vocab-size", "3"], "--vocab-size only works with"),
         ([*tiny, "--tokenizer", "bpe"], "--tokenizer does not work with a prepared text"),
-        ([*tiny, "--data", str(texts)], "the only text of a run"),
+        ([*tiny, "--data", str(texts)], f"{texts} is no prepared text, and tokens is one"),
     ):
         assert main(arguments) == 2
         assert message in capsys.readouterr().err

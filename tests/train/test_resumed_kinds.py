@@ -20,9 +20,11 @@ from composer.train import (
     resume,
     tokenize,
     train,
+    windows_of,
 )
 from composer.train.data.preferences import examples_for
 from tests.train.small import TEXT, Quiet
+from tests.train.test_forecasting import FORECASTER, table_of, wave
 from tests.train.test_preferences import JUDGE, written
 from tests.train.test_resume import same
 
@@ -78,8 +80,19 @@ def infilled(folder: Path) -> Start:
     return lambda run, show: train(recipe.compile(seed=0), tokenizer, data, settings, run, recipe=recipe.text, show=show)
 
 
+def forecasting(folder: Path) -> Start:
+    """Return the start of a run on windows of a series."""
+    recipe, table = composer.load(FORECASTER), read_table([table_of(folder / "t.csv", wave(60))])
+    columns = ("past=load", "past=wind")
+    data = windows_of(table, recipe.program, columns=columns, seq_len=16)
+    settings = TrainSettings(**SETTINGS, objective="forecast", columns=columns)
+    return lambda run, show: train(
+        recipe.compile(seed=0), ByteTokenizer(), data, settings, run, recipe=recipe.text, show=show
+    )  # fmt: skip
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [distilled, rewarded, infilled])
+@pytest.mark.parametrize("kind", [distilled, rewarded, infilled, forecasting])
 def test_a_run_that_dies_goes_on_bit_for_bit(kind, tmp_path):
     """It dies after its third or fifth step, before that is saved: what it drew since the last checkpoint is drawn again."""
     begin = kind(tmp_path)

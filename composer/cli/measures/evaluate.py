@@ -53,6 +53,12 @@ def declare(parser: Parser, name: str) -> None:
         help="Also compare how sure the model is of classes or tokens with how often it is right: the expected "
         "calibration error, and a table by confidence",
     )
+    parser.add_argument(
+        "--season",
+        metavar="N",
+        type=integer,
+        help="Of a model that forecasts, also measure the forecast that values repeat after so many rows, such as 24 hours",
+    )
     questions = parser.add_argument_group("Synthetic task")
     questions.add_argument(
         "--task",
@@ -92,6 +98,7 @@ def declare(parser: Parser, name: str) -> None:
             "Look for a needle at any depth of a haystack",
             "arco evaluate runs/needle --task needle --lengths 8,16,32 --figure needle.svg",
         ),
+        ("Compare forecasts of hours with those of a day before", "arco evaluate runs/nlinear --season 24"),
         ("Measure it on another text, for a program", "arco evaluate runs/gpt_mini --data input.txt --format json"),
     ]
     parser.notes = (
@@ -130,6 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
             max_data_bytes=arguments.max_data_bytes,
             translate=arguments.translate,
             calibration=arguments.calibration,
+            season=arguments.season,
         )
     return write(found, arguments)
 
@@ -140,7 +148,7 @@ def published(arguments: argparse.Namespace) -> int:
 
     if arguments.data is None:
         raise Problem("arco evaluate: --data is missing", "a published folder has no text of its own")
-    for name in ("translate", "checkpoint"):
+    for name in ("translate", "checkpoint", "season"):
         if getattr(arguments, name):
             raise Problem(f"arco evaluate: --{name} is for run folders", "remove it")
     sizes = {"batch_size": arguments.batch_size, "seq_len": arguments.seq_len}
@@ -166,10 +174,11 @@ def answer(arguments: argparse.Namespace) -> int:
     """Print how many questions of a synthetic task are answered rightly, by length."""
     from composer.evaluate import evaluate_answers
 
-    for name in ("data", "translate", "calibration", "batch_size", "seq_len"):
+    for name in ("data", "translate", "calibration", "season", "batch_size", "seq_len"):
         if getattr(arguments, name):
             raise Problem(
-                f"arco evaluate: --task asks questions, and --{name.replace('_', '-')} is for texts", "remove one of them"
+                f"arco evaluate: --task asks questions, and --{name.replace('_', '-')} is for texts and tables",
+                "remove one of them",
             )
     given = {"examples": arguments.examples, "seed": arguments.seed}
     if arguments.task == "needle":

@@ -1,4 +1,4 @@
-"""`--data FILE=WEIGHT`: sources of text, each with its share of the windows."""
+"""`--data FILE=WEIGHT`: sources of data, each with its share of what is drawn."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def declare(parser: Parser, name: str) -> None:
         action="append",
         type=Path,
         help="UTF-8 text to train on, also .gz or .zst; a folder of texts or a pattern in quotes; may be repeated, and with "
-        "weights, such as a.txt=0.7 and b.txt=0.3, each gives that share of the sequences. "
+        "weights, such as a.txt=0.7 and b.txt=0.3, each gives that share of what is drawn. "
         "The last tenth of each file is held out for validation. Or a folder that `arco data prepare` wrote. Or a table (.csv, "
         ".tsv, .jsonl, .parquet, .npz, IDX, a folder that `datasets` saved, a folder with a folder of images for each class), "
         "of which every tenth row is held out",
@@ -101,6 +101,12 @@ def declare(parser: Parser, name: str) -> None:
         "hidden units, heads, experts, a multiple of the width",
     )
     run_folder.add_argument(
+        "--new-layers",
+        metavar="PATTERN",
+        action="append",
+        help="With --grow: which layers of RECIPE are new, such as layers.0 or 'layers.[13]' (repeatable; default: the last)",
+    )
+    run_folder.add_argument(
         "--teacher",
         metavar="RUN",
         action=StoreOnce,
@@ -139,9 +145,10 @@ def declare(parser: Parser, name: str) -> None:
             help = docs[field.name].replace("; None is ", " (default: ") + ")"
         if field.name == "columns":
             continue
-        if field.name in ("freeze", "recompute"):
+        if field.name in ("freeze", "recompute", "mup"):
+            metavar = "PATH=VALUE" if field.name == "mup" else "PATTERN"
             help = f"{docs[field.name]} (repeatable)"
-            settings.add_argument(option_of(field.name), metavar="PATTERN", action="append", help=help)
+            settings.add_argument(option_of(field.name), metavar=metavar, action="append", help=help)
             continue
         if field.name in CHOICES:
             settings.add_argument(option_of(field.name), choices=tuple(CHOICES[field.name]), help=help)
@@ -166,8 +173,8 @@ def declare(parser: Parser, name: str) -> None:
         ),
         ("Train a byte-pair encoding (BPE) first", "arco train gpt_mini --data input.txt --tokenizer bpe --vocab-size 300"),
         (
-            "Train a model of more layers that starts with the outputs of a smaller one",
-            "arco train gpt_mini --set n_layers=8 --init runs/small --grow --data input.txt",
+            "Train a model of more layers, the first and the last new, that starts with the outputs of a smaller one",
+            "arco train gpt_mini --set n_layers=6 --init runs/small --grow --new-layers 'layers.[05]' --data input.txt",
         ),
         ("Train a published model further", "arco train SmolLM2-135M-Instruct --data input.txt --learning-rate 2e-5"),
         (
@@ -181,6 +188,10 @@ def declare(parser: Parser, name: str) -> None:
         (
             "Learn from a larger model too (distillation)",
             "arco train gpt_mini --set n_layers=2 --data input.txt --teacher runs/large",
+        ),
+        (
+            "Forecast a column of a table from its past",
+            "arco train nlinear.yaml --data load.csv --objective forecast --column past=load",
         ),
         ("Resume a run up to step 1000", "arco train --resume runs/small --steps 1000"),
     ]
@@ -216,10 +227,12 @@ def run(arguments: argparse.Namespace) -> int:
                 raise Problem("arco train: a resumed run keeps its teacher", "if it has moved, say where it is: --reference RUN")
             if arguments.vectors is not None:
                 raise Problem("arco train: a resumed run starts from its own checkpoint", "remove --vectors, or --resume")
-            if arguments.init is not None or arguments.grow:
-                option = "--init" if arguments.init is not None else "--grow"
+            if arguments.init is not None or arguments.grow or arguments.new_layers:
+                option = "--init" if arguments.init is not None else "--grow" if arguments.grow else "--new-layers"
                 raise Problem("arco train: a resumed run starts from its own checkpoint", f"remove {option}, or --resume")
             result = resumed(arguments)
+        elif arguments.new_layers and not arguments.grow:
+            raise Problem("arco train: --new-layers only works with --grow", "arco train RECIPE --init RUN --grow --data FILE")
         elif arguments.checkpoint is not None and arguments.init is None:
             raise Problem("arco train: --checkpoint only works with --resume and --init", "a new run starts at its first step")
         elif arguments.grow and (arguments.recipe is None or arguments.init is None):
@@ -239,6 +252,7 @@ def started(arguments: argparse.Namespace) -> Result:
     from composer.published import tokenizer_to_train
     from composer.published.folder import is_published
     from composer.train import TrainSettings, is_table, learnable, objective_of, read_documents
+    from composer.train.data.mixtures import weighed
     from composer.train.data.objectives import TEXT_OBJECTIVES, check_mixture
     from composer.train.run.folder import new_folder
     from composer.train.run.reader import read_run
@@ -261,10 +275,6 @@ def started(arguments: argparse.Namespace) -> Result:
     if initial is None and reference is not None and arguments.tokenizer is None:
         initial = reference.tokenizer
     if any(is_table(source, pairs=recipe.task == "seq2seq_lm") for source in arguments.data):
-        if arguments.weights:
-            raise Problem(
-                "arco train: weights of --data only work with texts", "put the rows of a table there as often as they count"
-            )
         return started_on_table(arguments, recipe, initial, reference, callbacks)
     if arguments.columns:
         raise Problem("arco train: --column only works with tables", "a text has no columns")
@@ -278,8 +288,8 @@ def started(arguments: argparse.Namespace) -> Result:
     objective = objective_of(task, tokenizer, settings, program=recipe.program)
     if data is None:
         documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
-        data = objective.tokenize(documents, path=arguments.data)
         check_mixture(objective, arguments.weights)
+        data = weighed(objective.tokenize(documents, path=arguments.data), arguments.weights, documents, arguments.data)
     window = settings.seq_len + (task == "causal_lm")  # the targets are one token further
     doubts = [left_out(data, window)] if objective.windows else []
     if objective.windows and arguments.seq_len is None:
@@ -294,9 +304,10 @@ def text_of(
     arguments: argparse.Namespace, task: str | None, initial: Tokenizer | None, chosen: TrainSettings
 ) -> tuple[Tokenizer, TextData | None]:
     """Return the tokenizer that an objective needs, and the text of `--data` as tokens where it reads these as they are."""
-    from composer.train import is_prepared, make_tokenizer, open_prepared, read_documents
+    from composer.train import is_prepared, make_tokenizer, read_documents
     from composer.train.data.objectives import TEXT_OBJECTIVES, text_task
-    from composer.train.data.prepared.prepare import only, same_tokenizer, scanned
+    from composer.train.data.prepared.joined import same_tokenizer
+    from composer.train.data.prepared.prepare import open_together, scanned
     from composer.train.data.prepared.preparing import preparing
     from composer.train.data.prepared.text_cache import cache_of
 
@@ -304,16 +315,14 @@ def text_of(
     lines = task == "seq2seq_lm" and chosen.objective not in TEXT_OBJECTIVES  # pairs of texts are read line by line
     plain = not lines and chosen.end_tokens == "none"
     if any(map(is_prepared, arguments.data)):
-        folder = only(arguments.data)
-        if arguments.weights:
-            raise Problem(f"arco train: {folder} is a prepared text, the only one of a run, and has a weight", "leave it out")
+        folder = next(filter(is_prepared, arguments.data))
         if lines:
             raise Problem(f"arco train: {folder} is a prepared text, not one of pairs", "name the file of pairs")
         if not plain:
             raise Problem(f"arco train: {folder} is a prepared text, in which no ends are marked", "name the text")
         if arguments.tokenizer is not None:
             raise Problem("arco train: --tokenizer does not work with a prepared text", f"{folder} has a tokenizer already")
-        found = open_prepared(folder, cache=arguments.cache)
+        found = open_together(arguments.data, cache=arguments.cache, weights=arguments.weights)
         if initial is not None and not same_tokenizer(found.tokenizer, initial):
             raise Problem(
                 f"arco train: {folder} was prepared with another tokenizer than that of {arguments.init or arguments.teacher}",
@@ -340,7 +349,8 @@ def started_on_table(
     callbacks: Sequence[Callback],
 ) -> Result:
     """Train a recipe on the rows of a table in a new run folder."""
-    from composer.train import ByteTokenizer, TrainSettings, fitted, make_tokenizer, read_table
+    from composer.train import ByteTokenizer, TrainSettings, fitted, make_tokenizer, mixed, read_table
+    from composer.train.data.forecasting import FORECAST, fitted_series
     from composer.train.data.preferences import PREFERENCES, examples_for, marks_for, text_for
     from composer.train.run.folder import new_folder
 
@@ -360,7 +370,10 @@ def started_on_table(
     elif arguments.tokenizer is not None:
         raise Problem("arco train: --tokenizer only works with texts", "no column of this table is read as a text")
     before = recipe.program.untyped.params
-    recipe = recipe if objective in PREFERENCES else fitted(recipe, table, columns=columns)
+    if objective == FORECAST:
+        recipe = fitted_series(recipe, table, columns=columns)
+    elif objective not in PREFERENCES:
+        recipe = fitted(recipe, table, columns=columns)
     for name, value in recipe.program.untyped.params.items():
         if before.get(name) != value:
             say(f"{name} is set to {value}, which fits {table.name}")
@@ -374,6 +387,7 @@ def started_on_table(
         seq_len=settings.seq_len,
         sample_rate=settings.sample_rate,
     )
+    data = mixed(data, arguments.weights) if arguments.weights else data
     lengths = f"of {len(table):,} rows have more than {settings.seq_len} tokens and are"
     for count, what in ((data.left_out, "left out"), (data.cut, "cut")):
         if count:
@@ -381,6 +395,9 @@ def started_on_table(
     if data.too_short:
         where = f"{len(data.too_short):,} of {len(table):,} rows have fewer frames than their transcripts need"
         warn(f"{where} and are left out, the first at {data.too_short[0]}")
+    if data.series is not None:
+        of_rows = f"windows of {data.series.context:,} rows and the next {data.series.horizon:,}"
+        say(f"{len(data.train):,} {of_rows} to train on, {len(data.validation):,} held out")
     for name, labels in data.labels.items():
         shown = ", ".join(labels[:8]) + (", …" if len(labels) > 8 else "")
         say(f"`{name}`: {len(labels)} classes, {shown}")
@@ -485,6 +502,7 @@ def trained(
     init: Path | None = None,
     checkpoint: str | None = None,
     smaller: Model[Any] | None = None,
+    new_layers: Sequence[str] = (),
     reference: ReferenceModel | None = None,
     vectors: Path | None = None,
     callbacks: Sequence[Callback] = (),
@@ -492,11 +510,13 @@ def trained(
     """Compile a recipe, start from the weights of a run or from a smaller model if there is one, and train it."""
     from composer.published import start_from_published
     from composer.published.folder import is_published
-    from composer.train import grow, load_vectors, start_from, train
+    from composer.train import grow, load_vectors, mup_init, start_from, train
 
     model = recipe.compile(device=chosen_device(device), seed=settings.seed)
+    if settings.mup:
+        mup_init(model, settings.mup)
     if smaller is not None:
-        say(str(grow(model, smaller)))
+        say(str(grow(model, smaller, new_layers=new_layers)))
     elif init is not None and is_published(init):
         say(str(start_from_published(model, init, blocks=recipe.blocks)))
     elif init is not None:
@@ -513,7 +533,8 @@ def trained(
 def start_of(arguments: argparse.Namespace, recipe: Recipe) -> dict[str, Any]:
     """Return what a model starts from, as arguments of `trained`."""
     given = {name: getattr(arguments, name) for name in ("init", "checkpoint", "vectors")}
-    return {**given, "smaller": smaller_model(arguments, recipe) if arguments.grow else None}
+    smaller = smaller_model(arguments, recipe) if arguments.grow else None
+    return {**given, "smaller": smaller, "new_layers": tuple(arguments.new_layers or ())}
 
 
 def smaller_model(arguments: argparse.Namespace, recipe: Recipe) -> Model[Any]:

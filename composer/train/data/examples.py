@@ -20,7 +20,9 @@ from composer.language.wording import counted
 from composer.train.data.fields import BatchField, FieldKind, fields_of
 from composer.train.data.images import centered, read_image
 from composer.train.data.marks import BLANK, END, START
+from composer.train.data.order import drawn_by_weight
 from composer.train.data.prefixes import prefix_input
+from composer.train.data.series import Series
 from composer.train.data.speech.recordings import recording_length
 from composer.train.data.speech.transcripts import (
     check_blank,
@@ -67,6 +69,18 @@ class ExampleData:
     """The paths after the first, if the table was read from several."""
     too_short: tuple[str, ...] = ()
     """Where the rows stand that have fewer frames than their transcripts need, which are left out too."""
+    sources: tuple[int, ...] = ()
+    """How many rows are trained on of each of the tables that are one below the other; empty if they are side by side."""
+    mixture: tuple[tuple[int, float], ...] = ()
+    """For each table, in order, how many of its rows are trained on and its weight, the share of the rows that are drawn from it,
+    up to a factor; empty if all rows are equally likely."""
+    series: Series | None = None
+    """What is forecast, if the examples are windows of series, whose numbers are those of their first rows; None for rows."""
+
+    @property
+    def weights(self) -> list[float]:
+        """The weight of each table; none if all rows are equally likely."""
+        return [weight for _, weight in self.mixture]
 
     @property
     def name(self) -> str:
@@ -87,7 +101,7 @@ class ExampleData:
 
 @dataclass(frozen=True)
 class Examples:
-    """Learn from examples: each batch has rows of a table, drawn at random."""
+    """Learn from examples: each batch has rows of a table, drawn at random, or of several tables by their weights."""
 
     windows: ClassVar[bool] = False
 
@@ -117,6 +131,9 @@ class Examples:
             seq_len: Length of a sequence; texts were cut to it when they were read.
             generator: The generator of the rows.
         """
+        if data.mixture:
+            stops = np.cumsum([count for count, _ in data.mixture])
+            return data.batch(data.train[drawn_by_weight(stops, data.weights, batch_size, generator)])
         return data.batch(data.train[torch.randint(len(data.train), (batch_size,), generator=generator).numpy()])
 
     def held_out(self, data: ExampleData, *, batch_size: int, seq_len: int) -> Iterator[Batch]:
@@ -137,6 +154,16 @@ class Examples:
             data: The examples.
         """
         return None
+
+
+def rows_by_table(table: Table, rows: Rows) -> tuple[int, ...]:
+    """Return how many of some rows, in their order, are of each of the tables that are one below the other; nothing of those that
+    are side by side.
+    """
+    if len(table.paths) > 1 and not table.ends:
+        return ()
+    stops = np.searchsorted(rows, table.ends or (len(table),))
+    return tuple(np.diff(stops, prepend=0).tolist())
 
 
 TrainingData: TypeAlias = TextData | ExampleData
@@ -279,6 +306,7 @@ class _Reader:
             int(self.cut.sum()),
             tuple(more),
             tuple(map(self.table.place, np.flatnonzero(short).tolist())),
+            sources=rows_by_table(self.table, kept[~held]),
         )
 
     def _values(self, field: BatchField) -> Values:

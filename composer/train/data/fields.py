@@ -156,30 +156,10 @@ class _Asked:
         return self.continues and name == prefix_input(self.program) and bool(self._chosen(PROMPT))
 
     def _chosen(self, name: str) -> tuple[str, ...]:
-        patterns = self.given.get(name)
-        if patterns is None:
-            return (name,) if name in self.columns else ()
-        found: list[str] = []
-        for pattern in patterns:
-            matching = [pattern] if pattern in self.columns else [each for each in self.columns if fnmatchcase(each, pattern)]
-            if not matching:
-                near = suggest(pattern, self.columns)
-                raise TrainingError(
-                    f"{self.source} has no column `{pattern}`; its columns are {', '.join(self.columns)}",
-                    hint=DID_YOU_MEAN + " or ".join(near) + "?" if near else "",
-                )
-            found += (each for each in matching if each not in found)
-        return tuple(found)
+        return chosen_columns(name, self.columns, self.given, source=self.source)
 
     def _check_names(self, entries: Collection[str]) -> None:
-        known = [*entries, *((PROMPT, ANSWER) if self.continues else ())]
-        for name in self.given:
-            if name not in known:
-                near = suggest(name, known)
-                raise TrainingError(
-                    f"the model has no input `{name}`, and its losses no such target; a batch has {', '.join(known)}",
-                    hint=DID_YOU_MEAN + " or ".join(near) + "?" if near else "",
-                )
+        check_entries(self.given, [*entries, *((PROMPT, ANSWER) if self.continues else ())])
         if self.continues and (PROMPT in self.given) != (ANSWER in self.given):
             both = {PROMPT, ANSWER} & {*self.given, *self.columns}
             if len(both) < 2:
@@ -206,6 +186,39 @@ class _Asked:
             raise TrainingError(
                 f"no loss can be computed: {self.source} has no column for {wanted}; its columns are {', '.join(self.columns)}",
                 hint="name it: --column NAME=COLUMN",
+            )
+
+
+def chosen_columns(name: str, columns: Collection[str], given: Mapping[str, tuple[str, ...]], *, source: str) -> tuple[str, ...]:
+    """Return the columns of an entry of a batch: those that its patterns match, else the one of its name; none if there is none.
+
+    Raises:
+        TrainingError: A pattern matches no column.
+    """
+    patterns = given.get(name)
+    if patterns is None:
+        return (name,) if name in columns else ()
+    found: list[str] = []
+    for pattern in patterns:
+        matching = [pattern] if pattern in columns else [each for each in columns if fnmatchcase(each, pattern)]
+        if not matching:
+            near = suggest(pattern, columns)
+            raise TrainingError(
+                f"{source} has no column `{pattern}`; its columns are {', '.join(columns)}",
+                hint=DID_YOU_MEAN + " or ".join(near) + "?" if near else "",
+            )
+        found += (each for each in matching if each not in found)
+    return tuple(found)
+
+
+def check_entries(given: Collection[str], known: Sequence[str]) -> None:
+    """Raise `TrainingError` if columns are given for an entry that no batch has."""
+    for name in given:
+        if name not in known:
+            near = suggest(name, known)
+            raise TrainingError(
+                f"the model has no input `{name}`, and its losses no such target; a batch has {', '.join(known)}",
+                hint=DID_YOU_MEAN + " or ".join(near) + "?" if near else "",
             )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -22,6 +23,7 @@ from composer.train.data.marks import END as END
 from composer.train.data.marks import GAPS as GAPS
 from composer.train.data.marks import MASK as MASK
 from composer.train.data.marks import START as START
+from composer.train.data.order import drawn_by_weight
 from composer.train.data.prefixes import prefix_input, with_prefixes
 from composer.train.data.skip_gram import SkipGram, check_inputs
 from composer.train.data.text import HELD_OUT, Ids, TextData, tokenize
@@ -226,6 +228,8 @@ class Translation:
     tokenizer: MarkedTokenizer
     split: Memo[IdentityKey[Ids], Sequence[tuple[Ids, Ids]]] = field(default_factory=Memo, init=False, repr=False, compare=False)
     """The pairs of each stream."""
+    ends: Memo[IdentityKey[Ids], npt.NDArray[np.int64]] = field(default_factory=Memo, init=False, repr=False, compare=False)
+    """Where the pairs of each stream end."""
 
     def tokenize(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
         parts = [self._pairs_of(document, document.path or path) for document in texts.as_documents(text)]
@@ -271,6 +275,8 @@ class Translation:
         return np.concatenate([np.array([], dtype=dtype), *(np.array(row, dtype=dtype) for row in rows)])
 
     def check(self, data: TextData, seq_len: int) -> None:
+        if data.mixture:
+            texts.check_sources(data, self._stops(data), "has no pair to train on")
         for stream in (data.train, data.validation):
             pairs = self.pairs(stream)
             if not pairs:
@@ -286,8 +292,16 @@ class Translation:
 
     def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
         pairs = self.pairs(data.train)
-        rows = torch.randint(len(pairs), (batch_size,), generator=generator).tolist()
+        if data.mixture:
+            rows = drawn_by_weight(self._stops(data), data.weights, batch_size, generator).tolist()
+        else:
+            rows = torch.randint(len(pairs), (batch_size,), generator=generator).tolist()
         return self._batch([pairs[row] for row in rows])
+
+    def _stops(self, data: TextData) -> npt.NDArray[np.int64]:
+        """Return how many pairs there are up to the end of each source with a weight."""
+        ends = self.ends.get(IdentityKey(data.train), lambda: np.flatnonzero(data.train == self.tokenizer.mark(END)))
+        return np.asarray(np.searchsorted(ends, data.source_ends), dtype=np.int64)
 
     def held_out(self, data: TextData, *, batch_size: int, seq_len: int) -> Iterator[Batch]:
         pairs = self.pairs(data.validation)
@@ -435,11 +449,11 @@ def reads_plain(objective: Batches[Any]) -> bool:
 
 
 def check_mixture(objective: Batches[Any], weights: Sequence[float]) -> None:
-    """Raise `TrainingError` if sources have weights, and an objective draws no windows from them."""
-    if weights and (isinstance(objective, SkipGram) or not reads_plain(objective)):
+    """Raise `TrainingError` if sources have weights, and an objective cannot tell them apart."""
+    if weights and getattr(objective, "ends", "none") == "file":
         raise TrainingError(
-            "weights of sources only work with windows of plain text",
-            hint="leave out the weights; with pairs of texts, end tokens and skip_gram, all examples are equally likely",
+            "with an end token after each file, all files are one text, so that sources have no weights",
+            hint="leave out the weights, or let each line be a text: --end-tokens line",
         )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 import torch
 
 
@@ -31,3 +34,20 @@ def systematic(weights: np.ndarray, count: int, generator: torch.Generator) -> n
     offset = torch.rand((), generator=generator, dtype=torch.float64).item()
     ends = np.cumsum(weights) / np.sum(weights)
     return np.minimum(np.searchsorted(ends, (np.arange(count) + offset) / count, side="right"), len(weights) - 1)
+
+
+def drawn_by_weight(
+    stops: npt.NDArray[np.int64], weights: Sequence[float], count: int, generator: torch.Generator
+) -> npt.NDArray[np.int64]:
+    """Return `count` of the places from 0 to the last stop: of each source as many as its weight says, uniformly in it.
+
+    Args:
+        stops: Where the places of each source end, in ascending order.
+        weights: The weight of each source, a positive number.
+        count: How many places.
+        generator: The generator.
+    """
+    first = np.concatenate([np.zeros(1, dtype=np.int64), stops[:-1]])
+    source = systematic(np.array(weights), count, generator)
+    within = torch.rand(count, generator=generator, dtype=torch.float64).numpy()
+    return np.asarray(first[source] + (within * (stops - first)[source]).astype(np.int64))

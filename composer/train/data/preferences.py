@@ -19,11 +19,14 @@ from composer.train.data.examples import (
     examples_of,
     marks_of,
     padded,
+    rows_by_table,
     text_at,
     text_of,
 )
 from composer.train.data.fields import PROMPT, fields_of, mapping_of
+from composer.train.data.forecasting import FORECAST, windows_of
 from composer.train.data.objectives import END
+from composer.train.data.series import Scales
 from composer.train.data.tables import Table
 from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
 from composer.train.errors import TrainingError
@@ -44,16 +47,19 @@ def examples_for(
     columns: Sequence[str] = (),
     seq_len: int,
     labels: Mapping[str, Sequence[str]] | None = None,
+    scales: Scales | None = None,
     unseen: bool = False,
     sample_rate: int = TrainSettings.sample_rate,
 ) -> ExampleData:
-    """Return the rows of a table as what an objective learns from; other arguments are those of `examples_of`.
+    """Return the rows of a table as what an objective learns from; other arguments are those of `examples_of` and `windows_of`.
 
     Raises:
         TrainingError: A column is missing, or a value cannot be read or does not fit the model.
     """
     if objective in PREFERENCES:
         return preferences_of(table, program, tokenizer, columns=columns, seq_len=seq_len, unseen=unseen)
+    if objective == FORECAST:
+        return windows_of(table, program, columns=columns, seq_len=seq_len, scales=scales, unseen=unseen)
     return examples_of(
         table, program, tokenizer, columns=columns, seq_len=seq_len, labels=labels, unseen=unseen, sample_rate=sample_rate
     )
@@ -61,6 +67,8 @@ def examples_for(
 
 def text_for(objective: str, table: Table, program: TypedProgram, columns: Sequence[str]) -> str:
     """Return all texts of a table that an objective reads, to learn a tokenizer from."""
+    if objective == FORECAST:
+        return ""
     if objective not in PREFERENCES:
         return text_of(table, fields_of(program, [*table.columns], columns, source=table.name))
     chosen = preference_columns(table, columns)
@@ -131,7 +139,10 @@ def preferences_of(
     held = (np.arange(len(kept)) % EVERY == EVERY - 1) | unseen
     first, *more = table.paths
     left_out = count - len(kept)
-    return ExampleData(first, table.sha256, kept[~held], kept[held], (pairs,), {}, left_out, more_paths=tuple(more))
+    train, validation, sources = kept[~held], kept[held], rows_by_table(table, kept[~held])
+    return ExampleData(
+        first, table.sha256, train, validation, (pairs,), {}, left_out, more_paths=tuple(more), sources=sources
+    )  # fmt: skip
 
 
 def answered(tokenizer: Tokenizer, prompt: str, answer: str) -> tuple[list[int], list[int]]:

@@ -16,6 +16,7 @@ from composer.graph.typed import TypedProgram
 from composer.memo import IdentityKey, Memo
 from composer.train.data import text as texts
 from composer.train.data.documents import TextDocument
+from composer.train.data.order import drawn_by_weight
 from composer.train.data.text import Ids, TextData
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError
@@ -61,10 +62,17 @@ class SkipGram:
         for stream, ends in ((data.train, data.train_ends), (data.validation, data.validation_ends)):
             if not len(self._centers(stream, ends)):
                 raise TrainingError(f"{data.name} is too short: no word of it has a neighbor")
+        if data.mixture:
+            stops = self._stops(data, self._centers(data.train, data.train_ends))
+            texts.check_sources(data, stops, "is too short: no word of it has a neighbor")
 
     def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
         centers = self._centers(data.train, data.train_ends)
-        chosen = centers[torch.randint(len(centers), (batch_size,), generator=generator).numpy()]
+        if data.mixture:
+            drawn = drawn_by_weight(self._stops(data, centers), data.weights, batch_size, generator)
+        else:
+            drawn = torch.randint(len(centers), (batch_size,), generator=generator).numpy()
+        chosen = centers[drawn]
         return self._batch(data.train, data.train_ends, chosen, data.train, generator)
 
     def held_out(self, data: TextData, *, batch_size: int, seq_len: int) -> Iterator[Batch]:
@@ -76,6 +84,10 @@ class SkipGram:
 
     def whole(self, data: TextData) -> int | None:
         return None
+
+    def _stops(self, data: TextData, centers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return how many words with a neighbor there are up to the end of each source with a weight."""
+        return np.asarray(np.searchsorted(centers, data.source_ends), dtype=np.int64)
 
     def _centers(self, stream: Ids, ends: Sequence[int]) -> npt.NDArray[np.int64]:
         """Return the places of all words that have a neighbor: those of documents with two words or more."""

@@ -14,6 +14,7 @@ import math
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -57,6 +58,8 @@ class Table:
     """Checksum of the content of its files."""
     places: Sequence[tuple[str, int]] = field(repr=False, default=())
     """The file and the line of each row; empty for arrays."""
+    ends: tuple[int, ...] = field(repr=False, default=())
+    """Where the rows of each of several tables end that are one below the other, such as series of one kind."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -207,7 +210,7 @@ def joined(tables: Sequence[Table]) -> Table:
     if all(table.columns.keys() == first.columns.keys() for table in others):
         below = {name: stacked([table.columns[name] for table in tables]) for name in first.columns}
         places = [place for table in tables for place in table.places] if all(table.places for table in tables) else []
-        return Table(paths, below, sums, places)
+        return Table(paths, below, sums, places, tuple(accumulate(map(len, tables))))
     columns: dict[str, ColumnValues] = {}
     for table in tables:
         for name, cells in table.columns.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from composer.atomic_files import StrPath
 from composer.train.data.documents import TextDocument, sources_of
-from composer.train.data.order import systematic
+from composer.train.data.order import drawn_by_weight
 from composer.train.data.prepared.encoding import Ids as Ids
 from composer.train.data.prepared.encoding import dtype_of, encoded
 from composer.train.data.tokenizers import Tokenizer, stretches
@@ -58,6 +58,11 @@ class TextData:
     def weights(self) -> list[float]:
         """The weight of each source; none if all windows are equally likely."""
         return [weight for _, weight in self.mixture]
+
+    @property
+    def source_ends(self) -> npt.NDArray[np.int64]:
+        """Where the tokens of each source with a weight end in `train`."""
+        return np.asarray(self.train_extents.ends[np.cumsum([count for count, _ in self.mixture]) - 1], dtype=np.int64)
 
     @property
     def name(self) -> str:
@@ -176,36 +181,6 @@ def begun(text: str, tokenizer: Tokenizer, *, at_least: int) -> tuple[Ids, Ids, 
     return ids[:at_least], ids[at_least:], text
 
 
-def mixed(data: TextData, weights: Sequence[float], *, documents: Sequence[int] | None = None) -> TextData:
-    """Return texts of which training draws windows by weights, whatever their lengths; what is held out stays the same.
-
-    Args:
-        data: The texts.
-        weights: A positive number for each source, which counts relative to the others.
-        documents: The number of documents of each source; by default, each is one.
-
-    Raises:
-        TrainingError: A weight is not positive, or there are not as many as sources.
-
-    Examples:
-        >>> from composer.train import ByteTokenizer, TextDocument, mixed, tokenize
-        >>> texts = [TextDocument("prose.txt", "to be or not " * 9), TextDocument("code.txt", "x = 1; " * 9)]
-        >>> mixed(tokenize(texts, ByteTokenizer(), path=["prose.txt", "code.txt"]), [0.7, 0.3]).mixture
-        ((1, 0.7), (1, 0.3))
-    """
-    counts = [1] * len(weights) if documents is None else documents
-    sources, known = 1 + len(data.more_paths), max(len(data.train_ends), 1)
-    if len(weights) != sources or len(counts) != sources or sum(counts) != known:
-        message = f"there are {len(weights)} weights for {sources} sources with {known} documents"
-        raise TrainingError(message, hint="give one weight for each source, and say how many documents it has")
-    for source, count, weight in zip([data.path, *data.more_paths], counts, weights, strict=True):
-        if not 0 < weight < float("inf"):
-            raise TrainingError(f"the weight of {source} is {weight}; it must be a number above 0")
-        if not count:
-            raise TrainingError(f"{source} has only files that sources before it have", hint="give each file one weight")
-    return replace(data, mixture=tuple(zip(counts, map(float, weights), strict=True)))
-
-
 def as_documents(text: str | Sequence[TextDocument]) -> Sequence[TextDocument]:
     """Return a text as the only document."""
     return [TextDocument("", text)] if isinstance(text, str) else text
@@ -285,6 +260,19 @@ def check_length(data: TextData, seq_len: int) -> None:
         first += documents
 
 
+def check_sources(data: TextData, stops: npt.NDArray[np.int64], lack: str) -> None:
+    """Raise `TrainingError` if a source with a weight has nothing to draw.
+
+    Args:
+        data: The texts.
+        stops: How many things can be drawn up to the end of each source.
+        lack: What is said of a source that has none.
+    """
+    for source, count in zip([data.path, *data.more_paths], np.diff(stops, prepend=0), strict=True):
+        if not count:
+            raise TrainingError(f"{source} {lack}", hint="leave the source out")
+
+
 def too_short(data: TextData, length: int) -> tuple[int, int]:
     """Return how many documents are shorter than a window of `length` tokens, and how many tokens they have."""
     lengths = data.train_extents.lengths
@@ -300,10 +288,7 @@ def draw_starts(data: TextData, *, length: int, count: int, generator: torch.Gen
     ends = np.cumsum(np.maximum(documents.lengths - length + 1, 0))  # of the possible starts in each document
     if data.mixture:
         stops = ends[np.cumsum([count for count, _ in data.mixture]) - 1]  # of those in each source
-        first = np.concatenate([np.zeros(1, dtype=np.int64), stops[:-1]])
-        source = systematic(np.array(data.weights), count, generator)
-        within = torch.rand(count, generator=generator, dtype=torch.float64).numpy()
-        drawn = first[source] + (within * (stops - first)[source]).astype(np.int64)
+        drawn = drawn_by_weight(stops, data.weights, count, generator)
     else:
         drawn = torch.randint(int(ends[-1]), (count,), generator=generator).numpy()
     place = np.searchsorted(ends, drawn, side="right")

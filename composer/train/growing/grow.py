@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from composer.lower.model import Model
 from composer.train.errors import TrainingError
 from composer.train.growing.axes import KEPT, AddedPlaces, AxisGrowth, BlockPair, NotEqual, Repeated
 from composer.train.growing.new_passes import silent
-from composer.train.growing.pairs import NewPass, refused, side_by_side
+from composer.train.growing.pairs import NewPass, OldPass, refused, side_by_side
 from composer.verify.inputs import draw, draws
 
 ROUNDING = 1e-9
@@ -52,11 +52,11 @@ class Growth:
 
 
 @torch.no_grad()
-def grow(model: Model[Any], smaller: Model[Any]) -> Growth:
+def grow(model: Model[Any], smaller: Model[Any], *, new_layers: Sequence[str] = ()) -> Growth:
     """Give a larger model the weights of a smaller one of the same architecture, such that both compute the same.
 
-    - New layers come behind those that are there; the last maps of their residual branches are zero, or the gain of the norm
-      behind one.
+    - New layers come behind those that are there, or where `new_layers` says; the last maps of their residual branches are zero,
+      or the gain of the norm behind one.
     - New hidden units and heads have weights of zero in the map that adds up what they give.
     - New experts are not chosen until the bias of their logit, which is −∞, is raised.
     - A width of the stream becomes a multiple: all channels are repeated, and what reads them divides its weights among the
@@ -69,10 +69,12 @@ def grow(model: Model[Any], smaller: Model[Any]) -> Growth:
     Args:
         model: The larger model, freshly compiled; only its weights are changed.
         smaller: The smaller model.
+        new_layers: Which layers of the larger model are new, as patterns of a shell, such as `layers.0` and `layers.[24]`; of a
+            repeat for which none is named, the last ones. The others are those of the smaller model, in their order.
 
     Raises:
-        TrainingError: Something besides sizes differs, a size is one with which the outputs would not be equal, or the outputs
-            differ. Some weights may be changed by then.
+        TrainingError: Something besides sizes differs, a size is one with which the outputs would not be equal, the outputs
+            differ, or `new_layers` matches no layer or too many. Some weights may be changed by then.
 
     Examples:
         >>> import composer
@@ -83,14 +85,15 @@ def grow(model: Model[Any], smaller: Model[Any]) -> Growth:
         >>> print(str(grow(larger, smaller)).splitlines()[0])
         grown with equal outputs: 8 tensors kept
     """
-    plans, passes, spans = _planned(model, smaller)
+    plans, passes, old, spans = _planned(model, smaller, new_layers)
     silent = {name: value for each in passes.values() for name, value in each.items()}
     before, now = ({each.name: each.owner for each in parameters(one.program)} for one in (smaller, model))
     given, own = smaller.state_dict(), model.state_dict()
+    was = {name: _name_before(name, passes, old) for name in {*now, *own}}
     for name, owner in now.items():
-        if owner == name or name not in before:
+        if owner == name or was[name] not in before:
             continue
-        if before[name] != before[owner]:
+        if before.get(was[owner] or "") != before[was[name] or ""]:
             raise refused(
                 NotEqual(f"`{name}` is tied to `{owner}`, and has weights of its own in the smaller model"), spans[name]
             )
@@ -100,13 +103,14 @@ def grow(model: Model[Any], smaller: Model[Any]) -> Growth:
     kept, widened, new = [], [], []
     chance = torch.Generator().manual_seed(0)
     for name, value in own.items():
-        source = before.get(name, name)
-        if source not in given:
-            if not any(name.startswith(f"{each}.") for each in passes):
-                raise TrainingError(f"`{name}` is not in the smaller model", hint="grow in sizes alone")
+        earlier = was[name]
+        if earlier is None:
             if name not in silent:
                 new.append(name)
             continue
+        source = before.get(earlier, earlier)
+        if source not in given:
+            raise TrainingError(f"`{name}` is not in the smaller model", hint="grow in sizes alone")
         axes = plans.get(name, ())
         if value.shape == given[source].shape and all(axis == KEPT for axis in axes):
             value.copy_(given[source])
@@ -133,16 +137,45 @@ def grow(model: Model[Any], smaller: Model[Any]) -> Growth:
 Plans = Mapping[str, tuple[AxisGrowth, ...]]
 
 
-def _planned(model: Model[Any], smaller: Model[Any]) -> tuple[Plans, Mapping[str, Mapping[str, float]], Mapping[str, Span]]:
-    """Return how each parameter grows, what makes each new pass silent, and where each parameter is declared in the recipe."""
+Silence = Mapping[str, Mapping[str, float]]
+"""What makes each new pass silent, by its path."""
+
+
+def _name_before(name: str, new: Collection[str], old: Mapping[str, str]) -> str | None:
+    """Return the name that a tensor has in the smaller model if it is there; None in a new pass.
+
+    Args:
+        name: Its name.
+        new: The paths of new passes.
+        old: For the path of each other pass, that in the smaller model.
+    """
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        path, rest = ".".join(parts[:count]), parts[count:]
+        if path in new:
+            return None
+        if path in old:
+            return ".".join([old[path], *rest])
+    return name
+
+
+def _planned(
+    model: Model[Any], smaller: Model[Any], new_layers: Sequence[str]
+) -> tuple[Plans, Silence, Mapping[str, str], Mapping[str, Span]]:
+    """Return how each parameter grows, what makes each new pass silent, which pass of the smaller model each other one is, and
+    where each parameter is declared in the recipe.
+    """
     places = {visit.path: visit.node.node.name_span for visit in walk(model.program.root)}
     plans: dict[str, tuple[AxisGrowth, ...]] = {}
     passes: dict[str, Mapping[str, float]] = {}
     spans: dict[str, Span] = {}
-    for each in side_by_side(smaller.program, model.program):
+    old: dict[str, str] = {}
+    for each in side_by_side(smaller.program, model.program, new_layers):
         match each:
             case NewPass():
                 passes[each.path] = silent(each)
+            case OldPass():
+                old[each.path] = each.before
             case BlockPair():
                 span = places.get(each.path, each.large.node.name_span)
                 try:
@@ -151,7 +184,7 @@ def _planned(model: Model[Any], smaller: Model[Any]) -> tuple[Plans, Mapping[str
                     raise refused(wrong, span) from None
                 plans |= {f"{each.path}.{name}": axes for name, axes in growth.items()}
                 spans |= {f"{each.path}.{name}": span for name in growth}
-    return plans, passes, spans
+    return plans, passes, old, spans
 
 
 def _check_shapes(name: str, value: Tensor, smaller: Tensor, axes: tuple[AxisGrowth, ...]) -> None:

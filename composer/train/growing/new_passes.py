@@ -29,13 +29,7 @@ def silent(new: NewPass) -> dict[str, float]:
     Raises:
         TrainingError: Something in it is no residual branch.
     """
-    stream = {
-        wire.port
-        for wire in new.wires
-        for ref in wire.refs
-        if ref.node == new.repeat and ref.index == new.index - 1 and not ref.port
-    }
-    return dict(_staying(new.graph, new.graph.graph.outputs[0][1], stream, f"{new.path}."))
+    return dict(_staying(new.graph, new.graph.graph.outputs[0][1], {*new.stream}, f"{new.path}."))
 
 
 def _staying(graph: TypedGraph, ref: Ref, stream: set[str], prefix: str) -> Silent:

@@ -31,15 +31,24 @@ class OptimizerSettings(Protocol):
         """Term added to the denominator."""
 
     @property
+    def mup(self) -> tuple[str, ...]:
+        """The values of params in the narrow model of muP, as `PATH=VALUE`; none without muP."""
+
+    @property
     def momentum(self) -> float | None:
         """Decay rate of the sum of gradients; None for the optimizer's own default."""
 
 
 def groups_of(model: nn.Module, settings: OptimizerSettings) -> list[dict[str, Any]]:
-    """Return the parameters of a model in groups, with decay by role."""
+    """Return the parameters of a model in groups, with decay by role, and with muP with a factor of the learning rate each."""
     from composer.train.optimization.decay_groups import param_groups
 
-    return param_groups(model, weight_decay=settings.weight_decay)
+    groups = param_groups(model, weight_decay=settings.weight_decay)
+    if not settings.mup:
+        return groups
+    from composer.train.optimization.width_transfer import by_width
+
+    return by_width(model, groups, settings.mup)
 
 
 def adamw(model: nn.Module, settings: OptimizerSettings) -> Optimizer:
@@ -118,7 +127,7 @@ class OptimizerRow:
 
 MOMENTS = frozenset({"beta1", "beta2", "eps"})
 OPTIMIZERS: Mapping[str, OptimizerRow] = {
-    "adamw": OptimizerRow(adamw, MOMENTS),
+    "adamw": OptimizerRow(adamw, MOMENTS | {"mup"}),
     "adam": OptimizerRow(adam, MOMENTS),
     "nadam": OptimizerRow(nadam, MOMENTS),
     "sgd": OptimizerRow(sgd, frozenset({"momentum"})),

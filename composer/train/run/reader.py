@@ -61,6 +61,8 @@ class DataIdentity:
     """The weight of each path, by which windows are drawn; empty if all windows are equally likely."""
     reference: ReferenceIdentity | None = None
     """The model that is read beside the one that is trained, such as a teacher."""
+    scales: dict[str, list[float]] = field(default_factory=dict)
+    """Of series, the mean and the deviation of each column over the rows that are trained on."""
 
     @property
     def paths(self) -> list[str]:

@@ -14,6 +14,7 @@ from composer.diagnostics import Diagnostic, RecipeError, Source
 from composer.graph.types import TensorType
 from composer.language.tasks import TASKS
 from composer.lower.model import Model
+from composer.train.data.forecasting import FORECAST
 from composer.train.data.objectives import TEXT_TASKS, learnable, objective_of
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.device import device_of
@@ -39,6 +40,8 @@ class Trained:
     step: int
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For each target that is a class, the names of the classes in the order of the model's scores; with a table only."""
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Of a model that forecasts, the mean and the deviation of each column by which its numbers are standardized."""
 
 
 def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained:
@@ -84,8 +87,10 @@ def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | Non
         program = model.program if isinstance(model, Model) else None
         objective_of(task, tokenizer, settings, program=program)  # raises if the tokenizer lacks what the task needs
     check_vocabulary(model, tokenizer)
+    forecasts = settings.objective == FORECAST
     labels = {} if task in TEXT_TASKS else {name: tuple(known) for name, known in run.data.labels.items()}
-    return Trained(model.eval(), tokenizer, settings, step, labels)
+    scales = {name: (mean, deviation) for name, (mean, deviation) in run.data.scales.items()} if forecasts else {}
+    return Trained(model.eval(), tokenizer, settings, step, labels, scales)
 
 
 def rebuilt(run: SavedRun, build: Build) -> nn.Module:

@@ -16,7 +16,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from composer.train.data.examples import ExampleData, TrainingData
-from composer.train.data.text import TextData
 from composer.train.data.tokenizer_files import content_of
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError
@@ -72,8 +71,9 @@ class RunWriter:
         writer = cls(lock, Manifest(files={}))
         labels = {name: [*known] for name, known in data.labels.items()} if isinstance(data, ExampleData) else {}
         more = [str(path.absolute()) for path in data.more_paths]
-        weights = data.weights if isinstance(data, TextData) else []
-        identity = DataIdentity(str(data.path.absolute()), data.sha256, more, labels, weights, reference)
+        series = data.series if isinstance(data, ExampleData) else None
+        scales = {} if series is None else {name: [*known] for name, known in series.scales.items()}
+        identity = DataIdentity(str(data.path.absolute()), data.sha256, more, labels, data.weights, reference, scales)
         files = {
             "recipe.yaml": recipe.encode("utf-8"),
             "settings.json": json_of(asdict(settings)),

@@ -5,21 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
 
-import numpy as np
 import tokenizers
 
 from composer.atomic_files import StrPath
 from composer.train.data.documents import COMPRESSED_SUFFIXES, ReadLimit, counts_by_source, documents_in, sources_of
 from composer.train.data.learned_tokenizers import checked_size, tokenizer_of
+from composer.train.data.mixtures import mixed
 from composer.train.data.prepared import token_files
 from composer.train.data.prepared.encoding import Ids, dtype_of
+from composer.train.data.prepared.joined import SMALL, in_temporary_file, joined_texts, same_tokenizer
 from composer.train.data.prepared.preparing import Preparing, preparing
 from composer.train.data.prepared.text_cache import DEFAULT, TextCache, cache_of, key_of, state_of
 from composer.train.data.prepared.text_stream import Scan, scan, texts_of
@@ -27,14 +26,13 @@ from composer.train.data.prepared.token_files import (
     FILES,
     INDEX,
     PreparedText,
-    as_bytes,
     is_prepared,
     little,
     open_tokens,
     write_tokens,
 )
 from composer.train.data.prepared.token_streams import TokenStreams
-from composer.train.data.text import HELD_OUT, TextData, fingerprint_of, joined, mixed
+from composer.train.data.text import HELD_OUT, TextData, fingerprint_of, joined
 from composer.train.data.tokenizer_files import tokenizer_from_json
 from composer.train.data.tokenizer_kinds import SIZED
 from composer.train.data.tokenizers import CharacterTokenizer, MarkedTokenizer, Tokenizer
@@ -42,9 +40,6 @@ from composer.train.errors import TrainingError
 from composer.train.input_files import mode_of, reason_of, typed_json
 from composer.train.run import disk
 from composer.train.settings import MAX_DATA_BYTES
-
-SMALL = 1 << 20
-"""Bytes of text below which tokens are made anew at each start, in memory."""
 
 
 @dataclass(frozen=True)
@@ -150,26 +145,11 @@ class ScannedTexts:
         return self._data(streams, *(joined(stream(), streams.tokenizer) for stream in (streams.train, streams.validation)))
 
     def _in_temporary_files(self, tokenizer: Tokenizer) -> TextData:
-        """Return tokens in files without a name, which end with the process."""
+        """Return tokens in files that end with the process."""
         streams = self.streams(tokenizer)
         dtype = little(dtype_of(streams.tokenizer.size))
-
-        def filed(pieces: Iterable[Ids]) -> Ids:
-            with tempfile.TemporaryFile(prefix="composer-") as file:
-                for piece in as_bytes(pieces, dtype):
-                    file.write(piece)
-                file.flush()
-                if not file.tell():
-                    return cast("Ids", np.zeros(0, dtype))
-                return cast("Ids", np.asarray(np.memmap(cast("BinaryIO", file), dtype=dtype, mode="r")))
-
-        try:
-            return self._data(streams, filed(streams.train()), filed(streams.validation()))
-        except OSError as error:
-            raise TrainingError(
-                f"cannot write tokens to {tempfile.gettempdir()}: {reason_of(error)}",
-                hint="free space there, name another folder with TMPDIR, or one for the cache with COMPOSER_CACHE",
-            ) from None
+        train = in_temporary_file(streams.train(), dtype)
+        return self._data(streams, train, in_temporary_file(streams.validation(), dtype))
 
     def _in_cache(self, tokenizer: Tokenizer, cache: TextCache) -> TextData:
         plain = tokenizer.text if isinstance(tokenizer, MarkedTokenizer) else tokenizer
@@ -283,13 +263,6 @@ def opened_again(folder: Path, cache: TextCache | None, *, path: StrPath | Seque
     return found
 
 
-def same_tokenizer(one: Tokenizer, other: Tokenizer) -> bool:
-    """Return whether two tokenizers give the same tokens; of those with marks, their tokenizers of texts."""
-    plain = (each.text if isinstance(each, MarkedTokenizer) else each for each in (one, other))
-    first, second = (each.to_json() for each in plain)
-    return bool(first == second)
-
-
 def writable(cache: TextCache) -> bool:
     """Return whether tokens can be written into a cache, such as in a home folder that is there."""
     try:
@@ -330,7 +303,7 @@ def text_of_run(
         TrainingError: A text cannot be read, or was prepared with another tokenizer.
     """
     if any(map(is_prepared, sources)):
-        found = open_prepared(only(sources), cache=cache)
+        found = open_together(sources, cache=cache, weights=weights)
         if found.data.sha256 != sha256:
             return None
         if not same_tokenizer(found.tokenizer, tokenizer):
@@ -341,15 +314,29 @@ def text_of_run(
         return texts.tokens(tokenizer, weights) if texts.sha256 == sha256 else None
 
 
-def only(sources: Sequence[StrPath]) -> StrPath:
-    """Return the folder of a prepared text, which is the only source.
+def open_together(folders: Sequence[StrPath], *, cache: StrPath = DEFAULT, weights: Sequence[float] = ()) -> PreparedText:
+    """Return one or several prepared texts as one.
+
+    Args:
+        folders: Their folders.
+        cache: The folder of the cache, as for `open_prepared`.
+        weights: A weight for each, by which windows are drawn, as for `mixed`; nothing where they are equally likely.
 
     Raises:
-        TrainingError: There are others.
+        TrainingError: One is none or is damaged, or they have different tokenizers.
     """
-    if len(sources) > 1:
-        raise TrainingError("a prepared text is the only text of a run", hint="prepare all texts together")
-    return sources[0]
+    for folder in folders:
+        if not is_prepared(folder):
+            raise TrainingError(
+                f"{folder} is no prepared text, and {next(filter(is_prepared, folders))} is one",
+                hint="prepare it too: arco data prepare, with the same tokenizer",
+            )
+    parts = [open_prepared(folder, cache=cache) for folder in folders]
+    found = joined_texts(parts, folders)
+    if not weights:
+        return found
+    documents = [max(len(part.data.train_ends), 1) for part in parts]
+    return PreparedText(found.tokenizer, mixed(found.data, weights, documents=documents))
 
 
 def prepare(
