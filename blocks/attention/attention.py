@@ -38,7 +38,7 @@ from blocks.core import (
 from blocks.masks.mask import Mask
 from blocks.masks.position_masks import Full
 from blocks.masks.views import dot_product_attention, masked_bias
-from blocks.positions.positions import Positions, check_leading_axes
+from blocks.positions.positions import Positions, check_coordinates, check_leading_axes, position_ports
 
 Projection = Literal["q", "k", "v", "out"]
 
@@ -123,15 +123,15 @@ class MultiHead(Block):
         key_position_ids = "memory_position_ids" if wired & {"memory", "k"} else "position_ids"
         prepared = {"mask": PerCall("mask", ("position_ids", key_position_ids))}
         if self.positions is not None:
-            prepared["rope"] = PerCall("positions", ("position_ids",), {"head_dim": "head_dim"})
+            prepared["rope"] = PerCall("positions", position_ports(wired), {"head_dim": "head_dim"})
             if "k" not in wired and key_position_ids != "position_ids":
-                prepared["memory_rope"] = PerCall("positions", (key_position_ids,), {"head_dim": "head_dim"})
+                prepared["memory_rope"] = PerCall("positions", position_ports(wired, "memory_"), {"head_dim": "head_dim"})
         return prepared
 
     def reads(self, wired: frozenset[str]) -> Mapping[str, Sequence[str]]:
-        source, positions = ("memory", "memory_position_ids") if "memory" in wired else ("x", "position_ids")
+        source, prefix = ("memory", "memory_") if "memory" in wired else ("x", "")
         return {
-            "k": ("k",) if "k" in wired else (source, positions, "k_norm"),
+            "k": ("k",) if "k" in wired else (source, *position_ports(wired, prefix), "k_norm"),
             "k_norm": (source,),
             "v": ("v",) if "v" in wired else (source,),
         }
@@ -142,6 +142,7 @@ class MultiHead(Block):
             check_split(dim, self.heads, "heads")
         check_head_counts(self.heads, self.kv_heads)
         check_leading_axes(sizes)
+        check_coordinates(self.positions, sizes, wired)
         source, time = sizes.get("source"), sizes.get("time")
         if "memory" not in wired and not {"k", "v"} <= wired and source != time:
             raise BlockError(
@@ -302,6 +303,8 @@ outputs: {logits: head}
         "v?": "float[batch, source, kv_heads, value_dim]",
         "position_ids?": "int[..., time]",
         "memory_position_ids?": "int[..., source]",
+        "coordinates?": "number[..., time, coordinate]",
+        "memory_coordinates?": "number[..., source, coordinate]",
         "bias?": "float[..., heads, time, source]",
     }
     axis_defaults = {"source": "time", "memory_dim": "dim"}
@@ -325,5 +328,7 @@ graph:
         "v?": "float[batch, source, kv_heads, value_dim]",
         "position_ids?": "int[..., time]",
         "memory_position_ids?": "int[..., source]",
+        "coordinates?": "number[..., time, coordinate]",
+        "memory_coordinates?": "number[..., source, coordinate]",
         "bias?": "float[..., heads, time, source]",
     }

@@ -32,7 +32,7 @@ from blocks.core import (
 from blocks.masks.mask import Mask
 from blocks.masks.position_masks import Full
 from blocks.norms.rmsnorm import RMSNorm
-from blocks.positions.positions import Positions, check_leading_axes
+from blocks.positions.positions import Positions, check_coordinates, check_leading_axes, position_ports
 
 
 class LatentAttention(Block, kind="latent_attention"):
@@ -92,7 +92,11 @@ graph:
   head: {type: linear, out: 67}
 outputs: {logits: head}
 """
-    inputs = {"x": "float[batch, time, dim]", "position_ids?": "int[..., time]"}
+    inputs = {
+        "x": "float[batch, time, dim]",
+        "position_ids?": "int[..., time]",
+        "coordinates?": "number[..., time, coordinate]",
+    }
     outputs = {"y": "float[batch, time, dim]"}
     position_inputs = {"position_ids": "time"}
     folds_leading = True
@@ -117,7 +121,7 @@ outputs: {logits: head}
     def per_call(self, wired: frozenset[str]) -> Mapping[str, PerCall]:
         prepared = {"mask": PerCall("mask", ("position_ids", "position_ids"))}
         if self.positions is not None:
-            prepared["rope"] = PerCall("positions", ("position_ids",), {"head_dim": "rope_dim"})
+            prepared["rope"] = PerCall("positions", position_ports(wired), {"head_dim": "rope_dim"})
         return prepared
 
     def reads(self, wired: frozenset[str]) -> Mapping[str, Sequence[str]]:
@@ -125,6 +129,7 @@ outputs: {logits: head}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_leading_axes(sizes)
+        check_coordinates(self.positions, sizes, wired)
         if self.positions is not None:
             try:
                 self.positions.check({**sizes, "head_dim": self.rope_dim}, wired)
