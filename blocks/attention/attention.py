@@ -40,7 +40,7 @@ from blocks.masks.position_masks import Full
 from blocks.masks.views import dot_product_attention, masked_bias
 from blocks.positions.positions import Positions, check_coordinates, check_leading_axes, position_ports
 
-Projection = Literal["q", "k", "v", "out"]
+Projection = Literal["q", "k", "v", "out", "gate"]
 
 
 class MultiHead(Block):
@@ -59,7 +59,7 @@ class MultiHead(Block):
     mask: Mask = Full()
     """Which keys each query may see."""
     bias: bool | dict[Projection, bool] = False
-    """Whether the projections have a bias."""
+    """Whether the projections, and the map of the gate, have a bias."""
     scale: PositiveFloat = derived("1 / sqrt(head_dim)")
     """Factor of the scores; the default keeps their variance independent of `head_dim`."""
     positions: Positions | None = None
@@ -108,7 +108,7 @@ class MultiHead(Block):
             weights["k_norm"] = Slot("qk_norm", "float[batch, kv_heads, source, head_dim]")
         weights["sink_scores"] = Tensor(("heads",), "bias", ZEROS, when="sinks")
         if self.output_gate is not None:
-            weights["gate"] = LinearWeights("dim", "heads * value_dim")
+            weights["gate"] = LinearWeights("dim", "heads * value_dim", bias=biased(self.bias, "gate"))
         weights["output_gate"] = Slot("output_gate", "float[batch, time, heads * value_dim]")
         if isinstance(self.out, Builtin):
             weights["out"] = LinearWeights("heads * value_dim", "dim", bias=biased(self.bias, "out"))
@@ -141,6 +141,8 @@ class MultiHead(Block):
         if self.head_dim is None:
             check_split(dim, self.heads, "heads")
         check_head_counts(self.heads, self.kv_heads)
+        if isinstance(self.bias, dict) and self.bias.get("gate") and self.output_gate is None:
+            raise BlockError("there is no gate to have a bias", field="bias", hint="set `output_gate`, such as `sigmoid`")
         check_leading_axes(sizes)
         check_coordinates(self.positions, sizes, wired)
         source, time = sizes.get("source"), sizes.get("time")

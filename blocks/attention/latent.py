@@ -70,6 +70,10 @@ class LatentAttention(Block, kind="latent_attention"):
     """Factor of the scores."""
     positions: Positions | None = None
     """Positional encoding of the `rope_dim` channels, such as `rotary` (RoPE)."""
+    bias: bool = False
+    """Whether the maps to the latents and the output projection have a bias, `q_down`, `kv_down` and `out`; `attention_bias` in
+    transformers.
+    """
     norm: Norm | None = RMSNorm()
     """Norm of the latents of queries, and of keys and values."""
     dropout: Probability = 0.0
@@ -109,13 +113,13 @@ outputs: {logits: head}
         if self.q_rank is None:
             weights["q"] = LinearWeights("dim", queries)
         else:
-            weights["q_down"] = LinearWeights("dim", "q_rank")
+            weights["q_down"] = LinearWeights("dim", "q_rank", bias=self.bias)
             weights["q_norm"] = Slot("norm", "float[batch, time, q_rank]")
             weights["q_up"] = LinearWeights("q_rank", queries)
-        weights["kv_down"] = LinearWeights("dim", "kv_rank + rope_dim")
+        weights["kv_down"] = LinearWeights("dim", "kv_rank + rope_dim", bias=self.bias)
         weights["kv_norm"] = Slot("norm", "float[batch, time, kv_rank]")
         weights["kv_up"] = LinearWeights("kv_rank", "heads * (nope_dim + value_dim)", adaptable=False)  # absorbed when decoding
-        weights["out"] = LinearWeights("heads * value_dim", "dim")
+        weights["out"] = LinearWeights("heads * value_dim", "dim", bias=self.bias)
         return weights
 
     def per_call(self, wired: frozenset[str]) -> Mapping[str, PerCall]:
