@@ -68,6 +68,7 @@ CASES: list[tuple[str, tuple[str, ...], Any]] = [
     ("type: slice, axis: {axis}, start: -1", ANY, lambda x, d: x.narrow(d, x.shape[d] - 1, 1)),
     ("type: slice, axis: {axis}, start: 0, stop: 1", ANY, lambda x, d: x.narrow(d, 0, 1)),
     ("type: slice, axis: {axis}", ANY, lambda x, d: x),
+    ("type: slice, axis: {axis}, step: 2", ANY, lambda x, d: x.index_select(d, torch.arange(0, x.shape[d], 2))),
     ("type: pad, axis: {axis}, before: 2, after: 1", ANY, lambda x, d: padded(x, d, 2, 1, 0)),
     ("type: pad, axis: {axis}, multiple: 4, value: 1", ANY, lambda x, d: padded(x, d, 0, -x.shape[d] % 4, 1)),
     ("type: fft, axis: {axis}", ("float",), lambda x, d: torch.from_numpy(np.fft.fft(x.numpy(), axis=d).real)),
