@@ -159,8 +159,11 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
             last = self.stop if self.stop >= 0 else size + self.stop
         if not 0 <= first < last <= size:
             raise IndexError(f"the range {first}:{last} is not inside of an axis of {size}")
-        y = x.narrow(self.dim, first, last - first)
-        return y if self.step == 1 else y[(slice(None),) * self.dim + (slice(None, None, self.step),)]
+        if self.step == 1:
+            return x.narrow(self.dim, first, last - first)
+        ranges = [slice(None)] * x.dim()
+        ranges[self.dim] = slice(first, last, self.step)
+        return x[tuple(ranges)]
 
 
 class Pad(Block, kind="pad"):
