@@ -314,7 +314,7 @@ def test_what_does_not_fit_is_refused_where_it_stands(node: str, said: str) -> N
         ("type: gather, axis: last", "{x: x, index: x}", "x: port index of gather takes int[*], not float[batch, time, 6]"),
         ("type: gather, axis: last", "{x: x, index: i}",
          "i: gather takes an index of other axes than batch, which x has too"),
-        ("type: gather, axis: last, shared: 2", "{x: x, index: i}", "2: axis 2 is time in x and 6 in the index"),
+        ("type: gather, axis: last, shared: 2", "{x: x, index: i}", "2: axis 1 is time in x and 6 in the index"),
         ("type: gather, axis: time, shared: 2", "{x: x, index: i}",
          "2: float[batch, time, 6] and int[batch, 6] cannot share 2 axes, but 1 at most"),
         ("type: scatter, axis: time, shared: 1, size: 4", "{x: x, index: i}",
