@@ -179,7 +179,9 @@ graph:
         y = F.avg_pool1d(F.pad(x, missing), self.kernel, self.steps, 0, self.ceil_mode)
         if not self.count_include_pad:
             there = F.pad(x.new_ones(1, 1, x.shape[2]), missing)
-            y = y / F.avg_pool1d(there, self.kernel, self.steps, 0, self.ceil_mode)  # the share of the kernel that reads positions
+            y = y / F.avg_pool1d(
+                there, self.kernel, self.steps, 0, self.ceil_mode
+            )  # the share of the kernel that reads positions
         return y.transpose(1, 2)  # [B, places, D]
 
 

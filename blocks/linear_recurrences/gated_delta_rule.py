@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from blocks.core import Cost, Paper, Sizes, torch
-from blocks.linear_recurrences.linear_attention import MatrixRecurrence, decays_of_heads, in_chunks, per_value_head, scores_of_channels
+from blocks.linear_recurrences.linear_attention import (
+    MatrixRecurrence,
+    decays_of_heads,
+    in_chunks,
+    per_value_head,
+    scores_of_channels,
+)
 from blocks.linear_recurrences.recurrence import sums_between, wide
 
 

@@ -161,6 +161,8 @@ def linear_attention(
 
 
 def scores_of_channels(q: torch.Tensor, k: torch.Tensor, decayed: torch.Tensor) -> torch.Tensor:
-    """Return products of q and k, [B, H, n, C, K], whose channels decay one by one between their positions, [B, H, n, K, C, C]."""
+    """Return products of q and k, [B, H, n, C, K], whose channels are `decayed` one by one from position to position,
+    [B, H, n, K, C, C].
+    """
     weighed = decayed * k.mT[..., None, :]  # [B, H, n, K, C, C]
     return (q[..., None, :] @ weighed.transpose(-3, -2)).squeeze(-2)  # [B, H, n, C, C]

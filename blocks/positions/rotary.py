@@ -32,8 +32,8 @@ class Rotary(Positions, kind="rotary"):
     max_position_embeddings: PositiveInt | None = None
     """Positions that the model is made for, from which some kinds of scaling take what they are not told."""
     sections: tuple[PositiveInt, ...] | None = None
-    """How many pairs turn by each of several coordinates, which are wired to the port `coordinates` of attention: by time, row and
-    column (M-RoPE), or by row and column (axial RoPE). Where none are wired, all pairs turn by the position, as in a text.
+    """How many pairs turn by each of several coordinates, which are wired to the port `coordinates` of attention: by time, row
+    and column (M-RoPE), or by row and column (axial RoPE). Where none are wired, all pairs turn by the position, as in a text.
     `mrope_section` in transformers.
     """
     arrangement: Literal["consecutive", "interleaved", "repeated", "alternating"] = "consecutive"
