@@ -39,7 +39,7 @@ def check_shared(shared: int, x: Any, index: Any, place: int) -> None:
     pairs = list(zip(x.sizes, index.sizes, strict=False))[:most]
     odd = next((i for i, (a, b) in enumerate(pairs[:shared]) if a != b), None)
     if odd is not None:
-        raise BlockError(f"axis {odd + 1} is {pairs[odd][0]} in x and {pairs[odd][1]} in the index", field="shared")
+        raise BlockError(f"axis {odd} is {pairs[odd][0]} in x and {pairs[odd][1]} in the index", field="shared")
     common = next((i for i, (a, b) in enumerate(pairs) if a != b or isinstance(a, int)), len(pairs))
     if common > shared:
         named = ", ".join(str(a) for a, _ in pairs[:common])

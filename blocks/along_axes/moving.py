@@ -77,7 +77,8 @@ graph: {y: {type: flip, axis: time, in: x}}
 
 
 class AxisSlice(Block, kind="slice"):
-    """A range of an axis, from `start` up to but without `stop`: `y = x[start:stop]`; negative numbers count from the end.
+    """A range of an axis, from `start` up to but without `stop`, or every n-th place of it: `y = x[start:stop:step]`; negative
+    numbers count from the end.
 
     With `like`, the range is as long as the axis of that name of another tensor, such as the one before padding, or as the one
     that `length_of` tells. The axis keeps its name.
@@ -89,6 +90,8 @@ class AxisSlice(Block, kind="slice"):
     """The first index."""
     stop: int | None = None
     """The index after the last one; without it, the end of the axis."""
+    step: PositiveInt = 1
+    """The distance of neighboring places; 2 takes every other one."""
     length_of: AxisRef | None = None
     """The axis of `like` that tells the length; by default, that of the same name."""
 
@@ -119,16 +122,20 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
                 inputs["like"].axes, self.length_of or axes[dim].name or self.axis, "length_of" if self.length_of else "axis"
             )
             length = inputs["like"].axes[of].size
-            rest = size - self.start - length if self.start >= 0 else -self.start - length
+            span = length if self.step == 1 else (length - 1) * self.step + 1
+            rest = size - self.start - span if self.start >= 0 else -self.start - span
             if isinstance(rest, int) and rest < 0:
-                raise BlockError(f"from {self.start} on, an axis of {size} has no {length} places", field="start")
+                places = "places" if self.step == 1 else f"places at steps of {self.step}"
+                raise BlockError(f"from {self.start} on, an axis of {size} has no {length} {places}", field="start")
             return {"dim": dim, "of": of, "length": length}
         first = self.start if self.start >= 0 else size + self.start
         last = size if self.stop is None else self.stop if self.stop >= 0 else size + self.stop
         length = last - first
         if isinstance(length, int) and length < 1:
-            raise BlockError(f"nothing is between start {self.start} and stop {self.stop} of an axis of {size}", field="stop")
-        return {"dim": dim, "of": None, "length": length}
+            end = "the end" if self.stop is None else f"stop {self.stop}"
+            field = "start" if self.stop is None else "stop"
+            raise BlockError(f"nothing is between start {self.start} and {end} of an axis of {size}", field=field)
+        return {"dim": dim, "of": None, "length": length if self.step == 1 else (length - 1) // self.step + 1}
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         return {"y": resized(inputs["x"], sizes["dim"], sizes["length"])}
@@ -138,20 +145,25 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
 
     def look(self, view: BlockView) -> Look:
         stop = "" if self.stop is None else self.stop
-        return Look(self.called(), (f"{self.start}:{stop} of {axis_in_words(self.axis)}",), "merge")
+        step = "" if self.step == 1 else f":{self.step}"
+        return Look(self.called(), (f"{self.start}:{stop}{step} of {axis_in_words(self.axis)}",), "merge")
 
     def forward(self: Any, x: torch.Tensor, like: torch.Tensor | None = None) -> torch.Tensor:
         size = x.shape[self.dim]
         first = self.start if self.start >= 0 else size + self.start
         if like is not None:
-            last = first + like.shape[self.of]
+            last = first + (like.shape[self.of] - 1) * self.step + 1
         elif self.stop is None:
             last = size
         else:
             last = self.stop if self.stop >= 0 else size + self.stop
         if not 0 <= first < last <= size:
             raise IndexError(f"the range {first}:{last} is not inside of an axis of {size}")
-        return x.narrow(self.dim, first, last - first)
+        if self.step == 1:
+            return x.narrow(self.dim, first, last - first)
+        ranges = [slice(None)] * x.dim()
+        ranges[self.dim] = slice(first, last, self.step)
+        return x[tuple(ranges)]
 
 
 class Pad(Block, kind="pad"):

@@ -38,9 +38,9 @@ from blocks.core import (
 from blocks.masks.mask import Mask
 from blocks.masks.position_masks import Full
 from blocks.masks.views import dot_product_attention, masked_bias
-from blocks.positions.positions import Positions, check_leading_axes
+from blocks.positions.positions import Positions, check_coordinates, check_leading_axes, position_ports
 
-Projection = Literal["q", "k", "v", "out"]
+Projection = Literal["q", "k", "v", "out", "gate"]
 
 
 class MultiHead(Block):
@@ -59,7 +59,7 @@ class MultiHead(Block):
     mask: Mask = Full()
     """Which keys each query may see."""
     bias: bool | dict[Projection, bool] = False
-    """Whether the projections have a bias."""
+    """Whether the projections, and the map of the gate, have a bias."""
     scale: PositiveFloat = derived("1 / sqrt(head_dim)")
     """Factor of the scores; the default keeps their variance independent of `head_dim`."""
     positions: Positions | None = None
@@ -108,7 +108,7 @@ class MultiHead(Block):
             weights["k_norm"] = Slot("qk_norm", "float[batch, kv_heads, source, head_dim]")
         weights["sink_scores"] = Tensor(("heads",), "bias", ZEROS, when="sinks")
         if self.output_gate is not None:
-            weights["gate"] = LinearWeights("dim", "heads * value_dim")
+            weights["gate"] = LinearWeights("dim", "heads * value_dim", bias=biased(self.bias, "gate"))
         weights["output_gate"] = Slot("output_gate", "float[batch, time, heads * value_dim]")
         if isinstance(self.out, Builtin):
             weights["out"] = LinearWeights("heads * value_dim", "dim", bias=biased(self.bias, "out"))
@@ -123,15 +123,15 @@ class MultiHead(Block):
         key_position_ids = "memory_position_ids" if wired & {"memory", "k"} else "position_ids"
         prepared = {"mask": PerCall("mask", ("position_ids", key_position_ids))}
         if self.positions is not None:
-            prepared["rope"] = PerCall("positions", ("position_ids",), {"head_dim": "head_dim"})
+            prepared["rope"] = PerCall("positions", position_ports(wired), {"head_dim": "head_dim"})
             if "k" not in wired and key_position_ids != "position_ids":
-                prepared["memory_rope"] = PerCall("positions", (key_position_ids,), {"head_dim": "head_dim"})
+                prepared["memory_rope"] = PerCall("positions", position_ports(wired, "memory_"), {"head_dim": "head_dim"})
         return prepared
 
     def reads(self, wired: frozenset[str]) -> Mapping[str, Sequence[str]]:
-        source, positions = ("memory", "memory_position_ids") if "memory" in wired else ("x", "position_ids")
+        source, prefix = ("memory", "memory_") if "memory" in wired else ("x", "")
         return {
-            "k": ("k",) if "k" in wired else (source, positions, "k_norm"),
+            "k": ("k",) if "k" in wired else (source, *position_ports(wired, prefix), "k_norm"),
             "k_norm": (source,),
             "v": ("v",) if "v" in wired else (source,),
         }
@@ -141,7 +141,10 @@ class MultiHead(Block):
         if self.head_dim is None:
             check_split(dim, self.heads, "heads")
         check_head_counts(self.heads, self.kv_heads)
+        if isinstance(self.bias, dict) and self.bias.get("gate") and self.output_gate is None:
+            raise BlockError("there is no gate to have a bias", field="bias", hint="set `output_gate`, such as `sigmoid`")
         check_leading_axes(sizes)
+        check_coordinates(self.positions, sizes, wired)
         source, time = sizes.get("source"), sizes.get("time")
         if "memory" not in wired and not {"k", "v"} <= wired and source != time:
             raise BlockError(
@@ -302,6 +305,8 @@ outputs: {logits: head}
         "v?": "float[batch, source, kv_heads, value_dim]",
         "position_ids?": "int[..., time]",
         "memory_position_ids?": "int[..., source]",
+        "coordinates?": "number[..., time, coordinate]",
+        "memory_coordinates?": "number[..., source, coordinate]",
         "bias?": "float[..., heads, time, source]",
     }
     axis_defaults = {"source": "time", "memory_dim": "dim"}
@@ -325,5 +330,7 @@ graph:
         "v?": "float[batch, source, kv_heads, value_dim]",
         "position_ids?": "int[..., time]",
         "memory_position_ids?": "int[..., source]",
+        "coordinates?": "number[..., time, coordinate]",
+        "memory_coordinates?": "number[..., source, coordinate]",
         "bias?": "float[..., heads, time, source]",
     }

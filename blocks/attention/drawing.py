@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import BlockView, Look, Piece, activation_piece, linear_piece, size
+from blocks.positions.positions import position_ports
 
 
 def attention_look(part: Any, view: BlockView) -> Look:
@@ -75,8 +76,9 @@ def _projected(part: Any, view: BlockView, name: str) -> list[Piece]:
         side = part.positions.look_beside()
         width = f"{part.heads if name == 'q' else part.kv_heads} × {part.head_dim}"
         facts = (width, *side.facts) if name == "q" else (width,)
-        port = "memory_position_ids" if name == "k" and view.edges.keys() & {"memory", "k"} else "position_ids"
-        pieces.append(Piece(f"{name}_positions", Look(side.title, facts, "pos"), ((pieces[-1].name, ""), (f"${port}", port))))
+        prefix = "memory_" if name == "k" and view.edges.keys() & {"memory", "k"} else ""
+        read = tuple((f"${port}", port) for port in position_ports(frozenset(view.edges), prefix))
+        pieces.append(Piece(f"{name}_positions", Look(side.title, facts, "pos"), ((pieces[-1].name, ""), *read)))
     return pieces
 
 

@@ -32,7 +32,7 @@ from blocks.core import (
 from blocks.masks.mask import Mask
 from blocks.masks.position_masks import Full
 from blocks.norms.rmsnorm import RMSNorm
-from blocks.positions.positions import Positions, check_leading_axes
+from blocks.positions.positions import Positions, check_coordinates, check_leading_axes, position_ports
 
 
 class LatentAttention(Block, kind="latent_attention"):
@@ -70,6 +70,10 @@ class LatentAttention(Block, kind="latent_attention"):
     """Factor of the scores."""
     positions: Positions | None = None
     """Positional encoding of the `rope_dim` channels, such as `rotary` (RoPE)."""
+    bias: bool = False
+    """Whether the maps to the latents and the output projection have a bias, `q_down`, `kv_down` and `out`; `attention_bias` in
+    transformers.
+    """
     norm: Norm | None = RMSNorm()
     """Norm of the latents of queries, and of keys and values."""
     dropout: Probability = 0.0
@@ -92,7 +96,11 @@ graph:
   head: {type: linear, out: 67}
 outputs: {logits: head}
 """
-    inputs = {"x": "float[batch, time, dim]", "position_ids?": "int[..., time]"}
+    inputs = {
+        "x": "float[batch, time, dim]",
+        "position_ids?": "int[..., time]",
+        "coordinates?": "number[..., time, coordinate]",
+    }
     outputs = {"y": "float[batch, time, dim]"}
     position_inputs = {"position_ids": "time"}
     folds_leading = True
@@ -105,19 +113,19 @@ outputs: {logits: head}
         if self.q_rank is None:
             weights["q"] = LinearWeights("dim", queries)
         else:
-            weights["q_down"] = LinearWeights("dim", "q_rank")
+            weights["q_down"] = LinearWeights("dim", "q_rank", bias=self.bias)
             weights["q_norm"] = Slot("norm", "float[batch, time, q_rank]")
             weights["q_up"] = LinearWeights("q_rank", queries)
-        weights["kv_down"] = LinearWeights("dim", "kv_rank + rope_dim")
+        weights["kv_down"] = LinearWeights("dim", "kv_rank + rope_dim", bias=self.bias)
         weights["kv_norm"] = Slot("norm", "float[batch, time, kv_rank]")
         weights["kv_up"] = LinearWeights("kv_rank", "heads * (nope_dim + value_dim)", adaptable=False)  # absorbed when decoding
-        weights["out"] = LinearWeights("heads * value_dim", "dim")
+        weights["out"] = LinearWeights("heads * value_dim", "dim", bias=self.bias)
         return weights
 
     def per_call(self, wired: frozenset[str]) -> Mapping[str, PerCall]:
         prepared = {"mask": PerCall("mask", ("position_ids", "position_ids"))}
         if self.positions is not None:
-            prepared["rope"] = PerCall("positions", ("position_ids",), {"head_dim": "rope_dim"})
+            prepared["rope"] = PerCall("positions", position_ports(wired), {"head_dim": "rope_dim"})
         return prepared
 
     def reads(self, wired: frozenset[str]) -> Mapping[str, Sequence[str]]:
@@ -125,6 +133,7 @@ outputs: {logits: head}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_leading_axes(sizes)
+        check_coordinates(self.positions, sizes, wired)
         if self.positions is not None:
             try:
                 self.positions.check({**sizes, "head_dim": self.rope_dim}, wired)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from blocks.core import BlockView, Look, Piece, grouped, linear_piece, size
+from blocks.positions.positions import position_ports
 
 
 def latent_look(part: Any, view: BlockView) -> Look:
@@ -31,10 +32,10 @@ def latent_pieces(part: Any, view: BlockView) -> Sequence[Piece]:
         pieces.append(linear_piece(view, "q_down", "Linear Q down", "$x", "attn"))
         pieces += _normed(part, view, "q_norm", "q_down")
         pieces.append(linear_piece(view, "q_up", "Linear Q up", pieces[-1].name, "attn"))
-    pieces += _encoded(part, "q_positions", part.heads, pieces[-1].name, facts=True)
+    pieces += _encoded(part, view, "q_positions", part.heads, pieces[-1].name, facts=True)
     queries = pieces[-1].name
     pieces.append(linear_piece(view, "kv_down", "Linear KV down", "$x", "attn"))
-    shared = _encoded(part, "k_positions", 1, "kv_down")
+    shared = _encoded(part, view, "k_positions", 1, "kv_down")
     pieces += _normed(part, view, "kv_norm", "kv_down")
     pieces.append(linear_piece(view, "kv_up", "Linear KV up", pieces[-1].name, "attn"))
     pieces += shared
@@ -64,10 +65,11 @@ def _normed(part: Any, view: BlockView, slot: str, reads: str) -> list[Piece]:
     return [Piece(slot, view.slots[slot] or Look("Norm", hue="norm"), ((reads, ""),), (slot,))]
 
 
-def _encoded(part: Any, name: str, heads: int, reads: str, *, facts: bool = False) -> list[Piece]:
+def _encoded(part: Any, view: BlockView, name: str, heads: int, reads: str, *, facts: bool = False) -> list[Piece]:
     """Return the piece of the positions of queries or of the shared key, if there are any."""
     if part.positions is None:
         return []
     side = part.positions.look_beside()
     width = (f"{heads} × {part.rope_dim}", *(side.facts if facts else ()))
-    return [Piece(name, Look(side.title, width, "pos"), ((reads, ""), ("$position_ids", "position_ids")))]
+    read = tuple((f"${port}", port) for port in position_ports(frozenset(view.edges)))
+    return [Piece(name, Look(side.title, width, "pos"), ((reads, ""), *read))]

@@ -35,7 +35,8 @@ class Conv2d(Sliding, kind="conv2d"):
     the image.
 
     Along each axis, n pixels give `(n + 2 · padding - dilation · (kernel_size - 1) - 1) // stride + 1`. `kernel_size`, `stride`,
-    `padding` and `dilation` are one number, or a list of those of the height and of the width.
+    `padding` and `dilation` are one number, or a list of those of the height and of the width; a `padding` of four numbers is
+    what is added at the top, at the bottom, at the left and at the right.
     """
 
     out: PositiveInt
@@ -70,7 +71,7 @@ graph:
     }
 
     def slide(self) -> SlidingKernel:
-        return slide(2, self.kernel_size, self.stride, self.padding, self.dilation)
+        return slide(2, self.kernel_size, self.stride, self.padding, self.dilation, uneven=True)
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         super().check(sizes, wired)

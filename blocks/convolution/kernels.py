@@ -63,6 +63,8 @@ class SlidingKernel:
     """Distance between neighboring positions of the kernel."""
     around: tuple[tuple[int, int], ...]
     """What is added before and after the input."""
+    ceil: bool = False
+    """Whether the last place may reach beyond what is added after the input."""
 
     @property
     def spans(self) -> tuple[int, ...]:
@@ -75,14 +77,18 @@ class SlidingKernel:
         return all(before == after for before, after in self.around)
 
     def lengths(self, lengths: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the number of places along each axis: `(length + before + after - span) // step + 1`."""
+        """Return the number of places along each axis: `(length + before + after - span) // step + 1`, rounded up with `ceil`."""
         numbers = zip(lengths, self.around, self.spans, self.steps, strict=True)
-        return tuple((length + before + after - span) // step + 1 for length, (before, after), span, step in numbers)
+        return tuple(
+            (length + before + after - span + (step - 1) * self.ceil) // step + 1
+            for length, (before, after), span, step in numbers
+        )
 
     def check(self, lengths: Mapping[str, Any]) -> None:
         """Raise `BlockError` if the kernel has no place along an axis."""
-        for (name, length), span, (before, after) in zip(lengths.items(), self.spans, self.around, strict=True):
-            if isinstance(length, int) and length + before + after < span:
+        numbers = zip(lengths.items(), self.spans, self.around, self.steps, strict=True)
+        for (name, length), span, (before, after), step in numbers:
+            if isinstance(length, int) and length + before + after + (step - 1) * self.ceil < span:
                 added = f" with {before + after} added around it" if before + after else ""
                 raise BlockError(
                     f"a kernel that spans {span} does not fit in a {name} of {length}{added}",
@@ -109,6 +115,8 @@ def slide(
     dilation: EachNumber = 1,
     *,
     causal: bool = False,
+    uneven: bool = False,
+    ceil: bool = False,
 ) -> SlidingKernel:
     """Return the numbers of a kernel for each axis; `same` adds what keeps the length at a stride of 1, and what is odd after.
 
@@ -119,6 +127,8 @@ def slide(
         padding: What it says of `padding`.
         dilation: What it says of `dilation`.
         causal: Whether all is added before the input, as much as keeps the length.
+        uneven: Whether `padding` may have two numbers for each axis, those before and after the input.
+        ceil: Whether the last place may reach beyond what is added after the input.
 
     Raises:
         BlockError: A list has another number of numbers than there are axes.
@@ -130,9 +140,11 @@ def slide(
         around = [(reach, 0) for reach in reaches]
     elif padding == "same":
         around = [(reach // 2, reach - reach // 2) for reach in reaches]
+    elif uneven and isinstance(padding, tuple) and len(padding) == 2 * axes:
+        around = list(zip(padding[::2], padding[1::2], strict=True))
     else:
         around = [(number, number) for number in per_axis(0 if padding is None else padding, axes, "padding")]
-    return SlidingKernel(sizes, steps, gaps, tuple(around))
+    return SlidingKernel(sizes, steps, gaps, tuple(around), ceil)
 
 
 def per_axis(value: EachNumber, axes: int, field: str) -> tuple[int, ...]:

@@ -34,9 +34,12 @@ class KernelPooling(Sliding):
     """What is added on each side, at most half of what the kernel spans; `same` adds as much as keeps the size if the
     stride is 1.
     """
+    ceil_mode: bool = False
+    """Whether what is left at the end, too short for a step, gets a place too, in which the kernel reads what is there."""
 
     def slide(self) -> SlidingKernel:
-        return slide(len(self.along), self.kernel_size, self.stride, self.padding, getattr(self, "dilation", 1))
+        dilation = getattr(self, "dilation", 1)
+        return slide(len(self.along), self.kernel_size, self.stride, self.padding, dilation, ceil=self.ceil_mode)
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         super().check(sizes, wired)
@@ -45,6 +48,13 @@ class KernelPooling(Sliding):
             if found.even and before > limit // 2:
                 message = f"a padding of {before} is more than half of a kernel of {limit}"
                 raise BlockError(message, field="padding", hint=f"with at most {limit // 2}, every place has something to read")
+        for (_, after), step, span in zip(found.around, found.steps, found.spans, strict=True):
+            if self.ceil_mode and step + after > span:
+                raise BlockError(
+                    f"a last place beyond the end would read nothing of a kernel that spans {span}, at a stride of {step}",
+                    field="ceil_mode",
+                    hint="the stride and the padding together may be as long as the kernel",
+                )
 
     @declaration
     def spans(self) -> tuple[int, ...]:
@@ -84,7 +94,7 @@ class PositionPooling(KernelPooling):
         dilation = getattr(self, "dilation", 1)
         if self.causal:
             return slide(1, self.kernel_size, 1 if self.stride is None else self.stride, None, dilation, causal=True)
-        return slide(1, self.kernel_size, self.stride, self.padding, dilation)
+        return slide(1, self.kernel_size, self.stride, self.padding, dilation, ceil=self.ceil_mode)
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         super().check(sizes, wired)
@@ -141,7 +151,7 @@ graph:
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         x, missing = self.around(x)
-        y = F.max_pool1d(F.pad(x, missing, value=-inf), self.kernel, self.steps, 0, self.gaps)
+        y = F.max_pool1d(F.pad(x, missing, value=-inf), self.kernel, self.steps, 0, self.gaps, self.ceil_mode)
         return y.transpose(1, 2)  # [B, places, D]
 
 
@@ -166,10 +176,12 @@ graph:
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         x, missing = self.around(x)
-        y = F.avg_pool1d(F.pad(x, missing), self.kernel, self.steps)
+        y = F.avg_pool1d(F.pad(x, missing), self.kernel, self.steps, 0, self.ceil_mode)
         if not self.count_include_pad:
             there = F.pad(x.new_ones(1, 1, x.shape[2]), missing)
-            y = y / F.avg_pool1d(there, self.kernel, self.steps)  # the share of the kernel that reads positions
+            y = y / F.avg_pool1d(
+                there, self.kernel, self.steps, 0, self.ceil_mode
+            )  # the share of the kernel that reads positions
         return y.transpose(1, 2)  # [B, places, D]
 
 
@@ -200,11 +212,12 @@ graph:
         if not found.even:
             return None
         numbers = {"padding": (found.plain()["pads"], 0), "dilation": (found.gaps, 1)}
-        others = {name: alone(value) for name, (value, default) in numbers.items() if alone(value) != default}
+        others: dict[str, Any] = {name: alone(value) for name, (value, default) in numbers.items() if alone(value) != default}
+        others |= {"ceil_mode": True} if self.ceil_mode else {}
         return Call("nn.MaxPool2d", (alone(found.kernel), alone(found.steps)), others)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
-        return F.max_pool2d(F.pad(x, self.edges, value=-inf), self.kernel, self.steps, 0, self.gaps)
+        return F.max_pool2d(F.pad(x, self.edges, value=-inf), self.kernel, self.steps, 0, self.gaps, self.ceil_mode)
 
 
 class MeanPool2d(ImagePooling, kind="mean_pool2d"):
@@ -235,11 +248,12 @@ graph:
             return None
         others: dict[str, Any] = {"padding": alone(found.plain()["pads"])} if any(found.plain()["pads"]) else {}
         others |= {} if self.count_include_pad else {"count_include_pad": False}
+        others |= {"ceil_mode": True} if self.ceil_mode else {}
         return Call("nn.AvgPool2d", (alone(found.kernel), alone(found.steps)), others)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
-        y = F.avg_pool2d(F.pad(x, self.edges), self.kernel, self.steps)
+        y = F.avg_pool2d(F.pad(x, self.edges), self.kernel, self.steps, 0, self.ceil_mode)
         if self.count_include_pad:
             return y
         there = F.pad(x.new_ones(1, 1, *x.shape[2:]), self.edges)
-        return y / F.avg_pool2d(there, self.kernel, self.steps)  # the share of the kernel that reads pixels
+        return y / F.avg_pool2d(there, self.kernel, self.steps, 0, self.ceil_mode)  # the share of the kernel that reads pixels

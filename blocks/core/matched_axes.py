@@ -183,7 +183,7 @@ def _fresh(axis: Any, taken: Sequence[str]) -> str:
 
 
 def called_place(index: int, count: int) -> str:
-    """Return an axis by its place, since its name may come from the block that made it.
+    """Return an axis by its place, counted from 0, since its name may come from the block that made it.
 
     Args:
         index: The index of the axis.
@@ -192,6 +192,6 @@ def called_place(index: int, count: int) -> str:
     Examples:
         >>> from blocks.core.matched_axes import called_place
         >>> called_place(2, 3), called_place(0, 3)
-        ('the last axis', 'axis 1')
+        ('the last axis', 'axis 0')
     """
-    return "the last axis" if index == count - 1 else f"axis {index + 1}"
+    return "the last axis" if index == count - 1 else f"axis {index}"

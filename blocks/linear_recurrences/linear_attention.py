@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from blocks.core import BlockError, Cost, Paper, PositiveInt, Sizes, declaration, torch
+from blocks.core import BlockError, Cost, Paper, PositiveInt, Sizes, torch
 from blocks.linear_recurrences.recurrence import LinearRecurrence, check_decay, sums_between, wide
 
 
@@ -22,13 +22,9 @@ class MatrixRecurrence(LinearRecurrence):
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         """Return of how many heads there are scores: where all channels of a key decay alike, heads with one key share them."""
         decay, heads = inputs.get("log_decay"), sizes["heads"]
-        check_decay(decay, self.decay_axes(sizes))
+        every = (("heads",), ("batch", "time", "heads"), ("batch", "time", "heads", "key"))
+        check_decay(decay, [[sizes[name] for name in axes] for axes in every])
         return {"scored": heads if decay is not None and len(decay.axes) == 4 else sizes["groups"]}
-
-    @declaration
-    def decay_axes(self, sizes: Sizes) -> list[list[Any]]:
-        """Return the axes that the decays may have."""
-        return [[sizes["heads"]], [sizes["batch"], sizes["time"], sizes["heads"]]]
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         heads, groups = sizes["heads"], sizes["groups"]
@@ -74,9 +70,6 @@ graph: {y: {type: linear_attention, in: {q: q, k: k, v: v, log_decay: log_decay}
         "valid?": "bool[batch, time]",
     }
     outputs = {"y": "float[batch, time, heads, value]", "h?": "float[batch, heads, key, value]"}
-
-    def decay_axes(self, sizes: Sizes) -> list[list[Any]]:
-        return [*super().decay_axes(sizes), [sizes[name] for name in ("batch", "time", "heads", "key")]]
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
         pairs = "(time // chunk_size * chunk_size ** 2 + (time % chunk_size) ** 2)"
@@ -157,8 +150,7 @@ def linear_attention(
     if decays.shape[-1] == 1:
         scores = per_value_head(q @ k.mT, v) * torch.exp(between.squeeze(-3))  # [B, H, n, C, C]
     else:
-        decayed = torch.exp(between) * keys.mT[..., None, :]  # [B, H, n, K, C, C]
-        scores = (queries[..., None, :] @ decayed.transpose(-3, -2)).squeeze(-2)
+        scores = scores_of_channels(queries, keys, torch.exp(between))
     written = (keys * torch.exp(since)).mT @ v  # [B, H, n, K, V], what a chunk adds
     states = []
     for keep, add in zip(torch.exp(so_far[..., -1, :, None]).unbind(2), written.unbind(2), strict=True):
@@ -166,3 +158,11 @@ def linear_attention(
         h = torch.addcmul(add, keep.expand_as(h), h)
     y = scores @ v + (queries * torch.exp(so_far)) @ torch.stack(states, 2)
     return y.flatten(2, 3), h
+
+
+def scores_of_channels(q: torch.Tensor, k: torch.Tensor, decayed: torch.Tensor) -> torch.Tensor:
+    """Return products of q and k, [B, H, n, C, K], whose channels are `decayed` one by one from position to position,
+    [B, H, n, K, C, C].
+    """
+    weighed = decayed * k.mT[..., None, :]  # [B, H, n, K, C, C]
+    return (q[..., None, :] @ weighed.transpose(-3, -2)).squeeze(-2)  # [B, H, n, C, C]

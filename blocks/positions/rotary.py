@@ -10,6 +10,7 @@ import annotated_types
 from blocks.core import BlockError, Paper, PositiveFloat, PositiveInt, SideLook, Sizes, grouped, number, torch
 from blocks.positions.positions import Positions
 from blocks.positions.scaling import Scaling
+from blocks.positions.sections import check_sections, section_of_pair, widths
 
 
 class Rotary(Positions, kind="rotary"):
@@ -30,6 +31,17 @@ class Rotary(Positions, kind="rotary"):
     """
     max_position_embeddings: PositiveInt | None = None
     """Positions that the model is made for, from which some kinds of scaling take what they are not told."""
+    sections: tuple[PositiveInt, ...] | None = None
+    """How many pairs turn by each of several coordinates, which are wired to the port `coordinates` of attention: by time, row
+    and column (M-RoPE), or by row and column (axial RoPE). Where none are wired, all pairs turn by the position, as in a text.
+    `mrope_section` in transformers.
+    """
+    arrangement: Literal["consecutive", "interleaved", "repeated", "alternating"] = "consecutive"
+    """Which pairs and frequencies a section has: the next pairs with their frequencies (`consecutive`: Qwen2-VL); every n-th pair
+    of n sections, until it has all of its own, and the first section the pairs that are left (`interleaved`: Qwen3-VL); the next
+    pairs, with frequencies of its own from 1 down to 1 / theta (`repeated`: the vision tower of Qwen2-VL, EVA-02, SAM 2); or the
+    next pairs, with the frequencies of `interleaved` (`alternating`: Pixtral).
+    """
     scaling: Scaling | None = None
     """Scaling of the frequencies for contexts longer than in training; `rope_scaling` in transformers."""
 
@@ -60,12 +72,17 @@ graph:
                 hint=" and ".join(f"{_share(count, width)} rotates {count}" for count in near)
                 or "a head needs 2 channels or more",
             )
+        check_sections(self.sections, self.arrangement, turned // 2)
         if self.scaling is not None:
             try:
-                self.scaling.check_fit(turned // 2, self.theta, self.max_position_embeddings)
+                for pairs in widths(self.sections, self.arrangement, turned // 2):
+                    self.scaling.check_fit(pairs, self.theta, self.max_position_embeddings)
             except BlockError as error:
                 where = "scaling" if error.field is None else f"scaling.{error.field}"
                 raise BlockError(error.message, field=where, hint=error.hint, code=error.code) from None
+
+    def coordinates(self) -> int | None:
+        return None if self.sections is None else len(self.sections)
 
     def settled(self) -> Self:
         takes = self.scaling is not None and self.scaling.takes_longest()
@@ -77,19 +94,35 @@ graph:
     def look_beside(self) -> SideLook:
         facts = [f"θ = {grouped(self.theta)}"]
         facts += [f"{self.partial_rotary_factor:.0%} of d_head"] if self.partial_rotary_factor != 1 else []
+        if self.sections is not None:
+            how = "" if self.arrangement == "consecutive" else f" {self.arrangement}"
+            facts.append(f"sections {' + '.join(map(str, self.sections))}{how}")
         facts += [self.scaling.fact()] if self.scaling else []
         return SideLook("positions", self.called(), tuple(facts))
 
-    def prepare(self: Any, position_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        turned = round(self.head_dim * self.partial_rotary_factor)
-        exponents = torch.arange(0, turned, 2, dtype=torch.float32, device=position_ids.device) / turned
-        frequencies = 1 / self.theta**exponents  # [n/2], radians per position
-        amplitude = 1.0
-        if self.scaling is not None:
-            frequencies = self.scaling.scale(frequencies, self.theta, self.max_position_embeddings, position_ids)
-            amplitude = self.scaling.amplitude(self.max_position_embeddings)
-        angles = position_ids[..., None].float() * frequencies  # [T, n/2] or [B, T, n/2]
+    def prepare(
+        self: Any, position_ids: torch.Tensor, coordinates: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        pairs, device = round(self.head_dim * self.partial_rotary_factor) // 2, position_ids.device
+        farthest = position_ids if coordinates is None or self.scaling is None else coordinates.amax(-1)  # [T] or [B, T]
+        falling = []
+        for count in widths(self.sections, self.arrangement, pairs):
+            exponents = torch.arange(0, 2 * count, 2, dtype=torch.float32, device=device) / (2 * count)
+            frequencies = 1 / self.theta**exponents  # radians per position
+            if self.scaling is not None:
+                frequencies = self.scaling.scale(frequencies, self.theta, self.max_position_embeddings, farthest)
+            falling.append(frequencies)
+        frequencies = falling[0] if len(falling) == 1 else torch.cat(falling, dim=-1)  # [n/2], [1, n/2] or [B, 1, n/2]
+        places = position_ids[..., None]
+        if coordinates is not None or self.arrangement == "alternating":
+            section = section_of_pair(self.sections, self.arrangement, device)  # [n/2]
+            if self.arrangement == "alternating":
+                order = section.argsort(stable=True)
+                section, frequencies = section[order], frequencies[..., order]
+            places = places if coordinates is None else coordinates[..., section]  # [T, n/2] or [B, T, n/2]
+        angles = places.float() * frequencies  # [T, n/2] or [B, T, n/2]
         cos, sin = angles.cos(), angles.sin()
+        amplitude = 1.0 if self.scaling is None else self.scaling.amplitude(self.max_position_embeddings)
         return (cos, sin) if amplitude == 1 else (cos * amplitude, sin * amplitude)
 
     def rotate(self, x: torch.Tensor, table: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
-from blocks.core import BlockError, Paper, Part, PositiveFloat, PositiveInt, Sizes, declaration, torch
+import annotated_types
+
+from blocks.core import BlockError, F, Paper, Part, PositiveFloat, PositiveInt, Sizes, declaration, torch
 
 
 class Scaling(Part):
@@ -112,6 +114,56 @@ graph:
         blend = (turns - self.low_freq_factor) / (self.high_freq_factor - self.low_freq_factor)
         blend = blend.clamp(0, 1)  # 0 slow, 1 fast
         return (1 - blend) * frequencies / self.factor + blend * frequencies
+
+
+class ProportionalScaling(Scaling, kind="proportional_scaling"):
+    """Rotary frequencies of which a share turns: `frequency / factor` for the first pairs, the fastest, and 0 for the others,
+    which carry no position, as in Gemma 4.
+
+    Unlike those of the `partial_rotary_factor` of the rotary embedding, the pairs that turn are spread over the whole head, and
+    have the frequencies that they have where all turn.
+    """
+
+    partial_rotary_factor: Annotated[float, annotated_types.Gt(0), annotated_types.Le(1)] = 1.0
+    """Fraction of the pairs that turns, rounded down to whole pairs."""
+    factor: PositiveFloat = 1.0
+    """What the frequencies of these are divided by."""
+
+    title = "proportional RoPE"
+    example = """
+inputs: {x: "float[batch, time, 32]"}
+graph:
+  y:
+    type: attention
+    heads: 4
+    mask: causal
+    positions: {type: rotary, scaling: {type: proportional_scaling, partial_rotary_factor: 0.25}}
+    in: x
+"""
+
+    def check_fit(self, pairs: int, theta: float, longest: int | None) -> None:
+        if turning_pairs(self.partial_rotary_factor, pairs) == 0:
+            raise BlockError(
+                f"{self.partial_rotary_factor:.6g} of {pairs} pair{'s' * (pairs != 1)} of channels is less than one",
+                field="partial_rotary_factor",
+                hint=f"{1 / pairs:.6g} turns one pair",
+            )
+
+    def fact(self) -> str:
+        share = f"{self.partial_rotary_factor:.0%} of pairs turn"
+        return share if self.factor == 1 else f"{share}, scaled {self.factor:g} ×"
+
+    def scale(
+        self: Any, frequencies: torch.Tensor, theta: float, longest: int | None, position_ids: torch.Tensor
+    ) -> torch.Tensor:
+        pairs = frequencies.shape[-1]
+        turning = turning_pairs(self.partial_rotary_factor, pairs)
+        return F.pad(frequencies[:turning] / self.factor, (0, pairs - turning))
+
+
+def turning_pairs(share: float, pairs: int) -> int:
+    """Return how many of so many pairs turn, rounded as in transformers."""
+    return int(share * 2 * pairs // 2)
 
 
 def check_told(scaling: Any) -> None:

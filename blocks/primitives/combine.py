@@ -122,7 +122,7 @@ graph: {y: {type: concat, in: [a, b]}}
         dim = len(first.axes) + axis_index(first.axes, self.axis)
         for index, other in enumerate(others, start=1):
             if differs := difference(first, other, dim):
-                message = f"cannot join {first} and {other} along axis {dim + 1}: {differs}"
+                message = f"cannot join {first} and {other} along axis {dim}: {differs}"
                 raise BlockError(message, port="xs", index=index, code="type-mismatch")
         return {"dim": dim}
 
@@ -139,7 +139,7 @@ graph: {y: {type: concat, in: [a, b]}}
 def difference(first: Any, other: Any, dim: int) -> str:
     """Return the dtype or the axes other than `dim` in which two types differ; empty if they agree.
 
-    Axes are counted from 1, since their names may come from another block.
+    Axes are told by their places, since their names may come from another block.
     """
     if other.dtype != first.dtype:
         return f"one is {first.dtype} and the other {other.dtype}"
@@ -147,4 +147,4 @@ def difference(first: Any, other: Any, dim: int) -> str:
         return f"one has {len(first.axes)} axes and the other {len(other.axes)}"
     pairs = enumerate(zip(first.sizes, other.sizes, strict=True))
     odd = ((index, a, b) for index, (a, b) in pairs if index != dim and a != b)
-    return next((f"axis {index + 1} is {a} in one and {b} in the other" for index, a, b in odd), "")
+    return next((f"axis {index} is {a} in one and {b} in the other" for index, a, b in odd), "")

@@ -17,6 +17,7 @@ from blocks.core import (
     Sizes,
     Tensor,
     grouped,
+    nn,
     torch,
 )
 
@@ -36,6 +37,10 @@ class State(Block, kind="state"):
     """Initial value."""
     update: Literal["training", "always"] = "training"
     """When it is updated: by calls in `training` mode, or `always`."""
+    dtype: Literal["float32"] | None = None
+    """The dtype that it keeps where the model is converted to another one, such as bfloat16, in which small updates are lost; by
+    default, that of the model.
+    """
 
     is_primitive = True
     example = """
@@ -59,7 +64,8 @@ graph:
 
     def look(self, view: BlockView) -> Look:
         when = () if self.update == "training" else ("renewed by every call",)
-        return Look(self.called(), (" × ".join(map(grouped, self.shape)) or "one number", *when), "rec")
+        what = " × ".join(map(grouped, self.shape)) or "one number"
+        return Look(self.called(), (what if self.dtype is None else f"{what} in {self.dtype}", *when), "rec")
 
     def icon(self) -> LoopIcon:
         return LoopIcon()
@@ -70,3 +76,10 @@ graph:
     def renew(self: Any, value: torch.Tensor) -> None:
         if self.cache is None and (self.training or self.update == "always"):
             self.value.copy_(value.detach())
+
+    def _apply(self: Any, convert: Any, recurse: bool = True) -> Any:
+        kept = self.value
+        nn.Module._apply(self, convert, recurse)
+        if self.dtype is not None and self.value.dtype != kept.dtype:
+            self.value = kept.to(self.value.device)  # moved, and not converted
+        return self

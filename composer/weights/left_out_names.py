@@ -15,7 +15,7 @@ from enum import Enum
 from functools import partial
 from typing import Any, TypeAlias
 
-from blocks.core import Library, LinearWeights, Part, Slot, fields, ports
+from blocks.core import Library, LinearWeights, Part, Slot, Tensor, fields, ports
 from blocks.core.per_class import per_class
 from composer.diagnostics import Span
 from composer.graph.passes.expand.composite_blocks import declared_graph
@@ -107,6 +107,8 @@ class LeftOutNames:
                     inner[name] = partial(_parameter, steps[1:])
                 case Slot(field=slot):
                     inner[name] = partial(self.misspelled, None if written is None else written.get(slot), steps[1:])
+                case Tensor(when=field) if field and _is_off(part, written, field):
+                    inner[name] = partial(Misspelled, steps[0], [])
                 case _:
                     inner[name] = lambda: Names.UNKNOWN if steps[1:] else Names.RIGHT
         return Names.UNKNOWN if _may_name(part, steps[0], weights) else _below(steps[0], inner)
@@ -120,6 +122,12 @@ class LeftOutNames:
                 value = None if written is None else written.get(value.text)
             inner[entry.key.text] = partial(self.misspelled, value, steps[1:])
         return _below(steps[0], inner, every=True)
+
+
+def _is_off(part: type[Part], written: YamlMapping | None, field: str) -> bool:
+    """Return whether a boolean field of a written block is false, as far as that is known without its params."""
+    value = None if written is None else written.get(field)
+    return not fields(part)[field].default if value is None else isinstance(value, YamlScalar) and value.text == "false"
 
 
 def _below(step: PatternComponent, inner: Mapping[str, Any], *, every: bool = False) -> Outcome:

@@ -224,18 +224,25 @@ def test_sinks_are_those_of_gpt_oss() -> None:
 
 
 def test_the_output_gate_is_that_of_qwen3_next() -> None:
-    """A sigmoid of the input, before the output projection; their queries and gates lie in one matrix, head by head."""
-    config = Qwen3NextConfig(**SHAPE, rope_parameters={"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 1.0})
+    """A sigmoid of the input, before the output projection, all with biases; their queries and gates lie in one matrix, head by
+    head.
+    """
+    config = Qwen3NextConfig(
+        **SHAPE,
+        attention_bias=True,
+        rope_parameters={"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 1.0},
+    )
     torch.manual_seed(0)
     theirs = Qwen3NextAttention(config, 0)
     norm = RMSNorm(eps=config.rms_norm_eps, unit_offset=True)
-    mine = Attend(Attention(**OURS, mask=Causal(), output_gate=Sigmoid(), qk_norm=norm), dim=DIM)
+    mine = Attend(Attention(**OURS, mask=Causal(), output_gate=Sigmoid(), qk_norm=norm, bias=True), dim=DIM)
     for name in ("q_norm", "k_norm"):
         getattr(theirs, name).weight.data.normal_()
         getattr(mine.block, name).load_state_dict(getattr(theirs, name).state_dict())
-    both = theirs.q_proj.weight.data.unflatten(0, (4, 2, 8))  # [H, query or gate, D, dim]
-    mine.block.q.weight.data = both[:, 0].flatten(0, 1)
-    mine.block.gate.weight.data = both[:, 1].flatten(0, 1)
+    for name, both in theirs.q_proj.named_parameters():
+        query, gate = both.data.unflatten(0, (4, 2, 8)).unbind(1)  # [H, D, dim], or [H, D] of the bias
+        getattr(mine.block.q, name).data = query.flatten(0, 1)
+        getattr(mine.block.gate, name).data = gate.flatten(0, 1)
     for name, other in {"k": "k_proj", "v": "v_proj", "out": "o_proj"}.items():
         getattr(mine.block, name).load_state_dict(getattr(theirs, other).state_dict())
     x = torch.randn(B, T, DIM)

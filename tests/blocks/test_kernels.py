@@ -122,6 +122,18 @@ def test_conv2d_is_its_formula(kernel: Any, stride: Any, gaps: int) -> None:
         torch.testing.assert_close(y[b, out, r, c], total, rtol=0, atol=1e-12)
 
 
+@torch.no_grad()
+def test_each_side_of_an_image_may_have_a_padding_of_its_own() -> None:
+    """At the top, at the bottom, at the left and at the right."""
+    theirs = nn.Sequential(nn.ZeroPad2d((2, 1, 0, 3)), nn.Conv2d(3, 4, 3, 2, dtype=torch.float64))
+    model = sound("type: conv2d, out: 4, kernel_size: 3, stride: 2, padding: [0, 3, 2, 1]", "", x="float[batch, 3, height, 7]")
+    assert model is not None
+    theirs[1].load_state_dict(model.block.state_dict())
+    x = numbers(2, 3, 6, 7)
+    torch.testing.assert_close(model(x)[0], theirs(x), rtol=0, atol=1e-12)
+    assert shape(model, {"batch": 2, "height": 6}) == tuple(theirs(x).shape)
+
+
 @pytest.mark.parametrize("axes", [1, 2])
 @torch.no_grad()
 def test_transposed_convolutions_are_torch_s(axes: int) -> None:
@@ -176,7 +188,10 @@ def test_pools_are_torch_s(kind: str, axes: int) -> None:
             random.choice([1, 2]) if kind == "max" else random.random() < 0.5,
         )
         height, width = random.randint(1, 9), random.randint(1, 9)
-        others = {"dilation": last} if kind == "max" else {"count_include_pad": last}
+        others: dict[str, Any] = {"dilation": last} if kind == "max" else {"count_include_pad": last}
+        sizes, steps, pads = (n if isinstance(n, list) else [n] * axes for n in (kernel, stride or kernel, padding or 0))
+        if all(step + pad <= size for size, step, pad in zip(sizes, steps, pads, strict=True)):
+            others["ceil_mode"] = random.random() < 0.7
         written = {"kernel_size": kernel, "padding": padding, **({"stride": stride} if stride else {}), **others}
         node = f"type: {kind}_pool{axes}d, {fields(**written)}"
         of_torch: dict[str, Any] = {"kernel_size": kernel, "stride": stride, "padding": padding or 0, **others}

@@ -47,7 +47,7 @@ READ = {
 DECAY = {
     "selective_scan": ["none"],
     "linear_attention": list(DECAYS),
-    "gated_delta_rule": list(DECAYS)[:3],
+    "gated_delta_rule": list(DECAYS),
     "diagonal_recurrence": list(DECAYS)[1:3],
     "decaying_average": list(DECAYS)[:3],
 }
@@ -508,9 +508,10 @@ def test_what_is_read_before_it_is_written_is_the_past() -> None:
             "type: gated_delta_rule",
             {
                 "q": "[batch, time, 2, 4]", "k": "[batch, time, 2, 4]", "v": "[batch, time, 2, 5]", "beta": "[batch, time, 2]",
-                "log_decay": "[batch, time, 2, 4]",
+                "log_decay": "[batch, time, 2, 5]",
             },
-            "log_decay: gated_delta_rule takes a log_decay of [2] or [batch, time, 2], not float[batch, time, 2, 4]",
+            "log_decay: gated_delta_rule takes a log_decay of [2] or [batch, time, 2] or [batch, time, 2, 4], not "
+            "float[batch, time, 2, 5]",
         ),
         (
             "type: diagonal_recurrence",

@@ -18,7 +18,7 @@ import composer
 from blocks.core import BlockError
 from blocks.positions.learned import LearnedPositions
 from blocks.positions.rotary import Rotary
-from blocks.positions.scaling import LinearScaling, Llama3Scaling, Scaling
+from blocks.positions.scaling import LinearScaling, Llama3Scaling, ProportionalScaling, Scaling
 from blocks.positions.scaling_by_length import DynamicScaling, LongRope
 from blocks.positions.yarn import Yarn
 from tests.blocks.build import module, plain
@@ -114,6 +114,12 @@ ALL_SCALINGS: list[tuple[Scaling, dict[str, Any], int]] = [
         {**LONGROPE, "factor": 4.0, "attention_factor": 1.5},
         65,
     ),
+    (ProportionalScaling(), {"rope_type": "proportional"}, 5),
+    (
+        ProportionalScaling(partial_rotary_factor=0.7, factor=3),
+        {"rope_type": "proportional", "partial_rotary_factor": 0.7, "factor": 3.0},
+        5,
+    ),
     *((DynamicScaling(factor=3), {"rope_type": "dynamic", "factor": 3.0}, length) for length in (5, LONGEST, LONGEST + 1, 10**6)),
 ]
 
@@ -150,6 +156,7 @@ def test_a_text_is_turned_by_the_length_of_its_row(index: int) -> None:
     [
         (Yarn(original_max_position_embeddings=4096), None, "^factor is not known"),
         (Yarn(factor=2), None, "^original_max_position_embeddings is not known"),
+        (ProportionalScaling(partial_rotary_factor=0.1), None, "0.1 of 8 pairs of channels is less than one"),
         (DynamicScaling(factor=2), None, "the length up to which nothing is scaled is not known"),
         (LongRope(short_factor=(1.0,), long_factor=tuple(LONG), factor=2), 64, "short_factor has 1 number, and 8 pairs"),
         (LongRope(short_factor=tuple(SHORT), long_factor=(1.0, 2.0), factor=2), 64, "long_factor has 2 numbers, and 8 pairs"),

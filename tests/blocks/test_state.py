@@ -292,3 +292,19 @@ def test_passes_of_one_set_of_weights_may_hold_a_one_hot_and_no_state() -> None:
     inputs = 'inputs: {x: "float[batch, time, 6]", ids: "int[batch, time]"}'
     assert not composer.load(f"recipe: r\n{inputs}\ngraph:\n{shared}{hot}").check()
     assert "share" in {found.code for found in composer.load(f"recipe: r\n{inputs}\ngraph:\n{shared}{kept}").check()}
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("", 1.0), (", dtype: float32", 1.01)])
+def test_small_updates_are_kept_in_float32(dtype: str, expected: float) -> None:
+    """In a model that is converted to bfloat16, in which 1 + 0.001 is 1; also where it is moved from the meta device."""
+    graph = f"""
+  level: {{type: state, shape: [], init: ones, next: next{dtype}}}
+  next: {{compute: level + 0.001}}
+  y: {{compute: x * level}}
+"""
+    model = compiled(graph[1:], x="float[batch, time, 6]").to(torch.bfloat16).train()
+    kept = model.level.value.dtype
+    for _ in range(10):
+        model(torch.randn(B, T, D, dtype=torch.bfloat16))
+    assert model.level.value.item() == pytest.approx(expected, abs=1e-5)
+    assert model.to("meta").to_empty(device="cpu").half().level.value.dtype == (kept if dtype else torch.float16)

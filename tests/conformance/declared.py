@@ -42,6 +42,8 @@ RUNNING = ("batch", "time", "source")
 """Axes whose lengths are known only when the model runs; every other one is drawn."""
 ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("learned_positions", "max_length"): ("23", "29"),
+    ("rotary", "sections"): ("none", ["1", "1"], ["2", "1", "1"]),
+    ("rotary", "arrangement"): ("consecutive",),
     ("select", "index"): ("0", "1", "-1"),
     ("split", "into"): (["a", "b"], ["left", "middle", "right"]),
     ("rearrange", "pattern"): ("b t (h d) -> b h t d", "b t d -> d b t", "b t (g h d) -> b (h t) (d g)"),
@@ -84,6 +86,13 @@ ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
 """Fields whose right values no declaration can say: at least as many positions as any test has, kernels
 that fit into few, places, names. Strides of `conv2d` are no longer than an image is wide: in bfloat16, torch's gradient of the
 weights reads memory that nothing has written where they are longer, if there is padding."""
+TURNED = {"type": "rotary", "sections": ["1", "3"]}
+BESIDE: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    **{(kind, "coordinates"): {"head_dim": "8", "positions": TURNED} for kind in ("attention", "cross_attention")},
+    **{(kind, "memory_coordinates"): {"head_dim": "8", "positions": TURNED} for kind in ("attention", "cross_attention")},
+    ("latent_attention", "coordinates"): {"rope_dim": "8", "positions": TURNED},
+}
+"""Fields without which a block refuses an input at an optional port."""
 FORMULAS = (
     "xs_0 * sigmoid(xs_1)",
     "where(xs_0 > 0.3, sqrt(abs(xs_0) + 0.1), xs_1 / 3)",
@@ -289,17 +298,20 @@ def _choices(part: type[Part]) -> tuple[list[str], list[str], list[str]]:
 def _drawn(part: type[Part], library: Library, random: Random, seed: int, *, causal: bool) -> dict[str, Any]:
     field, optional, output = (of[seed % len(of)] if of else "" for of in _choices(part))
     declared = Declared(library, random, causal=causal)
-    node = declared.use(part, surely=field)
+    node = {**declared.use(part, surely=field), **BESIDE.get((part.kind, optional), {})}
     several_ports = not formula_field(part)
     sizes: dict[str, str] = {}
     inputs, wires = {}, {}
     for port, mark in ports(part).items():
-        if mark == "?" and port != optional and random.random() < 0.7:
+        if port.endswith("coordinates"):  # which a block refuses without what is BESIDE, and for one of queries and keys alone
+            if not optional.endswith("coordinates") or (port == "memory_coordinates" and "memory" not in wires):
+                continue
+        elif mark == "?" and port != optional and random.random() < 0.7:
             continue
         taken = pattern(part.inputs[port + mark])
         for expression in taken.axes:
             for name in names(expression) - set(RUNNING):
-                drawn = str(random.choice(WHOLE[1:]))
+                drawn = "2" if name == "coordinate" else str(random.choice(WHOLE[1:]))
                 sizes.setdefault(name, node.setdefault(name, drawn) if name in fields(part) else drawn)
         axes = [sizes.get(text, text) for text in map(_text, taken.axes)]
         leading = ["batch", "time"] if not set(axes) & {"time", "source"} else random.choice([["batch"], []])

@@ -261,6 +261,11 @@ def rotary(draft: Draft) -> None:
     ):
         turned = {"type": "rotary", "max_position_embeddings": "200", "scaling": scaling}
         draft.add(draft.residual(draft.attention(positions=turned, head_dim="8")))
+    some = {"type": "proportional_scaling", "partial_rotary_factor": "0.5", "factor": draft.pick("1", "3")}
+    arrangement = draft.pick("consecutive", "interleaved", "repeated", "alternating")
+    turned = {"type": "rotary", "sections": ["2", "1", "1"], "arrangement": arrangement, "scaling": some}
+    draft.inputs["places"] = f"{draft.pick('int', 'float')}[batch, time, 3]{draft.pick('', '?')}"
+    draft.add({**draft.attention(positions=turned, head_dim="8"), "in": {"x": draft.above, "coordinates": "places"}})
 
 
 @scenario

@@ -475,7 +475,7 @@ FAMILIES: dict[str, Family] = {
         None,
         {
             **LATENT, "q_lora_rank": 18, "first_k_dense_replace": 1, "n_routed_experts": 12, "n_group": 4, "topk_group": 2,
-            "n_shared_experts": 2, **yarn(300.0, factor=5.0, mscale_all_dim=1.2),
+            "n_shared_experts": 2, "attention_bias": True, **yarn(300.0, factor=5.0, mscale_all_dim=1.2),
         },
         {"vocab_size": 128, "hidden_size": 96, "intermediate_size": 160, "moe_intermediate_size": 64},
     ),

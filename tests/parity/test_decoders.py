@@ -406,7 +406,6 @@ def test_older_files_are_read_too(name: str) -> None:
         ("deepseek_v2", {"moe_layer_freq": 2}, "moe_layer_freq"),
         ("deepseek_v2", {"num_key_value_heads": 2}, "num_key_value_heads"),
         ("deepseek_v2", {"mlp_bias": True}, "mlp_bias"),
-        ("deepseek_v3", {"attention_bias": True}, "attention_bias"),
         ("deepseek_v3", {"scoring_func": "softmax"}, "scoring_func"),
         ("olmoe", {"clip_qkv": 8.0}, "clip_qkv"),
         ("olmoe", {"attention_bias": True}, "attention_bias"),

@@ -27,6 +27,7 @@ SCALED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("llama2", {"rope_type": "dynamic", "factor": 3.0}, {"max_position_embeddings": 6}),
     ("llama2", {"rope_type": "dynamic", "factor": 3.0}, {"max_position_embeddings": 16}),
     ("llama2", {**LLAMA3, "original_max_position_embeddings": 24}, {}),
+    ("llama2", {"rope_type": "proportional", "partial_rotary_factor": 0.5, "factor": 2.0}, {}),
     ("mistral", {**YARN, "beta_fast": 3.0, "beta_slow": 0.5, "truncate": False}, {}),
     ("qwen2", YARN, {}),
     ("qwen2", {**YARN, "attention_factor": 0.8}, {}),
@@ -37,8 +38,8 @@ SCALED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("phi3", {"rope_type": "longrope", **FACTORS}, {"max_position_embeddings": 40, "original_max_position_embeddings": 16}),
     ("phi3", {"rope_type": "longrope", **FACTORS}, {"max_position_embeddings": 40, "original_max_position_embeddings": 5}),
 ]
-FEW = (1, 7, 12)
-"""Run by every `make test`: dynamic NTK, YaRN, and LongRoPE beyond the original length."""
+FEW = (1, 4, 8, 13)
+"""Run by every `make test`: dynamic NTK, proportional, YaRN, and LongRoPE beyond the original length."""
 each_scaling = pytest.mark.parametrize(
     ("name", "rope", "sizes"),
     [one if index in FEW else pytest.param(*one, marks=pytest.mark.exhaustive) for index, one in enumerate(SCALED)],

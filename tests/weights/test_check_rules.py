@@ -140,6 +140,22 @@ def test_a_mistake_is_told_once_at_its_word(old: str, new: str, expected: list[s
     assert sorted(lines(recipe(RULES.replace(old, new)))) == sorted(expected)
 
 
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize(("bias", "wrong"), [("false", True), ("true", False), ("wide", False)])
+def test_what_is_left_out_has_no_bias_where_none_is_written(bias: str, wrong: bool, wide: bool) -> None:
+    """As where it is there; whether a param is true is not known of what is left out."""
+    text = f"""
+recipe: one
+params: {{wide: true}}
+inputs: {{x: "float[batch, time, 8]"}}
+graph:
+  extra: {{type: linear, out: 8, bias: {bias}, when: wide}}
+  y: rmsnorm
+checkpoints: {{gpt2: {{rules: {{extra.weight: a, extra.bias: b, y.weight: c}}}}}}
+"""
+    assert [line.split(":")[0] for line in lines(composer.load(text, {"wide": wide}))] == ["bias"] * wrong
+
+
 def test_what_is_tied_needs_a_rule_for_its_owner() -> None:
     """And a rule for the other name alone says so."""
     wrong = recipe(RULES.replace("layers.<layer>.b.weight: h.<layer>.b\n", "layers.1.b.weight: x\n"), tied=True, n_layers=2)

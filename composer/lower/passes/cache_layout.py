@@ -223,11 +223,11 @@ class _CachedNodes:
             held = getattr(block.part, prepared.slot)
             if not isinstance(held, Positions) or held.length_class(1) is None:
                 continue
-            for port in prepared.ports:
-                axis = block.sizes[type(block.part).position_inputs[port]]
-                if axis in (self.axis, so_far(self.axis)):
-                    named = str(self.hoisting.as_of_call(axis)) in self.hoisting.declared_positions
-                    yield ByLength(held, port not in wired and not named)
+            port, *coordinates = prepared.ports
+            axis = block.sizes[type(block.part).position_inputs[port]]
+            if axis in (self.axis, so_far(self.axis)):
+                named = str(self.hoisting.as_of_call(axis)) in self.hoisting.declared_positions
+                yield ByLength(held, not (port in wired or named or coordinates))
 
     def _cached_part(self, part: Part, path: str, attribute: tuple[str, ...], preparation: Preparation) -> Iterator[CachedNode]:
         if isinstance(part, Plan) and dict(preparation.attributes).get("grows"):

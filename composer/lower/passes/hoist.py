@@ -203,6 +203,8 @@ class _GraphHoisting:
         return Preparation("mask", chosen, (("grows", one_sequence),), arguments, edges_read, axes[-1], batch, kept)
 
     def _positions(self, block: TypedBlock, port: str, wired: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
+        if port not in type(block.part).position_inputs:
+            return self._folded(block, port, wired[port][0], wired)
         axis: Dim = block.sizes[type(block.part).position_inputs[port]]
         if port in wired:
             given = self._folded(block, port, wired[port][0], wired)

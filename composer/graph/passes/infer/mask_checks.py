@@ -26,7 +26,7 @@ def check_masks(
     """
     for prepared in part.per_call(frozenset(given)).values():
         mask = dict(node.fields).get(prepared.slot)
-        if not isinstance(mask, PartValue) or len(prepared.ports) < 2:
+        if not isinstance(mask, PartValue) or not issubclass(mask.part, Mask) or len(prepared.ports) < 2:
             continue
         query, key = (part.position_inputs[port] for port in prepared.ports[:2])
         _check_sequences(mask, sizes[query], sizes[key], here)
