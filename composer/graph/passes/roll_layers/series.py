@@ -74,7 +74,7 @@ class LayerRun:
 
 
 @dataclass(frozen=True)
-class Series:
+class LayerSeries:
     """A graph's nodes in their order, among which runs are found."""
 
     members: Sequence[Member]

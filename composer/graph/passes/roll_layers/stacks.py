@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from composer.graph.parameters import NamedParameter, holders
 from composer.graph.passes.roll_layers.node_kinds import Kinds, Port, boxes, reads
-from composer.graph.passes.roll_layers.series import LayerRun, Member, Series, SeriesValue
+from composer.graph.passes.roll_layers.series import LayerRun, LayerSeries, Member, SeriesValue
 from composer.graph.typed import TypedGraph
 from composer.memo import Numbering
 
@@ -70,7 +70,7 @@ class StackFinder:
         found: list[LayerStack] = []
         for kind, alike in ((self.kinds.of, True), (self.kinds.similar, False)):
             members = [Member(node.name, kind(node), read, count) for node, read, count in nodes]
-            series = Series(members, outputs, alike)
+            series = LayerSeries(members, outputs, alike)
             found += [self._stack(graph, series, run, place) for run in series.runs(0, len(nodes))]
         kept: list[LayerStack] = []
         for stack in sorted(found, key=lambda one: (-one.run.saved, len(one.run.carried), one.run.start)):
@@ -86,7 +86,7 @@ class StackFinder:
         fields_only = len(forms) == len(set(stack.around)) == 1 and run.passes > 2
         return kinds <= max(min(MAX_KINDS, run.passes // 2), 1, MAX_FIELD_VALUES if fields_only else 0)
 
-    def _stack(self, graph: TypedGraph, series: Series, run: LayerRun, place: str) -> LayerStack:
+    def _stack(self, graph: TypedGraph, series: LayerSeries, run: LayerRun, place: str) -> LayerStack:
         """Return a run, with what its passes are."""
         passes = range(run.passes)
         carried = {
@@ -110,7 +110,7 @@ class StackFinder:
         return LayerStack(run, carried, tuple(kinds), tuple(around), shared)
 
     def _elsewhere(
-        self, series: Series, run: LayerRun, number: int, index: int, carried: Mapping[tuple[int, Port], object]
+        self, series: LayerSeries, run: LayerRun, number: int, index: int, carried: Mapping[tuple[int, Port], object]
     ) -> Iterator[object]:
         """Yield what a node reads from outside of all passes, but for what the first pass is given instead of what is carried."""
         at = index - run.window(number).start
