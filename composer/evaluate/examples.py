@@ -18,7 +18,7 @@ from composer.evaluate.transcripts import ErrorRates, error_rates, hearing_of
 from composer.lower.model import Model
 from composer.train.criteria.criterion import Criterion
 from composer.train.data.examples import ExampleData, Examples
-from composer.train.data.forecasting import forecast_inputs
+from composer.train.data.forecasting.windows import forecast_inputs
 from composer.train.data.preferences import PREFERENCES, examples_for
 from composer.train.data.tables import read_table
 from composer.train.data.tokenizers import Tokenizer

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from composer.train.data.examples import Examples as Examples
     from composer.train.data.examples import examples_of as examples_of
     from composer.train.data.fitting import fitted as fitted
-    from composer.train.data.forecasting import fitted_series as fitted_series
-    from composer.train.data.forecasting import windows_of as windows_of
+    from composer.train.data.forecasting.series import ForecastSeries as ForecastSeries
+    from composer.train.data.forecasting.windows import fitted_series as fitted_series
+    from composer.train.data.forecasting.windows import windows_of as windows_of
     from composer.train.data.learned_tokenizers import make_tokenizer as make_tokenizer
     from composer.train.data.learned_tokenizers import train_wordpiece as train_wordpiece
     from composer.train.data.learned_tokenizers import train_words as train_words
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from composer.train.data.prepared.prepare import prepare as prepare
     from composer.train.data.prepared.token_files import PreparedText as PreparedText
     from composer.train.data.prepared.token_files import is_prepared as is_prepared
-    from composer.train.data.series import Series as Series
     from composer.train.data.tables import Table as Table
     from composer.train.data.tables import is_table as is_table
     from composer.train.data.tables import read_table as read_table
@@ -121,7 +121,7 @@ _HOME = {
     "ReferenceModel": "reference",
     "Result": "loop",
     "RunFolder": "run.folder",
-    "Series": "data.series",
+    "ForecastSeries": "data.forecasting.series",
     "Start": "starts",
     "Table": "data.tables",
     "TrainSettings": "settings",
@@ -135,7 +135,7 @@ _HOME = {
     "display": "progress",
     "examples_of": "data.examples",
     "fitted": "data.fitting",
-    "fitted_series": "data.forecasting",
+    "fitted_series": "data.forecasting.windows",
     "freeze": "starts",
     "grow": "growing.grow",
     "is_prepared": "data.prepared.token_files",
@@ -170,7 +170,7 @@ _HOME = {
     "train_words": "data.learned_tokenizers",
     "validate": "validation",
     "width_scales": "optimization.width_transfer",
-    "windows_of": "data.forecasting",
+    "windows_of": "data.forecasting.windows",
 }
 __all__ = [
     "ActivationSizes",
@@ -186,6 +186,7 @@ __all__ = [
     "ExampleData",
     "Examples",
     "ExpertLoad",
+    "ForecastSeries",
     "GradientNorms",
     "Growth",
     "Interrupted",
@@ -198,7 +199,6 @@ __all__ = [
     "Result",
     "RunFolder",
     "RunStart",
-    "Series",
     "Start",
     "Table",
     "TensorBoard",

@@ -350,7 +350,7 @@ def started_on_table(
 ) -> Result:
     """Train a recipe on the rows of a table in a new run folder."""
     from composer.train import ByteTokenizer, TrainSettings, fitted, make_tokenizer, mixed, read_table
-    from composer.train.data.forecasting import FORECAST, fitted_series
+    from composer.train.data.forecasting.windows import FORECAST, fitted_series
     from composer.train.data.preferences import PREFERENCES, examples_for, marks_for, text_for
     from composer.train.run.folder import new_folder
 

@@ -18,11 +18,11 @@ from composer.graph.typed import TypedProgram
 from composer.language.tasks import TASKS
 from composer.language.wording import counted
 from composer.train.data.fields import BatchField, FieldKind, fields_of
+from composer.train.data.forecasting.series import ForecastSeries
 from composer.train.data.images import centered, read_image
 from composer.train.data.marks import BLANK, END, START
 from composer.train.data.order import drawn_by_weight
 from composer.train.data.prefixes import prefix_input
-from composer.train.data.series import Series
 from composer.train.data.speech.recordings import recording_length
 from composer.train.data.speech.transcripts import (
     check_blank,
@@ -74,7 +74,7 @@ class ExampleData:
     mixture: tuple[tuple[int, float], ...] = ()
     """For each table, in order, how many of its rows are trained on and its weight, the share of the rows that are drawn from it,
     up to a factor; empty if all rows are equally likely."""
-    series: Series | None = None
+    series: ForecastSeries | None = None
     """What is forecast, if the examples are windows of series, whose numbers are those of their first rows; None for rows."""
 
     @property

@@ -24,9 +24,9 @@ from composer.train.data.examples import (
     text_of,
 )
 from composer.train.data.fields import PROMPT, fields_of, mapping_of
-from composer.train.data.forecasting import FORECAST, windows_of
+from composer.train.data.forecasting.series import Scales
+from composer.train.data.forecasting.windows import FORECAST, windows_of
 from composer.train.data.objectives import END
-from composer.train.data.series import Scales
 from composer.train.data.tables import Table
 from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
 from composer.train.errors import TrainingError

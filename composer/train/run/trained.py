@@ -14,7 +14,7 @@ from composer.diagnostics import Diagnostic, RecipeError, Source
 from composer.graph.types import TensorType
 from composer.language.tasks import TASKS
 from composer.lower.model import Model
-from composer.train.data.forecasting import FORECAST
+from composer.train.data.forecasting.windows import FORECAST
 from composer.train.data.objectives import TEXT_TASKS, learnable, objective_of
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.device import device_of

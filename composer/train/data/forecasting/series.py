@@ -25,13 +25,13 @@ Scales = Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class ForecastSeries:
     """What is forecast, in the units of the data.
 
     Examples:
         >>> import numpy as np
-        >>> from composer.train import Series
-        >>> series = Series(("load",), np.arange(9.0)[:, None], context=3, horizon=2, scales={"load": (4.0, 2.0)})
+        >>> from composer.train import ForecastSeries
+        >>> series = ForecastSeries(("load",), np.arange(9.0)[:, None], context=3, horizon=2, scales={"load": (4.0, 2.0)})
         >>> series.rows(np.array([0, 4])).tolist()
         [[3, 4], [7, 8]]
         >>> series.in_units(np.array([[0.0, 0.5]])).tolist()

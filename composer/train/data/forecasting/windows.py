@@ -17,7 +17,7 @@ from composer.graph.types import TensorType
 from composer.language.wording import counted
 from composer.train.data.examples import ExampleData, Rows, rows_by_table
 from composer.train.data.fields import axis_params, check_entries, chosen_columns, compared_inputs, mapping_of
-from composer.train.data.series import Scales, Series, check_times, columns_with_numbers, scales_of, spans_of
+from composer.train.data.forecasting.series import ForecastSeries, Scales, check_times, columns_with_numbers, scales_of, spans_of
 from composer.train.data.tables import Table
 from composer.train.data.text import held_out_from
 from composer.train.errors import TrainingError
@@ -221,7 +221,7 @@ def windows_of(
         return {asked.past: one, asked.future: other}
 
     first, *more = table.paths
-    series = Series(tuple(future), np.stack([*future.values()], axis=-1), context, horizon, known)
+    series = ForecastSeries(tuple(future), np.stack([*future.values()], axis=-1), context, horizon, known)
     sources = rows_by_table(table, train)
     return ExampleData(
         first, table.sha256, train, held, (windows,), {}, more_paths=tuple(more), sources=sources, series=series

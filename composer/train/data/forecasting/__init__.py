@@ -1,0 +1,1 @@
+"""Forecasting: series of numbers, and windows of them."""
