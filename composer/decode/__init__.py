@@ -9,7 +9,7 @@ from composer.decode.generate import generate, stream
 from composer.decode.insight import AttentionMap, attention_maps, logit_lens
 from composer.decode.next_token import next_token
 from composer.decode.prepack import prepacked
-from composer.decode.prompt_cache import PromptCache
+from composer.decode.prompt_caches.prompt_cache import PromptCache
 from composer.decode.reading import DecodeStep, Reading, cached, compiled, uncached
 from composer.decode.request import Refuse, Request, Slide
 from composer.decode.sample import GREEDY, Sampling, draw, probabilities

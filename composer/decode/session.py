@@ -14,13 +14,13 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from composer.atomic_files import StrPath
-from composer.decode.attachment import Attachment
 from composer.decode.caches.contents import Contents
-from composer.decode.call_checks import CallChecks
-from composer.decode.counted_calls import CountedCalls
+from composer.decode.calls.attachment import Attachment
+from composer.decode.calls.checks import CallChecks
+from composer.decode.calls.counted_calls import CountedCalls
+from composer.decode.calls.last_positions import last_of, last_position_hooks
 from composer.decode.errors import DecodeError, PromptCacheError, writes_nothing
-from composer.decode.last_positions import last_of, last_position_hooks
-from composer.decode.prompt_cache_file import StoredPrompt, read_prompt_cache, write_prompt_cache
+from composer.decode.prompt_caches.file import StoredPrompt, read_prompt_cache, write_prompt_cache
 from composer.decode.session_mark import SessionMark
 from composer.language.wording import counted
 from composer.lower.model import Model

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from composer.decode.caches.contents import CacheSnapshots
-from composer.decode.call_checks import CallsSoFar
+from composer.decode.calls.checks import CallsSoFar
 
 
 @dataclass(frozen=True, eq=False)

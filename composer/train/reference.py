@@ -13,6 +13,7 @@ from torch import nn
 
 from composer.atomic_files import StrPath
 from composer.language.tasks import TASKS
+from composer.lower.checksums import checksum_of
 from composer.train.criteria.criterion import TASK_LOSS, Criterion
 from composer.train.criteria.distillation import Distillation
 from composer.train.criteria.preferences import DirectPreference, RewardModel
@@ -24,7 +25,6 @@ from composer.train.losses import Batch, task_of
 from composer.train.run.reader import ReferenceIdentity, read_run
 from composer.train.run.trained import Build, compiled, open_run
 from composer.train.settings import TrainSettings
-from composer.weights.checksums import checksum_of
 
 
 @dataclass(frozen=True, eq=False)

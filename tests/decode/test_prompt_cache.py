@@ -21,11 +21,11 @@ from composer.decode import (
     cached,
     compiled,
     generate,
-    prompt_cache_file,
     session,
     stream,
     uncached,
 )
+from composer.decode.prompt_caches import file as prompt_cache_file
 from composer.language.tasks import TASKS
 from tests.conformance.cases import language_models
 from tests.conformance.inputs import DRAWS, draw

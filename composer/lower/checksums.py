@@ -16,7 +16,7 @@ def checksum_of(tensors: Mapping[str, Tensor]) -> str:
 
     Examples:
         >>> import torch
-        >>> from composer.weights.checksums import checksum_of
+        >>> from composer.lower.checksums import checksum_of
         >>> checksum_of({"a": torch.zeros(2)}) == checksum_of({"a": torch.zeros(2, 1)[:, 0]})
         True
     """

@@ -20,9 +20,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from torch import Tensor
 
 from composer.atomic_files import aside
-from composer.decode.call_checks import CallsSoFar
+from composer.decode.calls.checks import CallsSoFar
 from composer.decode.errors import PromptCacheError
-from composer.decode.kept_tensors import (
+from composer.decode.prompt_caches.kept_tensors import (
     KeptCache,
     KeptTensor,
     TensorWriter,
@@ -33,10 +33,10 @@ from composer.decode.kept_tensors import (
 )
 from composer.decode.session_mark import SessionMark
 from composer.language.wording import counted
+from composer.lower.checksums import checksum_of
 from composer.lower.int8 import Int8Matrix
 from composer.lower.model import Model
 from composer.version import __version__
-from composer.weights.checksums import checksum_of
 
 FORMAT = 1
 """The number of the format that this version writes and reads."""

@@ -14,9 +14,9 @@ from composer.decode.encoder_inputs import rows_of
 from composer.decode.errors import DecodeError
 from composer.language.tasks import TASKS
 from composer.language.wording import counted
+from composer.lower.checksums import checksum_of
 from composer.lower.model import Model
 from composer.lower.passes.cache_layout import CacheLayout
-from composer.weights.checksums import checksum_of
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from composer.atomic_files import StrPath
 from composer.decode.encoder_inputs import EncoderInputs
 from composer.decode.errors import DecodeError
-from composer.decode.prompt_cache_file import (
+from composer.decode.prompt_caches.file import (
     Fingerprint,
     StoredPrompt,
     checksums_of,
