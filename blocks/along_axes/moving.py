@@ -107,6 +107,8 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if "like" in wired and self.stop is not None:
             raise BlockError("`like` tells the length, so `stop` must be left out", field="stop")
+        if "like" in wired and self.step != 1:
+            raise BlockError("`like` tells the length of a range without steps", field="step")
         check_like(self.length_of, wired)
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
@@ -122,11 +124,9 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
                 inputs["like"].axes, self.length_of or axes[dim].name or self.axis, "length_of" if self.length_of else "axis"
             )
             length = inputs["like"].axes[of].size
-            span = length if self.step == 1 else (length - 1) * self.step + 1
-            rest = size - self.start - span if self.start >= 0 else -self.start - span
+            rest = size - self.start - length if self.start >= 0 else -self.start - length
             if isinstance(rest, int) and rest < 0:
-                places = "places" if self.step == 1 else f"places at steps of {self.step}"
-                raise BlockError(f"from {self.start} on, an axis of {size} has no {length} {places}", field="start")
+                raise BlockError(f"from {self.start} on, an axis of {size} has no {length} places", field="start")
             return {"dim": dim, "of": of, "length": length}
         first = self.start if self.start >= 0 else size + self.start
         last = size if self.stop is None else self.stop if self.stop >= 0 else size + self.stop
@@ -152,7 +152,7 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
         size = x.shape[self.dim]
         first = self.start if self.start >= 0 else size + self.start
         if like is not None:
-            last = first + (like.shape[self.of] - 1) * self.step + 1
+            last = first + like.shape[self.of]
         elif self.stop is None:
             last = size
         else:

@@ -79,7 +79,7 @@ graph:
 
     def _apply(self: Any, convert: Any, recurse: bool = True) -> Any:
         kept = self.value
-        nn.Module._apply(self, convert, recurse)
+        nn.Module._apply(self, convert, recurse)  # type: ignore[no-untyped-call]  # torch's
         if self.dtype is not None and self.value.dtype != kept.dtype:
             self.value = kept.to(self.value.device)  # moved, and not converted
         return self

@@ -53,6 +53,7 @@ ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("roll", "by"): ({"last": "1"}, {"time": "-1"}, {"last": "-2", "time": "3"}, {"time": "0"}),
     ("shift", "by"): ("1", "2", "7", "0", "-1"),
     ("slice", "start"): ("0", "1"),
+    ("slice", "step"): ("1", "2"),
     ("slice", "stop"): ("-1", "2", "none"),
     ("top_k", "k"): ("1", "2", "4"),
     ("new_axis", "name"): ("head", "copies", "source"),

@@ -357,7 +357,7 @@ def test_older_files_are_read_too(name: str) -> None:
         ("qwen2", {"use_sliding_window": True}, "use_sliding_window"),
         ("qwen3", {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types"),
         ("olmo2", {"attention_bias": True}, "attention_bias"),
-        ("mistral", {"rope_parameters": {"rope_type": "proportional", "rope_theta": 1e4}}, "rope_type"),
+        ("mistral", {"rope_parameters": {"rope_type": "axial", "rope_theta": 1e4}}, "rope_type"),
         ("mistral", {"rope_parameters": {"rope_type": "linear", "factor": 2.0, "beta_fast": 4.0}}, "beta_fast"),
         (
             "llama2",

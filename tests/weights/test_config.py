@@ -248,7 +248,7 @@ def test_null_may_mean_something_else_than_a_missing_key() -> None:
         ({"rope": 3}, "config-unknown", '"rope"'),
         ({"rope_parameters": {"rope_type": "default", "rope_theta": 1.0, "swing": 2}}, "config-unknown", '"swing"'),
         ({"rope_parameters": {"rope_type": "default", "rope_theta": 1.0, "mscale": 2}}, "unknown-path", '"mscale"'),
-        ({"rope_parameters": {"rope_type": "proportional", "rope_theta": 1.0}}, "config-value", '"rope_type"'),
+        ({"rope_parameters": {"rope_type": "axial", "rope_theta": 1.0}}, "config-value", '"rope_type"'),
         ({"rope_parameters": {"rope_type": "yarn", "rope_theta": 1.0}}, "rejected", '"rope_type"'),
         ({"rope_theta": 2.0}, "config-value", '"rope_theta"'),  # and another inside rope_parameters
         ({"hidden_act": "gelu"}, "config-value", '"hidden_act"'),
