@@ -88,11 +88,11 @@ def read_sheet(path: StrPath) -> FigureSheet:
 def sheet_under(root: YamlMapping) -> tuple[FigureSheet | None, list[Diagnostic]]:
     """Return the figure sheet under the key `figure` of a recipe, None where there is none, and what is wrong with it."""
     parser = _SheetParser([])
-    entry = root.entry("figure")
-    if entry is None or not isinstance(entry.value, YamlMapping):
-        parser.entries(entry and entry.value, "figure")
+    under = root.get("figure")
+    if not isinstance(under, YamlMapping):
+        parser.entries(under, "figure")
         return None, parser.diagnostics
-    return parser.sheet(entry.value, "`figure`"), parser.diagnostics
+    return parser.sheet(under, "`figure`"), parser.diagnostics
 
 
 def check_sheet(typed: TypedProgram, sheet: FigureSheet) -> list[Diagnostic]:

@@ -58,7 +58,9 @@ def _written(key: KeyRow, typed: TypedProgram, way: GraphForm) -> YamlData | Non
     match key.writer:
         case "verbatim":
             said = typed.untyped.recipe.root.get(key.name)
-            return " ".join(said.text.split()) or None if isinstance(said, YamlScalar) else said and data_of(said)
+            if isinstance(said, YamlScalar):
+                return " ".join(said.text.split()) or None
+            return None if said is None else data_of(said)
         case "computed":
             return WRITERS[key.name](typed, way)
         case "resolved":
