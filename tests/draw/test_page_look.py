@@ -135,18 +135,24 @@ def test_a_link_leads_to_every_block_and_level(page: Any) -> None:
 @needs_browser
 def test_colors_and_what_is_left_out_are_those_of_the_figure_sheet(page: Any, tmp_path: Path) -> None:
     """The same shades as in the figure; copied as a sheet they make it; what is saved is what is seen."""
-    go(page, "#block?color=flops&params=false&optional_inputs=false&highlight=layers.ffn")
+    look = "#block?color=flops&params=false&optional_inputs=false&highlight=layers.ffn"
+    go(page, look)
     figure = composer.load("llama3").draw(color="flops").scene
     shades = {box.about.path: box.shade for box in figure.boxes if box.shade is not None}
     assert all(paths(page, f".node.shade{step}") == {path for path, own in shades.items() if own == step} for step in range(5))
     assert "share of the FLOPs" in find(page, "#legend").text
     assert not find(page, ".reference").is_displayed()
+    page.execute_script("document.getElementById('figure').open = true")
+    find(page, "#highlight").send_keys(", outputs/logits")  # a slash elsewhere goes to the search
+    assert paths(page, ".node:not(.faded)") == {"layers.ffn.norm", FEED_FORWARD, "layers.ffn.add", "outputs/logits"}
+    go(page, look)
     page.execute_script(
         "navigator.clipboard.writeText = async text => { window.copied = text; }; document.getElementById('sheet').click()"
     )
     sheet = page.execute_script("return window.copied")
     (tmp_path / "sheet.yaml").write_text(sheet, encoding="utf-8")
     again = composer.load("llama3").draw(sheet=tmp_path / "sheet.yaml")
+    assert re.findall(r"^\w+", sheet, re.MULTILINE) == ["level", "color", "params", "optional_inputs", "highlight"]
     assert (again.color, again.highlight) == ("flops", ("layers.ffn",))
     assert not any(text.role == "params" for box in again.scene.boxes for text in box.texts)
     page.execute_script("dress(true)")
@@ -163,7 +169,7 @@ def test_colors_and_what_is_left_out_are_those_of_the_figure_sheet(page: Any, tm
 @needs_browser
 def test_a_dark_page_is_printed_in_light(page: Any) -> None:
     """Paper is white."""
-    go(page, "#block?color=kind")
+    go(page, "#block")
     page.execute_script("dress(true)")
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:

@@ -100,20 +100,24 @@ const options = document.getElementById("figure");
 document.addEventListener("pointerdown", event => { if (!options.contains(event.target)) options.open = false; });
 options.onkeydown = event => { if (event.key === "Escape") { options.open = false; options.querySelector("summary").focus(); } };
 
-// What is chosen here, as keys with the values that are not usual
+// What is chosen here, as keys with the values that differ from what is usual
 
 function* sheet() {
   yield ["level", view.level];
   if (view.opened?.length) yield ["open", view.opened];
-  if (color.value !== "kind") yield ["color", color.value];
-  for (const { name, checked, defaultChecked } of checks) if (checked !== defaultChecked) yield [name, String(checked)];
-  if (words(bright).length) yield ["highlight", words(bright)];
+  yield* look("kind", []);
 }
 
-// The link to what is seen: the view, the block, and what differs in its look
+function* look(usual, lit) {
+  if (color.value !== usual) yield ["color", color.value];
+  for (const { name, checked, defaultChecked } of checks) if (checked !== defaultChecked) yield [name, String(checked)];
+  if (String(words(bright)) !== String(lit)) yield ["highlight", words(bright)];
+}
+
+// The link to what is seen: the view, the block, and what differs from the look of the page when it is opened
 
 function link() {
-  const path = chosen < 0 ? "" : "/" + view.nodes[chosen], rest = data.models ? [] : [...sheet()].filter(([key]) => key !== "level" && key !== "open");
+  const path = chosen < 0 ? "" : "/" + view.nodes[chosen], rest = data.models ? [] : [...look(data.color, data.highlight)];
   const key = Object.keys(data.views).find(key => data.views[key] === view);
   return "#" + encodeURI(key + path + (rest.length ? "?" + rest.map(pair => pair.join("=")).join("&") : ""));
 }
@@ -127,10 +131,10 @@ function restore() {
   const [where, asked = ""] = decoded(location.hash.slice(1)).split("?"), slash = where.indexOf("/");
   const key = slash < 0 ? where : where.slice(0, slash), there = key in data.views;
   const path = there ? where.slice(key.length + 1) : where, values = Object.fromEntries(asked.split("&").map(pair => pair.split("=")));
-  if (asked) {
-    if ([...color.options].some(option => option.value === values.color)) color.value = values.color;
-    for (const check of checks) if (values[check.name]) check.checked = values[check.name] === "true";
-    bright.value = (values.highlight || "").split(",").join(", ");
+  if (!data.models) {
+    color.value = [...color.options].some(option => option.value === values.color) ? values.color : data.color;
+    for (const check of checks) check.checked = values[check.name] ? values[check.name] === "true" : check.defaultChecked;
+    bright.value = (values.highlight ?? String(data.highlight)).split(",").join(", ");
   }
   show(there ? key : data.first);
   for (let tried = path; tried && chosen < 0; tried = tried.slice(0, Math.max(0, tried.lastIndexOf(".")))) {
@@ -147,7 +151,7 @@ function decoded(text) {
 // Buttons beside what is said of a block
 function tools(index) {
   const path = view.nodes[index], here = words(bright), found = [made("Copy link", button => copyText(location.href, button))];
-  if (data.models) return found;
+  if (data.models || !nodes[index].matches(".node:not(.k-io)")) return found;
   const without = here.filter(one => one !== path);
   found.push(made(without.length < here.length ? "Highlight no more" : "Highlight", () => {
     bright.value = (without.length < here.length ? without : [...here, path]).join(", ");

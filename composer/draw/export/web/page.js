@@ -313,7 +313,7 @@ const keys = {
 };
 
 document.addEventListener("keydown", event => {
-  if (event.target === search || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches?.("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
   const index = nodes.indexOf(event.target.closest?.(".node, .reference"));
   if (event.key === "/") search.focus();
   else if (event.key === "Escape") choose(-1);
