@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from composer.diff.difference import Difference
     from composer.draw.build.levels import Level
     from composer.draw.figure import Figure
+    from composer.draw.figure_sheet import FigureSheet
     from composer.draw.options import Options
     from composer.lower import Model
     from composer.verify.verification import Verification
@@ -223,7 +224,20 @@ class Recipe:
     @cached_property
     def _outcome(self) -> tuple[TypedProgram | None, tuple[Diagnostic, ...]]:
         state = self._compiled
-        return state.typed, (*state.diagnostics, *self._rules[0])
+        return state.typed, (*state.diagnostics, *self._rules[0], *self._figure[1])
+
+    @cached_property
+    def _figure(self) -> tuple[FigureSheet | None, Sequence[Diagnostic]]:
+        """The figure sheet in the recipe, and what is wrong with it."""
+        state = self._compiled
+        if state.document.root is None or "figure" not in state.document.root:
+            return None, ()
+        from composer.draw.figure_sheet import check_sheet, sheet_under
+
+        sheet, wrong = sheet_under(state.document.root)
+        if sheet is not None and not wrong and state.typed is not None:
+            wrong = check_sheet(state.typed, sheet)
+        return sheet, wrong
 
     @cached_property
     def _rules(self) -> tuple[Sequence[Diagnostic], frozenset[str]]:
@@ -321,8 +335,9 @@ class Recipe:
 
         Args:
             level: The level of detail: `"overview"`, `"block"` with open layers, or `"full"` with every linear map; by default
-                that of the sheet, else `"block"`.
-            sheet: A file with options, which hold where they are not given here.
+                that of the sheet or of the recipe's `figure`, else `"block"`.
+            sheet: A file with options, which hold where they are not given here; those under `figure` in the recipe hold where
+                the file has none.
             **options: See `composer.draw.figure.Options`; the most common are `open`, nodes whose inside is shown, `highlight`,
                 nodes that are not faded, and `engine="dot"`, for a layout by Graphviz.
 
@@ -338,9 +353,10 @@ class Recipe:
         from composer.draw.figure import draw
         from composer.draw.figure_sheet import draw_sheet, read_sheet
 
-        if sheet is not None:
-            return draw_sheet(self.program, read_sheet(sheet), level, options)
-        return draw(self.program, level or "block", **options)
+        program, own = self.program, self._figure[0]
+        given = None if sheet is None else read_sheet(sheet)
+        said = given.over(own) if given and own else given or own
+        return draw(program, level or "block", **options) if said is None else draw_sheet(program, said, level, options)
 
     def _repr_svg_(self) -> str | None:
         """Return the figure for a notebook; None if the recipe has errors."""

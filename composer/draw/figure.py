@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import Unpack, get_args
+from typing import Protocol, Unpack, get_args
 
 from composer.atomic_files import StrPath
 from composer.cost.units import short
 from composer.draw.arrange.apply import arranged, with_notes
 from composer.draw.arrange.arrangement import Arrangement, Unarrangeable
-from composer.draw.arrange.foot import shaded, with_foot
+from composer.draw.arrange.foot import shaded, shows_whole_blocks, with_foot
 from composer.draw.arrange.hide import Hidden
 from composer.draw.arrange.merge import parameters_of_each
 from composer.draw.arrange.shares import COLORINGS, WHOLE_BLOCKS, Coloring, NodeShares
@@ -42,6 +42,13 @@ MAX_UNROLLED_BOXES = 60
 """Boxes of a drawing in which every pass is drawn: above each other, these are longer than two pages already."""
 
 
+class Redraw(Protocol):
+    """Draws a model again."""
+
+    def __call__(self, level: Level, opened: Sequence[str], color: Coloring | None = None) -> Figure:
+        """Return its drawing at a level with some nodes opened, in the same colors or in others."""
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A drawing: a scene of positioned things, and how it is to look."""
@@ -50,13 +57,15 @@ class Figure:
     model: RolledProgram
     """What it shows."""
     level: Level
-    at: Callable[[Level, Sequence[str]], Figure]
+    at: Redraw
     """The same model at another level with other nodes opened, light and of natural size."""
     theme: ThemeName = "light"
     width: str = ""
     """Of the picture, with a unit: `240pt`; its natural size without."""
     highlight: tuple[str, ...] = ()
     """Paths of what stays bright while everything else fades."""
+    color: Coloring = "kind"
+    """What its colors tell."""
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -191,7 +200,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         usual = scene
         scene = fit_to_paper(attempts, scene, depth, points(width))
         margin = MARGIN if scene is usual else NARROW_MARGIN
-    if whole and any(not shares.is_node(box.about) for box in scene.boxes if box.hue not in ("io", "loss", "pos")):
+    if whole and not shows_whole_blocks(scene, shares):
         hint = "leave `open` out" if level == "block" else "use the level block or overview"
         message = f"color {coloring} tells what whole blocks have, and this drawing shows some from inside"
         raise Unarrangeable("color", "", message, hint)
@@ -209,7 +218,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         "labels": {plain(path): said for path, said in options["labels"].items()},
     }
     at = partial(reopened, folded(model.program) if unroll else model, again)
-    return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]))
+    return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]), coloring)
 
 
 def arrangement(model: RolledProgram, options: Options) -> Arrangement:
@@ -237,14 +246,17 @@ def check_boxes(flow: Flow) -> None:
         raise NotDrawn(message, "reduce the number of layers, or draw the repeats folded")
 
 
-def reopened(model: RolledProgram, options: Options, level: Level, opened: Sequence[str]) -> Figure:
+def reopened(
+    model: RolledProgram, options: Options, level: Level, opened: Sequence[str], color: Coloring | None = None
+) -> Figure:
     """Return a model at some level with some nodes opened; where that shows blocks from inside, in the colors of kinds.
 
     Raises:
         NotDrawn: if what is hidden or merged cannot be so at this level.
     """
     inside = level == "full" or opened
-    color: Coloring = "kind" if inside and options["color"] in WHOLE_BLOCKS else options["color"]
+    color = color or options["color"]
+    color = "kind" if inside and color in WHOLE_BLOCKS else color
     try:
         return figure(model, level, {**options, "open": opened, "color": color})
     except Unarrangeable as no:

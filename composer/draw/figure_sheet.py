@@ -1,4 +1,4 @@
-"""Figure sheets: the options of a drawing in a file of their own, beside the recipe."""
+"""Figure sheets: the options of a drawing, in a file of their own beside the recipe or under its key `figure`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from composer.draw.arrange.shares import COLORINGS
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.export.formats import NotDrawn
 from composer.draw.figure import Figure, check_width, draw_arranged
+from composer.draw.option_paths import with_paths
 from composer.draw.options import DEFAULTS, Engine, Options
 from composer.draw.style.themes import THEMES
+from composer.graph.passes.roll_layers.roll_layers import as_written, folded
 from composer.graph.typed import TypedProgram
 from composer.language.recipe.base_parser import BaseParser
 from composer.language.source_file import open_source
@@ -53,6 +55,11 @@ class FigureSheet:
         code = "unknown-node" if error.message.startswith("there is no") else "rejected"
         return RecipeError([Diagnostic(code, error.message, place, hint=error.hint)])
 
+    def over(self, other: FigureSheet) -> FigureSheet:
+        """Return the sheet with what only another one says: of an option that both have, what this one says."""
+        places = {key: place for key, place in other.places.items() if key[0] not in self.options}
+        return FigureSheet(self.level or other.level, {**other.options, **self.options}, {**places, **self.places})
+
 
 def read_sheet(path: StrPath) -> FigureSheet:
     """Return the figure sheet in a file.
@@ -76,6 +83,27 @@ def read_sheet(path: StrPath) -> FigureSheet:
     if found is None or parser.diagnostics:
         raise RecipeError(parser.diagnostics)
     return found
+
+
+def sheet_under(root: YamlMapping) -> tuple[FigureSheet | None, list[Diagnostic]]:
+    """Return the figure sheet under the key `figure` of a recipe, None where there is none, and what is wrong with it."""
+    parser = _SheetParser([])
+    under = root.get("figure")
+    if not isinstance(under, YamlMapping):
+        parser.entries(under, "figure")
+        return None, parser.diagnostics
+    return parser.sheet(under, "`figure`"), parser.diagnostics
+
+
+def check_sheet(typed: TypedProgram, sheet: FigureSheet) -> list[Diagnostic]:
+    """Return what a sheet names that is not in a model, or where its options contradict each other; the first such mistake."""
+    options: Options = {**DEFAULTS, **sheet.options}
+    try:
+        with_paths(options, as_written(typed) if options["unroll"] else folded(typed))
+    except Unarrangeable as no:
+        located = sheet.located(no)
+        return [] if located is None else [*located.diagnostics]
+    return []
 
 
 def draw_sheet(typed: TypedProgram, sheet: FigureSheet, level: Level | None = None, options: Options | None = None) -> Figure:
@@ -104,9 +132,9 @@ class _SheetParser(BaseParser):
         super().__init__(diagnostics)
         self.places: dict[tuple[str, str], Span] = {}
 
-    def sheet(self, root: YamlMapping) -> FigureSheet:
-        """Return the options of a file."""
-        self.keys(root, KEYS, "a figure sheet")
+    def sheet(self, root: YamlMapping, what: str = "a figure sheet") -> FigureSheet:
+        """Return the options of a file, or of what is called otherwise."""
+        self.keys(root, KEYS, what)
         given: dict[str, Any] = {}
         for entry in root:
             name = entry.key.text

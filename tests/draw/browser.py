@@ -97,5 +97,4 @@ def data_of(html: str) -> Any:
     script = Script()
     script.feed(html)
     assert script.scripts == 2
-    data = json.loads(script.text)
-    return data | {"views": json.loads(gzip.decompress(b64decode(data["views"])))}
+    return json.loads(gzip.decompress(b64decode(json.loads(script.text)["packed"])))

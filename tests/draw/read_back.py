@@ -127,7 +127,7 @@ def read(svg: str) -> Picture:
             if "node" in kinds or float(cell.get("width", "0")) > MAX_SWATCH
         ]
         if "node" in kinds:
-            small = (one.text or "" for one in group.findall(f"{SVG}text[@class='m']") if one.get("text-anchor") is None)
+            small = (one.text or "" for one in group.findall(f"{SVG}text[@class='m name']") if one.get("text-anchor") is None)
             several = group.get("data-merged", "").split()
             box = DrawnBox(group.get("data-id", ""), place(group), tip, described, lines, cells, next(small, ""), several)
             picture.boxes.append(box)

@@ -183,3 +183,47 @@ def test_a_hostile_sheet_is_refused_or_stays_text(tmp_path: Path) -> None:
     text = f"caption: '{evil}'\ntitle: '{evil}'\nlabels: {{norm: '{evil}'}}\nmerge: {{'{evil}': [layers.ffn]}}\n"
     svg = composer.load("gpt2").draw(sheet=sheet(tmp_path, text)).svg()
     assert "<script" not in svg and svg.count("&lt;script&gt;") >= 4 and ET.fromstring(svg) is not None
+
+
+OWN = """
+recipe: own
+extends: gpt2
+figure:
+  level: full
+  title: Ours
+  hide: [norm]
+  labels: {layers: Block}
+"""
+
+
+def test_a_recipe_says_itself_how_it_is_drawn(tmp_path: Path) -> None:
+    """Its key `figure` is a sheet, over which a file and options go; it is merged and written like other keys."""
+    (tmp_path / "own.yaml").write_text(OWN)
+    recipe = composer.load(tmp_path / "own.yaml")
+    assert recipe.check() == []
+    hidden = read(recipe.draw().svg())
+    assert recipe.draw().level == "full" and "norm" not in {box.path for box in hidden.boxes}
+    assert recipe.draw().scene.name == "Ours"
+    over = recipe.draw(sheet=sheet(tmp_path, "title: Theirs\nhide: []\n"), theme="dark")
+    assert (over.level, over.scene.name, over.theme) == ("full", "Theirs", "dark")
+    assert "norm" in {box.path for box in read(over.svg()).boxes}
+    again = composer.load(recipe.expand()).draw()
+    assert (again.level, again.scene.name) == ("full", "Ours")
+    (tmp_path / "next.yaml").write_text("recipe: next\nextends: own.yaml\nfigure: {title: Next}\n")
+    assert composer.load(tmp_path / "next.yaml").draw("block").scene.name == "Next"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "code"),
+    [
+        ("hidden: [norm]", "5:3", "unknown-key"),
+        ("hide: [nrom]", "5:10", "unknown-node"),
+        ("hide: [norm]\n  labels: {norm: Last}", "6:12", "rejected"),
+        ("theme: drak", "5:10", "unknown-choice"),
+    ],
+)
+def test_what_a_recipe_says_of_its_figure_is_checked_with_it(text: str, place: str, code: str, tmp_path: Path) -> None:
+    """At its line."""
+    (tmp_path / "own.yaml").write_text(f"recipe: own\nextends: gpt2\nfigure:\n  params: false\n  {text}\n")
+    (found,) = composer.load(tmp_path / "own.yaml").check()
+    assert (found.code, f"{found.span.line}:{found.span.column}") == (code, place)

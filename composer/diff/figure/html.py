@@ -15,7 +15,7 @@ from composer.diff.pairing import Pairing
 from composer.diff.render import caption, changed_costs, notes, summary_line, unchanged_costs
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.build.source_files import File, elsewhere, file_of, source
-from composer.draw.export.html import Pictures, View, closing, document, openable, page_file
+from composer.draw.export.html import SCRIPTS, Pictures, View, closing, document, openable, page_file
 from composer.draw.export.node_facts import facts, implied
 from composer.draw.export.svg import svg
 from composer.draw.paths import above, plain
@@ -55,8 +55,8 @@ def html(difference: DifferenceData, level: Level, theme: ThemeName) -> str:
         changed=changed(difference, pages["full"]),
         panel=panel(difference),
         hint=" Click a change, or <kbd>n</kbd> for the next and <kbd>p</kbd> for the one before, to see it in both.",
-        style=page_file("changes.css") + signs(LIGHT) + f"html[data-theme=dark]{{{signs(DARK)}#picture{{{change_rules(DARK)}}}}}",
-        scripts=("page.js", "changes.js"),
+        style=page_file("changes.css") + signs(LIGHT) + dark_signs(),
+        scripts=(*SCRIPTS, "changes.js"),
     )
 
 
@@ -163,6 +163,11 @@ def changed(difference: DifferenceData, page: MarkedDrawings) -> dict[File, set[
             if param.name in names:
                 found.setdefault(file_of(param.span), set()).add(param.span.line)
     return found
+
+
+def dark_signs() -> str:
+    """Return the colors of all signs where the page is dark, which paper is not."""
+    return f"@media screen{{html[data-theme=dark]{{{signs(DARK)}#picture{{{change_rules(DARK)}}}}}}}"
 
 
 def signs(palette: Palette) -> str:

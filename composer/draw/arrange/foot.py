@@ -26,6 +26,8 @@ KINDS: dict[Hue, str] = {
     "loss": "loss",
 }
 """What has which color."""
+UNSHADED: frozenset[Hue] = frozenset({"io", "loss"})
+"""What keeps its color where colors tell sizes."""
 BESIDE, BETWEEN, LINE, GAP = 6.0, 18.0, 20.0, 16.0
 """Between a color and its word; between two entries; from a line to the next; above the first one."""
 CAPTION_LINE = 16.0
@@ -35,8 +37,13 @@ def shaded(scene: Scene, shares: NodeShares, coloring: Coloring) -> Scene:
     """Return a scene whose boxes are as dark as their nodes are large, in place of the colors of kinds."""
     if coloring == "kind":
         return scene
-    boxes = (box if box.hue in ("io", "loss") else replace(box, shade=shares.step(box.about, coloring)) for box in scene.boxes)
+    boxes = (box if box.hue in UNSHADED else replace(box, shade=shares.step(box.about, coloring)) for box in scene.boxes)
     return replace(scene, boxes=tuple(boxes))
+
+
+def shows_whole_blocks(scene: Scene, shares: NodeShares) -> bool:
+    """Return whether every box stands for a node, so that colors can tell what is counted for whole blocks only."""
+    return all(shares.is_node(box.about) for box in scene.boxes if box.hue not in ("io", "loss", "pos"))
 
 
 def with_foot(scene: Scene, typography: Typography, coloring: Coloring, *, legend: bool, caption: str, margin: float) -> Scene:

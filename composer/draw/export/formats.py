@@ -13,6 +13,7 @@ from composer.atomic_files import save
 from composer.draw.export.marks import tenth
 from composer.draw.export.outlines import FlatMark, flatten_marks
 from composer.draw.export.paint import paint_scene
+from composer.draw.export.svg import svg
 from composer.draw.graphviz_programs import Missing, graphviz
 from composer.draw.scene import Scene
 from composer.draw.style.themes import ThemeName
@@ -54,9 +55,6 @@ class Page(Protocol):
     @property
     def formats(self) -> tuple[str, ...]:
         """What it can be."""
-
-    def svg(self) -> str:
-        """Return the text of an SVG file."""
 
     def html(self) -> str:
         """Return the text of a page for a browser."""
@@ -120,7 +118,7 @@ def write(page: Page, path: Path, format: str | None = None) -> None:
 
 
 def _svg(page: Page) -> bytes:
-    return page.svg().encode()
+    return svg(page.scene, page.theme, width=page.width, highlight=page.highlight, layers=True).encode()
 
 
 def _html(page: Page) -> bytes:

@@ -6,24 +6,28 @@ import gzip
 import hashlib
 import re
 from base64 import b64encode
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from composer.draw.arrange.foot import KINDS, UNSHADED, shows_whole_blocks
+from composer.draw.arrange.shares import COLORINGS, COUNTED, STEPS, TRAINED, WHOLE_BLOCKS, Coloring, NodeShares
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.build.source_files import File, elsewhere, files, source
 from composer.draw.export.node_facts import facts, implied
+from composer.draw.export.paint import BORDERS, COVERS, SHADED
 from composer.draw.links import LinkGraph
-from composer.draw.paths import above
+from composer.draw.paths import above, plain
 from composer.draw.scene import Box, Reference, Scene, WirePath
-from composer.draw.style.palette import DARK
+from composer.draw.style.palette import DARK, LIGHT
 from composer.draw.style.themes import ThemeName, rules
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.printable import json_text, markup
 
 PAGE_FILES = Path(__file__).parent / "web"
+SCRIPTS = ("page.js", "size.js", "look.js")
 MAX_VIEWS = 16
 """Pictures in a page: what lies deeper than so many is not opened."""
 
@@ -55,8 +59,23 @@ class Openable(Picture, Protocol):
         """How it looks."""
 
     @property
-    def at(self) -> Callable[[Level, Sequence[str]], Picture]:
+    def color(self) -> Coloring:
+        """What its colors tell."""
+
+    @property
+    def highlight(self) -> tuple[str, ...]:
+        """Paths of what stays bright."""
+
+    @property
+    def at(self) -> Redraw:
         """The same model at another level with other nodes opened."""
+
+
+class Redraw(Protocol):
+    """Draws a model again."""
+
+    def __call__(self, level: Level, opened: Sequence[str], color: Coloring | None = None) -> Openable:
+        """Return its drawing at a level with some nodes opened, in the same colors or in others."""
 
 
 @dataclass(slots=True)
@@ -95,9 +114,23 @@ class Pictures:
 
 def html(figure: Openable) -> str:
     """Return the page; the figure's own level is what it shows first."""
-    data = {"sides": [""], "facts": facts(figure.model)}
-    pictures = Pictures(all_views(figure), figure.level, figure.theme, implied(figure.model))
-    return document(figure.scene.name, pictures, {"": figure.model}, data)
+    views = all_views(figure)
+    inputs = figure.model.program.untyped.inputs
+    data = {
+        "sides": [""],
+        "facts": facts(figure.model),
+        "color": figure.color,
+        "highlight": [*dict.fromkeys(map(plain, figure.highlight))],
+        "optional": [one.name for one in inputs if one.optional or one.default],
+        "legend": {
+            "kind": list(KINDS.items()),
+            "trainable": list(TRAINED.items()),
+            "share": [said for _, said in STEPS],
+            "of": COUNTED,
+        },
+    }
+    pictures = Pictures(views, figure.level, figure.theme, implied(figure.model))
+    return document(figure.scene.name, pictures, {"": figure.model}, data, style=shade_rules())
 
 
 def document(
@@ -110,7 +143,7 @@ def document(
     panel: str = "",
     hint: str = "",
     style: str = "",
-    scripts: Sequence[str] = ("page.js",),
+    scripts: Sequence[str] = SCRIPTS,
 ) -> str:
     """Return a page of some pictures, with the files in which their models are written beside them.
 
@@ -134,19 +167,19 @@ def document(
         "own": [sources.index(source(model.program)) for model in models.values()],
         "written": {side + path: [sources.index(file), first, last] for side, path, (file, first, last) in where},
         "first": first,
-        "views": compressed({view.key: view_data(view, pictures.unwritten) for view in views}),
+        "views": {view.key: view_data(view, pictures.unwritten) for view in views},
     }
     script = "".join(map(page_file, scripts)) + "start();"
     parts = {
         "policy": policy(script),
         "title": markup(title),
-        "style": page_file("page.css") + f"html[data-theme=dark] #picture{{{rules(DARK)}}}" + style,
+        "style": page_file("page.css") + f"@media screen{{html[data-theme=dark] #stage{{{rules(DARK)}}}}}" + style,
         "levels": "".join(f'<button type="button" data-level="{level}">{level.capitalize()}</button>' for level in LEVELS),
         "panel": panel,
         "hint": hint,
         "recipes": "".join(recipe(one, changed.get(one, ())) for one in sources),
         "picture": next(view for view in views if view.key == first).figure.svg(),
-        "data": as_json(data),
+        "data": as_json({"packed": compressed(data)}),
         "script": script,
         "theme": "dark" if pictures.theme == "dark" else "",
     }
@@ -159,11 +192,11 @@ def page_file(name: str) -> str:
 
 
 def policy(script: str) -> str:
-    """Return what a page may do: run its own script, and load nothing. What a recipe says is only text; this holds even if it
-    became markup.
+    """Return what a page may do: run its own script, and load nothing but pictures that it made itself, to save them as PNG.
+    What a recipe says is only text; this holds even if it became markup.
     """
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    rules = ("default-src 'none'", f"script-src 'sha256-{digest}'", "style-src 'unsafe-inline'")
+    rules = ("default-src 'none'", f"script-src 'sha256-{digest}'", "style-src 'unsafe-inline'", "img-src blob:")
     return "; ".join((*rules, "base-uri 'none'", "form-action 'none'"))
 
 
@@ -189,7 +222,7 @@ def compressed(data: Any) -> str:
 
 def all_views(figure: Openable) -> list[View]:
     """Return the three levels, and what opens from them; each picture once."""
-    found: dict[str, View] = {level: View(level, (), figure.at(level, ())) for level in LEVELS}
+    found: dict[str, View] = {level: View(level, (), figure.at(level, (), "kind")) for level in LEVELS}
     whole = {path for box in found["full"].figure.scene.boxes for path in above(box.about.path)}
     waiting = [found["block"], found["overview"]]
     while waiting:
@@ -202,7 +235,7 @@ def all_views(figure: Openable) -> list[View]:
                 continue
             if len(found) >= MAX_VIEWS and view.opened:
                 continue
-            deeper = View(view.level, opened, figure.at(view.level, opened))
+            deeper = View(view.level, opened, figure.at(view.level, opened, "kind"))
             if path in {box.about.path for box in deeper.figure.scene.boxes}:
                 continue  # it has nothing inside after all
             if frames(deeper.figure.scene) == frames(found["block"].figure.scene) and view.level == "overview":
@@ -212,9 +245,33 @@ def all_views(figure: Openable) -> list[View]:
                 found[key] = deeper
                 waiting.append(deeper)
                 view.opens[path] = key
+    shares = NodeShares(figure.at(figure.level, ()).model)
     for view in found.values():
         view.closes |= closing(view, found)
+        view.more = {"shades": dict(shades(view.figure.scene, shares))}
+        if figure.color != "kind":
+            view.copied = figure.at(view.level, view.opened).svg()
     return list(found.values())
+
+
+def shades(scene: Scene, shares: NodeShares) -> Iterator[tuple[Coloring, str]]:
+    """Yield for each coloring how dark every box is, a digit for each; a box that has no shade has a blank."""
+    whole = shows_whole_blocks(scene, shares)
+    for coloring in COLORINGS:
+        if coloring == "kind" or (coloring in WHOLE_BLOCKS and not whole):
+            continue
+        yield coloring, "".join(" " if box.hue in UNSHADED else str(shares.step(box.about, coloring)) for box in scene.boxes)
+
+
+def shade_rules() -> str:
+    """Return the looks of boxes whose color tells a size, as CSS."""
+    color = LIGHT.hues[SHADED].stroke, DARK.hues[SHADED].stroke
+    found = [f":root{{--shade:{color[0]}}}@media screen{{html[data-theme=dark]{{--shade:{color[1]}}}}}"]
+    for step, (cover, border) in enumerate(zip(COVERS, BORDERS, strict=True)):
+        fill = f"color-mix(in srgb,var(--shade) {cover:.0%},var(--paper))"
+        found.append(f".shade{step}>.s{{fill:{fill}!important;stroke:var(--shade)!important}}")
+        found.append(f":where(.shade{step})>.s{{stroke-width:{border}}}")
+    return "".join(found) + ".shade .i{stroke:var(--shade)!important}.shade :is(.on,.half){fill:var(--shade)!important}"
 
 
 def closing(view: View, found: dict[str, View]) -> Iterator[tuple[str, str]]:
@@ -272,6 +329,7 @@ def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, A
         "named": [node.about.path for node in merges_first if isinstance(node.thing, Reference)],
         "links": links,
         "implied": [number for number, wire in enumerate(scene.wires) if unsaid(wire, graph, unwritten)],
+        "opened": view.opened,
         "opens": view.opens,
         "closes": view.closes,
         **view.more,

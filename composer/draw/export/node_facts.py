@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
+from blocks.core import size
 from composer.cost.flops import FlopCounter
 from composer.cost.lengths import lengths_of
 from composer.cost.units import in_flops
@@ -28,11 +29,30 @@ def facts(model: RolledProgram) -> dict[str, Facts]:
     """Return the facts of every node, by its path without passes; of what is in a repeat, those of its first pass that has it."""
     counter = _FactCounter(model)
     found: dict[str, Facts] = {}
+    weights = weight_shapes(model)
     for visit in walk(model.program.root, by_place):
         path = plain(visit.path)
         if path not in found:
             found[path] = counter.facts(visit.node, visit.path)
+            if isinstance(visit.node, TypedBlock) and (inside := listed(weights, path)):
+                found[path] = {**found[path], "weights": inside}
+    for piece in dict.fromkeys(name.rpartition(".")[0] for name in weights):  # what an opened block is drawn with
+        if piece not in found:
+            found[piece] = {"weights": listed(weights, piece)}
     return found
+
+
+def weight_shapes(model: RolledProgram) -> dict[str, str]:
+    """Return the shape of every parameter by its name without passes; in a repeat, that of the first pass that has it."""
+    found: dict[str, str] = {}
+    for entry in model.parameters:
+        found.setdefault(plain(entry.name), " × ".join(map(size, entry.parameter.shape)))
+    return found
+
+
+def listed(weights: Mapping[str, str], path: str) -> str:
+    """Return the names and shapes of the parameters at a path and below it."""
+    return "; ".join(f"{name[len(path) + 1 :]} {shape}" for name, shape in weights.items() if name.startswith(f"{path}."))
 
 
 def implied(model: RolledProgram) -> dict[str, tuple[str, ...]]:
@@ -83,7 +103,7 @@ def reads_and_gives(node: TypedNode) -> tuple[InputTypes, InputTypes]:
     match node:
         case TypedBlock():
             shown = {*list(node.outputs)[:1], *node.node.requested_outputs}
-            return node.inputs, {name: type_ for name, type_ in node.outputs.items() if name in shown}
+            return named(node), {name: type_ for name, type_ in node.outputs.items() if name in shown}
         case TypedGroup():
             return {one.name: node.graph.inputs[one.name] for one in node.graph.graph.inputs}, node.graph.outputs
         case TypedRepeat():
@@ -95,11 +115,19 @@ def reads_and_gives(node: TypedNode) -> tuple[InputTypes, InputTypes]:
             assert_never(node)
 
 
+def named(node: TypedBlock) -> InputTypes:
+    """Return the types of what a block reads; what its mask reads, which is no port of the block, by the name of its source."""
+    own = {port.rstrip("?*") for port in node.part.inputs}
+    sources = {wire.port: str(wire.refs[0]) for wire in node.node.wires if wire.port not in own}
+    names = {port: f"{source} (mask)" if source in own else source for port, source in sources.items()}
+    return {names.get(port, port): type_ for port, type_ in node.inputs.items()}
+
+
 def ports(types: InputTypes) -> str:
     """Return the shapes by port; of one port, its shape alone."""
     said = {name: shape(type_) or written(type_) for name, type_ in types.items()}
     said = {name: text for name, text in said.items() if text}
-    return next(iter(said.values())) if len(said) == 1 else ", ".join(f"{name}: {text}" for name, text in said.items())
+    return ", ".join(f"{name}: {text}" if name and len(said) > 1 else text for name, text in said.items())
 
 
 def written(type_: Types) -> str:

@@ -246,7 +246,7 @@ class _Painter:
 
     def text(self, text: Text) -> TextLine:
         kind = CLASSES.get(text.role, "m")
-        ink = Ink(inks(self.palette)[kind])
+        ink = Ink(inks(self.palette)[kind.split()[0]])
         return TextLine(tenth(text.x), tenth(text.y), text.text, text.font, text.anchor, ink, kind)
 
     def stroke(self, color: str, width: float, dash: tuple[float, ...] = ()) -> Stroke:

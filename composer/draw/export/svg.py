@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from composer.draw.about import TIP_SEPARATOR
 from composer.draw.export.marks import (
     BLACK,
     ArcBy,
@@ -35,9 +38,38 @@ from composer.printable import markup
 FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
 
 
-def svg(scene: Scene, theme: ThemeName = "light", *, width: str = "", highlight: Sequence[str] = ()) -> str:
-    """Return the text of an SVG file; the same scene gives the same bytes."""
-    return "\n".join(_lines(scene, theme, width, highlight)) + "\n"
+INKSCAPE = "http://www.inkscape.org/namespaces/inkscape"
+"""Of the names of layers in Inkscape; the address is a name and nothing is read there."""
+
+
+def svg(scene: Scene, theme: ThemeName = "light", *, width: str = "", highlight: Sequence[str] = (), layers: bool = False) -> str:
+    """Return the text of an SVG file; the same scene gives the same bytes.
+
+    With `layers`, groups have the names by which programs that edit drawings list them, and ids, of which a page that holds
+    several drawings must have none.
+    """
+    return "\n".join(_lines(scene, theme, width, highlight, _LayerNames() if layers else None)) + "\n"
+
+
+class _LayerNames:
+    """Gives every group an id of its own, by the path of what it shows, and what stands for something a label, its title."""
+
+    def __init__(self) -> None:
+        self.taken: Counter[str] = Counter()
+
+    def of(self, group: MarkGroup) -> str:
+        """Return the attributes of a group that stands for something."""
+        data = dict(group.data)
+        if path := data.get("id", ""):
+            name, label = path, group.title.partition(TIP_SEPARATOR)[0] or path
+        elif "a" in data:
+            name, label = f"{data['a']}--{data['b']}", ""
+        else:
+            return ""
+        name = re.sub(r"[^\w.-]", "-", name)
+        self.taken[name] += 1
+        count = "" if self.taken[name] == 1 else f"--{self.taken[name]}"
+        return f' id="{name}{count}"' + (f' inkscape:label="{markup(label)}"' if label else "")
 
 
 def height_of(scene: Scene, width: str) -> str:
@@ -48,13 +80,14 @@ def height_of(scene: Scene, width: str) -> str:
     return f"{float(number) * scene.height / scene.width:.2f}{width.removeprefix(number)}"
 
 
-def _lines(scene: Scene, theme: ThemeName, width: str, highlight: Sequence[str]) -> Iterator[str]:
+def _lines(scene: Scene, theme: ThemeName, width: str, highlight: Sequence[str], names: _LayerNames | None) -> Iterator[str]:
     follows = THEMES[theme].follows
     wide, high = n(scene.width), n(scene.height)
     size = f'width="{width}"' if width.endswith("%") else f'width="{width or wide}" height="{height_of(scene, width)}"'
     label, kind = markup(scene.name), ' class="follows"' if follows else ""
+    space = f' xmlns:inkscape="{INKSCAPE}"' if names else ""
     yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {wide} {high}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg"{space} {size} viewBox="0 0 {wide} {high}" '
         f'font-family="{FAMILY}" role="img" aria-label="{label}"{kind}>'
     )
     if scene.description:
@@ -63,19 +96,20 @@ def _lines(scene: Scene, theme: ThemeName, width: str, highlight: Sequence[str])
         more = change_rules(DARK) if scene.badges else ""
         yield f"<style>@media (prefers-color-scheme:dark){{{within('.follows', rules(DARK) + more)}}}</style>"
     for mark in paint_scene(scene, theme, highlight):
-        yield from _mark(mark)
+        yield from _mark(mark, names)
     yield "</svg>"
 
 
-def _mark(mark: Mark) -> Iterator[str]:
+def _mark(mark: Mark, names: _LayerNames | None) -> Iterator[str]:
     match mark:
         case MarkGroup():
             data = "".join(f' data-{name}="{markup(value)}"' for name, value in mark.data)
             title = f"<title>{markup(mark.title)}</title>" if mark.title else ""
             more = f"<desc>{markup(mark.description)}</desc>" if mark.description else ""
-            yield f'<g class="{mark.kind}"{data}{_opacity(mark.opacity)}>{title}{more}'
+            layer = names.of(mark) if names else ""
+            yield f'<g class="{mark.kind}"{layer}{data}{_opacity(mark.opacity)}>{title}{more}'
             for inner in mark.marks:
-                yield from _mark(inner)
+                yield from _mark(inner, names)
             yield "</g>"
         case MarkShape():
             yield _shape(mark)

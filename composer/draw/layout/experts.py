@@ -41,7 +41,7 @@ def open_mixture(
     entry = -20.0 - (12.0 if item.shared else 0.0)
     found.pieces.take(router.pieces, 0, entry)
     found.pieces.wires.append(WirePath(path, item.router.about.path, ((0, 0), (0, entry + router.foot)), from_inside=True))
-    found.pieces.texts.append(Text(8, -6, "x", "shape", "start", typography.scale))
+    found.pieces.texts.append(Text(8, -6, "x", "note", "start", typography.scale))
     fork = entry + router.top
     row = min(fork - 28.0, entry - router.height - 8.0)
     numbers = shown(item.experts, item.most)
@@ -68,7 +68,7 @@ def open_mixture(
     if dots is not None:
         found.pieces.dots += [Dot(dots + step, row - EXPERT_HEIGHT / 2) for step in (-8.0, 0.0, 8.0)]
     found.pieces.merges.append(MergeCircle(About(f"{path}.sum", "weighed sum of what the visited experts give"), 0, sum_y, "Σ"))
-    weighed = Text(-RADIUS - 6, sum_y + 3.5, "router weight × expert(x)", "shape", "end", typography.scale)
+    weighed = Text(-RADIUS - 6, sum_y + 3.5, "router weight × expert(x)", "note", "end", typography.scale)
     found.pieces.texts.append(weighed)
     reach = max(half, router.left, -weighed.area.left - PADDING + 2)
     left, right = max(reach, header_room(item, typography)) + PADDING, reach + PADDING

@@ -166,7 +166,7 @@ def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragme
             one.pieces.frames[number_of_frame] = _with_swatch(one.pieces.frames[number_of_frame], cells)
         else:
             one = lay(flow, width, False, LANE_SIDE)
-            said = Text(8, -6, header[0], "shape", "start", typography.scale)
+            said = Text(8, -6, header[0], "note", "start", typography.scale)
             said = said.moved(0, max(0.0, 1 - MERGE_GAP - said.area.top))  # large letters stay below what the wire leads to
             one.pieces.texts.append(said)
             widen(one, 1, said.area.right)

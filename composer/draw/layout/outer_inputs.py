@@ -87,7 +87,7 @@ class OuterInput:
                 side * (inner - CLEAR - 4),
                 self.y - 4,
                 "only its size",
-                "shape",
+                "note",
                 "end" if side > 0 else "start",
                 self.typography.scale,
             )

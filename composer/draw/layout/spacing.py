@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from composer.draw.diagram import Branches, IrregularSubgraph, Leaf, Sink, output_of
+from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture, Sink, output_of
 from composer.draw.edges import NodeOutput, Origin
 from composer.draw.geometry import Area, Text
 from composer.draw.layout.fragment import Fragment, areas
@@ -12,6 +12,7 @@ from composer.draw.layout.outer_inputs import CLEAR, OuterInput
 from composer.draw.layout.outgoing_edges import Output, outgoing_above, output_at, room, sink_at
 from composer.draw.layout.spine import Spine, Station
 from composer.draw.scene import RADIUS, Dot
+from composer.draw.style.typography import Role
 
 GAP, MERGE_GAP, LABEL_GAP = 20.0, 15.0, 28.0
 """Between two things on a spine; where one is a circle, which has free space around it; where the shape is written, 10 pixels
@@ -97,9 +98,14 @@ class Gap:
 
     # -- what is in it
 
+    @property
+    def giver(self) -> Leaf | OpenMixture | Group | None:
+        """The block below, of branches what joins them; none at the lower end."""
+        return self.below.item.join if isinstance(self.below.item, Branches | IrregularSubgraph) else self.below.item
+
     def label(self) -> str:
         """Return what is written above the block: the shape of what it gives, and the dropout of that."""
-        item = self.below.item.join if isinstance(self.below.item, Branches | IrregularSubgraph) else self.below.item
+        item = self.giver
         if item is None:
             return ""
         flow, value = self.spine.flow, output_of(item)
@@ -111,7 +117,8 @@ class Gap:
 
     def write(self, label: str) -> None:
         """Write the label, above what stands beside the block where it would lie on that."""
-        text = Text(8, self.top - 9, label, "shape", "start", self.spine.options.typography.scale)
+        role: Role = "note" if self.giver and label == self.giver.after else "shape"
+        text = Text(8, self.top - 9, label, role, "start", self.spine.options.typography.scale)
         y = self.below.y
         beside = (Area(one.left, one.top + y, one.right, one.bottom + y) for one in areas(self.below.fragment))
         lifted = max((text.area.bottom - each.top + 3 for each in beside if each.meets(text.area)), default=0.0)

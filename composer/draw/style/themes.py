@@ -52,8 +52,11 @@ CLASSES: dict[Role, str] = {
     "header": "u",
     "pill": "pt",
     "badge": "bt",
+    "params": "m params",
+    "shape": "m shape",
+    "name": "m name",
 }
-"""The class of a text, which says its color; that of all others is `m`."""
+"""The classes of a text: the first says its color, a second what a reader may leave out; that of all others is `m`."""
 
 
 @dataclass(frozen=True, slots=True)

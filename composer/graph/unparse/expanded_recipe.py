@@ -34,7 +34,7 @@ from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.defined_block import is_defined
 from composer.language.recipe.free_names import fresh
 from composer.language.recipe.keys import FULL, KEYS, LANGUAGE, KeyPlace, KeyRow
-from composer.language.recipe.writer import YamlData, write
+from composer.language.recipe.writer import YamlData, data_of, write
 from composer.language.wording import boolean
 from composer.language.yaml.nodes import YamlScalar
 from composer.memo import Memo
@@ -58,7 +58,9 @@ def _written(key: KeyRow, typed: TypedProgram, way: GraphForm) -> YamlData | Non
     match key.writer:
         case "verbatim":
             said = typed.untyped.recipe.root.get(key.name)
-            return " ".join(said.text.split()) or None if isinstance(said, YamlScalar) else None
+            if isinstance(said, YamlScalar):
+                return " ".join(said.text.split()) or None
+            return None if said is None else data_of(said)
         case "computed":
             return WRITERS[key.name](typed, way)
         case "resolved":

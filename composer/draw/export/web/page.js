@@ -7,7 +7,7 @@ const search = document.getElementById("search");
 const recipes = [...document.querySelectorAll(".recipe")];
 const hint = about.innerHTML;
 const SVG = "http://www.w3.org/2000/svg";
-let view, nodes = [], order = [], edges = [], chosen = -1, size = 0;
+let view, nodes = [], order = [], edges = [], chosen = -1;
 
 // The views are unpacked first; until then the first picture stands there by itself, as it does where that cannot be done
 
@@ -19,9 +19,11 @@ async function start() {
     said.hidden = main.inert = false;
     return;
   }
-  data.views = await unpacked(data.views);
+  Object.assign(data, await unpacked(data.packed));
   document.querySelector("header").inert = main.inert = false;
-  show(data.first);
+  offer();
+  restore();
+  addEventListener("hashchange", restore);
 }
 
 // JSON in gzip in base64
@@ -37,7 +39,6 @@ function show(key, focused = "") {
   view = data.views[key];
   picture.innerHTML = view.picture;
   picture.querySelector("svg").setAttribute("role", "group");
-  resize(size);
   nodes = [...picture.querySelectorAll(".node")];
   const references = [...picture.querySelectorAll(".reference")];
   for (const path of view.named) nodes.push(references.find(reference => reference.dataset.id === path));
@@ -66,7 +67,8 @@ function show(key, focused = "") {
   for (const button of document.querySelectorAll("[data-level]"))
     button.setAttribute("aria-pressed", String(key === button.dataset.level));
   find(search.value);
-  legend();
+  resize(size);
+  dressed();
   document.dispatchEvent(new Event("shown"));
   const at = focused ? view.nodes.findIndex(path => path === focused || path.startsWith(focused + ".")) : -1;
   choose(-1);
@@ -244,6 +246,7 @@ function choose(index) {
   mark(index);
   if (index < 0) about.innerHTML = hint;
   else follow(index);
+  keep();
   document.dispatchEvent(new Event("chosen"));
 }
 
@@ -275,6 +278,7 @@ function follow(index) {
     button.onclick = () => show(target, path);
     about.append(button);
   }
+  about.append(...tools(index));
 }
 
 // Search
@@ -309,7 +313,7 @@ const keys = {
 };
 
 document.addEventListener("keydown", event => {
-  if (event.target === search || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches?.("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
   const index = nodes.indexOf(event.target.closest?.(".node, .reference"));
   if (event.key === "/") search.focus();
   else if (event.key === "Escape") choose(-1);
@@ -322,77 +326,10 @@ document.addEventListener("keydown", event => {
   event.preventDefault();
 });
 
-// The recipe, the theme, the copy
+// The recipe
 
 recipes.forEach((recipe, number) => [...recipe.children].forEach((line, at) => line.onclick = () => {
   const spans = nodes.map((node, index) => [index, ...(span(index) || [-1])]).filter(([, file]) => file === number);
   const around = spans.filter(([, , first, last]) => first <= at + 1 && at + 1 <= last).sort((a, b) => (a[3] - a[2]) - (b[3] - b[2]));
   if (around.length) { choose(around[0][0]); nodes[chosen].scrollIntoView({ block: "nearest", inline: "nearest" }); }
 }));
-
-const theme = document.getElementById("theme");
-function dress(dark) {
-  document.documentElement.dataset.theme = dark ? "dark" : "light";
-  theme.setAttribute("aria-pressed", String(dark));
-}
-theme.onclick = () => dress(document.documentElement.dataset.theme !== "dark");
-
-const implied = document.getElementById("implied");
-implied.onclick = () => {
-  implied.setAttribute("aria-pressed", String(picture.classList.toggle("apart")));
-  legend();
-};
-
-// What the dots mean, while they are shown
-function legend() {
-  const said = document.getElementById("legend"), dotted = view.implied.length;
-  said.hidden = !picture.classList.contains("apart");
-  said.innerHTML = `<i class="dotted"></i> implied by the order: the recipe writes nothing (${dotted} wires) <i></i> written in the recipe (${edges.length - dotted})`;
-}
-
-// How large the picture is: as there is room, but not so small that it cannot be read, or by a factor
-
-function resize(factor) {
-  const svg = picture.querySelector("svg"), natural = svg.viewBox.baseVal.width;
-  size = factor;
-  svg.style.maxWidth = factor ? "none" : "";
-  svg.style.minWidth = factor ? "" : natural * 0.5 + "px";
-  svg.style.width = factor ? natural * factor + "px" : "";
-  document.getElementById("fit").setAttribute("aria-pressed", String(!factor));
-}
-
-function grow(by) {
-  const svg = picture.querySelector("svg");
-  resize(Math.min(4, Math.max(0.2, svg.getBoundingClientRect().width / svg.viewBox.baseVal.width * by)));
-}
-
-document.getElementById("larger").onclick = () => grow(1.25);
-document.getElementById("smaller").onclick = () => grow(0.8);
-document.getElementById("fit").onclick = () => resize(0);
-picture.addEventListener("wheel", event => {
-  if (!event.ctrlKey) return;
-  event.preventDefault();
-  grow(event.deltaY < 0 ? 1.1 : 1 / 1.1);
-}, { passive: false });
-
-function copied() { return view.copied || view.picture; }
-
-const copy = document.getElementById("copy");
-copy.onclick = async () => {
-  try {
-    await navigator.clipboard.writeText(copied());
-  } catch {
-    const text = document.createElement("textarea");
-    text.value = copied();
-    document.body.append(text);
-    text.select();
-    document.execCommand("copy");
-    text.remove();
-  }
-  copy.textContent = "Copied";
-  setTimeout(() => { copy.textContent = "Copy as SVG"; }, 1500);
-};
-
-for (const button of document.querySelectorAll("[data-level]")) button.onclick = () => show(button.dataset.level);
-const wanted = document.documentElement.dataset.theme;
-dress(wanted ? wanted === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
