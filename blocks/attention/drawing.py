@@ -98,7 +98,7 @@ def _scores(part: Any, view: BlockView, ends: dict[str, str], pieces: Sequence[P
     taken = {port for piece in pieces for _, port in piece.reads}
     others = sorted(view.edges.keys() - {"x", "memory", "k", "v"} - taken)
     reads = (*((ends[name], name) for name in "qkv"), *((f"${port}", port) for port in others))
-    seen = Look("Scaled dot-product attention", tuple(facts), look.hue, look.icon, look.mask, look.known_mask)
+    seen = Look("Scaled dot-product attention", tuple(facts), look.hue, look.icon, look.mask, look.known_mask, look.causal)
     return Piece(
         "attend",
         seen,

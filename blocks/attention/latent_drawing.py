@@ -46,7 +46,7 @@ def latent_pieces(part: Any, view: BlockView) -> Sequence[Piece]:
     taken = {port for piece in pieces for _, port in piece.reads}
     others = sorted(view.edges.keys() - {"x"} - taken)
     reads = ((queries, "q"), (shared[-1].name if shared else "kv_down", "k"), ("kv_up", "v"))
-    seen = Look("Scaled dot-product attention", tuple(facts), look.hue, look.icon, look.mask, look.known_mask)
+    seen = Look("Scaled dot-product attention", tuple(facts), look.hue, look.icon, look.mask, look.known_mask, look.causal)
     wires = (*reads, *((f"${port}", port) for port in others))
     pieces.append(Piece("attend", seen, wires, stream_ports=("q", "k", "v")))
     pieces.append(linear_piece(view, "out", "Linear O", "attend", "attn", ("y",)))

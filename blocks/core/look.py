@@ -86,6 +86,8 @@ class Look:
     """The mask in words."""
     known_mask: str = ""
     """A word for a mask whose picture suffices; empty if the text is needed."""
+    causal: bool = False
+    """Whether the mask, or a part of it, hides later positions."""
     sides: tuple[SideLook, ...] = ()
     sign: Sign | None = None
     """The sign of a block that is drawn as a circle."""

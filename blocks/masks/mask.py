@@ -102,6 +102,12 @@ class Mask(Part):
         return tuple(value for value in values if isinstance(value, Mask))
 
     @declaration
+    def hides_later(self) -> bool:
+        """Return whether it, or a part of it, hides later keys by its structure: it does so if it is not joined with others."""
+        structure = self.structure()
+        return (structure is not None and structure.causal) or any(part.hides_later() for part in self.inner())
+
+    @declaration
     def continued(self, optional: frozenset[str]) -> Mask:
         """Return the mask for the tokens after the first call of a session, which holds every prefix that is given.
 
@@ -173,7 +179,7 @@ class Mask(Part):
         terms = [term for term in self.conjuncts() if term.spoken]
         words = ", ".join(term.with_edges(view.edges).words() for term in terms) or "full"
         known = "bidirectional" if not terms else terms[0].familiar if len(terms) == 1 else ""
-        return replace(look, mask=words, known_mask=known, icon=self.cells(view.optional))
+        return replace(look, mask=words, known_mask=known, causal=self.hides_later(), icon=self.cells(view.optional))
 
     # -- as an expression
 

@@ -30,12 +30,6 @@ def needs_end(mask: Mask) -> bool:
     return mask.needs_ends or any(needs_end(part) for part in mask.inner())
 
 
-def is_causal_in_part(mask: Mask) -> bool:
-    """Return whether a mask, or a part of it, hides later keys by its structure: it does so if it is not joined with others."""
-    structure = mask.structure()
-    return (structure is not None and structure.causal) or any(is_causal_in_part(part) for part in mask.inner())
-
-
 @lru_cache(maxsize=512)
 def _ahead(mask: Mask) -> tuple[int, int] | None:
     structure = mask.structure()

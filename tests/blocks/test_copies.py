@@ -88,6 +88,7 @@ graph:
     heads: 2
     mask: full
     positions: {type: rotary, scaling: {type: yarn, factor: 4, original_max_position_embeddings: 8}}
+  part: {type: attention, heads: 2, positions: {type: rotary, scaling: {type: proportional_scaling, partial_rotary_factor: 0.5}}}
   longer:
     type: attention
     heads: 2

@@ -94,11 +94,11 @@ def layer_title(node: TypedRepeat, flows: Sequence[Flow]) -> str:
     if not LAYERS.fullmatch(node.name):
         return spoken(node.name.removesuffix("s") if node.name in SERIES else node.name)
     looks = [leaf.look for flow in flows for leaf in flow.leaves() if isinstance(leaf, Leaf)]
-    masks = [seen.mask for seen in looks if seen.mask and not seen.double]
-    both = masks and any(seen.double for seen in looks)  # attention to another stream alone is no decoder's
-    if node.name == "decoder" or both or any("causal" in mask for mask in masks):
+    masked = [seen for seen in looks if seen.mask and not seen.double]
+    both = masked and any(seen.double for seen in looks)  # attention to another stream alone is no decoder's
+    if node.name == "decoder" or both or any(seen.causal for seen in masked):
         return "Decoder layer"
-    return "Encoder layer" if node.name == "encoder" or masks else "Layer"
+    return "Encoder layer" if node.name == "encoder" or masked else "Layer"
 
 
 def parameters(node: TypedRepeat, counts: ParameterCounts, place: str) -> list[int]:

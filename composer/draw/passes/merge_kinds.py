@@ -226,7 +226,8 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
         rows.append(Row(said, replace(seen, facts=tuple(rest), title=share), count, cells))
     title = titles[0] if len(titles) == 1 else "One of"
     masks = (one.mask, one.known_mask) if same_mask else ("", "")
-    seen = Look(title, common, one.hue, None, *masks, sides, double=one.double, short=one.short)
+    causal = any(seen.causal for seen in looks)
+    seen = Look(title, common, one.hue, None, *masks, causal, sides, double=one.double, short=one.short)
     return replace(first, look=seen, rows=tuple(rows))
 
 
@@ -278,18 +279,20 @@ def _counted(said: str) -> tuple[int, float]:
     return THOUSANDS.index(f" {unit}" if unit else ""), float(number)
 
 
-def seen_in_all(looks: Sequence[Look]) -> tuple[BlockIcon | None, str, str]:
-    """Return the icon, the mask and its word for blocks of several kinds: an icon that all have, or all masks that there are.
-    The picture of one mask does for others of the same words, such as random ones.
+def seen_in_all(looks: Sequence[Look]) -> tuple[BlockIcon | None, str, str, bool]:
+    """Return the icon, the mask, its word and whether any is causal, for blocks of several kinds: an icon that all have, or all
+    masks that there are. The picture of one mask does for others of the same words, such as random ones.
     """
     first, masks = looks[0], tuple(dict.fromkeys(seen.mask for seen in looks))
+    causal = any(seen.causal for seen in looks)
     if len(masks) == 1:
-        return first.icon if first.mask or all(seen.icon == first.icon for seen in looks) else None, first.mask, first.known_mask
+        icon = first.icon if first.mask or all(seen.icon == first.icon for seen in looks) else None
+        return icon, first.mask, first.known_mask, causal
     alike: dict[tuple[str, ...], list[str]] = {}
     for mask in masks:
         alike.setdefault(tuple(NUMBER.split(mask)[::2]), []).append(mask or "no mask")
     said = [one for found in alike.values() for one in ([listed(found)] if one_number(found) is not None else found)]
-    return None, " or ".join(said) if len(said) <= MAX_ROWS else f"{len(masks)} masks", ""
+    return None, " or ".join(said) if len(said) <= MAX_ROWS else f"{len(masks)} masks", "", causal
 
 
 def _span(looks: Sequence[Look]) -> tuple[str, ...]:

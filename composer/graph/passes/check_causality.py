@@ -14,7 +14,7 @@ from typing import assert_never
 from blocks.core import Part
 from blocks.core.fields import AxisName, MapOf, fields
 from blocks.masks.mask import Mask
-from blocks.masks.order import first_ahead, is_causal_in_part, needs_end
+from blocks.masks.order import first_ahead, needs_end
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.ir import Graph, PartValue, Program, Ref, Wire
 from composer.graph.passes.error_report import text_of
@@ -268,7 +268,7 @@ class _Search:
         pair_seen = f"query {pair[0]} {'may see' if mask.edge_types() else 'sees'} key {pair[1]}"
         message = f"with the mask `{written.expression()}`, {pair_seen}, but {self.text.task} generates token by token"
         rest = f"({written.expression()})" if written.precedence < 1 else written.expression()
-        hint = "mask: causal" if mask.hides_nothing or is_causal_in_part(mask) else f"mask: causal and {rest}"
+        hint = "mask: causal" if mask.hides_nothing or mask.hides_later() else f"mask: causal and {rest}"
         if absent and first_ahead(mask) is None:  # so all that is missing is that they are given
             guilty = [edge for edge in sorted(absent) if first_ahead(mask, frozenset({edge})) is not None]
             inputs = dict.fromkeys(_input_of(place, wire.refs[0].node) for wire in block.node.wires if wire.port in guilty)
