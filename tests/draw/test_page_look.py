@@ -27,12 +27,13 @@ SAVED = """
 
 
 @pytest.fixture(scope="module")
-def page(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The page of llama3, opened once."""
+def page(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The page of llama3, opened once, which complains of nothing."""
     path = tmp_path_factory.mktemp("look") / "llama3.html"
     composer.load("llama3").draw().save(path)
     visit(chromium, path)
-    return chromium
+    yield chromium
+    assert not [one for one in chromium.get_log("browser") if one["level"] == "SEVERE"]
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ async function unpacked(text) {
 // Which view is shown
 
 function show(key, focused = "") {
+  if (picture.contains(document.activeElement)) document.activeElement.blur();  // while its view is still the shown one
   view = data.views[key];
   picture.innerHTML = view.picture;
   picture.querySelector("svg").setAttribute("role", "group");
