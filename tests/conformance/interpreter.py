@@ -251,7 +251,10 @@ class Interpreter:
                 at = [self.counted(block, port, given) for port in prepared.ports]
                 needs[name] = self.view(block, held, prepared.ports, at, given)
             else:
-                at = [self.positions(block, port, given) for port in prepared.ports]
+                at = [
+                    self.positions(block, port, given) if port in part.position_inputs else given.get(port)
+                    for port in prepared.ports
+                ]
                 known = {key: size(declared(text), block.sizes) for key, text in prepared.sizes.items()}
                 needs[name] = Running(held, **known).prepare(*at)
         taken = inspect.signature(type(part).forward).parameters if type(part).forward else {}

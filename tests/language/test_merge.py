@@ -155,10 +155,10 @@ def test_edge_of_the_first_port_stays_beside_a_new_one() -> None:
 
 
 def test_one_flag_of_several_leaves_the_others() -> None:
-    """`bias: true` is short for all four projections."""
+    """`bias: true` is short for all projections."""
     change = "graph: {stack: {graph: {attn: {body: {bias: {q: false}}}}}}"
     flags = at(merged(change), "graph/stack/graph/attn/body/bias")
-    assert flags == {"q": "false", "k": "true", "v": "true", "out": "true"}
+    assert flags == {"q": "false", "k": "true", "v": "true", "out": "true", "gate": "true"}
 
 
 def test_spans_of_both_files_are_kept() -> None:

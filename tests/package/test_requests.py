@@ -23,6 +23,7 @@ from composer.language.tasks import TASKS, Task
 from composer.train import TrainingError, TrainSettings, losses
 from composer.train.data.objectives import TEXT_TASKS, NextToken, TextTask
 from composer.train.optimization.optimizers import OPTIMIZERS, OptimizerRow
+from tests.draw.browser import data_of
 
 TEXT = "the quick brown fox jumps over the lazy dog\n" * 40
 HEAD = """from typing import Any
@@ -262,7 +263,7 @@ def test_what_a_page_says_of_a_node(arco: Arco, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(html, "facts", more)
     shown = composer.load("gpt_mini").draw().html()
-    assert '"owner":"team of layers.attn.body"' in shown
+    assert data_of(shown)["facts"]["layers.attn.body"]["owner"] == "team of layers.attn.body"
     assert "Object.entries(data.facts[path]" in shown
 
 

@@ -67,11 +67,11 @@ class Openable(Picture, Protocol):
         """Paths of what stays bright."""
 
     @property
-    def at(self) -> Redraw:
+    def at(self) -> RedrawPicture:
         """The same model at another level with other nodes opened."""
 
 
-class Redraw(Protocol):
+class RedrawPicture(Protocol):
     """Draws a model again."""
 
     def __call__(self, level: Level, opened: Sequence[str], color: Coloring | None = None) -> Openable:

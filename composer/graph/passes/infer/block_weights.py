@@ -186,6 +186,14 @@ class WeightTyper:
         out = next(iter(typed.outputs.values()), UNKNOWN)
         if isinstance(out, Unknown):
             raise StopExpansion
+        if isinstance(typed, TypedBlock):
+            others = [name for name in [*typed.outputs][1:] if f"{name}?" not in type(typed.part).outputs]
+            if others:
+                named = ", ".join(f"`{name}`" for name in [*typed.outputs][:1] + others)
+                message = f"{typed.part.kind} always returns {named}, and this slot of {self.node.part.kind} takes one output"
+                hint = "a block of your own reads one of them"
+                self.here.report(Diagnostic("type-mismatch", message, filled.span, hint=hint))
+                raise StopExpansion
         if isinstance(expected, TensorType) and not expected.agrees(out):
             message = f"the block in this slot of {self.node.part.kind} returns {out} instead of {expected}"
             self.here.report(Diagnostic("type-mismatch", message, filled.span))
