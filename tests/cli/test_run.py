@@ -85,7 +85,7 @@ def test_the_padding_of_a_recipe_is_that_of_the_tokenizer(arco: Arco, text: Path
     )
     again = arco("train", "--init", "one", *quick, "--run", "two")
     assert again.code == 0 and "is set to" not in again.out
-    assert arco("export", "one", "--to", "transformers", "-o", "published").code == 0
+    assert arco("export", "one", "--to", "transformers", "--model-type", "roberta", "-o", "published").code == 0
     assert composer.load("published").program.untyped.params["padding"] == tokens - 1
 
 
