@@ -616,9 +616,9 @@ def free_folder(name: str) -> Path:
 
 
 def ending(result: Result) -> str:
-    """Return the final message: the validation loss, and the command that generates text."""
-    return (
-        f"{result}\ngenerate text: arco generate {result.run} --prompt TEXT"
-        if result.task and TASKS[result.task].text
-        else str(result)
-    )
+    """Return the final message: the validation loss, and the command that generates text, if one does."""
+    task = TASKS.get(result.task or "")
+    if task is None or not task.text or "features" in task.inputs:
+        return str(result)
+    given = "--image FILE" if "image" in task.inputs else "--prompt TEXT"
+    return f"{result}\ngenerate text: arco generate {result.run} {given}"
