@@ -17,7 +17,7 @@ from composer.cli.output import say
 from composer.cli.running import add_cache, add_device, chosen_device, rebuild, refusals
 from composer.cli.training.following import add_following, callbacks_of, check_alone
 from composer.cli.training.sources import with_weights
-from composer.cli.training.vocabulary import sized, tokenizer_of, with_blank, with_marks
+from composer.cli.training.vocabulary import is_published_start, is_trained, sized, tokenizer_of, with_blank, with_marks
 from composer.language.tasks import TASKS
 from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
 from composer.train.objective_kinds import AUTO, check_objective
@@ -284,7 +284,7 @@ def started(arguments: argparse.Namespace) -> Result:
     folder = new_folder(arguments.folder or free_folder(recipe.name)).path
     device = chosen_device(arguments.device)
     tokenizer, data = text_of(arguments, recipe, task, initial, chosen)
-    recipe = sized(recipe, tokenizer, arguments)
+    recipe = sized(recipe, tokenizer, kept=is_published_start(arguments), trained=is_trained(recipe, arguments))
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
     objective = objective_of(task, tokenizer, settings, program=recipe.program)
     if data is None:
@@ -381,7 +381,7 @@ def started_on_table(
     if text:
         tokenizer = tokenizer_of(lambda name, size: make_tokenizer(name, text, size=size), arguments, initial)
         tokenizer = with_marks(tokenizer, marks_for(objective, recipe.program), arguments, initial, recipe)
-        recipe = sized(recipe, tokenizer, arguments)
+        recipe = sized(recipe, tokenizer, kept=is_published_start(arguments), trained=is_trained(recipe, arguments))
         recipe = with_blank(recipe, tokenizer)
     elif arguments.tokenizer is not None:
         raise Problem("arco train: --tokenizer only works with texts", "no column of this table is read as a text")

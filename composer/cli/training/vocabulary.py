@@ -58,19 +58,21 @@ def is_published_start(arguments: argparse.Namespace) -> bool:
     return arguments.init is not None and is_published(arguments.init)
 
 
-def sized(recipe: Recipe, tokenizer: Tokenizer, arguments: argparse.Namespace) -> Recipe:
+def sized(recipe: Recipe, tokenizer: Tokenizer, *, kept: bool = False, trained: bool = False) -> Recipe:
     """Return the recipe with its param `vocab` set to the tokenizer's size, and the params of its padding token to that of the
-    tokenizer, unless they were overridden. A larger vocabulary may be kept: published embeddings often have rows that no token
-    uses.
+    tokenizer, unless they were overridden.
+
+    A larger vocabulary may be `kept`: published embeddings often have rows that no token uses. The padding token of a recipe that
+    was `trained` stays what it was.
     """
     from composer.train.data.padding import padding_values
 
     params = recipe.program.untyped.params
     vocab = params.get("vocab")
-    larger = is_published_start(arguments) and isinstance(vocab, int) and vocab > tokenizer.size
+    larger = kept and isinstance(vocab, int) and vocab > tokenizer.size
     same = recipe.overridden("vocab") or vocab is None or vocab == tokenizer.size or larger
     sizes = {} if same else {"vocab": tokenizer.size}
-    ids = {} if is_trained(recipe, arguments) else padding_values(recipe, tokenizer)
+    ids = {} if trained else padding_values(recipe, tokenizer)
     said = [f"{name} is set to {size}, the size of the tokenizer" for name, size in sizes.items()]
     whose = "its padding token" if sizes else "the padding token of the tokenizer"
     said += [f"{name} is set to {token}, {whose}" for name, token in ids.items()]
