@@ -10,7 +10,7 @@ from composer.diagnostics import Diagnostic, RecipeError
 from composer.loading import load
 from composer.own_blocks import Blocks
 from composer.recipe import Recipe
-from composer.train.data.padding import padding_values
+from composer.train.data.fitting import padding_values
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError
 from composer.train.settings import TrainSettings

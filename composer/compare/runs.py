@@ -32,8 +32,8 @@ from composer.train import (
     train,
 )
 from composer.train.data.documents import with_newlines
+from composer.train.data.fitting import with_padding
 from composer.train.data.objectives import is_by_lines
-from composer.train.data.padding import with_padding
 from composer.train.data.text import fingerprint
 from composer.train.input_files import reason_of
 from composer.train.loop import build_optimizer, update

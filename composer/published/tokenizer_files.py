@@ -25,8 +25,8 @@ def token_ids(tokenizer: Tokenizer | None, task: str | None) -> dict[str, int | 
         tokenizer: The tokenizer of a run; None without one.
         task: The task of the recipe.
     """
+    from composer.train.data.fitting import padding_of
     from composer.train.data.objectives import END, START
-    from composer.train.data.padding import padding_of
 
     start, end = _mark(tokenizer, START), _mark(tokenizer, END)
     padding = None if tokenizer is None else padding_of(tokenizer)

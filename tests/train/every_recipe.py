@@ -33,7 +33,7 @@ from composer.graph.types import TensorType
 from composer.language.tasks import TASKS
 from composer.recipe import zoo_names
 from composer.train import open_run
-from composer.train.data.padding import padding_params
+from composer.train.data.fitting import padding_params
 from tests.conformance.cases import TINY
 
 STEPS, ROWS, LENGTH = 24, 8, 12

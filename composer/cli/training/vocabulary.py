@@ -36,7 +36,7 @@ def with_marks(
     weights know the token that it has.
     """
     from composer.train import MarkedTokenizer
-    from composer.train.data.padding import with_padding
+    from composer.train.data.fitting import with_padding
 
     kept = None if arguments.tokenizer is not None else initial
     if isinstance(kept, MarkedTokenizer) and {*marks} <= {*kept.marks}:
@@ -65,7 +65,7 @@ def sized(recipe: Recipe, tokenizer: Tokenizer, *, kept: bool = False, trained: 
     A larger vocabulary may be `kept`: published embeddings often have rows that no token uses. The padding token of a recipe that
     was `trained` stays what it was.
     """
-    from composer.train.data.padding import padding_values
+    from composer.train.data.fitting import padding_values
 
     params = recipe.program.untyped.params
     vocab = params.get("vocab")

@@ -9,7 +9,7 @@ import pytest
 import composer
 from composer.compare import Budget, Experiment, Variant, plan
 from composer.train import ByteTokenizer, MarkedTokenizer, Tokenizer, characters_of, make_tokenizer, marked
-from composer.train.data.padding import padding_of, padding_params, padding_values, with_padding
+from composer.train.data.fitting import padding_of, padding_params, padding_values, with_padding
 
 TEXT = "to be or not to be\n" * 20
 SIZES = ["n_layers=1", "d_model=16", "n_heads=2", "hidden=16", "context=64"]
