@@ -154,7 +154,6 @@ def declare(parser: Parser, name: str) -> None:
         ("Show what may come next", 'arco generate runs/gpt_mini --prompt "To be" --next 5'),
         ("Ask a published model", 'arco generate SmolLM2-135M-Instruct --prompt "What is the capital of France?"'),
         ("Run a model that is large for the memory", 'arco generate Llama-3.2-1B --int8 --prompt "The capital of France is"'),
-        ("Describe an image", "arco generate runs/captioner --image photo.png"),
         ("Fill in hidden words", 'arco generate bert-base-uncased --prompt "Paris is the <mask> of France."'),
         (
             "Compare ways to choose tokens",
