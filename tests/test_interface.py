@@ -63,7 +63,7 @@ FUNCTIONS = {
     "composer.estimate.write_device": "(spec: DeviceSpec, path: StrPath) -> None",
     "composer.compare.read_experiment": "(path: StrPath) -> Experiment",
     "composer.compare.plan": (
-        "(experiment: Experiment, *, vocabulary: int | Callable[[str], int] | None = None, blocks: Blocks = ()) "
+        "(experiment: Experiment, *, vocabulary: int | Tokenizer | None = None, blocks: Blocks = ()) "
         "-> tuple[PlannedVariant, ...]"
     ),
     "composer.compare.compare": (

@@ -10,7 +10,8 @@ from composer.cli import demo_models
 from composer.cli.arguments import Parser, Problem, StoreOnce, integer
 from composer.cli.output import add_output, say
 from composer.cli.running import add_device, rebuild, refusals
-from composer.cli.training.train import free_folder, sized, trained
+from composer.cli.training.train import free_folder, trained
+from composer.cli.training.vocabulary import sized
 from composer.cli.writing.generate import write
 from composer.cli.writing.voices import voice_of_run
 from composer.diagnostics import report

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from composer.compare.experiment import Budget, Experiment, Variant, WidthMatch
@@ -10,6 +10,8 @@ from composer.diagnostics import Diagnostic, RecipeError
 from composer.loading import load
 from composer.own_blocks import Blocks
 from composer.recipe import Recipe
+from composer.train.data.fitting import padding_values
+from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError
 from composer.train.settings import TrainSettings
 
@@ -38,15 +40,13 @@ class PlannedVariant:
     """Steps of each run; None if the budget is a time, which is measured."""
 
 
-def plan(
-    experiment: Experiment, *, vocabulary: int | Callable[[str], int] | None = None, blocks: Blocks = ()
-) -> tuple[PlannedVariant, ...]:
+def plan(experiment: Experiment, *, vocabulary: int | Tokenizer | None = None, blocks: Blocks = ()) -> tuple[PlannedVariant, ...]:
     """Return what is trained in an experiment, without training it.
 
     Args:
         experiment: The experiment.
-        vocabulary: The size of the tokenizer, to which the param `vocab` of a recipe is set, or a function that returns it for a
-            task.
+        vocabulary: The tokenizer, to whose size and padding token the params of a recipe are set that a variant does not set
+            itself; or its size alone.
         blocks: Block classes of your own, or Python files that define some.
 
     Raises:
@@ -67,11 +67,8 @@ def plan(
     if len(tasks) > 1:
         several = ", ".join(f"{each.name} is of {recipe.task}" for each, recipe in zip(experiment.variants, recipes, strict=True))
         raise TrainingError(f"the variants are of several tasks, whose losses cannot be compared: {several}")
-    task = tasks.pop() or ""
-    size = vocabulary(task) if callable(vocabulary) else vocabulary
-    if size is not None:
-        pairs = zip(experiment.variants, recipes, strict=True)
-        recipes = [with_param(variant, recipe, "vocab", size) for variant, recipe in pairs]
+    if vocabulary is not None:
+        recipes = [with_vocabulary(recipe, vocabulary) for recipe in recipes]
     first, *others = (
         planned(variant, recipe, experiment.settings) for variant, recipe in zip(experiment.variants, recipes, strict=True)
     )
@@ -117,11 +114,12 @@ def located(found: Iterable[Diagnostic], variant: Variant) -> list[Diagnostic]:
     return [moved(each) for each in found]
 
 
-def with_param(variant: Variant, recipe: Recipe, param: str, value: int) -> Recipe:
-    """Return a recipe with a param set, if it has one that the variant does not set itself."""
-    if recipe.overridden(param) or param not in recipe.program.untyped.params:
-        return recipe
-    return recipe.with_overrides({param: value})
+def with_vocabulary(recipe: Recipe, vocabulary: int | Tokenizer) -> Recipe:
+    """Return a recipe with the params set that follow from a tokenizer, if it has them and does not set them itself."""
+    size, ids = (vocabulary, {}) if isinstance(vocabulary, int) else (vocabulary.size, padding_values(recipe, vocabulary))
+    if not recipe.overridden("vocab") and "vocab" in recipe.program.untyped.params:
+        ids = {"vocab": size, **ids}
+    return recipe.with_overrides(ids) if ids else recipe
 
 
 def planned(variant: Variant, recipe: Recipe, settings: TrainSettings) -> PlannedVariant:

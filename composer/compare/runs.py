@@ -12,7 +12,7 @@ import torch
 
 from composer.atomic_files import StrPath
 from composer.compare.experiment import Experiment
-from composer.compare.planning import PlannedVariant, plan
+from composer.compare.planning import PlannedVariant, plan, sound_recipe
 from composer.compare.results import ExperimentResult, RunResult, VariantResult, compared
 from composer.own_blocks import Blocks
 from composer.recipe import Recipe
@@ -31,6 +31,9 @@ from composer.train import (
     resume,
     train,
 )
+from composer.train.data.documents import with_newlines
+from composer.train.data.fitting import with_padding
+from composer.train.data.objectives import is_by_lines
 from composer.train.data.text import fingerprint
 from composer.train.input_files import reason_of
 from composer.train.loop import build_optimizer, update
@@ -126,13 +129,15 @@ def prepared(
 ) -> tuple[Material, Sequence[PlannedVariant]]:
     """Return the texts as tokens, and the plan for a tokenizer of this size."""
     documents = read_documents(experiment.data, max_bytes=max_data_bytes)
-    whole = "".join(document.text for document in documents)
-    text = make_tokenizer(experiment.tokenizer, whole, size=experiment.vocab_size)
     settings = experiment.settings
-    variants = plan(experiment, vocabulary=lambda task: marked(text, learnable(task), settings).size, blocks=blocks)
-    task = learnable(variants[0].recipe.task)
+    recipes = [sound_recipe(variant, blocks) for variant in experiment.variants]
+    task = learnable(recipes[0].task)
+    by_lines = is_by_lines(task, settings)
+    whole = "".join(with_newlines(document) if by_lines else document.text for document in documents)
+    text = make_tokenizer(experiment.tokenizer, whole, size=experiment.vocab_size)
+    tokenizer = with_padding(marked(text, task, settings), *recipes)
+    variants = plan(experiment, vocabulary=tokenizer, blocks=blocks)
     check_objective(settings.objective, task, table=False, end_tokens=settings.end_tokens)
-    tokenizer = marked(text, task, settings)
     objective = objective_of(task, tokenizer, settings, program=variants[0].recipe.program)
     data = objective.tokenize(documents, path=experiment.data)
     objective.check(data, experiment.settings.seq_len)

@@ -12,7 +12,7 @@ from torch import nn
 
 from composer.atomic_files import StrPath
 from composer.evaluate.calibration import Calibration, Calibrator
-from composer.evaluate.examples import TableEvaluation, evaluated_table
+from composer.evaluate.examples import TableEvaluation, evaluated_table, perplexity_of
 from composer.evaluate.translations import Translations, check_installed, translations_of
 from composer.lower.model import Model
 from composer.train.data.documents import read_documents, sources_of
@@ -48,10 +48,7 @@ class Prediction:
     @property
     def perplexity(self) -> float:
         """The exponential of the loss: of how many equally probable tokens the model chooses."""
-        try:
-            return math.exp(self.loss)
-        except OverflowError:
-            return math.inf
+        return perplexity_of(self.loss)
 
 
 @dataclass(frozen=True)
@@ -192,11 +189,12 @@ def evaluate(
     task = task_of(trained.model)
     if any(is_table(source, pairs=task == "seq2seq_lm") for source in sources):
         if translate:
-            raise TrainingError("translations are compared with those of a text of pairs, not of a table")
+            check_translated(task)
         sizes = {"batch_size": batch_size, "seq_len": seq_len, "max_data_bytes": max_data_bytes}
         return evaluated_table(
-            trained, Path(run), saved, sources, given=bool(data), **sizes, build=build, calibration=calibration, season=season
-        )
+            trained, Path(run), saved, sources, given=bool(data), **sizes, build=build, calibration=calibration, season=season,
+            translate=translate,
+        )  # fmt: skip
     if season is not None:
         raise TrainingError("a season is for models that forecast series", hint="leave out the season")
     near = trained.settings.objective == "skip_gram"
@@ -206,7 +204,7 @@ def evaluate(
     program = trained.model.program if isinstance(trained.model, Model) else None
     objective = objective_of(task, trained.tokenizer, trained.settings, program=program)
     if translate:
-        check_translated(objective, task or "none")
+        check_translated(task)
     own_text: TextData | None = None
     try:
         if reads_plain(objective):
@@ -320,10 +318,10 @@ def check_sizes(**sizes: int | None) -> None:
             raise TrainingError(f"`{name}` is {size}; it must be at least 1")
 
 
-def check_translated(objective: Objective, task: str) -> None:
+def check_translated(task: str | None) -> None:
     """Raise `TrainingError` if a model does not translate, or its translations cannot be measured."""
-    if not isinstance(objective, Translation):
-        raise TrainingError(f"a model of the task {task} does not translate", hint="those of seq2seq_lm do")
+    if task != "seq2seq_lm":
+        raise TrainingError(f"a model of the task {task or 'none'} does not translate", hint="those of seq2seq_lm do")
     check_installed()
 
 

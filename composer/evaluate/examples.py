@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,16 +15,18 @@ from composer.evaluate.calibration import Calibration, Calibrator
 from composer.evaluate.forecasts import ForecastMeter, Forecasts, meter_of
 from composer.evaluate.retrieval import Retrieval, retrieved
 from composer.evaluate.transcripts import ErrorRates, error_rates, hearing_of
+from composer.evaluate.translations import Translations, translations_of_rows
+from composer.language.tasks import TASKS
 from composer.lower.model import Model
 from composer.train.criteria.criterion import Criterion
 from composer.train.data.examples import ExampleData, Examples
 from composer.train.data.forecasting.windows import forecast_inputs
 from composer.train.data.preferences import PREFERENCES, examples_for
 from composer.train.data.tables import read_table
-from composer.train.data.tokenizers import Tokenizer
+from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
 from composer.train.device import device_of, on_device
 from composer.train.errors import TrainingError
-from composer.train.losses import IGNORED, task_of
+from composer.train.losses import IGNORED, targets_of, task_of
 from composer.train.reference import criterion_of, reopened, validation_criterion
 from composer.train.run.reader import DataIdentity
 from composer.train.run.trained import Build, Trained, compiled
@@ -33,6 +35,14 @@ from composer.train.validation import classes_told, unchanged, unit_of
 
 MOST_SHOWN = 12
 """The number of classes up to which the table of right and wrong ones is shown."""
+
+
+def perplexity_of(loss: float) -> float:
+    """Return the exponential of a loss in nats, which may be infinite."""
+    try:
+        return math.exp(loss)
+    except OverflowError:
+        return math.inf
 
 
 @dataclass(frozen=True)
@@ -123,6 +133,15 @@ class TableEvaluation:
     """How far the transcripts of speech are from what was said; None for other models."""
     forecasts: Forecasts | None = None
     """How far forecasts are from what came, in the units of the data; None for other models."""
+    accuracy: float | None = None
+    """Of a model that writes a text, the share of its tokens that are the most probable one; None for other models."""
+    translations: Translations | None = None
+    """What became of the translations, if there were any."""
+
+    @property
+    def perplexity(self) -> float | None:
+        """Of a model that writes a text, the exponential of the loss; None for other models."""
+        return None if self.accuracy is None else perplexity_of(self.loss)
 
     def to_json(self) -> dict[str, object]:
         """Return the numbers by name."""
@@ -141,6 +160,9 @@ class TableEvaluation:
             **numbers,
             f"{self.unit}s": self.targets,
             "loss": self.loss,
+            **({} if self.perplexity is None or self.perplexity == math.inf else {"perplexity": self.perplexity}),
+            **({} if self.accuracy is None else {"accuracy": self.accuracy}),
+            **({} if self.translations is None else asdict(self.translations)),
             **({} if self.preferred is None else {"reward_accuracy": self.preferred}),
             **({} if self.transcripts is None else {"wer": self.transcripts.wer, "cer": self.transcripts.cer}),
             **({} if self.forecasts is None else {"forecasts": self.forecasts.to_json()}),
@@ -155,6 +177,10 @@ class TableEvaluation:
             f"{self.run}, step {self.step}, {task}on {rows}",
             f"loss        {self.loss:.4f} per {self.unit}, over {self.targets:,} {self.unit}s",
         ]
+        if self.accuracy is not None:
+            lines += [f"perplexity  {self.perplexity:.4g}", f"accuracy    {self.accuracy:.2%} of the tokens"]
+        if self.translations is not None:
+            lines.append(str(self.translations))
         if self.preferred is not None:
             lines.append(f"accuracy    {self.preferred:.2%} of the chosen answers have the larger reward")
         if self.transcripts is not None:
@@ -184,6 +210,7 @@ def evaluated_table(
     build: Build | None = None,
     calibration: bool = False,
     season: int | None = None,
+    translate: bool = False,
 ) -> TableEvaluation:
     """Return how well a model predicts the targets of a table.
 
@@ -199,6 +226,7 @@ def evaluated_table(
         build: Compiles the text of the recipe of a reference.
         calibration: Whether to compare how sure the model is of classes with how often it is right.
         season: Of a model that forecasts, the number of rows after which values are taken to repeat.
+        translate: Whether to translate each source, and compare it with the target.
 
     Raises:
         TrainingError: A table cannot be read or does not fit the model, or the loss is not finite.
@@ -238,6 +266,9 @@ def evaluated_table(
     found = _predicted(model, data, criterion, trained.tokenizer, meter, **sizes, calibration=calibration)
     if not math.isfinite(found.loss):
         raise TrainingError(f"the model's loss on {table.name} is not finite", hint="evaluate an earlier checkpoint")
+    translations = None
+    if translate and isinstance(trained.tokenizer, MarkedTokenizer):
+        translations = translations_of_rows(model, trained.tokenizer, data, batch_size=batch_size, longest=seq_len)
     return TableEvaluation(
         run,
         trained.step,
@@ -252,6 +283,8 @@ def evaluated_table(
         retrieval=found.retrieval,
         transcripts=error_rates(found.transcribed) if found.transcribed else None,
         forecasts=None if meter is None else meter.found(),
+        accuracy=found.accuracy,
+        translations=translations,
     )
 
 
@@ -267,6 +300,8 @@ class _Found(NamedTuple):
     retrieval: Mapping[str, Retrieval]
     transcribed: Sequence[tuple[str, str]]
     """What was said, with its transcript."""
+    accuracy: float | None
+    """Of a model that writes a text, the share of the tokens that are the most probable one."""
 
 
 @torch.no_grad()
@@ -285,7 +320,8 @@ def _predicted(
     forecast = None if meter is None else forecast_inputs(model.program).output
     fields = {name: field for field, name in model.module.outputs}
     device, task = device_of(model), task_of(model) or ""
-    total, targets, right = 0.0, 0, 0
+    writes = criterion.unit is None and task in TASKS and bool(TASKS[task].text)
+    total, targets, right, right_tokens = 0.0, 0, 0, 0
     told = [(output, entry) for output, entry in classes_told(model) if entry in data.labels]
     counts: dict[str, torch.Tensor] = {}
     calibrators = {entry: Calibrator() for _, entry in told}
@@ -303,6 +339,8 @@ def _predicted(
                 transcribed += zip(map(tokenizer.decode, said), map(tokenizer.decode, heard), strict=True)
             if meter is not None and forecast is not None:
                 meter.add(getattr(output, fields[forecast]).float().cpu().numpy())
+            if writes:
+                right_tokens += int((output.logits.argmax(-1) == targets_of(task, part)).sum())
             if criterion.unit is not None:
                 right += criterion.judged(part, output, [])[0]
             total, targets = total + float(found.by_name.get(task, found.total)) * count, targets + count
@@ -328,4 +366,5 @@ def _predicted(
         classes[entry] = ClassScores(tuple(names[place] for place in used), rows, calibrated)
     preferred = None if criterion.unit is None else right / max(targets, 1)
     retrieval = {"a to b": retrieved(a, b), "b to a": retrieved(b, a)} if a else {}
-    return _Found(total / max(targets, 1), targets, classes, preferred, retrieval, transcribed)
+    accuracy = right_tokens / max(targets, 1) if writes else None
+    return _Found(total / max(targets, 1), targets, classes, preferred, retrieval, transcribed, accuracy)

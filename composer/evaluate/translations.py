@@ -1,18 +1,23 @@
-"""Translations of a trained model against those of a text: exact matches, BLEU and chrF."""
+"""Translations of a trained model against those of a text or a table: exact matches, BLEU and chrF."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 
 import torch
 from torch import nn
 
-from composer.decode import GREEDY, Request, cached, generate
+from composer.decode import GREEDY, EncoderInputs, Request, cached, generate
 from composer.language.wording import counted
+from composer.lower.model import Model
+from composer.train.data.examples import ExampleData, Examples
 from composer.train.data.objectives import END, START, Translation
 from composer.train.data.text import TextData
+from composer.train.data.tokenizers import MarkedTokenizer
 from composer.train.errors import TrainingError
+from composer.train.losses import IGNORED
 
 
 @dataclass(frozen=True)
@@ -55,27 +60,63 @@ def translations_of(model: nn.Module, objective: Translation, data: TextData, *,
         batch_size: Sources of one length that are translated together.
         longest: The largest number of tokens of a translation.
     """
+    pairs = objective.pairs(data.validation)
+    examples = [({"source": torch.tensor(source.tolist())}, target[1:-1].tolist()) for source, target in pairs]
+    return compared(model, objective.tokenizer, examples, batch_size=batch_size, longest=longest)
+
+
+def translations_of_rows(
+    model: Model, tokenizer: MarkedTokenizer, data: ExampleData, *, batch_size: int, longest: int
+) -> Translations:
+    """Return how the translations of the held-out sources of a table compare with their targets.
+
+    Args:
+        model: A compiled recipe of the task seq2seq_lm, which may read more than the source, as `task`.
+        tokenizer: Its tokenizer.
+        data: The rows.
+        batch_size: Sources of one length that are translated together.
+        longest: The largest number of tokens of a translation.
+    """
+    examples: list[tuple[EncoderInputs, list[int]]] = []
+    for batch in Examples().held_out(data, batch_size=batch_size, seq_len=longest):
+        others = [name for name in batch if name in model.program.inputs and name not in ("target", "valid", "source_valid")]
+        lengths = batch["source_valid"].sum(1).tolist()
+        for row, length in enumerate(lengths):
+            read = {name: batch[name][row] for name in others}
+            wanted = batch["targets"][row]
+            examples.append(({**read, "source": read["source"][:length]}, wanted[wanted != IGNORED].tolist()[:-1]))
+    return compared(model, tokenizer, examples, batch_size=batch_size, longest=longest)
+
+
+def compared(
+    model: nn.Module,
+    tokenizer: MarkedTokenizer,
+    examples: Sequence[tuple[EncoderInputs, Sequence[int]]],
+    *,
+    batch_size: int,
+    longest: int,
+) -> Translations:
+    """Return how the translations of sources compare with their targets: of each, what the model reads, and the target."""
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
-    tokenizer = objective.tokenizer
     start, end = tokenizer.mark(START), tokenizer.mark(END)
-    pairs = objective.pairs(data.validation)
     request = Request(max_new_tokens=longest, sampling=GREEDY, stop=frozenset({end}), vocabulary=tokenizer.size)
-    written = [""] * len(pairs)
-    for length in sorted({len(source) for source, _ in pairs}):  # sources of one length need no padding
-        rows = [row for row, (source, _) in enumerate(pairs) if len(source) == length]
+    written = [""] * len(examples)
+    lengths = [len(read["source"]) for read, _ in examples]
+    for length in sorted({*lengths}):  # sources of one length need no padding
+        rows = [row for row, own in enumerate(lengths) if own == length]
         for first in range(0, len(rows), batch_size):
             some = rows[first : first + batch_size]
-            source = torch.tensor([pairs[row][0].tolist() for row in some])
-            answers = generate(model, [[start]] * len(some), request, encoder_inputs={"source": source}, reading=cached)
+            inputs = {name: torch.stack([examples[row][0][name] for row in some]) for name in examples[some[0]][0]}
+            answers = generate(model, [[start]] * len(some), request, encoder_inputs=inputs, reading=cached)
             for row, answer in zip(some, answers, strict=True):
                 written[row] = tokenizer.decode(answer)
-    wanted = [tokenizer.decode(target[1:-1].tolist()) for _, target in pairs]
+    wanted = [tokenizer.decode(target) for _, target in examples]
     exact = sum(mine == theirs for mine, theirs in zip(written, wanted, strict=True))
     return Translations(
-        pairs=len(pairs),
-        exact_match=exact / len(pairs),
+        pairs=len(examples),
+        exact_match=exact / len(examples),
         bleu=float(BLEU().corpus_score(written, [wanted]).score),
         chrf=float(CHRF().corpus_score(written, [wanted]).score),
     )

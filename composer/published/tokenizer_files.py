@@ -25,10 +25,12 @@ def token_ids(tokenizer: Tokenizer | None, task: str | None) -> dict[str, int | 
         tokenizer: The tokenizer of a run; None without one.
         task: The task of the recipe.
     """
+    from composer.train.data.fitting import padding_of
     from composer.train.data.objectives import END, START
 
     start, end = _mark(tokenizer, START), _mark(tokenizer, END)
-    found = {"bos_token_id": start, "eos_token_id": end, "pad_token_id": end}
+    padding = None if tokenizer is None else padding_of(tokenizer)
+    found = {"bos_token_id": start, "eos_token_id": end, "pad_token_id": end if padding is None else padding}
     known = TASKS.get(task or "")
     if known is not None and known.text == "target":
         found["decoder_start_token_id"] = start
@@ -45,6 +47,7 @@ def tokenizer_files(tokenizer: Tokenizer, context: int | None) -> Mapping[str, s
         tokenizer: The tokenizer of a run.
         context: The number of tokens that the model reads at most; None if it does not say.
     """
+    from composer.train.data.marks import PADDING
     from composer.train.data.objectives import END, MASK, START
     from composer.train.data.tokenizers import MarkedTokenizer, PiecesTokenizer
 
@@ -55,7 +58,7 @@ def tokenizer_files(tokenizer: Tokenizer, context: int | None) -> Mapping[str, s
         limit = {} if context is None else {"model_max_length": context}
         own = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False, **limit, **plain.words}
         return {"tokenizer.json": pieces.to_str(pretty=True), "tokenizer_config.json": json.dumps(own, indent=2)}
-    roles = {"bos_token": START, "eos_token": END, "pad_token": END, "mask_token": MASK}
+    roles = {"bos_token": START, "eos_token": END, "pad_token": PADDING if PADDING in marks else END, "mask_token": MASK}
     settings: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "clean_up_tokenization_spaces": False,

@@ -21,7 +21,7 @@ PARSERS = {name: declare(Parser(prog=f"arco {name}"), name) for name in COMMANDS
 EXAMPLES = [(name, command) for name, parser in PARSERS.items() for _, command in parser.examples]
 METAVARS = {
     "AXIS=LENGTH", "BLOCK", "CODE", "DEPTHS", "DIR", "DEVICE", "FILE", "FILE.py", "FOLDER", "LENGTH", "LENGTHS", "MASK", "N",
-    "NAME", "NAME=COLUMN", "NAME=NUMBERS", "OTHER", "P", "PATH", "PATH=TEXT", "PATH=VALUE", "PATTERN", "RECIPE",
+    "NAME", "NAME=COLUMN", "NAME=N", "NAME=NUMBERS", "OTHER", "P", "PATH", "PATH=TEXT", "PATH=VALUE", "PATTERN", "RECIPE",
     "RECIPE|REVISION", "RUN", "SHELL", "SIZE", "TEXT", "TITLE=PATHS", "X",
 }  # fmt: skip
 """What values are called; choices are called as their option."""

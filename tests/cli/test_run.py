@@ -51,6 +51,44 @@ def test_a_translator_is_trained_on_pairs_and_translates(arco: Arco, tmp_path: P
     assert refused.code == 2 and refused.err.startswith(f"arco: {pairs}, line 1 is not a pair of texts: 'no pair'")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [(["transformer", "--set", "hidden=16"], "7 sheep\t7 lambs"), (["gpt_mini", "--end-tokens", "line"], "7 sheep")],
+)
+def test_lines_may_end_as_on_windows(arco: Arco, tmp_path: Path, words: list[str], line: str) -> None:
+    """Tokenizer and losses are the same; a text that is not read by lines keeps its carriage returns, which is warned of."""
+    found = []
+    for name, end in (("lf", "\n"), ("crlf", "\r\n")):
+        file = tmp_path / f"{name}.txt"
+        file.write_bytes(f"{line}{end}".encode() * 40)
+        done = arco("train", *words, *SMALL, "--data", file, *QUICK[:4], "--seq-len", 12, *QUICK[6:], "--run", name)
+        assert (done.code, done.err) == (0, "")
+        folder = RunFolder(Path(name))
+        rows = [json.loads(row) for row in folder.metrics.read_text().splitlines()]
+        found.append((folder.tokenizer.read_text(), [row.get("loss") for row in rows]))
+    assert found[0] == found[1] and any(found[0][1])
+    done = arco("train", "gpt_mini", *SMALL, "--data", file, *QUICK)
+    assert done.code == 0 and "has carriage returns" in done.err
+
+
+@pytest.mark.slow
+def test_the_padding_of_a_recipe_is_that_of_the_tokenizer(arco: Arco, text: Path) -> None:
+    """Not a character, and the same in a run that starts from this one, or once it is exported."""
+    sizes = [*SMALL, "--set", "hidden=16", "--set", "context=64"]
+    quick = ["--data", text, "--seq-len", 12, "--batch-size", 2, "--steps", 1, "--warmup-steps", 1, "--device", "cpu"]
+    done = arco("train", "roberta", *sizes, *quick, "--run", "one")
+    tokens = len({*TEXT}) + 2  # with <mask> and <padding>
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(
+        f"vocab is set to {tokens}, the size of the tokenizer, and padding is set to {tokens - 1}, its padding token\n"
+    )
+    again = arco("train", "--init", "one", *quick, "--run", "two")
+    assert again.code == 0 and "is set to" not in again.out
+    assert arco("export", "one", "--to", "transformers", "--model-type", "roberta", "-o", "published").code == 0
+    assert composer.load("published").program.untyped.params["padding"] == tokens - 1
+
+
 def test_texts_with_gaps_are_filled_and_hidden_words_are_not_written(arco: Arco, text: Path) -> None:
     """A denoiser answers with its marks; a model that is asked for hidden words writes nothing."""
     small = [*SMALL, "--set", "hidden=16"]

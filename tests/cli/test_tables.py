@@ -44,6 +44,8 @@ def test_a_classifier_learns_and_is_resumed(arco: Arco, reviews: Path) -> None:
     assert "nats per example, accuracy 1.000" in done.out and "generate text" not in done.out
     opened = open_run(reviews.parent / "run")
     assert opened.labels == {"label": ("neg", "pos")} and opened.settings.columns == ("tokens=review", "label=sentiment")
+    silent = arco("generate", "run", "--prompt", "a good film")
+    assert silent.code == 2 and "in Python, composer.train.open_run(RUN)" in silent.err
     assert arco("train", "--resume", "run", "--steps", 62).code == 0
     lines = [json.loads(line) for line in (reviews.parent / "run" / "metrics.jsonl").read_text("utf-8").splitlines()]
     assert lines[-1]["step"] == 62 and lines[-1]["validation_accuracy"] == 1
@@ -106,3 +108,46 @@ def test_rows_that_are_too_long_are_counted(arco: Arco, reviews: Path) -> None:
     assert (done.code, "40 of 40 rows have more than 4 tokens and are cut" in done.err) == (0, True)
     done = arco("train", "gpt_mini", "--data", "reviews.csv", "--column", "tokens=review", "--steps", 1, "--seq-len", 4)
     assert (done.code, "reviews.csv has 0 rows to learn from, and 40 rows more than 4 tokens" in done.err) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_captioner_writes_about_an_image(arco: Arco, tmp_path: Path) -> None:
+    """The training command says how; a caption depends on the image, and may begin with a prompt."""
+    image = pytest.importorskip("PIL.Image")
+    for color in ("red", "blue"):
+        image.new("RGB", (20, 14), color).save(tmp_path / f"{color}.png")
+    rows = "".join(f"{color}.png,{color}\n" for color in ("red", "blue") * 20)
+    (tmp_path / "captions.csv").write_text(f"image,caption\n{rows}", encoding="utf-8")
+    sizes = ["n_layers=1", "d_model=16", "n_heads=2", "size=8", "patch=4", "d_image=16", "n_image_layers=1", "n_image_heads=2"]
+    sets = [word for size in sizes for word in ("--set", size)]
+    quick = ["--seq-len", 8, "--batch-size", 8, "--learning-rate", 0.01, "--warmup-steps", 1, "--device", "cpu"]
+    data = ["--data", "captions.csv", "--column", "tokens=caption"]
+    done = arco("train", "captioner", *sets, "--set", "context=16", "--set", "dropout=0", *data, *quick, "--steps", 60)
+    run = Path("runs") / "captioner"
+    assert done.code == 0 and done.out.endswith(f"generate text: arco generate {run} --image FILE\n")
+    words = ["generate", run, "--temperature", 0, "--max-new-tokens", 8, "--device", "cpu"]
+    for color in ("red", "blue"):
+        written = arco(*words, "--image", f"{color}.png")
+        assert (written.code, written.out) == (0, f"{color}\n")
+    assert arco(*words, "--image", "red.png", "--prompt", "re").out == "red\n"
+    refused = arco(*words, "--prompt", "red")
+    assert refused.code == 2 and "writes about an image\n  = name it: arco generate RUN --image FILE" in refused.err
+
+
+@pytest.mark.slow
+def test_a_number_for_each_text_is_given_or_told(arco: Arco, tmp_path: Path) -> None:
+    """A mixture of experts by task learned from a column of tasks; the default is not taken silently."""
+    rows = "".join(f"{n % 2},{n} sheep,{n} lambs\n" for n in range(40))
+    (tmp_path / "pairs.csv").write_text(f"task,source,target\n{rows}", encoding="utf-8")
+    sizes = ["n_layers=2", "d_model=16", "n_heads=2", "hidden=16", "n_tasks=2", "n_experts=2"]
+    sets = [word for size in sizes for word in ("--set", size)]
+    done = arco(
+        "train", "task_moe", *sets, "--data", "pairs.csv", "--seq-len", 12, "--steps", 1, "--warmup-steps", 1, "--device", "cpu"
+    )
+    assert done.code == 0
+    words = ["generate", Path("runs") / "task_moe", "--prompt", "7 sheep", "--max-new-tokens", 4, "--device", "cpu"]
+    default, same, other = arco(*words), arco(*words, "--input", "task=0"), arco(*words, "--input", "task=1")
+    assert default.err == "`task` is 0, its default; --input task=N gives another\n"
+    assert (same.code, same.out, same.err) == (0, default.out, "") and other.out != default.out
+    refused = arco(*words, "--input", "domain=1")
+    assert refused.code == 2 and refused.err.endswith("  = it reads task\n")

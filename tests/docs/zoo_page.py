@@ -44,9 +44,9 @@ This page is generated: `python -m tests.docs.zoo_page`.
 """
 SMALL = """## Trained small
 
-Each of these commands trains a recipe at toy sizes in seconds, on any text, pairs of texts or images of one's own:
-`make train-all` runs them all, on data that it makes up, and the remaining recipes with a batch of random numbers, and asks of
-each that its loss falls.
+Each of these commands trains a recipe at toy sizes in seconds, on any text, pairs of texts of fewer than 64 characters, or
+images of one's own: `make train-all` runs them all, on data that it makes up, and the remaining recipes with a batch of
+random numbers, and asks of each that its loss falls.
 """
 TASKS: Mapping[str, str] = {
     "causal_lm": "Language models",

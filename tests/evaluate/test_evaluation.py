@@ -162,6 +162,12 @@ def test_translations_are_judged_by_sacrebleu(run_of, tmp_path):
     assert judged.chrf == sacrebleu.corpus_chrf(mine, [wanted]).score
     assert f"BLEU {judged.bleu:.2f}" in str(found) and found.to_json()["chrf"] == judged.chrf
     assert evaluate(run).translations is None
+    table = tmp_path / "rows.csv"  # of the same pairs
+    rows = [line.replace("\t", ",") for line in PAIRS.splitlines()[45:]]
+    table.write_text("\n".join(["source,target", *rows, ""]), encoding="utf-8")
+    same = evaluate(run, table, translate=True, batch_size=2)
+    assert same.translations == judged and same.accuracy == found.accuracy
+    assert same.loss == pytest.approx(found.loss, rel=1e-5) and f"perplexity  {same.perplexity:.4g}" in str(same)
 
 
 def test_without_sacrebleu_the_extra_is_named(run_of, monkeypatch):

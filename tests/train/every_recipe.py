@@ -33,9 +33,12 @@ from composer.graph.types import TensorType
 from composer.language.tasks import TASKS
 from composer.recipe import zoo_names
 from composer.train import open_run
+from composer.train.data.fitting import padding_params
 from tests.conformance.cases import TINY
 
 STEPS, ROWS, LENGTH = 24, 8, 12
+LONGEST = 64
+"""Tokens of a source and of a target, at most; pairs are not cut."""
 FEW = 4
 """Steps at either end whose mean losses are compared."""
 VOCAB = 128
@@ -58,13 +61,19 @@ def recipe_of(name: str) -> composer.Recipe:
 def command(name: str) -> list[str]:
     """Return the words after `arco` that train a recipe small."""
     recipe = recipe_of(name)
-    words = [word for each in recipe.overrides for word in ("--set", str(each))]
+    given = dict(each.partition("=")[::2] for each in map(str, recipe.overrides))
+    for param in ("vocab", *padding_params(composer.load(name))):
+        given.pop(param, None)  # it follows from the tokenizer of any text
+    pairs = recipe.task == "seq2seq_lm"
+    if pairs and "context" in given:
+        given["context"] = str(LONGEST)
+    words = [word for param, value in given.items() for word in ("--set", f"{param}={value}")]
     settings = {
         "data": DATA[recipe.task or ""], "run": f"runs/{name}", "steps": STEPS, "batch-size": ROWS, "learning-rate": RATE,
         "warmup-steps": 2, "log-every": 1, "device": "cpu",
     }  # fmt: skip
     if settings["data"] != IMAGES:
-        settings |= {"seq-len": LENGTH}
+        settings |= {"seq-len": LONGEST if pairs else LENGTH}
     return ["train", name, *words, *(word for key, value in settings.items() for word in (f"--{key}", str(value)))]
 
 

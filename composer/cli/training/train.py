@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +17,7 @@ from composer.cli.output import say
 from composer.cli.running import add_cache, add_device, chosen_device, rebuild, refusals
 from composer.cli.training.following import add_following, callbacks_of, check_alone
 from composer.cli.training.sources import with_weights
+from composer.cli.training.vocabulary import is_published_start, is_trained, sized, tokenizer_of, with_blank, with_marks
 from composer.language.tasks import TASKS
 from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
 from composer.train.objective_kinds import AUTO, check_objective
@@ -282,8 +283,8 @@ def started(arguments: argparse.Namespace) -> Result:
     check_objective(chosen.objective, task, table=False, end_tokens=chosen.end_tokens)
     folder = new_folder(arguments.folder or free_folder(recipe.name)).path
     device = chosen_device(arguments.device)
-    tokenizer, data = text_of(arguments, task, initial, chosen)
-    recipe = sized(recipe, tokenizer, kept=is_published_start(arguments))
+    tokenizer, data = text_of(arguments, recipe, task, initial, chosen)
+    recipe = sized(recipe, tokenizer, kept=is_published_start(arguments), trained=is_trained(recipe, arguments))
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
     objective = objective_of(task, tokenizer, settings, program=recipe.program)
     if data is None:
@@ -301,11 +302,12 @@ def started(arguments: argparse.Namespace) -> Result:
 
 
 def text_of(
-    arguments: argparse.Namespace, task: str | None, initial: Tokenizer | None, chosen: TrainSettings
+    arguments: argparse.Namespace, recipe: Recipe, task: str | None, initial: Tokenizer | None, chosen: TrainSettings
 ) -> tuple[Tokenizer, TextData | None]:
     """Return the tokenizer that an objective needs, and the text of `--data` as tokens where it reads these as they are."""
     from composer.train import is_prepared, make_tokenizer, read_documents
-    from composer.train.data.objectives import TEXT_OBJECTIVES, text_task
+    from composer.train.data.documents import with_newlines
+    from composer.train.data.objectives import TEXT_OBJECTIVES, is_by_lines, text_task
     from composer.train.data.prepared.joined import same_tokenizer
     from composer.train.data.prepared.prepare import open_together, scanned
     from composer.train.data.prepared.preparing import preparing
@@ -328,17 +330,31 @@ def text_of(
                 f"arco train: {folder} was prepared with another tokenizer than that of {arguments.init or arguments.teacher}",
                 f"prepare it with --tokenizer {arguments.init or arguments.teacher}, or name the text",
             )
-        return with_marks(found.tokenizer, marks, arguments, initial), found.data
+        return with_marks(found.tokenizer, marks, arguments, initial, recipe), found.data
     if plain:
         with preparing() as show:
             limit, cache = arguments.max_data_bytes, cache_of(arguments.cache)
             texts = scanned(arguments.data, max_bytes=limit, cache=cache, show=show)
-            tokenizer = with_marks(tokenizer_of(texts.tokenizer, arguments, initial), marks, arguments, initial)
-            return tokenizer, texts.tokens(tokenizer, arguments.weights)
+            tokenizer = with_marks(tokenizer_of(texts.tokenizer, arguments, initial), marks, arguments, initial, recipe)
+            data = texts.tokens(tokenizer, arguments.weights)
+        warn_returns(tokenizer, "\r" in texts.scan.alphabet, arguments.data)
+        return tokenizer, data
     documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
-    text = "".join(document.text for document in documents)
+    by_lines = is_by_lines(task, chosen)
+    text = "".join(with_newlines(document) if by_lines else document.text for document in documents)
     made = tokenizer_of(lambda name, size: make_tokenizer(name, text, size=size), arguments, initial)
-    return with_marks(made, marks, arguments, initial), None
+    warn_returns(made, "\r" in text, arguments.data)
+    return with_marks(made, marks, arguments, initial, recipe), None
+
+
+def warn_returns(tokenizer: Tokenizer, returns: bool, sources: Sequence[Path]) -> None:
+    """Print a warning if a text has carriage returns and they become tokens."""
+    if returns and tokenizer.encode("\r"):
+        named = str(sources[0]) if len(sources) == 1 else "the text"
+        warn(
+            f"{named} has carriage returns (\\r), which end lines on Windows, and they are learned like any other character; "
+            "`tr -d '\\r'` removes them"
+        )
 
 
 def started_on_table(
@@ -364,8 +380,8 @@ def started_on_table(
     tokenizer: Tokenizer = ByteTokenizer()
     if text:
         tokenizer = tokenizer_of(lambda name, size: make_tokenizer(name, text, size=size), arguments, initial)
-        tokenizer = with_marks(tokenizer, marks_for(objective, recipe.program), arguments, initial)
-        recipe = sized(recipe, tokenizer, kept=is_published_start(arguments))
+        tokenizer = with_marks(tokenizer, marks_for(objective, recipe.program), arguments, initial, recipe)
+        recipe = sized(recipe, tokenizer, kept=is_published_start(arguments), trained=is_trained(recipe, arguments))
         recipe = with_blank(recipe, tokenizer)
     elif arguments.tokenizer is not None:
         raise Problem("arco train: --tokenizer only works with texts", "no column of this table is read as a text")
@@ -465,32 +481,6 @@ def check_tokenizer(arguments: argparse.Namespace) -> None:
             raise Problem(f"arco train: there is no tokenizer {arguments.tokenizer}", hint)
 
 
-def tokenizer_of(
-    make: Callable[[str, int | None], Tokenizer], arguments: argparse.Namespace, initial: Tokenizer | None
-) -> Tokenizer:
-    """Return the tokenizer of `--tokenizer`, made from the text by its name and size, or that of the run to start from."""
-    from composer.published import tokenizer_to_train
-    from composer.train import MarkedTokenizer
-
-    if initial is not None and arguments.tokenizer is None:
-        return initial.text if isinstance(initial, MarkedTokenizer) else initial
-    if arguments.tokenizer not in (None, *TOKENIZER_KINDS):
-        return tokenizer_to_train(arguments.tokenizer)
-    return make(arguments.tokenizer or "characters", arguments.vocab_size)
-
-
-def with_marks(
-    tokenizer: Tokenizer, marks: tuple[str, ...], arguments: argparse.Namespace, initial: Tokenizer | None
-) -> Tokenizer:
-    """Return a tokenizer with special tokens: the one of the run to start from as it is, if it has them."""
-    from composer.train import MarkedTokenizer
-
-    kept = None if arguments.tokenizer is not None else initial
-    if isinstance(kept, MarkedTokenizer) and {*marks} <= {*kept.marks}:
-        return kept
-    return MarkedTokenizer(tokenizer, marks) if marks else tokenizer
-
-
 def trained(
     recipe: Recipe,
     tokenizer: Tokenizer,
@@ -575,40 +565,6 @@ def resumed(arguments: argparse.Namespace) -> Result:
     )
 
 
-def is_published_start(arguments: argparse.Namespace) -> bool:
-    """Return whether a run starts from a published folder."""
-    from composer.published.folder import is_published
-
-    return arguments.init is not None and is_published(arguments.init)
-
-
-def sized(recipe: Recipe, tokenizer: Tokenizer, *, kept: bool = False) -> Recipe:
-    """Return the recipe with its param `vocab` set to the tokenizer's size, unless it was overridden. A larger one may be kept:
-    published embeddings often have rows that no token uses.
-    """
-    params = recipe.program.untyped.params
-    if recipe.overridden("vocab") or "vocab" not in params or params["vocab"] == tokenizer.size:
-        return recipe
-    if kept and isinstance(params["vocab"], int) and params["vocab"] > tokenizer.size:
-        return recipe
-    print(f"vocab is set to {tokenizer.size}, the size of the tokenizer")
-    return recipe.with_overrides({"vocab": tokenizer.size})
-
-
-def with_blank(recipe: Recipe, tokenizer: Tokenizer) -> Recipe:
-    """Return the recipe with its param `blank` set to the tokenizer's blank, unless it was overridden."""
-    from composer.train import MarkedTokenizer
-    from composer.train.data.marks import BLANK
-
-    params = recipe.program.untyped.params
-    if not isinstance(tokenizer, MarkedTokenizer) or BLANK not in tokenizer.marks or "blank" not in params:
-        return recipe
-    if recipe.overridden("blank") or params["blank"] == tokenizer.mark(BLANK):
-        return recipe
-    print(f"blank is set to {tokenizer.mark(BLANK)}, the token {BLANK}")
-    return recipe.with_overrides({"blank": tokenizer.mark(BLANK)})
-
-
 def context_of(recipe: Recipe, usual: int) -> int:
     """Return the default length of a window: the param `context` if the recipe has one, else `usual`."""
     context = recipe.program.untyped.params.get("context")
@@ -660,9 +616,9 @@ def free_folder(name: str) -> Path:
 
 
 def ending(result: Result) -> str:
-    """Return the final message: the validation loss, and the command that generates text."""
-    return (
-        f"{result}\ngenerate text: arco generate {result.run} --prompt TEXT"
-        if result.task and TASKS[result.task].text
-        else str(result)
-    )
+    """Return the final message: the validation loss, and the command that generates text, if one does."""
+    task = TASKS.get(result.task or "")
+    if task is None or not task.text or "features" in task.inputs:
+        return str(result)
+    given = "--image FILE" if "image" in task.inputs else "--prompt TEXT"
+    return f"{result}\ngenerate text: arco generate {result.run} {given}"

@@ -42,6 +42,16 @@ def declare(parser: Parser, name: str) -> None:
     parser.add_argument(
         "--batch-size", metavar="N", type=integer, help=f"Answer at most this many prompts at a time (default: {TOGETHER})"
     )
+    parser.add_argument(
+        "--image", metavar="FILE", type=Path, action=StoreOnce, help="The image to write about, of a model that writes captions"
+    )
+    parser.add_argument(
+        "--input",
+        metavar="NAME=N",
+        action="append",
+        dest="inputs",
+        help="Value of another input of the model that is a number for each text, such as task=1 (repeatable)",
+    )
     parser.add_argument("--no-chat", action="store_true", help="Continue the prompt as it is, without the folder's chat template")
     parser.add_argument(
         "--max-new-tokens",

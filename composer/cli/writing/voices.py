@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Problem
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from composer.decode import Draft, EncoderInputs
+    from composer.graph.types import TensorType
     from composer.published.opened import PublishedModel
     from composer.train import Trained
 
@@ -62,9 +65,16 @@ def opened(arguments: argparse.Namespace) -> Callable[[str], Voice]:
         trained = open_run(arguments.trained, build=build, checkpoint=arguments.checkpoint)
         if arguments.int8:
             to_int8(trained.model)
-        return partial(voice_of_run, trained)
+        given = given_inputs(trained, arguments.image, arguments.inputs or [])
+        tell_defaults(trained, given)
+        return partial(voice_of_run, trained, given=given)
     if arguments.checkpoint is not None:
         raise Problem("arco generate: --checkpoint is for run folders", "a published folder has one set of weights")
+    for option, value in (("image", arguments.image), ("input", arguments.inputs)):
+        if value is not None:
+            raise Problem(
+                f"arco generate: --{option} is for run folders", "in Python: composer.decode.generate with `encoder_inputs`"
+            )
     return partial(voice_of_published, open_folder(arguments), chat=not arguments.no_chat)
 
 
@@ -105,7 +115,7 @@ def check_inputs(voice: Voice) -> None:
         raise Problem(f"arco: {error}", hint) from None
 
 
-def voice_of_run(trained: Trained, prompt: str) -> Voice:
+def voice_of_run(trained: Trained, prompt: str, given: EncoderInputs | None = None) -> Voice:
     """Return a trained model with a prompt as the tokens that a decoder continues, or as the source that an encoder reads.
 
     Raises:
@@ -133,13 +143,21 @@ def voice_of_run(trained: Trained, prompt: str) -> Voice:
 
     if task == "masked_lm" and isinstance(tokenizer, MarkedTokenizer) and MASK in prompt:
         return voice(tokenizer.encode_marked(prompt), {}, frozenset(), "", tokenizer.mark(MASK))
+    given = given or {}
     if task not in TASKS or not TASKS[task].text:
         raise silent(task)
-    if TASKS[task].text == "tokens" and not TASKS[task].continues:
+    if "features" in TASKS[task].inputs:
         raise Problem(
-            f"arco: a model of the task {task} writes about more than a text, which this command does not read",
+            f"arco: a model of the task {task} writes about a sound, which this command does not read",
             "in Python: composer.decode.generate with `encoder_inputs`",
         )
+    if "image" in TASKS[task].inputs:
+        if "image" not in given:
+            raise Problem(f"arco: a model of the task {task} writes about an image", "name it: arco generate RUN --image FILE")
+        if not isinstance(tokenizer, MarkedTokenizer) or not {START, END} <= {*tokenizer.marks}:
+            raise Problem("arco: the tokenizer of the run has no tokens that begin and end a text", "train it with `arco train`")
+        said = "" if prompt == BREAK else prompt
+        return voice([tokenizer.mark(START), *tokenizer.encode(said)], given, frozenset({tokenizer.mark(END)}), said)
     if not isinstance(tokenizer, MarkedTokenizer) or TASKS[task].continues:
         stop = frozenset[int]()
         if isinstance(tokenizer, MarkedTokenizer) and END in tokenizer.marks:
@@ -148,12 +166,82 @@ def voice_of_run(trained: Trained, prompt: str) -> Voice:
             stop = frozenset({tokenizer.special[END]})
         if trained.settings.end_tokens != "none":  # a text begins where another one has ended
             prompt = "" if prompt == BREAK else prompt
-            return voice([*stop, *tokenizer.encode(prompt)], {}, stop, prompt)
+            return voice([*stop, *tokenizer.encode(prompt)], given, stop, prompt)
         tokens = tokenizer.encode(prompt)
         name = prefix_input(trained.model.program) if isinstance(trained.model, Model) else None
-        return voice(tokens, {} if name is None else {name: torch.tensor([len(tokens)])}, stop, prompt)
+        return voice(tokens, given if name is None else {name: torch.tensor([len(tokens)]), **given}, stop, prompt)
     start, end = tokenizer.mark(START), tokenizer.mark(END)
-    return voice([start], {"source": torch.tensor([[*tokenizer.encode_marked(prompt), end]])}, frozenset({end}), "")
+    source = torch.tensor([[*tokenizer.encode_marked(prompt), end]])
+    return voice([start], {"source": source, **given}, frozenset({end}), "")
+
+
+def given_inputs(trained: Trained, image: Path | None, inputs: Sequence[str]) -> EncoderInputs:
+    """Return what `--image` and `--input` give a trained model, by the names of its inputs.
+
+    Raises:
+        Problem: The model has no such input, or the value is none of its type.
+        TrainingError: The image cannot be read.
+    """
+    import numpy as np
+    import torch
+
+    from composer.train.data.images import read_image
+
+    found: dict[str, torch.Tensor] = {}
+    single = single_inputs(trained)
+    for text in inputs:
+        name, _, value = text.partition("=")
+        if name not in single:
+            known = ", ".join(single) or "none"
+            raise Problem(
+                f"arco generate: --input {text}: the model reads no number for a whole text of this name", f"it reads {known}"
+            )
+        try:
+            read: float = {"int": int, "float": float, "bool": int}[single[name].dtype](value)
+        except ValueError:
+            raise Problem(f"arco generate: --input {text}: {value!r} is no {single[name].dtype}") from None
+        dtype = {"int": torch.int64, "float": torch.float32, "bool": torch.bool}[single[name].dtype]
+        found[name] = torch.tensor([read]).to(dtype)
+    if image is not None:
+        shape = image_shape(trained)
+        if shape is None:
+            raise Problem("arco generate: --image: the model reads no image of a fixed size", "it is for models of image_to_text")
+        found["image"] = torch.from_numpy(np.ascontiguousarray(read_image(image, shape)))[None]
+    return found
+
+
+def image_shape(trained: Trained) -> tuple[int, int, int] | None:
+    """Return the shape of the images about which a model writes: channels, height and width; None if it writes about none."""
+    from composer.lower.model import Model
+    from composer.train import task_of
+
+    if task_of(trained.model) != "image_to_text" or not isinstance(trained.model, Model):
+        return None
+    sizes = [size for size in trained.model.program.inputs["image"].sizes[1:] if isinstance(size, int)]
+    return (sizes[0], sizes[1], sizes[2]) if len(sizes) == 3 else None
+
+
+def single_inputs(trained: Trained) -> Mapping[str, TensorType]:
+    """Return the inputs of a model that have a number for each text, without the length of a prompt."""
+    from composer.lower.model import Model
+    from composer.train.data.prefixes import prefix_input
+
+    if not isinstance(trained.model, Model):
+        return {}
+    program = trained.model.program
+    prefix = prefix_input(program)
+    return {name: type for name, type in program.inputs.items() if len(type.axes) == 1 and name != prefix}
+
+
+def tell_defaults(trained: Trained, given: EncoderInputs) -> None:
+    """Print which inputs have their default values, for the model may have learned from others too."""
+    from composer.lower.model import Model
+
+    if isinstance(trained.model, Model):
+        defaults = trained.model.program.defaults
+        for name in single_inputs(trained):
+            if name in defaults and name not in given:
+                print(f"`{name}` is {defaults[name]}, its default; --input {name}=N gives another", file=sys.stderr)
 
 
 def voice_of_published(published: PublishedModel, prompt: str, *, chat: bool) -> Voice:
@@ -187,10 +275,15 @@ def voice_of_published(published: PublishedModel, prompt: str, *, chat: bool) ->
 
 def silent(task: str) -> Problem:
     """Return the problem of a model that generates no text."""
-    generating = ", ".join(name for name, known in TASKS.items() if known.text)
-    hint = f"tasks that generate text: {generating}"
+    generating = ", ".join(name for name, known in TASKS.items() if known.text and "features" not in known.inputs)
+    hint = f"tasks of which this command writes texts: {generating}"
     if task == "masked_lm":
         hint += "; this one fills in `<mask>` in the prompt"
     elif task == "encoder":
         hint += "; `arco embed` gives the vectors of texts"
+    elif task in TASKS and TASKS[task].classifies:
+        hint = (
+            "in Python, composer.train.open_run(RUN) has the model, which gives a score for each class, the tokenizer, and "
+            "in `labels` the names of the classes; `arco evaluate RUN` counts right answers"
+        )
     return Problem(f"arco: a model of the task {task or 'none'} generates no text", hint)

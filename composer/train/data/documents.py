@@ -45,6 +45,13 @@ class TextDocument:
     text: str
 
 
+def with_newlines(document: TextDocument) -> str:
+    """Return the text of a document that is read line by line, with `\\n` where there is `\\r\\n` or `\\r`: no line has these, so
+    that a tokenizer that is made for lines needs no token for them.
+    """
+    return document.text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def read_text(path: StrPath, *, max_bytes: int = MAX_DATA_BYTES) -> str:
     """Return the text of a file, which may be compressed with gzip, or with zstd from Python 3.14 on.
 

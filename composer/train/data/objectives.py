@@ -448,6 +448,11 @@ def reads_plain(objective: Batches[Any]) -> bool:
     return objective.windows and getattr(objective, "ends", "none") == "none"
 
 
+def is_by_lines(task: str | None, settings: TrainSettings) -> bool:
+    """Return whether a text is read line by line: pairs, or lines with an end token."""
+    return (task == "seq2seq_lm" and settings.objective not in TEXT_OBJECTIVES) or settings.end_tokens == "line"
+
+
 def check_mixture(objective: Batches[Any], weights: Sequence[float]) -> None:
     """Raise `TrainingError` if sources have weights, and an objective cannot tell them apart."""
     if weights and getattr(objective, "ends", "none") == "file":

@@ -88,9 +88,10 @@ class CharacterTokenizer:
             return [self.ids[character] for character in text]
         except KeyError as unknown:
             character = unknown.args[0]
+            remove = "line ends of Windows have it: `tr -d '\\r'` removes it" if character == "\r" else "remove it"
             raise TrainingError(
                 f"the character {character!r} (U+{ord(character):04X}) is not among the {self.size} of this model's vocabulary",
-                hint="remove it, or train with a byte or BPE tokenizer, which can encode every character",
+                hint=f"{remove}, or train with a byte or BPE tokenizer, which can encode every character",
             ) from None
 
     def decode(self, ids: Sequence[int]) -> str:
