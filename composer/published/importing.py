@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ class Imported:
     """It extends one of the zoo, and knows its weights."""
     findings: Findings
     overrides: tuple[Override, ...]
-    """What its configuration and the user set in the recipe that it extends."""
+    """What its configuration and the user set that differs in the recipe that it extends."""
     folder: PublishedFolder
     made: WeightMap | None
     """How its weights are read; None without weights."""
@@ -145,7 +145,7 @@ def imported_folder(
         if left := made.check(shapes):
             raise RecipeError(left)
     findings = replace(findings, parameters=_parameters(result))
-    return Imported(made_of(findings), findings, changed.overrides, folder, made, match)
+    return Imported(made_of(findings), findings, _that_change(base, changed.overrides), folder, made, match)
 
 
 def recipe_of_type(kind: str) -> str | None:
@@ -191,6 +191,15 @@ def _of_type(kind: str, sources: Mapping[str, Source]) -> str | None:
 def _types(source: Source) -> list[str]:
     """Return the model types that a recipe has rules for."""
     return [entry.key.text for entry in Recipe(source).checkpoints or ()]
+
+
+def _that_change(base: Recipe, overrides: Sequence[Override]) -> tuple[Override, ...]:
+    """Return the overrides that change something in a recipe as it is with those before them."""
+    kept: tuple[Override, ...] = ()
+    for each in overrides:
+        if changes(replace(base, overrides=kept), replace(base, overrides=(*kept, each)))[0]:
+            kept = (*kept, each)
+    return kept
 
 
 def _matched(recipe: Recipe, folder: PublishedFolder, shapes: Mapping[str, tuple[int, ...]]) -> tuple[WeightMap, Match, _Fitted]:
