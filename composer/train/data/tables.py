@@ -122,11 +122,11 @@ def class_images(folder: Path) -> list[Path]:
 def read_table(sources: Sequence[StrPath], *, max_bytes: int = MAX_DATA_BYTES) -> Table:
     """Return the table in some files: one below the other with the same columns, side by side with different ones.
 
-    The first line of a CSV or TSV file names its columns, separated by commas or tabs, or else by semicolons or bars; a line of a JSON Lines file is an object with the same keys as all
-    others. In an `.npz` file, each array is a column. An IDX file with one number per row is the column `label`, another one the
-    column `image`. A folder of folders with images has the columns `image`, paths, and `label`, the names of the folders. Files
-    may be compressed with gzip. A Parquet file, and a folder that `datasets` of Hugging Face saved with `save_to_disk`, have the
-    columns that they name, and need pyarrow.
+    The first line of a CSV or TSV file names its columns, separated by commas or tabs, or else by semicolons or bars; a line
+    of a JSON Lines file is an object with the same keys as all others. In an `.npz` file, each array is a column. An IDX file
+    with one number per row is the column `label`, another one the column `image`. A folder of folders with images has the
+    columns `image`, paths, and `label`, the names of the folders. Files may be compressed with gzip. A Parquet file, and a
+    folder that `datasets` of Hugging Face saved with `save_to_disk`, have the columns that they name, and need pyarrow.
 
     Args:
         sources: The paths, of which at least one.
