@@ -31,6 +31,7 @@ from composer.train import (
     resume,
     train,
 )
+from composer.train.data.ended import learned_from
 from composer.train.data.text import fingerprint
 from composer.train.input_files import reason_of
 from composer.train.loop import build_optimizer, update
@@ -127,8 +128,9 @@ def prepared(
     """Return the texts as tokens, and the plan for a tokenizer of this size."""
     documents = read_documents(experiment.data, max_bytes=max_data_bytes)
     whole = "".join(document.text for document in documents)
-    text = make_tokenizer(experiment.tokenizer, whole, size=experiment.vocab_size)
     settings = experiment.settings
+    learned = learned_from(experiment.tokenizer, whole, ends=settings.end_tokens)
+    text = make_tokenizer(experiment.tokenizer, learned, size=experiment.vocab_size)
     variants = plan(experiment, vocabulary=lambda task: marked(text, learnable(task), settings).size, blocks=blocks)
     task = learnable(variants[0].recipe.task)
     check_objective(settings.objective, task, table=False, end_tokens=settings.end_tokens)

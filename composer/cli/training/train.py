@@ -305,6 +305,7 @@ def text_of(
 ) -> tuple[Tokenizer, TextData | None]:
     """Return the tokenizer that an objective needs, and the text of `--data` as tokens where it reads these as they are."""
     from composer.train import is_prepared, make_tokenizer, read_documents
+    from composer.train.data.ended import learned_from
     from composer.train.data.objectives import TEXT_OBJECTIVES, text_task
     from composer.train.data.prepared.joined import same_tokenizer
     from composer.train.data.prepared.prepare import open_together, scanned
@@ -337,8 +338,11 @@ def text_of(
             return tokenizer, texts.tokens(tokenizer, arguments.weights)
     documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
     text = "".join(document.text for document in documents)
-    made = tokenizer_of(lambda name, size: make_tokenizer(name, text, size=size), arguments, initial)
-    return with_marks(made, marks, arguments, initial), None
+
+    def make(name: str, size: int | None) -> Tokenizer:
+        return make_tokenizer(name, learned_from(name, text, ends=chosen.end_tokens), size=size)
+
+    return with_marks(tokenizer_of(make, arguments, initial), marks, arguments, initial), None
 
 
 def started_on_table(
