@@ -15,7 +15,7 @@ from composer.cli.arguments import Parser, Problem, StoreOnce, add_changes, add_
 from composer.cli.color import painter
 from composer.cli.output import say
 from composer.cli.running import add_cache, add_device, chosen_device, rebuild, refusals
-from composer.cli.training.following import add_following, callbacks_of, check_alone
+from composer.cli.training.following import add_following, announcement, callbacks_of, check_alone
 from composer.cli.training.sources import with_weights
 from composer.language.tasks import TASKS
 from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
@@ -527,11 +527,8 @@ def trained(
         say(str(start_from(model, init, checkpoint=checkpoint, tokenizer=tokenizer)))
     if vectors is not None:
         say(str(load_vectors(model, tokenizer, vectors)))
-    count = sum(parameter.numel() for parameter in model.parameters())
-    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-    of_which = f", of which {trained:,} are trained" if trained < count else ""
-    say(f"training {recipe.name}, {count:,} parameters{of_which}, on {data.name}; run folder {folder}")
-    return train(model, tokenizer, data, settings, folder, recipe=recipe.text, reference=reference, callbacks=callbacks)
+    following = [*callbacks, announcement(recipe.name, data.name, folder)]
+    return train(model, tokenizer, data, settings, folder, recipe=recipe.text, reference=reference, callbacks=following)
 
 
 def start_of(arguments: argparse.Namespace, recipe: Recipe) -> dict[str, Any]:
