@@ -43,9 +43,10 @@ graph: {y: {type: scale, by: sqrt(8), in: x}}
     outputs = {"y": "float[...]"}
 
     def look(self, view: BlockView) -> Look:
-        square = round(self.by**-2) if self.by > 0 else 0
+        short = f"{self.by:.4g}"
+        square = round(self.by**-2) if self.by > 0 and float(short) != self.by else 0  # 0.25 is shorter than a root
         root = square > 1 and abs(square * self.by**2 - 1) < 1e-9
-        return Look(f"÷ √{grouped(square)}" if root else f"× {self.by:.4g}", hue="merge")
+        return Look(f"÷ √{grouped(square)}" if root else f"× {short}", hue="merge")
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         return x * self.by

@@ -97,6 +97,17 @@ def misspelled(word: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(offered)}?" if offered else ""
 
 
+USUAL = {
+    "--lr": "--learning-rate", "--epochs": "--steps", "--num-epochs": "--steps", "--num-train-epochs": "--steps",
+    "--iters": "--steps", "--bs": "--batch-size", "--batch": "--batch-size", "--per-device-train-batch-size": "--batch-size",
+    "--wd": "--weight-decay", "--block-size": "--seq-len", "--context-length": "--seq-len", "--output-dir": "--run",
+    "--out-dir": "--run", "--optim": "--optimizer", "--scheduler": "--schedule", "--lr-scheduler-type": "--schedule",
+    "--grad-clip": "--max-grad-norm", "--clip": "--max-grad-norm", "--gpu": "--device", "--max-length": "--max-new-tokens",
+    "--n-predict": "--max-new-tokens", "--temp": "--temperature", "--dataset": "--data",
+}  # fmt: skip
+"""The options here by those of other tools for the same, or, for epochs, for what is counted in their place."""
+
+
 def not_taken(word: str, options: Sequence[str], command: str) -> Problem:
     """Return the problem of an option or argument that a command does not take."""
     if not word.startswith("-"):
@@ -106,6 +117,9 @@ def not_taken(word: str, options: Sequence[str], command: str) -> Problem:
     longer = [
         each for each in options if each.startswith(name) or words < {*each.strip("-").split("-")}
     ]  # --tokens: --max-new-tokens
+    usual = USUAL.get(name.replace("_", "-"), "")
+    if usual in options:
+        return Problem(f"{command}: unknown option {word}", f"did you mean {usual}?")
     near = "" if len(name.strip("-")) < 2 else misspelled(name, options)
     meant = near or (f"did you mean {' or '.join(longer)}?" if 0 < len(longer) < 4 else "")
     return Problem(f"{command}: unknown option {word}", meant or f"`{command} -h` lists its arguments")

@@ -32,6 +32,7 @@ from composer.train import (
     train,
 )
 from composer.train.data.documents import with_newlines
+from composer.train.data.ended import learned_from
 from composer.train.data.fitting import with_padding
 from composer.train.data.objectives import is_by_lines
 from composer.train.data.text import fingerprint
@@ -134,7 +135,8 @@ def prepared(
     task = learnable(recipes[0].task)
     by_lines = is_by_lines(task, settings)
     whole = "".join(with_newlines(document) if by_lines else document.text for document in documents)
-    text = make_tokenizer(experiment.tokenizer, whole, size=experiment.vocab_size)
+    learned = learned_from(experiment.tokenizer, whole, ends=settings.end_tokens)
+    text = make_tokenizer(experiment.tokenizer, learned, size=experiment.vocab_size)
     tokenizer = with_padding(marked(text, task, settings), *recipes)
     variants = plan(experiment, vocabulary=tokenizer, blocks=blocks)
     check_objective(settings.objective, task, table=False, end_tokens=settings.end_tokens)

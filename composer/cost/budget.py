@@ -30,7 +30,7 @@ def budget(typed: TypedProgram, *, allow_large: bool = False) -> tuple[Diagnosti
         count = weights // BYTES["fp32"]
         limit = f"at most {in_bytes(MAX_BYTES)} are built by default"
         message = f"{name.text} has {count:,} parameters, {in_bytes(weights)} in fp32; {limit}"
-        hint = "`check` and `summary` work; build a smaller model with --set, or compile with `allow_large=True`"
+        hint = "`check` and `summary` work; build a smaller model with --set, or this one in Python, with `allow_large=True`"
         found.append(Diagnostic("too-large-to-build", message, _largest(typed) or name.span, hint=hint))
     return tuple(found)
 

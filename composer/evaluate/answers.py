@@ -70,7 +70,7 @@ def evaluate_answers(
     scores = []
     for length in lengths:
         asked = distinct(examples_of(task, length, held_out=True, seed=seed), examples)
-        scores.append(AnswerScore(length, len(asked), count_right(trained, asked, what=f"{task} of length {length}")))
+        scores.append(AnswerScore(length, len(asked), count_right(trained, asked, task=task, what=f"{task} of length {length}")))
     return tuple(scores)
 
 
@@ -88,8 +88,8 @@ def answering(run: StrPath, *, examples: int, build: Build | None, checkpoint: s
     return trained
 
 
-def count_right(trained: Trained, asked: Sequence[SyntheticExample], *, what: str) -> int:
-    """Return how many questions a model answers exactly; `what` is what they are called where it cannot read them.
+def count_right(trained: Trained, asked: Sequence[SyntheticExample], *, task: str, what: str) -> int:
+    """Return how many questions of a task a model answers exactly; `what` is what they are called where it cannot read them.
 
     Raises:
         TrainingError: It cannot read them.
@@ -97,7 +97,11 @@ def count_right(trained: Trained, asked: Sequence[SyntheticExample], *, what: st
     tokenizer, right = trained.tokenizer, 0
     for first in range(0, len(asked), TOGETHER):
         some = asked[first : first + TOGETHER]
-        prompts = [tokenizer.encode(each.prompt) for each in some]
+        try:
+            prompts = [tokenizer.encode(each.prompt) for each in some]
+        except TrainingError as error:
+            hint = f"train the run on a text of the task: arco data {task}"
+            raise TrainingError(f"the tokenizer of the run cannot write {what}: {error}", hint=hint) from None
         most = 1 + max(len(each.answer) for each in some)  # a token has a character at least
         request = Request(max_new_tokens=most, sampling=GREEDY, vocabulary=tokenizer.size)
         try:

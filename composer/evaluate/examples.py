@@ -20,6 +20,7 @@ from composer.language.tasks import TASKS
 from composer.lower.model import Model
 from composer.train.criteria.criterion import Criterion
 from composer.train.data.examples import ExampleData, Examples
+from composer.train.data.fields import MissingColumnError
 from composer.train.data.forecasting.windows import forecast_inputs
 from composer.train.data.preferences import PREFERENCES, examples_for
 from composer.train.data.tables import read_table
@@ -242,18 +243,22 @@ def evaluated_table(
             hint="name a table to evaluate the model on: all of its rows are read",
         )
     settings, known = trained.settings, saved.reference
-    data = examples_for(
-        settings.objective,
-        table,
-        model.program,
-        trained.tokenizer,
-        columns=settings.columns,
-        seq_len=seq_len,
-        labels=saved.labels,
-        scales=saved.scales,
-        unseen=not own,
-        sample_rate=settings.sample_rate,
-    )
+    try:
+        data = examples_for(
+            settings.objective,
+            table,
+            model.program,
+            trained.tokenizer,
+            columns=settings.columns,
+            seq_len=seq_len,
+            labels=saved.labels,
+            scales=saved.scales,
+            unseen=not own,
+            sample_rate=settings.sample_rate,
+        )
+    except MissingColumnError as error:
+        hint = "rename its column: what a run reads is named as in the table that it was trained on"
+        raise TrainingError(str(error), hint=hint) from None
     if calibration and not any(entry in data.labels for _, entry in classes_told(model)):
         raise TrainingError("the model tells no classes, so that nothing is calibrated", hint="leave out calibration")
     if not len(data.validation):

@@ -135,6 +135,6 @@ def evaluate_needle(
         for depth in dict.fromkeys(depths):
             stream = examples_of("needle", length, held_out=True, seed=seed, draw=partial(hidden_needle, depth=depth))
             asked = distinct(stream, examples)
-            right = count_right(trained, asked, what=f"{length} words of hay")
+            right = count_right(trained, asked, task="needle", what=f"{length} words of hay")
             scores.append(NeedleScore(length, depth, len(asked), right))
     return NeedleEvaluation(str(run), tuple(scores))

@@ -9,12 +9,16 @@ from composer.diagnostics import Source
 from composer.language.source_file import content_of, open_source
 from composer.published.gguf_settings import gguf_config
 from composer.weights.gguf.file import GGUF
-from composer.weights.other_formats import ARRAYS, refuse
+from composer.weights.other_formats import ARRAYS, PICKLES, refuse
 from composer.weights.published_files import IN_FOLDERS, MAX_JSON_BYTES
 
 CONFIG = "config.json"
 RECIPE = "recipe.yaml"
 """The recipe that an import writes beside the weights."""
+RUN = ("manifest.json", "settings.json")
+"""Files by which a run folder is known."""
+WEIGHTS = (".safetensors", *PICKLES, *ARRAYS)
+"""How files of weights end."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,15 @@ def published_folder(path: Path) -> PublishedFolder:
     """
     if path.suffix == GGUF and path.is_file():
         return PublishedFolder(path, gguf_config(path), path, None)
+    if path.suffix in WEIGHTS and path.is_file():
+        hint = f"name the {CONFIG} that belongs to it, and the file after `--weights`: arco import {CONFIG} --weights {path.name}"
+        refuse("unreadable-file", f"this is a file of weights, without a {CONFIG}", path, hint=hint)
     if not path.is_dir():
         return PublishedFolder(path.parent, _config(path), None, None)
     if not (path / CONFIG).is_file():
+        if all((path / name).is_file() for name in RUN):
+            hint = f"`arco export {path} --to transformers -o FOLDER` writes its model as one"
+            refuse("missing-file", "this is a run folder, not a published folder", path, hint=hint)
         refuse("missing-file", f"there is no {CONFIG} in this folder", path)
     recipe = path / RECIPE
     return PublishedFolder(path, _config(path / CONFIG), weights_in(path), recipe if recipe.is_file() else None)

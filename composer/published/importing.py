@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError, Source
-from composer.language.composition.override import Override, Overrides, read_overrides
+from composer.language.composition.override import Override, Overrides, read_override, read_overrides
 from composer.language.source_file import form_of
 from composer.language.suggestions import did_you_mean, suggest
 from composer.own_blocks import Blocks
@@ -26,6 +26,10 @@ from composer.weights.model_names import names_of
 from composer.weights.other_formats import refuse
 from composer.weights.published_files import PublishedCheckpoint
 
+TIED, UNTIED = "tied=true", "tied=false"
+"""What a `config.json` sets that ties the head to the embedding. transformers takes it for a default: a head that the checkpoint
+has all the same is read."""
+
 
 @dataclass(frozen=True)
 class Imported:
@@ -35,7 +39,7 @@ class Imported:
     """It extends one of the zoo, and knows its weights."""
     findings: Findings
     overrides: tuple[Override, ...]
-    """What its configuration and the user set in the recipe that it extends."""
+    """What its configuration and the user set that differs in the recipe that it extends."""
     folder: PublishedFolder
     made: WeightMap | None
     """How its weights are read; None without weights."""
@@ -109,9 +113,11 @@ def imported_folder(
     made, match, fitted = None, None, _Fitted({}, None, (), [])
     if folder.weights is not None and sound:
         shapes = _shapes(folder.weights) if shapes is None else shapes
-        made = _mapped(changed, folder)
-        match = made.match(shapes)
-        fitted = _fitted(changed, made, match, shapes, folder)
+        made, match, fitted = _matched(changed, folder, shapes)
+        if fitted.wrong and TIED in map(str, read.overrides):
+            apart = replace(changed, overrides=(*changed.overrides, read_override(UNTIED)))
+            if not (untied := _matched(apart, folder, shapes))[2].wrong:
+                changed, (made, match, fitted) = apart, untied
         wrong += fitted.wrong
     if wrong:
         raise RecipeError(wrong)
@@ -139,7 +145,7 @@ def imported_folder(
         if left := made.check(shapes):
             raise RecipeError(left)
     findings = replace(findings, parameters=_parameters(result))
-    return Imported(made_of(findings), findings, changed.overrides, folder, made, match)
+    return Imported(made_of(findings), findings, _that_change(base, changed.overrides), folder, made, match)
 
 
 def recipe_of_type(kind: str) -> str | None:
@@ -185,6 +191,22 @@ def _of_type(kind: str, sources: Mapping[str, Source]) -> str | None:
 def _types(source: Source) -> list[str]:
     """Return the model types that a recipe has rules for."""
     return [entry.key.text for entry in Recipe(source).checkpoints or ()]
+
+
+def _that_change(base: Recipe, overrides: Sequence[Override]) -> tuple[Override, ...]:
+    """Return the overrides that change something in a recipe as it is with those before them."""
+    kept: tuple[Override, ...] = ()
+    for each in overrides:
+        if changes(replace(base, overrides=kept), replace(base, overrides=(*kept, each)))[0]:
+            kept = (*kept, each)
+    return kept
+
+
+def _matched(recipe: Recipe, folder: PublishedFolder, shapes: Mapping[str, tuple[int, ...]]) -> tuple[WeightMap, Match, _Fitted]:
+    """Return how a recipe reads a checkpoint, and what that changes in it."""
+    made = _mapped(recipe, folder)
+    match = made.match(shapes)
+    return made, match, _fitted(recipe, made, match, shapes, folder)
 
 
 def _fitted(

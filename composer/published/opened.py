@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from composer.atomic_files import StrPath
-from composer.published.folder import CONFIG
+from composer.published.folder import CONFIG, published_folder
 from composer.published.tokenizer import PublishedTokenizer, published_tokenizer
 from composer.recipe import Recipe
 from composer.weights.other_formats import refuse
@@ -64,5 +64,6 @@ def open_published(
         RecipeError: The folder cannot be read as a model, or it has no tokenizer.
     """
     folder = Path(path)
+    published_folder(folder)  # tells what else it is, such as a run folder
     tokenizer = published_tokenizer(folder)  # before the weights, which take longer
     return PublishedModel(load(folder).pretrained(device=device, int8=int8), tokenizer, folder)

@@ -26,6 +26,7 @@ POOLINGS = {
 """The ways to make one vector of those of all tokens, each with the end of its key in `1_Pooling/config.json`."""
 PARTS = ("Transformer", "Pooling", "Normalize")
 """Parts of a sentence encoder that are known, by the last word of their type."""
+WITHOUT_HEAD = "a model with a head has none: `AutoModel.from_pretrained(…).save_pretrained(…)` of transformers writes it without"
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ def embed(model: Model, tokenizer: PublishedTokenizer, pooling: Pooling, texts: 
             tokens = torch.tensor([_cut(tokenizer.encode(text), pooling.max_length)], device=device)
             hidden = getattr(model(tokens), HIDDEN, None)
             if hidden is None or hidden.dim() != 3:
-                refuse("missing-file", f"the model has no output `{HIDDEN}` with a vector for each token", str(tokenizer.folder))
+                message = f"the model has no output `{HIDDEN}` with a vector for each token"
+                refuse("missing-file", message, str(tokenizer.folder), hint=WITHOUT_HEAD)
             found.append(torch.cat([pooled(hidden[0], way) for way in pooling.ways]))
         vectors = torch.stack(found) if found else torch.empty(0, 0)
         return torch.nn.functional.normalize(vectors, dim=-1) if pooling.normalize else vectors

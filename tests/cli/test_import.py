@@ -24,6 +24,12 @@ def test_import_prints_what_the_other_commands_take(arco: Arco, tmp_path: Path) 
     LLAMA.save_pretrained(tmp_path)
     printed = arco("import", tmp_path, "--format", "options")
     assert (printed.code, printed.err) == (0, "") and printed.out.startswith("llama3 --set vocab=53 ")
+    assert [
+        each.partition("=")[0] for each in printed.out.split()[2::2]
+    ] == [  # what the report below lists, and nothing that is as in the recipe
+        "vocab", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "hidden", "theta", "tied", "rms.eps", "scaling",
+        "scaling.factor", "scaling.original_max_position_embeddings", "scaling.low_freq_factor", "scaling.high_freq_factor",
+    ]  # fmt: skip
     by_settings = arco("summary", *printed.out.split(), "--format", "json")
     *told, wrote = arco("import", tmp_path / "config.json", "-o", "mine.yaml").out.splitlines()
     assert wrote == "wrote mine.yaml" and told == [
@@ -72,3 +78,25 @@ def test_a_mistyped_model_type_is_quoted_from_the_file(arco: Arco, tmp_path: Pat
 def test_a_configuration_that_is_not_there_cannot_be_read(arco: Arco) -> None:
     """So the command ends with 2, as others do."""
     assert arco("import", "nothere.json") == (2, "", "arco: nothere.json: there is no such file\n")
+
+
+def test_what_is_no_published_folder_says_what_it_is(arco: Arco, tmp_path: Path) -> None:
+    """Weights alone, and a run, whose tokenizer has the name of a published one."""
+    (tmp_path / "bert.npz").write_bytes(b"PK\xff")
+    assert arco("import", "bert.npz") == (
+        2,
+        "",
+        "arco: bert.npz: this is a file of weights, without a config.json\n"
+        "  = name the config.json that belongs to it, and the file after `--weights`: "
+        "arco import config.json --weights bert.npz\n",
+    )
+    (tmp_path / "mine").mkdir()
+    for name in ("manifest.json", "settings.json", "tokenizer.json"):
+        (tmp_path / "mine" / name).write_text("[]", encoding="utf-8")
+    for words in (("import", "mine"), ("embed", "mine", "a text")):
+        assert arco(*words) == (
+            2,
+            "",
+            "arco: mine: this is a run folder, not a published folder\n"
+            "  = `arco export mine --to transformers -o FOLDER` writes its model as one\n",
+        )

@@ -156,6 +156,14 @@ outputs: {logits: head}
 """
 
 
+def test_a_run_is_announced_once_all_of_it_is_checked(arco: Arco, text: Path) -> None:
+    """What is frozen is known by then, too."""
+    refused = arco("train", "gpt_mini", "--data", text, *QUICK, "--freeze", "emb.weight")
+    assert refused.code == 2 and "training" not in refused.out and "emb.weight" in refused.err
+    done = arco("train", "gpt_mini", "--data", text, *QUICK, "--freeze", "embed.*")
+    assert "parameters, of which " in done.out
+
+
 def test_a_model_that_needs_more_than_a_text_is_refused_by_name(arco: Arco, text: Path) -> None:
     """To train it, to resume a run of it, and to generate: where it may do without, all three do."""
     for name, recipe in (("packed", PACKED), ("needs", PACKED.replace("?", "").replace("packed", "needs"))):

@@ -60,6 +60,8 @@ MISTAKES = [
     ("demo --only gpt_mini", "arco demo: --only only works with --compare", "add --compare, or `arco demo -h` lists the options"),
     ("help chek", "arco: there is no command called `chek`", "did you mean check?"),
     ("train gpt2 --stesp 3", "arco train: unknown option --stesp", "did you mean --steps?"),
+    ("train gpt2 --lr 1e-3", "arco train: unknown option --lr", "did you mean --learning-rate?"),
+    ("train gpt2 --epochs=3", "arco train: unknown option --epochs=3", "did you mean --steps?"),
     ("train gpt2 --steps x", "arco train: --steps: x is not an integer", "`arco train -h` shows the usage"),
     (
         "train gpt2 --resume r",
@@ -89,12 +91,12 @@ def test_missing_files_are_named(arco: Arco) -> None:
     assert arco("generate", "no_run") == (
         2,
         "",
-        "arco: no_run is not a run folder: there is no manifest.json\n  = `arco train` writes run folders\n",
+        "arco: no_run is not a run folder: there is no such folder\n  = `arco train` writes run folders\n",
     )
     assert arco("train", "--resume", "no_run") == (
         2,
         "",
-        "arco: no_run is not a run folder: there is no manifest.json\n  = `arco train` writes run folders\n",
+        "arco: no_run is not a run folder: there is no such folder\n  = `arco train` writes run folders\n",
     )
 
 

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 import composer
-from blocks.core import grouped, spoken
+from blocks.core import BlockView, grouped, spoken
+from blocks.primitives.pointwise import Scale
 from composer.cost.units import short
 from composer.draw.build.parameter_counts import ParameterCounts
+from composer.draw.build.titles import titles
 from composer.draw.diagram import Leaf
 from composer.draw.layout.fragment import straightened
 from composer.draw.passes.overview import fold_norms
@@ -17,6 +19,7 @@ from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.paths import above, belongs, lies_in
 from composer.draw.wording import printable, shape
 from composer.graph.parameters import parameters
+from composer.graph.passes.roll_layers.roll_layers import as_written
 from tests.draw.flows import flow
 
 
@@ -118,3 +121,14 @@ def test_norm_stands_in_the_box_of_its_only_reader() -> None:
 
     assert drawn("norm: x", "a: norm", "b: a") == ["a", "b"]
     assert drawn("norm: x", "a: norm", "b: a, norm") == ["norm", "a", "b"]
+
+
+@pytest.mark.parametrize(("by", "title"), [(0.25, "× 0.25"), (768**-0.5, "÷ √768"), (-0.3333333, "× -0.3333"), (2.0, "× 2")])
+def test_a_factor_is_a_root_only_where_that_is_shorter(by: float, title: str) -> None:
+    """A number that four digits tell is drawn as it is written."""
+    assert Scale(by=by).look(BlockView("s")).title == title
+
+
+def test_abbreviations_in_names_stay_in_capitals() -> None:
+    """Where the `doc` does not begin with a name."""
+    assert titles(as_written(composer.load("rnn_lm").program)).title == "RNN LM"

@@ -28,6 +28,14 @@ def answer_of(task: str, question: str) -> str:
     return dict(re.findall("(.)(.)", pairs))[key]
 
 
+def test_a_run_whose_tokenizer_lacks_the_letters_of_a_task_says_so(run_of):
+    """And no character of the task is to be removed: nobody has typed it."""
+    run = run_of(text="abcabd\n" * 40)
+    with pytest.raises(TrainingError, match="the tokenizer of the run cannot write copy of length 5: the character") as refused:
+        evaluate_answers(run, "copy", [5])
+    assert refused.value.hint == "train the run on a text of the task: arco data copy"
+
+
 @pytest.mark.parametrize("task", SYNTHETIC_TASKS)
 @pytest.mark.parametrize("length", [1, 2, 7, 26])
 def test_examples_are_right_and_of_their_length(task, length):

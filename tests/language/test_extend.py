@@ -182,3 +182,11 @@ def test_a_chain_is_too_long_whatever_shorter_way_there_is(folder: Path) -> None
         found = load(folder, f"recipe: top\nuses: [{order}]\n{TAIL}").check()
         places |= {Path(each.span.source.name).name for each in found if each.code == "too-deep"}
     assert places == {"r18.yaml"}
+
+
+def test_a_node_in_front_of_the_last_one_is_told_its_mark() -> None:
+    """Without a mark, it goes behind the last node, and reads what is to read it."""
+    text = "recipe: less\nextends: gpt_mini\ngraph:\n{}  less: {{type: linear, out: d_model}}\n  head: {{in: less}}\n"
+    (cycle,) = (each for each in composer.load(text.format("")).check() if each.code == "cycle")
+    assert cycle.hint == "`less` stands behind `head`, which reads it: `norm: {}` above `less` puts it before `head`"
+    assert composer.load(text.format("  norm: {}\n")).check() == []

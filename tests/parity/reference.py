@@ -102,7 +102,7 @@ def gemma3(params: Mapping[str, Any]) -> PreTrainedModel:
             num_attention_heads=params.get("n_heads", 4),
             num_key_value_heads=params.get("n_kv_heads", 1),
             head_dim=params.get("head_dim", 256),
-            query_pre_attn_scalar=params.get("head_dim", 256),
+            query_pre_attn_scalar=params.get("query_scale", params.get("head_dim", 256)),
             max_position_embeddings=32768,
             sliding_window=params.get("sliding_window", 512),
             sliding_window_pattern=params.get("period", 6),  # type: ignore[call-arg]  # a key of published files alone

@@ -12,7 +12,16 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file
-from transformers import AutoModel, GPT2Config, PreTrainedModel, SwitchTransformersConfig, T5Config, ViTConfig
+from transformers import (
+    AutoModel,
+    GPT2Config,
+    MT5Config,
+    MT5ForConditionalGeneration,
+    PreTrainedModel,
+    SwitchTransformersConfig,
+    T5Config,
+    ViTConfig,
+)
 
 import composer
 from composer.published.importing import imported
@@ -134,6 +143,23 @@ def test_a_body_is_the_model_without_its_head(case: str, kind: str, tmp_path: Pa
     write_folder(found, tmp_path / "ours")
     again = composer.load(tmp_path / "ours").pretrained()
     assert_same(again(**ours).hidden, hidden[:, 0] if case == "vit" else hidden)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("own", [False, True])
+def test_a_head_is_tied_unless_the_checkpoint_has_one(own: bool, tmp_path: Path) -> None:
+    """transformers writes `tie_word_embeddings: true` for every mT5, also beside the published head, which is another matrix."""
+    config = MT5Config(vocab_size=53, d_model=24, d_kv=10, d_ff=20, num_layers=2, num_heads=3)
+    reference = perturbed(MT5ForConditionalGeneration(config))
+    if own:
+        reference.lm_head.weight = torch.nn.Parameter(2 * reference.lm_head.weight)
+    reference.save_pretrained(tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["tie_word_embeddings"] is True
+    recipe = composer.load(tmp_path)
+    given, ours = inputs_of(reference, recipe)
+    model = recipe.pretrained()
+    assert ("head.weight" in model.state_dict()) == own
+    assert_same(model(**ours).logits, reference(**given).logits)
 
 
 HEADS: dict[str, tuple[str, str, str, set[str]]] = {

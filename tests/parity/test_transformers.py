@@ -27,7 +27,7 @@ TINY: dict[str, dict[str, Any]] = {
     # A window of 4 in 11 positions; the third layer sees all of them.
     "gemma3": {
         "vocab": VOCAB, "d_model": 40, "n_layers": 4, "n_heads": 4, "n_kv_heads": 2, "head_dim": 16, "hidden": 56,
-        "sliding_window": 4, "period": 3, "local_theta": 50, "global_theta": 900,
+        "query_scale": 9, "sliding_window": 4, "period": 3, "local_theta": 50, "global_theta": 900,
     },
 }  # fmt: skip
 LLAMA31 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
@@ -102,7 +102,7 @@ def test_left_padding_moves_no_rotary_position(name: str) -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("setting", ["sliding_window", "period", "local_theta", "global_theta"])
+@pytest.mark.parametrize("setting", ["sliding_window", "period", "local_theta", "global_theta", "query_scale"])
 def test_every_setting_of_gemma3_matters(setting: str) -> None:
     """With another window, pattern or base the logits differ, so that the comparison above can see them."""
     model, reference = pair("gemma3", {**TINY["gemma3"], setting: TINY["gemma3"][setting] - 1}, TINY["gemma3"])

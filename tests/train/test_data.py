@@ -30,6 +30,16 @@ def test_a_file_without_usable_text_is_refused(tmp_path, content, message):
     assert "text.txt" in str(error.value)
 
 
+@pytest.mark.parametrize(("encoding", "hint"), [("utf-16", "`iconv -f UTF-16"), ("latin1", "if it is Latin-1")])
+def test_a_text_in_another_encoding_is_refused_with_what_converts_it(tmp_path, encoding, hint):
+    """UTF-16 tells by its first bytes."""
+    path = tmp_path / "text.txt"
+    path.write_bytes("für".encode(encoding))
+    with pytest.raises(TrainingError) as error:
+        read_text(path)
+    assert error.value.hint.startswith(hint) and "-t UTF-8" in error.value.hint
+
+
 def test_a_missing_file_and_a_folder_are_refused(tmp_path):
     """One line each."""
     for path in (tmp_path / "absent.txt", tmp_path):

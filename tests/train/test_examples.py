@@ -249,6 +249,20 @@ def test_what_a_table_lacks_is_told(text, columns, given, message):
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("columns", "hint"),
+    [
+        ({"pixels": np.zeros((2, 4, 4)), "cat red": ["a", "b"]}, "name it: --column 'tokens=cat red'"),
+        ({"pixels": np.zeros((2, 4, 4))}, "none of them has texts"),
+    ],
+)
+def test_a_column_is_offered_that_may_be_what_is_asked(columns, hint):
+    """As a shell takes it, and no pixels for a text."""
+    with pytest.raises(TrainingError) as refused:
+        examples_of(table_of(columns), recipe_of(CLASSIFIER).program, ByteTokenizer(), seq_len=9)
+    assert refused.value.hint == hint
+
+
 def test_a_recipe_of_too_few_classes_is_refused_where_no_param_says_how_many():
     """A number that is written in the graph stays as it is."""
     recipe = recipe_of(CLASSIFIER.replace("out: n_classes", "out: 1").replace("n_classes: 5, ", ""))

@@ -25,6 +25,7 @@ from composer.train import (
     train_wordpiece,
     validate,
 )
+from composer.train.data.ended import learned_from
 from composer.train.data.examples import EVERY
 from composer.train.data.hiding.spans import _spans
 from composer.train.data.hiding.words import sentences_in, words_in
@@ -183,6 +184,10 @@ def test_an_end_token_stands_after_each_line_or_file():
     """In place of the line break; the last tenth of the lines is held out, or every tenth file."""
     text = "".join(f"name{index}\n\n" for index in range(20))
     settings = TrainSettings(end_tokens="line")
+    assert [learned_from(name, "a\nb\r\n", ends=ends) for name, ends in [("characters", "line"), ("bpe", "line")]] == [
+        "ab", "a\nb\r\n",
+    ]  # fmt: skip
+    assert learned_from("characters", "a\nb", ends="file") == "a\nb"
     tokenizer = marked(ByteTokenizer(), "causal_lm", settings)
     objective = objective_of("causal_lm", tokenizer, settings)
     data = objective.tokenize(text, path="names.txt")

@@ -52,6 +52,15 @@ def test_rows_are_read_back(tmp_path: Path, name: str) -> None:
     assert table.place(1) == f"{path}, line {2 if '.jsonl' in name else 4}"
 
 
+def test_the_first_line_tells_what_separates_values(write):
+    """Where it has no comma: spreadsheets write semicolons where decimals have commas."""
+    assert read_table([write("t.csv", "review;stars\ngood, but long;3,5\n")]).columns == {
+        "review": ["good, but long"],
+        "stars": ["3,5"],
+    }
+    assert read_table([write("t.csv", "review\nno; not at all\n")]).columns == {"review": ["no; not at all"]}
+
+
 def test_files_of_the_same_columns_are_put_below_each_other(write):
     """With the places of each, and one that is named twice is read once."""
     one, two = write("1.csv", "a,b\n1,2\n"), write("2.csv", "a,b\n3,4\n\n5,6\n")

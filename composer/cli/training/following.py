@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Problem, number
+from composer.cli.output import say
 
 if TYPE_CHECKING:
-    from composer.train import Callback
+    from torch.nn import Module
+
+    from composer.train import Callback, TrainSettings
 
 VIEWERS = ("tensorboard", "wandb")
 WATCHED = ("gradients", "activations", "experts", "memory")
@@ -62,3 +66,17 @@ def callbacks_of(arguments: argparse.Namespace) -> list[Callback]:
     if arguments.peak_flops is not None:
         found.append(Utilization(peak_flops=arguments.peak_flops))
     return found + [TRACKERS[name]() for name in dict.fromkeys(arguments.log or ())]
+
+
+def announcement(name: str, data: str, folder: Path) -> Callback:
+    """Return what says that a run begins, once all of it is checked."""
+    from composer.train import Callback
+
+    class Announcement(Callback):
+        def check(self, model: Module, settings: TrainSettings) -> None:
+            count = sum(parameter.numel() for parameter in model.parameters())
+            trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+            of_which = f", of which {trained:,} are trained" if trained < count else ""
+            say(f"training {name}, {count:,} parameters{of_which}, on {data}; run folder {folder}")
+
+    return Announcement()

@@ -15,7 +15,7 @@ from composer.cli.arguments import Parser, Problem, StoreOnce, add_changes, add_
 from composer.cli.color import painter
 from composer.cli.output import say
 from composer.cli.running import add_cache, add_device, chosen_device, rebuild, refusals
-from composer.cli.training.following import add_following, callbacks_of, check_alone
+from composer.cli.training.following import add_following, announcement, callbacks_of, check_alone
 from composer.cli.training.sources import with_weights
 from composer.cli.training.vocabulary import is_published_start, is_trained, sized, tokenizer_of, with_blank, with_marks
 from composer.language.tasks import TASKS
@@ -307,6 +307,7 @@ def text_of(
     """Return the tokenizer that an objective needs, and the text of `--data` as tokens where it reads these as they are."""
     from composer.train import is_prepared, make_tokenizer, read_documents
     from composer.train.data.documents import with_newlines
+    from composer.train.data.ended import learned_from
     from composer.train.data.objectives import TEXT_OBJECTIVES, is_by_lines, text_task
     from composer.train.data.prepared.joined import same_tokenizer
     from composer.train.data.prepared.prepare import open_together, scanned
@@ -342,7 +343,11 @@ def text_of(
     documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
     by_lines = is_by_lines(task, chosen)
     text = "".join(with_newlines(document) if by_lines else document.text for document in documents)
-    made = tokenizer_of(lambda name, size: make_tokenizer(name, text, size=size), arguments, initial)
+
+    def make(name: str, size: int | None) -> Tokenizer:
+        return make_tokenizer(name, learned_from(name, text, ends=chosen.end_tokens), size=size)
+
+    made = tokenizer_of(make, arguments, initial)
     warn_returns(made, "\r" in text, arguments.data)
     return with_marks(made, marks, arguments, initial, recipe), None
 
@@ -513,11 +518,8 @@ def trained(
         say(str(start_from(model, init, checkpoint=checkpoint, tokenizer=tokenizer)))
     if vectors is not None:
         say(str(load_vectors(model, tokenizer, vectors)))
-    count = sum(parameter.numel() for parameter in model.parameters())
-    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-    of_which = f", of which {trained:,} are trained" if trained < count else ""
-    say(f"training {recipe.name}, {count:,} parameters{of_which}, on {data.name}; run folder {folder}")
-    return train(model, tokenizer, data, settings, folder, recipe=recipe.text, reference=reference, callbacks=callbacks)
+    following = [*callbacks, announcement(recipe.name, data.name, folder)]
+    return train(model, tokenizer, data, settings, folder, recipe=recipe.text, reference=reference, callbacks=following)
 
 
 def start_of(arguments: argparse.Namespace, recipe: Recipe) -> dict[str, Any]:

@@ -26,6 +26,10 @@ MAX_NAME_WORDS = 3
 """Words of a name."""
 NAME = re.compile(r"[^\W\d_]+[A-Z\d]")
 """How a name begins that does not begin with a capital, such as `mBART` or `wav2vec 2.0`."""
+ABBREVIATIONS = {
+    "cnn": "CNN", "gpt": "GPT", "gru": "GRU", "lm": "LM", "lstm": "LSTM", "mlp": "MLP", "moe": "MoE", "rnn": "RNN", "xl": "XL",
+}  # fmt: skip
+"""Words of the names of recipes that are not written as others are."""
 BF16_BYTES = 2
 """Bytes of a number."""
 
@@ -36,10 +40,19 @@ def titles(model: RolledProgram, title: str = "") -> Titles:
     recipe = typed.untyped.recipe
     first = recipe.doc.split(",")[0].strip()
     is_name = (first[:1].isupper() or NAME.match(first)) and len(first.split()) <= MAX_NAME_WORDS
-    named = first if is_name else spoken(recipe.name)
+    named = first if is_name else named_so(recipe.name)
     inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.untyped.inputs}
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
     return Titles(printable(title or named), facts(model), inputs, outputs, described(typed))
+
+
+def named_so(name: str) -> str:
+    """Return the name of a recipe as a title.
+
+    >>> named_so("rnn_lm"), named_so("show_attend_tell")
+    ('RNN LM', 'Show attend tell')
+    """
+    return " ".join(ABBREVIATIONS.get(word.lower(), word) for word in spoken(name).split(" "))
 
 
 def input_title(name: str, dtype: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from heapq import heapify, heappop, heappush
@@ -109,7 +109,7 @@ class _Freezer:
             start = path.index(min(path[:-1], key=list(builder.nodes).index))
             path = [*path[start:-1], *path[:start], path[start]]
             first = builder.nodes[path[0]]
-            wires = [
+            wires: list[tuple[str, Wire]] = [
                 (name, next(w for w in builder.nodes[after].every_wire() if any(r.node == name for r in w.refs)))
                 for name, after in pairwise(path)
             ]
@@ -123,7 +123,7 @@ class _Freezer:
                     if len(path) == 2
                     else "an earlier pass can be read inside a repeat: layers(layer - 1)"
                     if _in_repeat(builder)
-                    else "remove one of these edges",
+                    else _mark(builder, dict(wires)) or "remove one of these edges",
                 )
             )
             raise
@@ -227,6 +227,25 @@ def _place(wire: Wire, name: str) -> Span:
     """Return where a wire names a node."""
     places = (span for ref, span in zip(wire.refs, wire.spans, strict=False) if ref.node == name)
     return next(places, wire.span)
+
+
+def _mark(builder: GraphBuilder, wires: Mapping[str, Wire]) -> str:
+    """Return the hint that a node of a recipe that extends another stands behind the one that is to read it, and so reads that;
+    nothing if none does.
+
+    Args:
+        builder: The graph of a cycle.
+        wires: What is read in the cycle, by the node that gives it.
+    """
+    nodes = list(builder.nodes)
+    for (name, wire), (after, _) in pairwise([*wires.items(), *wires.items()]):
+        if wire.implied and (place := nodes.index(name)):
+            before = nodes[place - 1]
+            if builder.nodes[after].span.source != builder.nodes[before].span.source:
+                return (
+                    f"`{after}` stands behind `{name}`, which reads it: `{before}: {{}}` above `{after}` puts it before `{name}`"
+                )
+    return ""
 
 
 def _in_repeat(graph: GraphBuilder) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
+import shlex
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -382,4 +384,9 @@ def not_text(path: StrPath, error: UnicodeDecodeError, *, begins: bytes, lines: 
     if packed := next((name for magic, name in COMPRESSED.items() if begins.startswith(magic)), None):
         return TrainingError(f"{path} is compressed with {packed}", hint="decompress it first")
     line = lines + error.object.count(b"\n", 0, error.start) + 1
-    return TrainingError(f"{path} is not UTF-8 text: line {line} has the byte 0x{error.object[error.start]:02x}")
+    encoding = "UTF-16" if begins.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "LATIN1"
+    command = f"`iconv -f {encoding} -t UTF-8 {shlex.quote(str(path))} > utf8.txt` converts it"
+    return TrainingError(
+        f"{path} is not UTF-8 text: line {line} has the byte 0x{error.object[error.start]:02x}",
+        hint=command if encoding == "UTF-16" else f"if it is Latin-1, as texts of older programs are, {command}",
+    )

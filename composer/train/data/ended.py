@@ -64,6 +64,18 @@ def ended(
     )
 
 
+def learned_from(name: str, text: str, *, ends: str) -> str:
+    """Return the text that a tokenizer is made from: that of characters leaves out line breaks where end tokens stand in their
+    place, as they would be characters that are never trained.
+
+    Args:
+        name: The kind of tokenizer.
+        text: The whole text.
+        ends: What ends with an end token: `line`, `file` or `none`.
+    """
+    return "".join(text.splitlines()) if (name, ends) == ("characters", "line") else text
+
+
 def of_lines(document: TextDocument) -> Ended:
     """Return the lines of a document that are not empty."""
     lines = [line.strip() for line in document.text.splitlines() if line.strip()]

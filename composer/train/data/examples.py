@@ -261,7 +261,7 @@ def examples_of(
     Raises:
         TrainingError: A column is missing, or a value cannot be read or does not fit the model.
     """
-    fields = fields_of(program, [*table.columns], columns, source=table.name)
+    fields = fields_of(program, table.columns, columns, source=table.name)
     return _Reader(table, program, tokenizer, fields, seq_len, labels or {}, sample_rate).data(unseen=unseen)
 
 

@@ -3,10 +3,15 @@ that each is made from."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
 
 from composer.graph.alignments import alignments
 from composer.graph.anatomy import wires_of
@@ -23,6 +28,10 @@ PROMPT, ANSWER = "prompt", "answer"
 """The columns of a causal language model that answers: the loss is on the answer alone."""
 TASKS_OF_TEXTS = ("masked_lm", "denoising")
 """Tasks whose targets are made from the text itself, so that a table has nothing to tell."""
+
+
+class MissingColumnError(TrainingError):
+    """The exception raised where a table has no column for what a model needs."""
 
 
 class FieldKind(Enum):
@@ -82,7 +91,7 @@ def fields_of(
 
     Args:
         program: The model.
-        columns: The names of the table's columns.
+        columns: The columns of the table, or their names; by their values, an error offers one that fits.
         given: `NAME=COLUMN` for entries that are named otherwise; a pattern such as `x*` takes several columns.
         source: The table, for errors.
 
@@ -113,7 +122,7 @@ class _Asked:
             if columns:
                 found.append(BatchField(name, kind, columns, type_, target))
             elif not (type_ is not None and (type_.optional or name in self.program.defaults or self._is_prefix(name))):
-                raise self._missing(name, type_)
+                raise self._missing(name, kind, type_)
         self._check_judged({field.name for field in found})
         return tuple(found)
 
@@ -165,13 +174,15 @@ class _Asked:
             if len(both) < 2:
                 raise TrainingError(f"an answer needs a prompt: `{PROMPT}` and `{ANSWER}` are given together")
 
-    def _missing(self, name: str, type_: TensorType | None) -> TrainingError:
+    def _missing(self, name: str, kind: FieldKind, type_: TensorType | None) -> MissingColumnError:
         what = f"`{name}`, {type_}" if type_ is not None else f"the target `{name}`"
         text = f", or `{PROMPT}` and `{ANSWER}`" if name == self.text and self.continues else ""
-        return TrainingError(
+        given = self.columns.values() if isinstance(self.columns, Mapping) else [()] * len(self.columns)
+        fitting = [column for column, values in zip(self.columns, given, strict=True) if may_become(kind, values)]
+        return MissingColumnError(
             f"the model needs {what}{text}, and {self.source} has no column of that name; its columns are "
             f"{', '.join(self.columns)}",
-            hint=f"name it: --column {name}={next(iter(self.columns))}",
+            hint=f"name it: --column {shlex.quote(f'{name}={fitting[0]}')}" if fitting else f"none of them has {kind.value}s",
         )
 
     def _check_judged(self, names: Collection[str]) -> None:
@@ -187,6 +198,17 @@ class _Asked:
                 f"no loss can be computed: {self.source} has no column for {wanted}; its columns are {', '.join(self.columns)}",
                 hint="name it: --column NAME=COLUMN",
             )
+
+
+def may_become(kind: FieldKind, values: Sequence[Any] | npt.NDArray[Any]) -> bool:
+    """Return whether the first value of a column may become an entry of a kind, as far as its type tells."""
+    first = next(iter(values), "")
+    match kind:
+        case FieldKind.TEXT:
+            return isinstance(first, str)
+        case FieldKind.IMAGE:
+            return isinstance(first, str | Path | list) or getattr(first, "ndim", 0) > 1
+    return not isinstance(first, Path)
 
 
 def chosen_columns(name: str, columns: Collection[str], given: Mapping[str, tuple[str, ...]], *, source: str) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def fitted(recipe: Recipe, table: Table, *, columns: Sequence[str] = ()) -> Reci
         >>> [found.program.untyped.params[name] for name in ("n_numbers", "n_outputs")]
         [2, 3]
     """
-    for field in fields_of(recipe.program, [*table.columns], columns, source=table.name):
+    for field in fields_of(recipe.program, table.columns, columns, source=table.name):
         shape = shape_in(table, field)
         if field.type is None or shape is None or len(shape) != len(field.type.axes) - 1:
             continue
@@ -58,7 +58,7 @@ def fitted(recipe: Recipe, table: Table, *, columns: Sequence[str] = ()) -> Reci
         found = {name: length for name, length in zip(params, shape, strict=True) if name is not None}
         changed = {name: length for name, length in found.items() if recipe.program.untyped.params[name] != length}
         recipe = recipe.with_overrides({name: length for name, length in changed.items() if not recipe.overridden(name)})
-    for field in fields_of(recipe.program, [*table.columns], columns, source=table.name):
+    for field in fields_of(recipe.program, table.columns, columns, source=table.name):
         if field.target and field.kind in (FieldKind.CLASS, FieldKind.TAGS):
             names = in_order(name for row in classes_of(table, field) for name in row)
             recipe = _with_classes(recipe, field, names, table)

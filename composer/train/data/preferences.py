@@ -70,7 +70,7 @@ def text_for(objective: str, table: Table, program: TypedProgram, columns: Seque
     if objective == FORECAST:
         return ""
     if objective not in PREFERENCES:
-        return text_of(table, fields_of(program, [*table.columns], columns, source=table.name))
+        return text_of(table, fields_of(program, table.columns, columns, source=table.name))
     chosen = preference_columns(table, columns)
     return "\n".join(text_at(table, column, row) for column in chosen if column for row in range(len(table)))
 

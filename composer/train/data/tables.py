@@ -32,6 +32,7 @@ ColumnValues: TypeAlias = "Sequence[Any] | npt.NDArray[Any]"
 """The values of a column: texts, numbers, lists, or paths of images; or an array with a row for each."""
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+OTHER_DELIMITERS = ";\t|"
 JSON_LINES = (".jsonl", ".ndjson")
 ARRAYS = (".npz",)
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif")
@@ -121,11 +122,11 @@ def class_images(folder: Path) -> list[Path]:
 def read_table(sources: Sequence[StrPath], *, max_bytes: int = MAX_DATA_BYTES) -> Table:
     """Return the table in some files: one below the other with the same columns, side by side with different ones.
 
-    The first line of a CSV or TSV file names its columns; a line of a JSON Lines file is an object with the same keys as all
-    others. In an `.npz` file, each array is a column. An IDX file with one number per row is the column `label`, another one the
-    column `image`. A folder of folders with images has the columns `image`, paths, and `label`, the names of the folders. Files
-    may be compressed with gzip. A Parquet file, and a folder that `datasets` of Hugging Face saved with `save_to_disk`, have the
-    columns that they name, and need pyarrow.
+    The first line of a CSV or TSV file names its columns, separated by commas or tabs, or else by semicolons or bars; a line
+    of a JSON Lines file is an object with the same keys as all others. In an `.npz` file, each array is a column. An IDX file
+    with one number per row is the column `label`, another one the column `image`. A folder of folders with images has the
+    columns `image`, paths, and `label`, the names of the folders. Files may be compressed with gzip. A Parquet file, and a
+    folder that `datasets` of Hugging Face saved with `save_to_disk`, have the columns that they name, and need pyarrow.
 
     Args:
         sources: The paths, of which at least one.
@@ -233,7 +234,16 @@ def stacked(parts: Sequence[ColumnValues]) -> ColumnValues:
 
 
 def delimited_columns(path: Path, text: str, delimiter: str) -> tuple[dict[str, list[Any]], list[int]]:
-    """Return the columns of a CSV or TSV file, and the line in which each row ends."""
+    """Return the columns of a CSV or TSV file, and the line in which each row ends.
+
+    Args:
+        path: The file, for errors.
+        text: Its content.
+        delimiter: What separates values; if the first line has none, a semicolon, a tab or a bar does that it has, as where the
+            comma is that of decimals.
+    """
+    first = text.partition("\n")[0]
+    delimiter = next((each for each in (delimiter, *OTHER_DELIMITERS) if each in first), delimiter)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     columns: dict[str, list[Any]] = {}
     lines: list[int] = []

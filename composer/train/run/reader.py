@@ -210,7 +210,8 @@ def read_run(path: Path) -> SavedRun:
             f"{path} has no {run.manifest.name}: an older version of Composer wrote the run, or the file was deleted",
             hint="train the run again, use the version that wrote it, or restore the file",
         )
-    raise TrainingError(f"{path} is not a run folder: there is no {run.manifest.name}", hint="`arco train` writes run folders")
+    lacking = run.manifest.name if mode_of(path) else "such folder"
+    raise TrainingError(f"{path} is not a run folder: there is no {lacking}", hint="`arco train` writes run folders")
 
 
 def why_not_whole(recipe: str) -> str:
