@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, TypeAlias
 
@@ -100,12 +100,23 @@ def forms(block: TypedBlock) -> dict[str, NormalForm]:
         if isinstance(field.form, AxesForm):
             found |= _matched_axes(block, name, value)
             continue
+        if isinstance(field.form, BooleanMap):
+            found[name] = _flags(field.form, value, {parameter.name.partition(".")[0] for parameter in block.parameters})
+            continue
         found |= _axis(block, name, field) or _axes_by_place(block, name, field) or _forms(name, field, value, derived)
     for name, adapter in block.adapters.items():
         shares = f", dropout {adapter.dropout:g}" if adapter.dropout else ""
         written_adapter = f"LoRA of rank {adapter.rank}, alpha {adapter.alpha:g}{shares}"
         found[f"adapter of {name}" if name else "adapter"] = NormalValue(astuple(adapter), written_adapter)
     return found
+
+
+def _flags(form: BooleanMap, value: bool | Mapping[str, bool], there: Collection[str]) -> NormalValue:
+    """Return one flag for each of several maps; those that the block does not have say nothing."""
+    names = [name for name in form.names if name in there] or form.names
+    flags = {name: value if isinstance(value, bool) else value.get(name, False) for name in names}
+    chosen = ", ".join(name for name, flag in flags.items() if flag)
+    return NormalValue(tuple(flags.items()), all(flags.values()) if len({*flags.values()}) == 1 else f"of {chosen}")
 
 
 def _forms(name: str, field: Field, value: Any, derived: bool) -> dict[str, NormalForm]:
@@ -122,9 +133,7 @@ def _forms(name: str, field: Field, value: Any, derived: bool) -> dict[str, Norm
     if isinstance(value, Formula):
         return {name: NormalValue((value.tree, value.numbers), formula_text(value, value.names))}
     if isinstance(field.form, BooleanMap):
-        flags = value if isinstance(value, dict) else dict.fromkeys(field.form.names, value)
-        chosen = ", ".join(key for key, flag in flags.items() if flag)
-        return {name: NormalValue(tuple(flags.values()), all(flags.values()) if len({*flags.values()}) == 1 else f"of {chosen}")}
+        return {name: _flags(field.form, value, {*field.form.names})}
     if isinstance(field.form, EachAxis):
         value = 0 if value is None else value
         alike = isinstance(value, tuple) and len({*value}) == 1
