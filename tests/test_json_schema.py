@@ -89,8 +89,9 @@ def test_what_is_right_is_valid(validator: Draft202012Validator) -> None:
     """The zoo, the forms that pictures are tried on, the recipes on pages, and those of cases that only warn."""
     warned = [case.text for case in EVERY_CASE if not any(found.severity == "error" for found in diagnose(case))]
     forms = [file.read_text(encoding="utf-8") for file in FORMS]
-    known, shown = right([*zoo_texts(), *forms]), right(page_texts())
-    assert len(known) == len(zoo_texts()) + len(forms) and len(shown) > 30 and len(warned) > 15
+    some = [*zoo_texts()[::3], *forms]
+    known, shown = right(some), right(page_texts())
+    assert len(known) == len(some) and len(shown) > 30 and len(warned) > 15
     for text in [*known, *shown, *warned]:
         validator.validate(plain(text))
 

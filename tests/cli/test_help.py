@@ -19,6 +19,12 @@ from tests.train.test_transcripts import RATE, TONES, write_tones
 
 PARSERS = {name: declare(Parser(prog=f"arco {name}"), name) for name in COMMANDS}
 EXAMPLES = [(name, command) for name, parser in PARSERS.items() for _, command in parser.examples]
+TRAINS = ("train", "demo", "compare", "evaluate", "generate", "export", "report")
+"""Commands whose examples train first, which takes seconds: where tests are not exhaustive, every third of them runs."""
+SHARES = [
+    () if name not in TRAINS else pytest.mark.slow if index % 3 == 0 else pytest.mark.exhaustive
+    for index, (name, _) in enumerate(EXAMPLES)
+]
 METAVARS = {
     "AXIS=LENGTH", "BLOCK", "CODE", "DEPTHS", "DIR", "DEVICE", "FILE", "FILE.py", "FOLDER", "LENGTH", "LENGTHS", "MASK", "N",
     "NAME", "NAME=COLUMN", "NAME=N", "NAME=NUMBERS", "OTHER", "P", "PATH", "PATH=TEXT", "PATH=VALUE", "PATTERN", "RECIPE",
@@ -108,7 +114,7 @@ def test_help_fits_its_terminal(columns: int, arco: Arco, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(
     ("name", "command"),
-    [pytest.param(*each, id=each[1], marks=pytest.mark.slow if each[0] == "demo" else ()) for each in EXAMPLES],
+    [pytest.param(*each, id=each[1], marks=mark) for each, mark in zip(EXAMPLES, SHARES, strict=True)],
 )
 def test_examples_run(name: str, command: str, arco: Arco, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As they are typed; training is cut short."""

@@ -69,7 +69,7 @@ def judge(recipe: composer.Recipe, what: str, text: str) -> str:
 @pytest.mark.parametrize(
     "count", [pytest.param(SAMPLE, marks=pytest.mark.slow), pytest.param(MANY, marks=pytest.mark.exhaustive)]
 )
-@pytest.mark.parametrize("form", ["written", "expanded"])
+@pytest.mark.parametrize("form", ["written", pytest.param("expanded", marks=pytest.mark.exhaustive)])
 @each_named
 def test_no_change_of_a_recipe_of_the_zoo_goes_unseen(name: str, form: str, count: int) -> None:
     """Fields, blocks, edges, masks, ties, passes, initial values, inputs and outputs, one at a time; a sample of all places, and

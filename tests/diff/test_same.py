@@ -12,7 +12,7 @@ import composer
 from tests.conformance.cases import TINY
 from tests.conformance.generator import generated
 from tests.diff.rewritings import Unfit, renamed, shuffled, unrolled
-from tests.zoo import OTHERS, REPRESENTATIVES, REST
+from tests.zoo import NAMED, OTHERS, REPRESENTATIVES, REST
 
 REWRITINGS: dict[str, Callable[[composer.Recipe], str]] = {
     "itself": lambda recipe: recipe.text,
@@ -150,7 +150,7 @@ and a tie under a condition to a pass that is written out.
 """
 REWRITTEN = [
     *(
-        pytest.param(name, way, marks=pytest.mark.slow)
+        pytest.param(name, way, marks=pytest.mark.slow if name in NAMED else pytest.mark.exhaustive)
         for name in REPRESENTATIVES
         for way in REWRITINGS
         if (name, way) not in UNWRITTEN

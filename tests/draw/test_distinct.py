@@ -19,7 +19,7 @@ SAMPLE, MANY = 6, 200
 RECIPES = [*REPRESENTATIVES, *map(str, FORMS), *(generated(seed) for seed in range(0, 200, 8))]
 CASES = [
     *(
-        pytest.param(number, SAMPLE, marks=pytest.mark.exhaustive if recipe in UNNAMED or number % 4 else pytest.mark.slow)
+        pytest.param(number, SAMPLE, marks=pytest.mark.exhaustive if recipe in UNNAMED or number % 8 else pytest.mark.slow)
         for number, recipe in enumerate(RECIPES)
     ),
     *(

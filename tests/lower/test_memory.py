@@ -121,12 +121,12 @@ def test_recipes_that_are_gone_leave_nothing() -> None:
     for number in range(21):
         use(number)
     objects, modules, files = living()
-    for number in range(21, 51):
+    for number in range(21, 36):
         use(number)
     more, modules_then, files_then = living()
     assert modules_then - modules == set()
     assert {file for file in files_then - files if file.startswith("<")} == set()
-    grown = {kind: count for kind, count in (more - objects).items() if count >= 30}
+    grown = {kind: count for kind, count in (more - objects).items() if count >= 15}
     assert not grown, f"one of each is kept for each recipe: {grown}"
 
 
