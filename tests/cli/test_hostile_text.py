@@ -330,9 +330,9 @@ def test_a_command_prints_names_and_words_through_one_function() -> None:
             "generate.write_all",
             "transcribe.run",
         ),  # through `generated`
-        *("train.warn", "train.sized", "train.with_blank", "generate.run", "generate.tell"),  # numbers
+        *("vocabulary.sized", "vocabulary.with_blank", "generate.run", "generate.tell"),  # numbers
         "cost.device_of",  # one of four names
-        "generate.write_next",  # through `printable`
+        *("generate.write_next", "train.warn", "voices.tell_defaults"),  # through `printable`
         "prompt_caches.tell_found",  # numbers
     }
     found = set()

@@ -109,7 +109,7 @@ def test_greatest_of_facts_that_differ_in_their_number() -> None:
 def test_one_mask_is_shown_where_all_have_it(masks: list[str], said: str) -> None:
     """And one icon; else all masks that there are, or how many."""
     looks = [Look("Attention", icon=LoopIcon(), mask=mask, known_mask="seen") for mask in masks]
-    icon, mask, known = seen_in_all(looks)
+    icon, mask, known, _ = seen_in_all(looks)
     assert mask == said
     assert (icon, known) == ((LoopIcon(), "seen") if len({*masks}) == 1 else (None, ""))
 

@@ -142,4 +142,4 @@ def test_the_command_prints_text_and_json(classifier, capsys):
     assert numbers["classes"]["label"]["classes"] == ["fair", "neg", "pos"]
     assert math.isfinite(numbers["loss"])
     assert main(["evaluate", str(classifier), "--translate"]) == 2
-    assert "translations are compared with those of a text of pairs, not of a table" in capsys.readouterr().err
+    assert "a model of the task sequence_classification does not translate" in capsys.readouterr().err

@@ -67,4 +67,4 @@ def test_a_needle_counts_as_found_if_the_answer_is_exact(run_of, monkeypatch):
     asked = list(islice(examples_of("needle", 2, held_out=True, seed=1), 4))
     said = trained.tokenizer.encode(f"{asked[1].answer}\n")
     monkeypatch.setattr("composer.evaluate.answers.generate", lambda model, prompts, *args, **options: [said] * len(prompts))
-    assert count_right(trained, asked, what="needles") == 1
+    assert count_right(trained, asked, task="needle", what="needles") == 1

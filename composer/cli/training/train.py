@@ -19,6 +19,7 @@ from composer.cli.training.following import add_following, announcement, callbac
 from composer.cli.training.sources import with_weights
 from composer.cli.training.vocabulary import is_published_start, is_trained, sized, tokenizer_of, with_blank, with_marks
 from composer.language.tasks import TASKS
+from composer.printable import printable
 from composer.train.data.tokenizer_kinds import SIZED, TOKENIZER_KINDS
 from composer.train.objective_kinds import AUTO, check_objective
 
@@ -468,7 +469,7 @@ def second_model(arguments: argparse.Namespace) -> ReferenceModel | None:
 
 def warn(doubt: str) -> None:
     """Print a warning."""
-    print(f"{painter(sys.stderr)('warning:', 'warning')} {doubt}", file=sys.stderr)
+    print(f"{painter(sys.stderr)('warning:', 'warning')} {printable(doubt)}", file=sys.stderr)
 
 
 def check_tokenizer(arguments: argparse.Namespace) -> None:

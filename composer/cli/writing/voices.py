@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from composer.cli.arguments import Problem
 from composer.cli.running import open_folder, rebuild
 from composer.language.tasks import TASKS
+from composer.printable import printable
 
 if TYPE_CHECKING:
     from torch import nn
@@ -241,7 +242,8 @@ def tell_defaults(trained: Trained, given: EncoderInputs) -> None:
         defaults = trained.model.program.defaults
         for name in single_inputs(trained):
             if name in defaults and name not in given:
-                print(f"`{name}` is {defaults[name]}, its default; --input {name}=N gives another", file=sys.stderr)
+                told = f"`{name}` is {defaults[name]}, its default; --input {name}=N gives another"
+                print(printable(told), file=sys.stderr)
 
 
 def voice_of_published(published: PublishedModel, prompt: str, *, chat: bool) -> Voice:
