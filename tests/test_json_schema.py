@@ -85,11 +85,12 @@ def right(texts: Iterable[str]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_what_is_right_is_valid(validator: Draft202012Validator) -> None:
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.exhaustive)])
+def test_what_is_right_is_valid(every: int, validator: Draft202012Validator) -> None:
     """The zoo, the forms that pictures are tried on, the recipes on pages, and those of cases that only warn."""
     warned = [case.text for case in EVERY_CASE if not any(found.severity == "error" for found in diagnose(case))]
     forms = [file.read_text(encoding="utf-8") for file in FORMS]
-    some = [*zoo_texts()[::3], *forms]
+    some = [*zoo_texts()[::every], *forms]
     known, shown = right(some), right(page_texts())
     assert len(known) == len(some) and len(shown) > 30 and len(warned) > 15
     for text in [*known, *shown, *warned]:

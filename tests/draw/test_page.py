@@ -71,7 +71,13 @@ def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("title", HOSTILE[:2], ids=["markup", "quotes"])
+@pytest.mark.parametrize(
+    "title",
+    [
+        pytest.param(title, id=name, marks=() if name in ("markup", "quotes") else pytest.mark.exhaustive)
+        for title, name in zip(HOSTILE, ("markup", "quotes", "right to left", "long"), strict=True)
+    ],
+)
 def test_hostile_names_stay_text_in_the_page(title: str) -> None:
     """Two scripts, ours, whatever a name says."""
     figure = composer.load("gpt_mini").draw(title=title)

@@ -163,16 +163,17 @@ def test_flops_and_cache_are_those_of_a_block_for_a_token() -> None:
     assert "3.00 KiB" not in pieces and "77.2 MFLOPs/token" in pieces
 
 
-def test_a_hostile_sheet_is_refused_or_stays_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize("times", [1, pytest.param(5, marks=pytest.mark.exhaustive)])
+def test_a_hostile_sheet_is_refused_or_stays_text(times: int, tmp_path: Path) -> None:
     """Texts and lists without end, what is no YAML, and words that would be markup."""
-    long = "x" * 60_000
+    long, listed = times * 60_000 * "x", times * 1_000 * "norm, "
     for text in (
         f"caption: {long}",
         f"title: {long}",
         f"labels: {{norm: {long}}}",
         f"merge: {{{long}: [norm]}}",
-        f"hide: [{'norm, ' * 1_000}nrm]",
-        f"merge: {{A: [{'norm, ' * 1_000}norm]}}",
+        f"hide: [{listed}nrm]",
+        f"merge: {{A: [{listed}norm]}}",
         "open: [" * 5000,
         "hide: &a [*a, *a]",
     ):

@@ -18,7 +18,8 @@ SLICE = 300
 
 
 @pytest.mark.parametrize(
-    ("campaign", "count"), [(12, SLICE // 3), *(pytest.param(seed, SLICE, marks=pytest.mark.exhaustive) for seed in (13, 14, 15))]
+    ("campaign", "count"),
+    [(12, SLICE // 3), *(pytest.param(seed, SLICE, marks=pytest.mark.exhaustive) for seed in (12, 13, 14, 15))],
 )
 def test_mutants_are_refused_at_a_place_or_have_every_property(campaign: int, count: int) -> None:
     """Nothing raises, hangs or passes the checks and fails a property; and both outcomes are common."""
