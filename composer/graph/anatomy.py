@@ -59,6 +59,11 @@ def slots(node: TypedNode) -> Iterator[tuple[str, TypedNode]]:
         yield from ((name, slot) for name, slot in node.slots.items() if slot is not None)
 
 
+def optional_output(block: TypedBlock, name: str) -> bool:
+    """Return whether an output is computed only where something reads it."""
+    return name + "?" in type(block.part).outputs
+
+
 def ir_regions(node: Node) -> tuple[Region[Graph], ...]:
     """Return the graphs inside a node of the IR."""
     match node:

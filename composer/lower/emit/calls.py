@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from blocks.core import ports
 from blocks.core.folded import unfolded
+from composer.graph.anatomy import optional_output
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedRepeat
 from composer.graph.types import TensorType, each_given
@@ -15,7 +16,7 @@ from composer.lower.emit.constructor_trees import Hole
 from composer.lower.emit.identifiers import attribute
 from composer.lower.emit.scope import ForwardScope
 from composer.lower.emit.statements import Naming, Statement
-from composer.lower.passes.node_queries import Key, folded_ports, inline_fields, optional_output, takes
+from composer.lower.passes.node_queries import Key, folded_ports, inline_fields, takes
 
 VARIADIC = re.compile(r"\{xs:([^}]*)\}")
 """In the template of an expression: all values of a variadic port, with what joins them."""

@@ -53,11 +53,6 @@ def may_be_absent(block: TypedBlock, port: str) -> bool:
     return isinstance(type_, TensorType) and type_.optional
 
 
-def optional_output(block: TypedBlock, name: str) -> bool:
-    """Return whether an output is computed only where something reads it."""
-    return name + "?" in type(block.part).outputs
-
-
 @per_class
 def takes(part: type[Part]) -> frozenset[str]:
     """Return the ports that `forward` takes; others are read by `prepare` alone."""

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 from blocks.core import LinearWeights, Part, Slot, Tensor, ports
 from blocks.core.weights import Init
 from composer.diagnostics import Diagnostic, Label
-from composer.graph.anatomy import TYPED, slots
+from composer.graph.anatomy import TYPED, optional_output, slots
 from composer.graph.dims import Dim, Symbolic
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, SlotNode
 from composer.graph.passes.error_report import StopExpansion
@@ -187,7 +187,7 @@ class WeightTyper:
         if isinstance(out, Unknown):
             raise StopExpansion
         if isinstance(typed, TypedBlock):
-            others = [name for name in [*typed.outputs][1:] if f"{name}?" not in type(typed.part).outputs]
+            others = [name for name in [*typed.outputs][1:] if not optional_output(typed, name)]
             if others:
                 named = ", ".join(f"`{name}`" for name in [*typed.outputs][:1] + others)
                 message = f"{typed.part.kind} always returns {named}, and this slot of {self.node.part.kind} takes one output"
