@@ -45,9 +45,8 @@ def position_ports(wired: frozenset[str], prefix: str = "") -> tuple[str, ...]:
     """Return the ports of attention that `prepare` reads: positions, and coordinates if they are wired; those of the `memory_`
     with this prefix.
     """
-    return tuple(
-        f"{prefix}{name}" for name in ("position_ids", "coordinates") if name == "position_ids" or prefix + name in wired
-    )
+    positions, coordinates = f"{prefix}position_ids", f"{prefix}coordinates"
+    return (positions, coordinates) if coordinates in wired else (positions,)
 
 
 def check_coordinates(positions: Positions | None, sizes: Sizes, wired: frozenset[str]) -> None:

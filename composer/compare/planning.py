@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from composer.compare.experiment import Budget, Experiment, Variant, WidthMatch
@@ -62,7 +62,11 @@ def plan(experiment: Experiment, *, vocabulary: int | Tokenizer | None = None, b
         >>> [(each.parameters, each.steps) for each in plan(experiment)]
         [(205568, 244), (402432, 244)]
     """
-    recipes = [sound_recipe(variant, blocks) for variant in experiment.variants]
+    return plan_of(experiment, [sound_recipe(variant, blocks) for variant in experiment.variants], vocabulary)
+
+
+def plan_of(experiment: Experiment, recipes: Sequence[Recipe], vocabulary: int | Tokenizer | None) -> tuple[PlannedVariant, ...]:
+    """Return what is trained, as `plan` does, of variants whose recipes are loaded."""
     tasks = {recipe.task for recipe in recipes}
     if len(tasks) > 1:
         several = ", ".join(f"{each.name} is of {recipe.task}" for each, recipe in zip(experiment.variants, recipes, strict=True))

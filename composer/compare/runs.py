@@ -12,7 +12,7 @@ import torch
 
 from composer.atomic_files import StrPath
 from composer.compare.experiment import Experiment
-from composer.compare.planning import PlannedVariant, plan, sound_recipe
+from composer.compare.planning import PlannedVariant, plan_of, sound_recipe
 from composer.compare.results import ExperimentResult, RunResult, VariantResult, compared
 from composer.own_blocks import Blocks
 from composer.recipe import Recipe
@@ -31,10 +31,9 @@ from composer.train import (
     resume,
     train,
 )
-from composer.train.data.documents import with_newlines
 from composer.train.data.ended import learned_from
 from composer.train.data.fitting import with_padding
-from composer.train.data.objectives import is_by_lines
+from composer.train.data.objectives import whole_text
 from composer.train.data.text import fingerprint
 from composer.train.input_files import reason_of
 from composer.train.loop import build_optimizer, update
@@ -133,12 +132,10 @@ def prepared(
     settings = experiment.settings
     recipes = [sound_recipe(variant, blocks) for variant in experiment.variants]
     task = learnable(recipes[0].task)
-    by_lines = is_by_lines(task, settings)
-    whole = "".join(with_newlines(document) if by_lines else document.text for document in documents)
-    learned = learned_from(experiment.tokenizer, whole, ends=settings.end_tokens)
+    learned = learned_from(experiment.tokenizer, whole_text(task, documents, settings), ends=settings.end_tokens)
     text = make_tokenizer(experiment.tokenizer, learned, size=experiment.vocab_size)
     tokenizer = with_padding(marked(text, task, settings), *recipes)
-    variants = plan(experiment, vocabulary=tokenizer, blocks=blocks)
+    variants = plan_of(experiment, recipes, tokenizer)
     check_objective(settings.objective, task, table=False, end_tokens=settings.end_tokens)
     objective = objective_of(task, tokenizer, settings, program=variants[0].recipe.program)
     data = objective.tokenize(documents, path=experiment.data)

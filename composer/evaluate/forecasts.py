@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from composer.train.data.examples import ExampleData
-from composer.train.data.forecasting.series import ForecastSeries
 from composer.train.errors import TrainingError
 
 MODEL, LAST_VALUE, SEASON = "model", "last value", "one season before"
@@ -127,5 +126,4 @@ def meter_of(data: ExampleData, season: int | None) -> ForecastMeter | None:
     Raises:
         TrainingError: A season is given for what is no series, or is longer than a window.
     """
-    series: ForecastSeries | None = data.series
-    return None if series is None and season is None else ForecastMeter(data, season)
+    return None if data.series is None and season is None else ForecastMeter(data, season)

@@ -307,20 +307,19 @@ def text_of(
 ) -> tuple[Tokenizer, TextData | None]:
     """Return the tokenizer that an objective needs, and the text of `--data` as tokens where it reads these as they are."""
     from composer.train import is_prepared, make_tokenizer, read_documents
-    from composer.train.data.documents import with_newlines
     from composer.train.data.ended import learned_from
-    from composer.train.data.objectives import TEXT_OBJECTIVES, is_by_lines, text_task
+    from composer.train.data.objectives import reads_pairs, text_task, whole_text
     from composer.train.data.prepared.joined import same_tokenizer
     from composer.train.data.prepared.prepare import open_together, scanned
     from composer.train.data.prepared.preparing import preparing
     from composer.train.data.prepared.text_cache import cache_of
 
     marks = text_task(task, chosen).marks
-    lines = task == "seq2seq_lm" and chosen.objective not in TEXT_OBJECTIVES  # pairs of texts are read line by line
-    plain = not lines and chosen.end_tokens == "none"
+    pairs = reads_pairs(task, chosen)
+    plain = not pairs and chosen.end_tokens == "none"
     if any(map(is_prepared, arguments.data)):
         folder = next(filter(is_prepared, arguments.data))
-        if lines:
+        if pairs:
             raise Problem(f"arco train: {folder} is a prepared text, not one of pairs", "name the file of pairs")
         if not plain:
             raise Problem(f"arco train: {folder} is a prepared text, in which no ends are marked", "name the text")
@@ -342,8 +341,7 @@ def text_of(
         warn_returns(tokenizer, "\r" in texts.scan.alphabet, arguments.data)
         return tokenizer, data
     documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
-    by_lines = is_by_lines(task, chosen)
-    text = "".join(with_newlines(document) if by_lines else document.text for document in documents)
+    text = whole_text(task, documents, chosen)
 
     def make(name: str, size: int | None) -> Tokenizer:
         return make_tokenizer(name, learned_from(name, text, ends=chosen.end_tokens), size=size)

@@ -43,7 +43,7 @@ def shaded(scene: Scene, shares: NodeShares, coloring: Coloring) -> Scene:
 
 def shows_whole_blocks(scene: Scene, shares: NodeShares) -> bool:
     """Return whether every box stands for a node, so that colors can tell what is counted for whole blocks only."""
-    return all(shares.is_node(box.about) for box in scene.boxes if box.hue not in ("io", "loss", "pos"))
+    return all(shares.is_node(box.about) for box in scene.boxes if box.hue not in UNSHADED | {"pos"})
 
 
 def with_foot(scene: Scene, typography: Typography, coloring: Coloring, *, legend: bool, caption: str, margin: float) -> Scene:

@@ -40,16 +40,16 @@ def titles(model: RolledProgram, title: str = "") -> Titles:
     recipe = typed.untyped.recipe
     first = recipe.doc.split(",")[0].strip()
     is_name = (first[:1].isupper() or NAME.match(first)) and len(first.split()) <= MAX_NAME_WORDS
-    named = first if is_name else named_so(recipe.name)
+    named = first if is_name else recipe_title(recipe.name)
     inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.untyped.inputs}
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
     return Titles(printable(title or named), facts(model), inputs, outputs, described(typed))
 
 
-def named_so(name: str) -> str:
+def recipe_title(name: str) -> str:
     """Return the name of a recipe as a title.
 
-    >>> named_so("rnn_lm"), named_so("show_attend_tell")
+    >>> recipe_title("rnn_lm"), recipe_title("show_attend_tell")
     ('RNN LM', 'Show attend tell')
     """
     return " ".join(ABBREVIATIONS.get(word.lower(), word) for word in spoken(name).split(" "))

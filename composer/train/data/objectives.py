@@ -15,7 +15,7 @@ from composer.atomic_files import StrPath
 from composer.graph.typed import TypedProgram
 from composer.memo import IdentityKey, Memo
 from composer.train.data import text as texts
-from composer.train.data.documents import TextDocument
+from composer.train.data.documents import TextDocument, with_newlines
 from composer.train.data.ended import ended
 from composer.train.data.hiding.corruption import gaps, hidden, with_gaps
 from composer.train.data.hiding.spans import hide_spans, hide_whole_words, infill, permute_and_infill, permute_sentences
@@ -448,9 +448,15 @@ def reads_plain(objective: Batches[Any]) -> bool:
     return objective.windows and getattr(objective, "ends", "none") == "none"
 
 
-def is_by_lines(task: str | None, settings: TrainSettings) -> bool:
-    """Return whether a text is read line by line: pairs, or lines with an end token."""
-    return (task == "seq2seq_lm" and settings.objective not in TEXT_OBJECTIVES) or settings.end_tokens == "line"
+def reads_pairs(task: str | None, settings: TrainSettings) -> bool:
+    """Return whether a text is one of pairs, a source and a target in each line."""
+    return task == "seq2seq_lm" and settings.objective not in TEXT_OBJECTIVES
+
+
+def whole_text(task: str | None, documents: Sequence[TextDocument], settings: TrainSettings) -> str:
+    """Return the text for which a tokenizer is made; of pairs, and of lines with an end token, as lines are read."""
+    by_lines = reads_pairs(task, settings) or settings.end_tokens == "line"
+    return "".join(with_newlines(document) if by_lines else document.text for document in documents)
 
 
 def check_mixture(objective: Batches[Any], weights: Sequence[float]) -> None:
