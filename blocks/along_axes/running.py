@@ -85,7 +85,7 @@ graph: {y: {type: cumprod, axis: time, in: x}}
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         wide = torch.promote_types(x.dtype, torch.float32) if x.is_floating_point() else x.dtype
-        y = x.cumprod(self.dim, dtype=wide)
+        y = x.to(wide).cumprod(self.dim)  # with `dtype=wide`, torch's gradient fails for zeros in bfloat16
         before = cached(self, "so_far")
         if before is not None:
             y = y * before

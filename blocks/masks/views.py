@@ -30,13 +30,31 @@ def dot_product_attention(
     grouped = False
     if q.shape[1] != k.shape[1]:  # a branch, since `torch.compile` may compare symbols, and the kernel takes no symbol
         grouped = True
-    if grouped and mask is not None and q.is_cuda:  # fused kernels on CUDA take a mask or groups, not both
+    if grouped and q.is_cuda and (mask is not None or not in_16_bits(q)):  # else a card computes whole matrices of scores
         k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)  # [B, H, S, D]
         v = v.repeat_interleave(q.shape[1] // v.shape[1], dim=1)
         grouped = False
+    if q.is_cuda and not torch.compiler.is_compiling():  # which sees to it itself
+        q, k, v = aligned(q), aligned(k), aligned(v)
     return F.scaled_dot_product_attention(
         q, k, v, attn_mask=mask, is_causal=causal, dropout_p=dropout, scale=scale, enable_gqa=grouped
     )
+
+
+def in_16_bits(q: torch.Tensor) -> bool:
+    """Return whether attention is computed in 16 bits."""
+    return q.element_size() == 2 or torch.is_autocast_enabled(q.device.type)
+
+
+def aligned(x: torch.Tensor) -> torch.Tensor:
+    """Return a tensor each of whose rows begins at a multiple of 16 bytes, of which kernels on CUDA load that many at once.
+
+    Torch looks at the length of rows only, and a kernel then reads at a misaligned address, which ends the process's use of CUDA.
+    """
+    step = 16 // x.element_size()
+    if all(count % step == 0 for count in (x.storage_offset(), *x.stride()[:-1])):
+        return x
+    return x.clone(memory_format=torch.contiguous_format)
 
 
 def matrix(mask: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from blocks.core import (
@@ -89,23 +89,22 @@ graph:
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         reject_positions(sizes, wired)
 
-    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
-        return {"slopes": slopes(self.heads)}
-
     def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor, memory_position_ids: torch.Tensor) -> torch.Tensor:
         memory_position_ids = append_to_cache(self, "key_position_ids", memory_position_ids)
         # [1, T, S] or [B, 1, T, S]
         distance = (position_ids[..., :, None] - memory_position_ids[..., None, :]).abs()[..., None, :, :]
-        slope = torch.tensor(self.slopes, dtype=torch.float32, device=x.device)[:, None, None]  # [H, 1, 1]
+        slope = slopes(self.heads, x.device)[:, None, None]  # [H, 1, 1]
         return (-slope * distance).to(x.dtype)
 
 
-def slopes(heads: int) -> tuple[float, ...]:
-    """Return the slope of each head: how fast its scores fall, per position."""
+def slopes(heads: int, device: torch.device) -> torch.Tensor:
+    """Return the slope of each head, [H]: how fast its scores fall, per position. It is computed where it is used, since a card
+    would have to wait for numbers of the host.
+    """
     power = 2 ** int(math.log2(heads))
-    first = [2 ** (-8 * i / power) for i in range(1, power + 1)]
-    between = [2 ** (-8 * i / (2 * power)) for i in range(1, 2 * power + 1, 2)]
-    return (*first, *between[: heads - power])
+    first = -8 / power * torch.arange(1, power + 1, device=device)
+    between = -4 / power * (1 + 2 * torch.arange(heads - power, device=device))
+    return torch.exp2(torch.cat([first, between]))
 
 
 class T5Bias(ScoreBias, kind="t5_bias"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from blocks.core import Paper, store_carry, torch
-from blocks.recurrent.recurrent import Recurrent
+from blocks.recurrent.recurrent import Recurrent, joined
 
 
 class GRU(Recurrent, kind="gru"):
@@ -31,8 +31,8 @@ class GRU(Recurrent, kind="gru"):
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, valid: torch.Tensor | None = None) -> Any:
         before = self.before("h", h, x)
         if valid is None:
-            weights = self.parameters_in_order()
-            y, h = torch.gru(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
+            weights = joined(self.parameters_in_order())
+            y, h = torch.gru(x, before, weights, True, self.layers, *self.in_training(), self.bidirectional, True)
         else:
             y, h = self.padded(x, valid, before)
         h = h.transpose(0, 1)  # [B, layers · directions, hidden]
@@ -40,4 +40,4 @@ class GRU(Recurrent, kind="gru"):
         return (y, h) if "h" in self.requested_outputs else y
 
     def one_direction(self: Any, x: torch.Tensor, h: torch.Tensor, weights: list[torch.Tensor], padding: torch.Tensor) -> Any:
-        return torch.gru(x, h, weights, True, 1, 0.0, self.training, False, True)
+        return torch.gru(x, h, joined(weights), True, 1, 0.0, self.in_training()[1], False, True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from blocks.core import Paper, store_carry, torch
-from blocks.recurrent.recurrent import Recurrent
+from blocks.recurrent.recurrent import Recurrent, joined
 
 
 class LSTM(Recurrent, kind="lstm"):
@@ -50,8 +50,8 @@ class LSTM(Recurrent, kind="lstm"):
             x = x + 0 * self.bias_ih_l0[0]
         before = self.before("h", h, x), self.before("c", c, x)
         if valid is None:
-            weights = self.parameters_in_order()
-            y, h, c = torch.lstm(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
+            weights = joined(self.parameters_in_order())
+            y, h, c = torch.lstm(x, before, weights, True, self.layers, *self.in_training(), self.bidirectional, True)
         else:
             y, h, c = self.padded(x, valid, *before)
         h, c = h.transpose(0, 1), c.transpose(0, 1)  # [B, layers · directions, hidden]
@@ -71,4 +71,4 @@ class LSTM(Recurrent, kind="lstm"):
             far = weights[0].new_full((self.hidden, 1), 1e4)  # where the sigmoid is exactly 0 or 1, and flat
             channel = torch.cat([-far, far, 0 * far, 0 * far])  # of the gates i, f, g, o
             weights = [torch.cat([weights[0], channel], dim=1), *weights[1:]]
-        return torch.lstm(x, (h, c), weights, True, 1, 0.0, self.training, False, True)
+        return torch.lstm(x, (h, c), joined(weights), True, 1, 0.0, self.in_training()[1], False, True)

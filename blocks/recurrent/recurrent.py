@@ -147,6 +147,10 @@ graph: {y: {type: <kind>, hidden: 12, in: x}}
                 x = torch.dropout(x, self.dropout, self.training)
         return at_positions(x, order.argsort(dim=1)), *(torch.cat(states) for states in zip(*after, strict=True))
 
+    def in_training(self: Any) -> tuple[float, bool]:
+        """Return the dropout of a kernel, and whether it must keep what a gradient needs: cuDNN has none in inference."""
+        return (self.dropout if self.training else 0.0), self.training or torch.is_grad_enabled()
+
     def parameters_in_order(self: Any) -> list[torch.Tensor]:
         """Return the weights for torch's kernels: for each layer and direction, two maps and two biases, the second of which is
         zero with `biases: one`.
@@ -158,6 +162,18 @@ graph: {y: {type: <kind>, hidden: 12, in: x}}
                 found += [getattr(self, f"weight_ih_l{layer}{end}"), getattr(self, f"weight_hh_l{layer}{end}"), bias]
                 found.append(getattr(self, f"bias_hh_l{layer}{end}") if self.biases == "two" else torch.zeros_like(bias))
         return found
+
+
+def joined(weights: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Return the weights of a kernel in one piece of memory, in the order of cuDNN: all maps, then all biases. In pieces, cuDNN
+    copies them itself and warns of it; torch's own layers move their parameters, which nothing that holds these survives.
+    """
+    if not weights[0].is_cuda or torch.compiler.is_compiling() or torch.is_autocast_enabled("cuda"):
+        return weights  # kernels of the compiler take pieces, and autocast makes one
+    is_bias = [number % 4 > 1 for number in range(len(weights))]
+    order = sorted(range(len(weights)), key=is_bias.__getitem__)
+    pieces = torch.cat([weights[n].flatten() for n in order]).split([weights[n].numel() for n in order])
+    return [pieces[order.index(n)].view_as(weight) for n, weight in enumerate(weights)]
 
 
 def at_positions(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from blocks.core import Paper, store_carry, torch
-from blocks.recurrent.recurrent import Recurrent
+from blocks.recurrent.recurrent import Recurrent, joined
 
 
 class RNN(Recurrent, kind="rnn"):
@@ -31,8 +31,8 @@ class RNN(Recurrent, kind="rnn"):
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, valid: torch.Tensor | None = None) -> Any:
         before = self.before("h", h, x)
         if valid is None:
-            run, weights = torch.rnn_relu if self.activation == "relu" else torch.rnn_tanh, self.parameters_in_order()
-            y, h = run(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
+            run, weights = torch.rnn_relu if self.activation == "relu" else torch.rnn_tanh, joined(self.parameters_in_order())
+            y, h = run(x, before, weights, True, self.layers, *self.in_training(), self.bidirectional, True)
         else:
             y, h = self.padded(x, valid, before)
         h = h.transpose(0, 1)  # [B, layers · directions, hidden]
@@ -44,8 +44,8 @@ class RNN(Recurrent, kind="rnn"):
         could grow to infinity, which times a gradient of zero is NaN.
         """
         if self.activation == "tanh":
-            return torch.rnn_tanh(x, h, weights, True, 1, 0.0, self.training, False, True)
+            return torch.rnn_tanh(x, h, joined(weights), True, 1, 0.0, self.in_training()[1], False, True)
         x = torch.cat([x, padding.to(x.dtype)], dim=-1)
         channel = weights[0].new_full((self.hidden, 1), -1e4)
         weights = [torch.cat([weights[0], channel], dim=1), *weights[1:]]
-        return torch.rnn_relu(x, h, weights, True, 1, 0.0, self.training, False, True)
+        return torch.rnn_relu(x, h, joined(weights), True, 1, 0.0, self.in_training()[1], False, True)
