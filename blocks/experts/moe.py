@@ -21,7 +21,7 @@ from blocks.core import (
     Weights,
     torch,
 )
-from blocks.experts.router import Router
+from blocks.experts.router import Router, tally
 from blocks.experts.top_k import TopK
 
 
@@ -109,8 +109,8 @@ graph:
         routes = self.router.route(self, x, correction) if own else self.router.route(self, x, correction, logits)
         order = routes.experts.argsort(stable=True)  # [visits]; sorted by expert, those without one last
         rows = routes.rows[order]
-        counts = (routes.experts[:, None] == torch.arange(self.experts, device=x.device)).sum(0)  # [E]
-        given, weights = x.flatten(0, 1)[rows], routes.weights[order, None]
+        counts = tally(routes.experts, self.experts + routes.drops)  # [E], or [E + 1] with those of no expert
+        given, weights = x.flatten(0, 1).index_select(0, rows), routes.weights[order, None]
         if self.weighed == "inputs":
             visited = self.expert(given * weights.to(given.dtype), counts)  # [visits, D]
             weights = routes.experts[order, None] < self.experts  # nothing of those without an expert
