@@ -204,11 +204,9 @@ def test_torch_counts_the_flops_that_the_cost_model_states(router: str) -> None:
 @pytest.mark.parametrize("router", ["mixtral", "switch", "experts"])
 def test_widths_that_torch_multiplies_are_computed_as_in_float64(router: str) -> None:
     """A whole mixture with its gradients in float32; under autocast most rows, since rounding chooses other experts for some."""
-    text = f"recipe: one\ninputs: {{x: 'float[batch, time, 16]'}}\ngraph:\n  moe: {{type: moe, experts: 4, router: {ROUTERS[router]}, "
-    recipe, x = (
-        composer.load(text + "expert: {type: gated_ffn, hidden: 24, bias: true}}\n"),
-        drawn(3, 64, 16, dtype=torch.float32),
-    )
+    moe = f"{{type: moe, experts: 4, router: {ROUTERS[router]}, expert: {{type: gated_ffn, hidden: 24, bias: true}}}}"
+    recipe = composer.load(f"recipe: one\ninputs: {{x: 'float[batch, time, 16]'}}\ngraph: {{moe: {moe}}}\n")
+    x = drawn(3, 64, 16, dtype=torch.float32)
     results = []
     for dtype in (torch.float32, torch.float64):
         model = recipe.compile(seed=0).to(dtype)
