@@ -15,7 +15,7 @@ def samples_by_maps(info: Any, in_dims: tuple[int | None, ...], x: Any, weight: 
         weight = weight.movedim(in_dims[1], 0).flatten(0, 1)
     order, counts = regrouped(counts, x.shape[1], weight.shape[0] // (info.batch_size if own else 1), own=own)
     y = torch.ops.composer.grouped_linear(x.flatten(0, 1)[order], weight, counts)
-    return torch.zeros_like(y).index_copy(0, order, y).unflatten(0, x.shape[:2]), 0
+    return torch.zeros_like(y).index_copy(0, order, y).reshape(*x.shape[:2], y.shape[1]), 0
 
 
 def maps_of_samples(info: Any, in_dims: tuple[int | None, ...], grad: Any, x: Any, counts: Any) -> tuple[Any, int]:
