@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from blocks.core import torch
@@ -103,11 +104,11 @@ def backward_of_weights(ctx: Any, of_maps: torch.Tensor) -> Any:
     return of_grad, product(grad, of_maps.mT, counts) if ctx.needs_input_grad[1] else None, None
 
 
-def flops(x: torch.Size, weight: torch.Size, counts: torch.Size, **_: object) -> int:
+def flops(x: Sequence[int], weight: Sequence[int], counts: Sequence[int], **_: object) -> int:
     """Return the FLOPs of the operator from the shapes of its inputs: each row is multiplied by one matrix."""
     return 2 * x[0] * weight[1] * weight[2]
 
 
-def flops_of_weights(grad: torch.Size, x: torch.Size, counts: torch.Size, **_: object) -> int:
+def flops_of_weights(grad: Sequence[int], x: Sequence[int], counts: Sequence[int], **_: object) -> int:
     """Return the FLOPs of the gradient of the maps: an outer product for each row."""
     return 2 * x[0] * grad[1] * x[1]

@@ -25,7 +25,7 @@ class Routes(NamedTuple):
     """The logits of the router, [B, T, E]."""
     shares: Tensor
     """The probabilities of the experts at each position, [B, T, E]."""
-    wanted: Tensor
+    selected: Tensor
     """The expert that each visit was for before any capacity, [visits]."""
     drops: bool = True
     """Whether visits may have no expert; where none has, no row needs to be set to zero."""
@@ -34,7 +34,7 @@ class Routes(NamedTuple):
     def load(self) -> Tensor:
         """The share of rows that select each expert, before any capacity, [E]."""
         *positions, experts = self.shares.shape
-        return tally(self.wanted, experts).to(self.shares.dtype) / prod(positions)
+        return tally(self.selected, experts).to(self.shares.dtype) / prod(positions)
 
 
 class Router(Part):
