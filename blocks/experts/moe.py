@@ -117,7 +117,10 @@ graph:
         else:
             visited = self.expert(given, counts)
         weighed = visited * weights.to(visited.dtype)
-        y = torch.zeros_like(x.flatten(0, 1), dtype=weighed.dtype).index_add(0, rows, weighed).view(x.shape)
+        if routes.per_position and x.device.type == "cuda":
+            y = by_position(weighed, order, routes.per_position).view(x.shape)
+        else:
+            y = torch.zeros_like(x.flatten(0, 1), dtype=weighed.dtype).index_add(0, rows, weighed).view(x.shape)
         if self.shared is not None:
             y = y + self.shared(x)
         if not self.requested_outputs:
@@ -129,6 +132,14 @@ graph:
             "routing": routing(routes, self.experts, x),
         }
         return (y, *(value for name, value in read.items() if name in self.requested_outputs))
+
+
+def by_position(weighed: torch.Tensor, order: torch.Tensor, visits: int) -> torch.Tensor:
+    """Return the sum of the visits of each position [B · T, D]. Visit `order[i]` is row i of `weighed` [B · T · visits, D].
+
+    On a GPU, adding rows to a result has an order of its own in each call, and rounds after each addition; this does neither.
+    """
+    return weighed.new_empty(weighed.shape).index_copy(0, order, weighed).view(-1, visits, weighed.shape[1]).sum(1)
 
 
 def routing(routes: Any, experts: int, x: torch.Tensor) -> torch.Tensor:

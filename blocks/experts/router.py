@@ -29,6 +29,8 @@ class Routes(NamedTuple):
     """The expert that each visit was for before any capacity, [visits]."""
     drops: bool = True
     """Whether visits may have no expert; where none has, no row needs to be set to zero."""
+    per_position: int = 0
+    """The visits of each position, if all have as many and stand in the order of positions; 0 otherwise."""
 
     @property
     def load(self) -> Tensor:
@@ -79,7 +81,7 @@ def token_choice(chosen: Tensor, weights: Tensor, logits: Tensor, shares: Tensor
     """Return the routes in which every position selects its experts: `chosen` [B, T, k] and weights of the same shape."""
     rows = torch.arange(chosen.shape[0] * chosen.shape[1], device=chosen.device).repeat_interleave(chosen.shape[2])
     experts = chosen.flatten()
-    return Routes(rows, experts, weights.flatten(), logits, shares, experts, drops=False)
+    return Routes(rows, experts, weights.flatten(), logits, shares, experts, drops=False, per_position=chosen.shape[2])
 
 
 def tally(experts: Tensor, number: int) -> Tensor:

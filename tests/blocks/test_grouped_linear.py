@@ -13,6 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import composer
 from blocks.experts.grouped_kernels import each_forward, each_weight, has_product, maps_of_rows, rows_by_maps
 from blocks.experts.grouped_linear import grouped_linear, register_grouped_linear
+from blocks.experts.moe import by_position
 from tests.blocks.test_moe import ROUTERS, mixture, positions
 
 ALL_ROUTERS = {**ROUTERS, "hierarchical": "{type: hierarchical_router, groups: 2, top_groups: 1}"}
@@ -221,3 +222,21 @@ def test_widths_that_torch_multiplies_are_computed_as_in_float64(router: str) ->
     exact = results[1][0]
     far = (y - exact).norm(dim=-1) > 0.03 * exact.norm(dim=-1)
     assert far.double().mean() < 0.1
+
+
+def test_visits_may_be_summed_by_position_as_on_a_gpu() -> None:
+    """As by additions to the rows of a result, with the same gradients; in bfloat16 rounded once."""
+    chosen = torch.randint(4, (21 * 3,), generator=torch.Generator().manual_seed(0))
+    order = chosen.argsort(stable=True)
+    results = []
+    for run in (
+        lambda given: by_position(given, order, 3),
+        lambda given: torch.zeros(21, 8).double().index_add(0, order // 3, given),
+    ):
+        given = drawn(63, 8).requires_grad_()
+        y = run(given)
+        results.append((y, *torch.autograd.grad(y.sin().sum(), given)))
+    torch.testing.assert_close(*results, rtol=0, atol=1e-12)
+    given = drawn(63, 8, dtype=torch.bfloat16)
+    exact = by_position(given.float(), order, 3)
+    assert torch.equal(by_position(given, order, 3), exact.bfloat16())
