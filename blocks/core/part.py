@@ -345,7 +345,8 @@ class Expert(Block):
 
     grouped: ClassVar[type[Part]]
     """Its grouped form, many copies in one module: the same fields, every parameter with the copies along a first axis, and a
-    `forward` that takes the rows sorted by copy and the number of rows of each copy."""
+    `forward` that takes the rows sorted by copy and the number of rows of each copy, followed by that of rows of no copy where
+    there may be such; what it returns for these is zero."""
 
 
 class Norm(Part):

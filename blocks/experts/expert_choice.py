@@ -57,6 +57,5 @@ graph:
         each = (time * self.capacity_factor + moe.experts - 1) // moe.experts  # positions that an expert takes
         weights, chosen = shares.topk(each, dim=1)  # [B, each, E]
         rows = chosen + time * torch.arange(batch, device=x.device)[:, None, None]
-        experts = torch.arange(moe.experts, device=x.device).expand(chosen.shape)
-        load = wide.new_full((moe.experts,), each / time)
-        return Routes(rows.flatten(), experts.flatten(), weights.flatten(), wide, shares, load)
+        experts = torch.arange(moe.experts, device=x.device).expand(chosen.shape).flatten()
+        return Routes(rows.flatten(), experts, weights.flatten(), wide, shares, experts, drops=False)

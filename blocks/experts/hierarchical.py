@@ -74,4 +74,4 @@ graph:
         weights = of_groups.softmax(-1)[..., None] * of_experts.softmax(-1)
         chosen = chosen + chosen_groups[..., None] * inside.shape[-1]
         logits = (groups[..., None] + inside.log_softmax(-1)).flatten(-2)  # its softmax is the product of both
-        return token_choice(chosen.flatten(-2), weights.flatten(-2), moe.experts, logits, logits.softmax(-1))
+        return token_choice(chosen.flatten(-2), weights.flatten(-2), logits, logits.softmax(-1))

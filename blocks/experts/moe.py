@@ -21,7 +21,7 @@ from blocks.core import (
     Weights,
     torch,
 )
-from blocks.experts.router import Router
+from blocks.experts.router import Router, tally
 from blocks.experts.top_k import TopK
 
 
@@ -109,15 +109,18 @@ graph:
         routes = self.router.route(self, x, correction) if own else self.router.route(self, x, correction, logits)
         order = routes.experts.argsort(stable=True)  # [visits]; sorted by expert, those without one last
         rows = routes.rows[order]
-        counts = (routes.experts[:, None] == torch.arange(self.experts, device=x.device)).sum(0)  # [E]
-        given, weights = x.flatten(0, 1)[rows], routes.weights[order, None]
+        counts = tally(routes.experts, self.experts + routes.drops)  # [E], or [E + 1] with those of no expert
+        given, weights = x.flatten(0, 1).index_select(0, rows), routes.weights[order, None]
         if self.weighed == "inputs":
             visited = self.expert(given * weights.to(given.dtype), counts)  # [visits, D]
             weights = routes.experts[order, None] < self.experts  # nothing of those without an expert
         else:
             visited = self.expert(given, counts)
         weighed = visited * weights.to(visited.dtype)
-        y = torch.zeros_like(x.flatten(0, 1), dtype=weighed.dtype).index_add(0, rows, weighed).view(x.shape)
+        if routes.per_position and x.device.type == "cuda":
+            y = by_position(weighed, order, routes.per_position).view(x.shape)
+        else:
+            y = torch.zeros_like(x.flatten(0, 1), dtype=weighed.dtype).index_add(0, rows, weighed).view(x.shape)
         if self.shared is not None:
             y = y + self.shared(x)
         if not self.requested_outputs:
@@ -129,6 +132,14 @@ graph:
             "routing": routing(routes, self.experts, x),
         }
         return (y, *(value for name, value in read.items() if name in self.requested_outputs))
+
+
+def by_position(weighed: torch.Tensor, order: torch.Tensor, visits: int) -> torch.Tensor:
+    """Return the sum of the visits of each position [B · T, D]. Visit `order[i]` is row i of `weighed` [B · T · visits, D].
+
+    On a GPU, adding rows to a result has an order of its own in each call, and rounds after each addition; this does neither.
+    """
+    return weighed.new_empty(weighed.shape).index_copy(0, order, weighed).view(-1, visits, weighed.shape[1]).sum(1)
 
 
 def routing(routes: Any, experts: int, x: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from blocks.core import Part, declaration, fields, torch
@@ -24,8 +25,18 @@ class Routes(NamedTuple):
     """The logits of the router, [B, T, E]."""
     shares: Tensor
     """The probabilities of the experts at each position, [B, T, E]."""
-    load: Tensor
-    """The share of rows that select each expert, before any capacity, [E]."""
+    selected: Tensor
+    """The expert that each visit was for before any capacity, [visits]."""
+    drops: bool = True
+    """Whether visits may have no expert; where none has, no row needs to be set to zero."""
+    per_position: int = 0
+    """The visits of each position, if all have as many and stand in the order of positions; 0 otherwise."""
+
+    @property
+    def load(self) -> Tensor:
+        """The share of rows that select each expert, before any capacity, [E]."""
+        *positions, experts = self.shares.shape
+        return tally(self.selected, experts).to(self.shares.dtype) / prod(positions)
 
 
 class Router(Part):
@@ -66,8 +77,13 @@ class Router(Part):
         raise NotImplementedError
 
 
-def token_choice(chosen: Tensor, weights: Tensor, experts: int, logits: Tensor, shares: Tensor) -> Routes:
+def token_choice(chosen: Tensor, weights: Tensor, logits: Tensor, shares: Tensor) -> Routes:
     """Return the routes in which every position selects its experts: `chosen` [B, T, k] and weights of the same shape."""
     rows = torch.arange(chosen.shape[0] * chosen.shape[1], device=chosen.device).repeat_interleave(chosen.shape[2])
-    load = (chosen.flatten()[:, None] == torch.arange(experts, device=chosen.device)).sum(0) / (rows.shape[0] // chosen.shape[2])
-    return Routes(rows, chosen.flatten(), weights.flatten(), logits, shares, load)
+    experts = chosen.flatten()
+    return Routes(rows, experts, weights.flatten(), logits, shares, experts, drops=False, per_position=chosen.shape[2])
+
+
+def tally(experts: Tensor, number: int) -> Tensor:
+    """Return how many visits have each of a number of experts [E]. The host does not wait for it, as `bincount` would let it."""
+    return torch.zeros(number, dtype=torch.long, device=experts.device).scatter_add(0, experts, torch.ones_like(experts))

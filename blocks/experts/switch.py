@@ -57,5 +57,5 @@ graph:
             counted = counted + before[:, None]
         store_carry(self, x.shape[1], taken=counted[:, -1])
         place = counted.gather(-1, chosen)  # [B, T, 1]; 1 for the first position of an expert
-        routes = token_choice(chosen, weights, moe.experts, wide, shares)
-        return routes._replace(experts=torch.where(place > self.capacity, moe.experts, chosen).flatten())
+        routes = token_choice(chosen, weights, wide, shares)
+        return routes._replace(experts=torch.where(place > self.capacity, moe.experts, chosen).flatten(), drops=True)

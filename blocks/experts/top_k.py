@@ -80,8 +80,8 @@ graph:
         if self.normalize:
             total = weights.sum(-1, keepdim=True)
             weights = weights / (total if self.eps is None else total + self.eps)
-        shares = scores / scores.sum(-1, keepdim=True)
-        return token_choice(chosen, weights * self.scaling, moe.experts, wide, shares)
+        shares = scores if self.scoring == "softmax" else scores / scores.sum(-1, keepdim=True)
+        return token_choice(chosen, weights * self.scaling, wide, shares)
 
 
 class NoisyTopK(Router, kind="noisy_top_k_router"):
@@ -123,7 +123,7 @@ graph:
             logits = logits + torch.randn_like(logits) * noise
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         scores, chosen = wide.topk(self.top_k, dim=-1)  # [B, T, k]
-        return token_choice(chosen, scores.softmax(-1), moe.experts, wide, wide.softmax(-1))
+        return token_choice(chosen, scores.softmax(-1), wide, wide.softmax(-1))
 
 
 def check_top_k(visited: int, sizes: Sizes) -> None:

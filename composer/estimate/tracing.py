@@ -213,8 +213,6 @@ def _attention_flops(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[
 
 
 OWN_FORMULAS: Mapping[str, Callable[..., int]] = {
-    "grouped_linear": lambda x, weight, counts, **_: 2 * x.shape[0] * weight.shape[1] * weight.shape[2],
-    "grouped_linear_weight": lambda grad, x, counts, **_: 2 * x.shape[0] * grad.shape[1] * x.shape[1],
     "mkldnn_rnn_layer": lambda x, first, second, *_, **__: _recurrent_flops(x, first, second),
     "mkldnn_rnn_layer_backward": lambda x, first, second, *_, **__: 2 * _recurrent_flops(x, first, second),
 }

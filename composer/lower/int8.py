@@ -115,7 +115,7 @@ class Int8Matrix(Tensor):
     def of_experts(self, x: Tensor, counts: Tensor) -> Tensor:
         """Return what `composer::grouped_linear` does: the rows x [N, in], each multiplied by the matrix of its expert."""
         y, start = x.new_zeros(x.shape[0], self.shape[1]), 0
-        for integers, scale, count in zip(self.integers, self.scale, counts.tolist(), strict=True):
+        for integers, scale, count in zip(self.integers, self.scale, counts.tolist(), strict=False):
             if count:
                 y[start : start + count] = Int8Matrix(integers, scale).linear(x[start : start + count])
             start += count

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from blocks.experts.grouped_linear import each_forward_in_operators, register_grouped_linear
+from blocks.experts.grouped_kernels import each_forward_in_operators
+from blocks.experts.grouped_linear import register_grouped_linear
 
 
 class InOperatorsOfTorch(TorchFunctionMode):

@@ -155,6 +155,21 @@ def test_the_load_of_experts_is_how_often_the_router_chooses_each():
     assert "route" not in vars(model.layers[0].moe.body.router)
 
 
+def test_the_load_of_experts_is_watched_where_their_logits_are_given():
+    """A router whose logits other nodes compute is asked with one argument more."""
+    router = "{type: top_k_router, top_k: 2}"
+    moe = f"{{type: moe, experts: 4, expert: {{type: ffn, hidden: 4}}, router: {router}, in: {{x: x, logits: gate}}}}"
+    graph = f"graph:\n  gate: {{type: linear, out: 4, in: x}}\n  moe: {moe}\n"
+    model = composer.load(f"recipe: given\ninputs: {{x: 'float[batch, time, 6]'}}\n{graph}").compile(seed=0)
+    watch, x = ExpertLoad(), torch.randn(2, 7, 6, generator=torch.Generator().manual_seed(0))
+    watch.begin(start_of(model))
+    watch.before_step(1, logged=True)
+    model(x)
+    chosen = model.gate(x).topk(2, dim=-1).indices
+    assert watch.metrics({}) == {f"load/moe/{expert}": pytest.approx(int((chosen == expert).sum()) / 14) for expert in range(4)}
+    watch.end()
+
+
 def test_what_cannot_be_watched_is_refused():
     """A model without experts, one that is compiled, a peak of nothing."""
     model = composer.load("gpt_mini", {"n_layers": 1, "d_model": 8, "n_heads": 2}).compile(seed=1)

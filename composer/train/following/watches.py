@@ -165,8 +165,8 @@ class ExpertLoad(_Hooked):
         for name, module in mixtures(model):
             router = module.router
 
-            def seen(moe: Any, x: Tensor, correction: Any, name: str = name, route: Any = router.route) -> Any:
-                routes = route(moe, x, correction)
+            def seen(*given: Any, name: str = name, route: Any = router.route) -> Any:
+                routes = route(*given)
                 if self._wanted:
                     self._loads.setdefault(name, []).append(routes.load.detach())
                 return routes
