@@ -11,7 +11,7 @@ import numpy
 import pytest
 import torch
 import transformers
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModel,
     GPT2Config,
@@ -195,6 +195,25 @@ def test_a_head_beside_one_that_is_there_is_left_out(tmp_path: Path) -> None:
     assert found.findings.cut is None and {name.partition(".")[0] for name in found.findings.beside} == {"multiple_choice_head"}
     given, ours = inputs_of(reference, found.recipe)
     assert_same(found.recipe.pretrained()(**ours).logits, reference(**given).logits)
+
+
+@torch.no_grad()
+def test_a_head_that_may_be_a_part_of_the_body_is_passed_over_by_a_recipe_that_says_so(tmp_path: Path) -> None:
+    """Without the first word that sets the body apart; the error has the lines, and they work."""
+    reference = perturbed(transformers.GPT2ForSequenceClassification(CASES["gpt2"][1]))
+    reference.save_pretrained(tmp_path)
+    weights = {key.removeprefix("transformer."): each for key, each in load_file(tmp_path / "model.safetensors").items()}
+    save_file(weights, tmp_path / "model.safetensors")
+    with pytest.raises(composer.RecipeError) as error:
+        imported(tmp_path)
+    (wrong,) = error.value.diagnostics
+    over = "checkpoints: {gpt2: {ignore: [score.*]}}"
+    assert wrong.hint == f"if the model does not need them, `extends: gpt2` with `{over}` in a file, and that after --recipe"
+    (tmp_path / "mine.yaml").write_text(f"recipe: mine\nextends: gpt2\n{over}\n", encoding="utf-8")
+    found = imported(tmp_path, recipe=str(tmp_path / "mine.yaml"))
+    given, ours = inputs_of(reference, found.recipe)
+    theirs = reference.transformer(**given).last_hidden_state @ reference.transformer.wte.weight.T
+    assert_same(found.recipe.pretrained()(**ours).logits, theirs)
 
 
 @torch.no_grad()
