@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
+from blocks.activations.squashing import Tanh
 from blocks.core import (
+    Activation,
     Block,
     BlockView,
     F,
@@ -13,6 +15,7 @@ from blocks.core import (
     Paper,
     PositiveInt,
     Sizes,
+    Slot,
     Tensor,
     Weights,
     grouped,
@@ -71,7 +74,7 @@ graph:
 class RNNCell(Cell, kind="rnn_cell"):
     """RNN cell, one step of `rnn`: `y = activation(W_ih x + b_ih + W_hh h + b_hh)`."""
 
-    activation: Literal["tanh", "relu"] = "tanh"
+    activation: Activation = Tanh()
     """Activation of the hidden state."""
 
     title = "RNN cell"
@@ -79,9 +82,12 @@ class RNNCell(Cell, kind="rnn_cell"):
     inputs = {"x": "float[..., dim]", "h?": "float[..., hidden]"}
     outputs = {"y": "float[..., hidden]"}
 
+    def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
+        return {**super().weights(sizes, wired), "activation": Slot("activation", "float[..., hidden]")}
+
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None) -> torch.Tensor:
         of_x, of_h, _ = self.maps(x, h)
-        return F.relu(of_x + of_h) if self.activation == "relu" else torch.tanh(of_x + of_h)
+        return self.activation(of_x + of_h)  # type: ignore[no-any-return]  # a module
 
 
 class GRUCell(Cell, kind="gru_cell"):

@@ -12,6 +12,8 @@ class RNN(Recurrent, kind="rnn"):
     """Recurrent network (Elman RNN): `h = activation(W_ih x + b_ih + W_hh h' + b_hh)`, with h' the previous state; y is h at
     every position.
 
+    Other activations than tanh and ReLU are those of an `rnn_cell` in a `scan`.
+
     With `biases: one` there is no b_hh. The input and output `h` hold the states of all layers and directions, those of one
     layer next to each other.
 
@@ -22,6 +24,7 @@ class RNN(Recurrent, kind="rnn"):
     activation: Literal["tanh", "relu"] = "tanh"
     """Activation of the hidden state."""
 
+    other_choices = {"activation": "`rnn_cell` takes any activation: make it the step of a `scan`"}
     title = "RNN"
     paper = Paper("Finding Structure in Time", "Cognitive Science 14 (1990)")
     inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]", "valid?": "bool[batch, time]"}

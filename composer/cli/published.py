@@ -110,8 +110,15 @@ def declare_embed(parser: Parser) -> None:
 
 def run_embed(arguments: argparse.Namespace) -> int:
     """Print the vectors of texts, or the cosines between them."""
+    from composer.published.folder import is_run
     from composer.published.sentences import embed, pooling_of
 
+    if is_run(run := arguments.trained):
+        hint = (
+            f'in Python, `run = open_run("{run}")` of composer.train has `run.tokenizer` and `run.model`, whose outputs are the '
+            f"vectors of its towers; `arco export {run} --to transformers -o FOLDER` writes an encoder as published"
+        )
+        raise Problem(f"arco embed: {run} is a run folder, and the vectors are those of a published sentence encoder", hint)
     with refusals():
         published = open_folder(arguments)
         vectors = embed(published.model, published.tokenizer, pooling_of(published.folder), arguments.texts)

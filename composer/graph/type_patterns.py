@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from composer.diagnostics import Declaration, Span
 from composer.graph.dims import Dim, Symbolic
 from composer.graph.types import Axis, DType, TensorType
 from composer.language.expressions.arithmetic import SIZE_BITS
 from composer.language.expressions.ast import Binary, Expression, Number, RefPath, Unary
+from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.parser import names, parse_expression
 from composer.language.recipe.free_names import IDENTIFIER
@@ -116,7 +117,7 @@ def match(declared_type: TypePattern, given: TensorType, sizes: dict[str, Any], 
             raise Mismatch(f"takes {declared_type.text} with the same leading axes everywhere, not {given}")
         sizes.setdefault("...", given.axes[:split])
     for expression, axis in zip(declared_type.axes, given.axes[split:], strict=True):
-        if isinstance(expression, RefPath) and expression.text not in fixed:
+        if is_name(expression) and expression.text not in fixed:
             name = expression.text
             if name in sizes and sizes[name] != axis.size:
                 raise Mismatch(f"takes {declared_type.text} with {name} = {sizes[name]}, not {given}")
@@ -135,7 +136,10 @@ def agree(declared_type: TypePattern, given: TensorType, known: Mapping[str, Any
         Mismatch: where they differ.
     """
     for expression, axis in zip(declared_type.axes, given.axes[len(given.axes) - len(declared_type.axes) :], strict=True):
-        wanted = size(expression, known)
+        try:
+            wanted = size(expression, known)
+        except ExpressionError as error:  # of a list of the recipe
+            raise Mismatch(f"takes {declared_type.text}, but {error.diagnostic.message}") from None
         if wanted != axis.size:
             where = "" if isinstance(expression, Number) else f", where {text_of_size(expression)} = {wanted}"
             raise Mismatch(f"takes {declared_type.text}{where}, not {given}")
@@ -158,6 +162,7 @@ def size(expression: Expression, known: Mapping[str, Any]) -> Dim:
 
     Raises:
         UnknownSize: for a name without a size.
+        ExpressionError: for an item that a list does not have.
     """
     value = _value(expression, known)
     if isinstance(value, Fraction) and value.denominator == 1:
@@ -201,14 +206,15 @@ def _value(expression: Expression, known: Mapping[str, Any]) -> Any:
         name for name in names(expression) if known.get(name) is None and name not in ("min", "max", "ceil_to", "sqrt")
     ]:
         raise UnknownSize(missing[0])
-    return evaluate(
-        expression,
-        {
-            name: known[name]
-            for name in names(expression)
-            if name in known and isinstance(known[name], int | float | str | Fraction)
-        },
-    )
+    values = {
+        name: known[name] for name in names(expression) if isinstance(known.get(name), int | float | str | Fraction | tuple)
+    }
+    return evaluate(expression, values)
+
+
+def is_name(expression: Expression) -> TypeGuard[RefPath]:
+    """Return whether a size is a name alone: that of a param, or of an axis; `widths(0)` is an item of a list."""
+    return isinstance(expression, RefPath) and expression.steps[0].arguments is None
 
 
 def text_of_size(expression: Expression) -> str:
@@ -216,7 +222,7 @@ def text_of_size(expression: Expression) -> str:
     match expression:
         case Number(value=value):
             return str(value)
-        case RefPath():
+        case RefPath() if is_name(expression):
             return expression.text
         case _:
             span = expression.span

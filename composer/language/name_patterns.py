@@ -13,8 +13,10 @@ from composer.language.yaml.nodes import YamlScalar
 PIECE = re.compile(r"<(?P<index>[a-z][a-z0-9_]*)>|\((?P<any>[\w.]+(?:\|[\w.]+)+)\)|(?P<literal>\w+)", re.ASCII)
 INDEXED = re.compile(r"(\w*[^\W\d])?<\w+>", re.ASCII)
 """A component with an index, which must not follow a digit: its start would be ambiguous."""
+CALCULATION = re.compile(r"<[^<>]*[^\w<>][^<>]*>")
 CODE = "checkpoints-pattern"
 STAR = "`*` is only allowed alone, after the last dot"
+COMPUTED = "`<layer>` is a number as it stands; where published names count otherwise, write a rule for each: layers.0.*: h.1.*"
 OPEN = "between dots, write a word, `<layer>` for digits, or a choice such as `(q|k|v)`; `*` at the end matches the rest"
 BETWEEN = re.compile(r"\.(?![^()]*\))")
 """A dot between components; in a choice, it is one of a word's own."""
@@ -121,7 +123,8 @@ def pattern(scalar: YamlScalar, *, matched_only: bool = False) -> NamePattern | 
         pieces = list(PIECE.finditer(component))
         if not component or "".join(piece.group() for piece in pieces) != component:
             alone = "`*` is only allowed alone, between two dots" if matched_only else STAR
-            return Diagnostic(CODE, f"`{component}` is not part of a name", span, hint=alone if "*" in component else OPEN)
+            hint = COMPUTED if CALCULATION.search(component) else alone if "*" in component else OPEN
+            return Diagnostic(CODE, f"`{component}` is not part of a name", span, hint=hint)
         if any(piece["index"] for piece in pieces) and not INDEXED.fullmatch(component):
             return Diagnostic(
                 CODE, f"`{component}`: an index is only allowed alone between two dots, or at the end of a word", span

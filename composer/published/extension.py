@@ -127,7 +127,11 @@ def _leaves(data: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tup
         if isinstance(value, Mapping):
             yield from _leaves(value, inner)
         else:
-            yield inner, "deleted" if value == DELETED else str(value)
+            yield inner, "deleted" if value == DELETED else _in_words(value)
+
+
+def _in_words(value: Any) -> str:
+    return f"[{', '.join(map(_in_words, value))}]" if isinstance(value, list) else str(value)
 
 
 def _same(one: Any, other: Any) -> bool:

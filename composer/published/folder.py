@@ -62,12 +62,17 @@ def published_folder(path: Path) -> PublishedFolder:
     if not path.is_dir():
         return PublishedFolder(path.parent, _config(path), None, None)
     if not (path / CONFIG).is_file():
-        if all((path / name).is_file() for name in RUN):
+        if is_run(path):
             hint = f"`arco export {path} --to transformers -o FOLDER` writes its model as one"
             refuse("missing-file", "this is a run folder, not a published folder", path, hint=hint)
         refuse("missing-file", f"there is no {CONFIG} in this folder", path)
     recipe = path / RECIPE
     return PublishedFolder(path, _config(path / CONFIG), weights_in(path), recipe if recipe.is_file() else None)
+
+
+def is_run(path: Path) -> bool:
+    """Return whether a folder is that of a run, and none that is published."""
+    return not (path / CONFIG).is_file() and all((path / name).is_file() for name in RUN)
 
 
 def weights_in(folder: Path) -> Path | None:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from composer.graph.anatomy import wires_of
 from composer.graph.typed import TypedProgram
+from composer.language.recipe.writer import data_of
 from composer.language.tasks import TASKS
-from composer.language.yaml.nodes import YamlMapping
+from composer.language.yaml.nodes import YamlMapping, YamlNode
 from composer.weights.mapping import Match, WeightMap
 
 HIDDEN = "hidden"
@@ -74,9 +75,21 @@ def without_head(typed: TypedProgram, made: WeightMap, match: Match) -> Cut | No
     if not bare & {ref.node for _, ref in typed.root.graph.outputs} and writes not in idle:
         return None  # the outermost node has its own, so the middle is missing: unless the whole decoder is
     root = typed.untyped.recipe.root.get("graph")
-    written = [node for node in graph.nodes if isinstance(root, YamlMapping) and node in root]
+    written = {entry.key.text: entry.value for entry in root} if isinstance(root, YamlMapping) else {}
+    lost = [node for node in graph.nodes if node in written and node not in kept]
+    idle_readers = _readers({name: node for name, node in written.items() if name not in graph.nodes}, lost)
     losses = tuple(name for name, node in typed.untyped.losses.items() if not graph.reads.get(node, frozenset()) <= kept)
-    return Cut(last[0], tuple(node for node in written if node not in kept), idle, losses, match.missing)
+    return Cut(last[0], (*lost, *idle_readers), idle, losses, match.missing)
+
+
+def _readers(left_out: Mapping[str, YamlNode], lost: Collection[str]) -> list[str]:
+    """Return the nodes, of those that `when` leaves out, that are wired to lost ones: their names are checked all the same."""
+    found: list[str] = []
+    for name, node in left_out.items():
+        edges = node.get("in") if isinstance(node, YamlMapping) else None
+        if edges is not None and {*re.findall(r"\w+", str(data_of(edges)))} & {*lost, *found}:
+            found.append(name)
+    return found
 
 
 def promised(architectures: object, task: str | None) -> str:

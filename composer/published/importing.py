@@ -118,7 +118,7 @@ def imported_folder(
             apart = replace(changed, overrides=(*changed.overrides, read_override(UNTIED)))
             if not (untied := _matched(apart, folder, shapes))[2].wrong:
                 changed, (made, match, fitted) = apart, untied
-        wrong += fitted.wrong
+        wrong += (_with_way_out(each, name, made, match) for each in fitted.wrong)
     if wrong:
         raise RecipeError(wrong)
     data, differences = changes(base, changed)
@@ -169,7 +169,7 @@ def zoo_recipe_for(folder: PublishedFolder) -> str:
         return name
     types = [known for source in sources.values() for known in _types(source)]
     offered = suggest(kind, types)
-    hint = f"the zoo has recipes for {', '.join(sorted(types))}; for others, use --recipe"
+    hint = f"the zoo has recipes for {', '.join(sorted(set(types)))}; for others, write one and name it with --recipe"
     message = f"the zoo has no recipe for the model type {kind}"
     place = places(folder.config)["model_type"].value
     raise RecipeError([Diagnostic("checkpoints-unknown-type", message, place, hint=did_you_mean(offered) if offered else hint)])
@@ -229,6 +229,15 @@ def _fitted(
     if beside:
         data.append(passing_over(recipe, kind, patterns(beside)))
     return _Fitted(merged(*data), cut, beside, wrong)
+
+
+def _with_way_out(wrong: Diagnostic, name: str, made: WeightMap, match: Match) -> Diagnostic:
+    """Return an error; of tensors that no rule covers, with a recipe that passes them over: the zoo's is not the user's."""
+    if wrong.code != "checkpoints-unexpected" or wrong.span != made.rules.span or form_of(name) != "name":
+        return wrong
+    over = f"checkpoints: {{{made.rules.model_type}: {{ignore: [{', '.join(patterns(match.strange))}]}}}}"
+    hint = f"if the model does not need them, `extends: {name}` with `{over}` in a file, and that after --recipe"
+    return replace(wrong, hint=hint)
 
 
 def _mapped(recipe: Recipe, folder: PublishedFolder) -> WeightMap:

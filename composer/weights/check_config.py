@@ -86,6 +86,9 @@ class _Paths:
         if wrong is None and isinstance(self.params.get(setting.path.text), tuple) and (setting.counted or setting.formula):
             message = f"{setting.path.text} is a list, and this is a single number"
             wrong = Diagnostic("not-a-list", message, setting.path.span, hint=f"{setting.path.text}: KEY reads a list")
+        if setting.times is not None and not isinstance(self.params.get(setting.path.text, ()), tuple):
+            message = f"{setting.path.text} is not a list, in which a value could stand {setting.times} times"
+            wrong = Diagnostic("checkpoints-form", message, setting.path.span, hint=f"{setting.path.text}: KEY reads one value")
         if wrong is not None:
             return wrong
         for locator in (self.locator, *self._with_blocks(setting, settings)):

@@ -20,6 +20,7 @@ from composer.language.wording import counted, format_value
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlScalar
 from composer.weights.config_syntax import (
     ABOUT_THE_FILE,
+    CLASSES,
     OLD,
     OLD_CONSTANTS,
     REFUSED,
@@ -35,6 +36,8 @@ ABSENT: Any = object()
 UNMAPPED = "list them under `config` of the recipe's `checkpoints`: params, constants, or ignore"
 DEEPEST = 16
 """Maximum nesting of objects and lists."""
+MAX_ITEMS = 10_000
+"""Maximum number of items of a list that a single value stands for."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +285,7 @@ def _depends_on_type(setting: Setting, published: abc.Mapping[str, Any]) -> bool
 def _value(setting: Setting, file: ConfigFile, own: Applied | None, wrong: list[Diagnostic]) -> str | None:
     """Return the value of an override of the recipe as it is by its `own` values; None if these are kept, or after an error."""
     path, default = setting.path, setting.default
-    there = [(key, value) for key in setting.keys if (value := at(file.values, key)) is not ABSENT]
+    there = [(key, sole(key, value)) for key in setting.keys if (value := at(file.values, key)) is not ABSENT]
     if not there and setting.of_null is not None and any(is_null(file.values, key) for key in setting.keys):
         return setting.of_null.text
     if not there or (setting.formula is not None and len(there) < len(setting.keys)):
@@ -306,6 +309,14 @@ def _value(setting: Setting, file: ConfigFile, own: Applied | None, wrong: list[
         return None
     if setting.counted:
         return str(len(value)) if isinstance(value, list | dict) else "1"
+    if setting.times is not None and not isinstance(value, list):
+        count = at(file.values, setting.times)
+        if not isinstance(count, int) or isinstance(count, bool) or not 0 < count <= MAX_ITEMS:
+            what = f"is {shown(count)}" if count is not ABSENT else "is missing"
+            message = f"{setting.times} {what}, but counts how often {key} stands in a list, 1 to {MAX_ITEMS:,} times"
+            wrong.append(Diagnostic("config-value", message, span, labels=labels))
+            return None
+        value = [value] * count
     items = _items(value)
     if known := setting.by_word:
         if strange := next((item for item in items if shown(item) not in known), None):
@@ -327,6 +338,11 @@ def _value(setting: Setting, file: ConfigFile, own: Applied | None, wrong: list[
         wrong.append(Diagnostic("config-value", f"{key} is {json.dumps(value)}, which is not {what}", span, labels=labels))
         return None
     return to_text(value) if words else shown(value)
+
+
+def sole(key: str, value: Any) -> Any:
+    """Return the value of a key; of the list of classes, the one class."""
+    return value[0] if key == CLASSES and isinstance(value, list) and len(value) == 1 else value
 
 
 def _is_number(item: Any) -> bool:

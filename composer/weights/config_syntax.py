@@ -48,6 +48,8 @@ REFUSED = {
 
 NULL = "null"
 """Among published values, that of a key that is there and says nothing."""
+CLASSES = "architectures"
+"""The key that names the class of transformers, in a list of one."""
 ARITHMETIC = re.compile(r"[\s(]")
 """What is in no key, but in what is computed from keys."""
 
@@ -70,6 +72,8 @@ class Setting:
     """Whether the recipe's own value is kept then."""
     formula: Expression | None = None
     """What is computed from the keys; a nested key is a single name in it."""
+    times: str | None = None
+    """The key with the number of items of the list that a single value stands for."""
 
     @property
     def of_null(self) -> YamlScalar | None:
@@ -116,7 +120,8 @@ class Config:
     @property
     def mapped(self) -> tuple[str, ...]:
         """The keys of params and constants."""
-        return (*(one for each in self.settings for one in each.keys), *(one.key for one in self.constants))
+        counts = (each.times for each in self.settings if each.times is not None)
+        return (*(one for each in self.settings for one in each.keys), *counts, *(one.key for one in self.constants))
 
     def speaks_of(self, key: str) -> bool:
         """Return whether a key is mapped or ignored, itself or through a key around it."""
@@ -171,6 +176,7 @@ class ConfigReader(Forms):
         keys, formula = ((), None) if key is None else self._source(key)
         if formula is not None and (value.get("values") is not None or count is not None):
             self.error("checkpoints-form", formula.span, "what is computed is a number, which has no `values` and no `count`")
+        times = value.get("times")
         return Setting(
             path,
             keys,
@@ -179,6 +185,7 @@ class ConfigReader(Forms):
             self._default(default),
             self.boolean(value.get("optional"), "optional"),
             formula,
+            None if times is None else self.text(times, "a key is"),
         )
 
     def _default(self, node: YamlNode | None) -> YamlScalar | YamlList | None:

@@ -20,8 +20,8 @@ from composer.language.expressions.parser import names, parse_expression
 from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
-from composer.weights.config import ABSENT, at, shown
-from composer.weights.config_syntax import Config, ConfigReader, Constant, Setting
+from composer.weights.config import ABSENT, at, shown, sole
+from composer.weights.config_syntax import CLASSES, Config, ConfigReader, Constant, Setting
 
 COUNTED = {"id2label": "label2id"}
 """Keys of which the entries are counted and that can be written: names of classes, each with the key that maps them back."""
@@ -108,7 +108,7 @@ class _Writer:
         elif setting.by_word:
             theirs = self._theirs(setting, value)
             if theirs is not ABSENT:
-                self._put_all(setting, theirs)
+                self._put_all(setting, [theirs] if setting.keys == (CLASSES,) else theirs)
         elif isinstance(value, str) and value not in BOOLEANS:
             self._refuse(setting, f"{setting.path.text} is {value}, for which {setting.keys[0]} has no value")
         else:
@@ -172,6 +172,9 @@ class _Writer:
     def _theirs(self, setting: Setting, value: Any) -> Any:
         """Return the published value for one of ours, or the list of those for a list; `ABSENT` after an error."""
         known = {ours.text: _published(theirs) for theirs, ours in reversed(setting.values)}  # the first of several is meant
+        there = sole(CLASSES, at(self.known, CLASSES))
+        if setting.keys == (CLASSES,) and isinstance(there, str) and setting.by_word.get(there) == _as_written(value):
+            return there  # a body and the same with a head are of several classes
         items = [_as_written(each) for each in (value if isinstance(value, tuple) else (value,))]
         if strange := next((each for each in items if each not in known), None):
             stands = ", ".join(dict.fromkeys(ours.text for _, ours in setting.values))

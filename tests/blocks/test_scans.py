@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import composer
@@ -48,6 +50,20 @@ def test_a_cell_is_that_of_torch(kind: str, states: bool) -> None:
         sum(value.sin().sum() for value in values).backward()
     for name, parameter in theirs.named_parameters():
         torch.testing.assert_close(ours.cell.get_parameter(name).grad, parameter.grad, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("activation", ["relu", "sigmoid", "softplus", "gelu_tanh"])
+def test_a_cell_has_any_activation(activation: str) -> None:
+    """Against the formula, step by step; the layer says so of one that it has no kernel for."""
+    text = f"recipe: one\ninputs:\n  x: float[batch, time, {D}]\ngraph:\n  start: {{type: zeros, shape: [{H}]}}\n  layer:\n"
+    text += "    scan: time\n    in: {x: x, h: start}\n"
+    text += f"    graph: {{cell: {{type: rnn_cell, hidden: {H}, activation: {activation}, in: {{x: x, h: h}}}}}}\n"
+    ours = composer.load(text + "    outputs: {y: cell, h: cell}\n").compile(seed=0).double()
+    curve = {"gelu_tanh": partial(F.gelu, approximate="tanh"), "sigmoid": torch.sigmoid, "softplus": F.softplus, "relu": F.relu}
+    x, h, cell = numbers(B, T, D), numbers(B, H) * 0, ours.layer.cell
+    for t in range(T):
+        h = curve[activation](x[:, t] @ cell.weight_ih.T + cell.bias_ih + h @ cell.weight_hh.T + cell.bias_hh)
+        torch.testing.assert_close(ours(x).layer[:, t], h, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("biases", ["one", "two"])

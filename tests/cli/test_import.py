@@ -93,10 +93,15 @@ def test_what_is_no_published_folder_says_what_it_is(arco: Arco, tmp_path: Path)
     (tmp_path / "mine").mkdir()
     for name in ("manifest.json", "settings.json", "tokenizer.json"):
         (tmp_path / "mine" / name).write_text("[]", encoding="utf-8")
-    for words in (("import", "mine"), ("embed", "mine", "a text")):
-        assert arco(*words) == (
-            2,
-            "",
-            "arco: mine: this is a run folder, not a published folder\n"
-            "  = `arco export mine --to transformers -o FOLDER` writes its model as one\n",
-        )
+    assert arco("import", "mine") == (
+        2,
+        "",
+        "arco: mine: this is a run folder, not a published folder\n"
+        "  = `arco export mine --to transformers -o FOLDER` writes its model as one\n",
+    )
+    refused = arco("embed", "mine", "a text")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.startswith(
+        "arco embed: mine is a run folder, and the vectors are those of a published sentence encoder\n"
+        '  = in Python, `run = open_run("mine")` of composer.train has `run.tokenizer` and `run.model`'
+    )

@@ -41,6 +41,9 @@ TINY: Mapping[str, dict[str, Any]] = {
         "sliding_window": 3,
     },
     "qwen2": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "hidden": 20},
+    "qwen2_vl_text": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "n_kv_heads": 1, "hidden": 20, "sections": [1, 1, 2],
+    },
     "qwen3": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "hidden": 20},
     "qwen3_moe": {
         "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "hidden": 10, "n_experts": 4,
@@ -168,6 +171,7 @@ TINY: Mapping[str, dict[str, Any]] = {
         "size": 12, "patch": 4, "mask_ratio": 0.5, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "d_decoder": 12,
         "n_decoder_layers": 2, "n_decoder_heads": 3, "decoder_hidden": 14,
     },
+    "pixtral_vision": {"height": 8, "width": 14, "patch": 4, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "convnext": {"size": 16, "patch": 4, "n_classes": 5, "depths": [1, 2], "widths": [4, 6]},
     "dit": {
         "size": 6, "n_channels": 3, "patch": 2, "n_classes": 5, "n_frequencies": 7, "d_model": 12, "n_layers": 2, "n_heads": 3,

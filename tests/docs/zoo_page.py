@@ -65,6 +65,7 @@ READINGS = (readings, readings_of_depth, readings_of_diffusion, readings_of_memo
 BY_OTHER_TESTS: Mapping[str, str] = {
     "captioner": "`vision-encoder-decoder`",
     "minilm": "`bert`, and a reading of its pooling",
+    "qwen2_vl_text": "`qwen2_vl_text`, whose head is beside it",
     "spanbert": "`bert`, and a reading of its second head",
     "gpt_mini": "its parts, each by itself",
     "lstm_lm": "its parts, each by itself",

@@ -41,6 +41,8 @@ from transformers import (
     MT5ForConditionalGeneration,
     PerceiverConfig,
     PerceiverForMaskedLM,
+    PixtralVisionConfig,
+    PixtralVisionModel,
     PLBartConfig,
     PLBartForConditionalGeneration,
     PreTrainedConfig,
@@ -111,11 +113,11 @@ class Family:
         return self.model(self.config(**self.published))
 
 
-def images(size: int, channels: int = 2) -> Callable[[], Mapping[str, Given]]:
+def images(size: int, channels: int = 2, count: int = 2) -> Callable[[], Mapping[str, Given]]:
     """Return what gives both the same images."""
 
     def given() -> Mapping[str, Given]:
-        image = torch.randn(2, channels, size, size, generator=torch.Generator().manual_seed(2))
+        image = torch.randn(count, channels, size, size, generator=torch.Generator().manual_seed(2))
         return {"images": Given({"image": image}, {"pixel_values": image})}
 
     return given
@@ -379,6 +381,19 @@ FAMILIES: dict[str, Family] = {
         {"hidden_size": 96, "intermediate_size": 160, "image_size": 64, "num_labels": 32},
         images(12),
         {"hidden_act": "relu", "qkv_bias": False},
+    ),
+    "pixtral_vision": Family(
+        PixtralVisionModel,
+        PixtralVisionConfig,
+        {"hidden_act": "silu"},
+        {
+            "image_size": 20, "patch_size": 4, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
+            "intermediate_size": 40, "num_channels": 2, "hidden_act": "silu", "rope_parameters": {"rope_theta": 300.0},
+        },
+        {"hidden_size": 192, "intermediate_size": 160},
+        images(20, count=1),  # of which transformers puts several in a row
+        {"hidden_act": "gelu", "attention_dropout": 0.1},
+        {"hidden": "last_hidden_state"},
     ),
     "mae": Family(
         mae,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 from transformers import PixtralVisionConfig, PixtralVisionModel, Qwen2VLTextConfig
 from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLTextModel
@@ -11,73 +13,20 @@ from composer.decode.session import session
 from composer.weights import load_published
 from tests.parity.reference import perturbed
 from tests.parity.test_transformers import close
+from tests.zoo import PARAMETERS
 
-TEXT = """
-recipe: qwen2_vl_text
-extends: qwen2
-params: {vocab: 31, d_model: 32, n_layers: 2, n_heads: 2, n_kv_heads: 1, hidden: 40, theta: 300, tied: true}
-inputs: {place: "int[batch, time, 3]?"}
-graph:
-  layers:
-    graph:
-      attn: {body: {positions: {sections: [2, 3, 3]}, in: {coordinates: place}}}
-"""
-IMAGE = """
-recipe: pixtral_vision
-params: {d_model: 32, n_layers: 2, patch_size: 4, rows: 3, columns: 5}
-inputs: {image: "float[batch, 3, patch_size * rows, patch_size * columns]"}
-graph:
-  patches: {type: patch_embedding, patch_size: patch_size, dim: d_model, bias: false, in: image}
-  pre: {type: rmsnorm, eps: 1e-5}
-  place:
-    type: constant
-    over: {patch: rows * columns, coordinate: 2}
-    value: patch // columns * (coordinate < 1) + patch % columns * coordinate
-  layers:
-    repeat: n_layers
-    in: pre
-    graph:
-      attn:
-        type: residual
-        norm: {type: rmsnorm, eps: 1e-5}
-        body:
-          type: attention
-          heads: 2
-          positions: {type: rotary, theta: 300, sections: [4, 4], arrangement: alternating}
-          in: {coordinates: place}
-      ffn: {type: residual, norm: {type: rmsnorm, eps: 1e-5}, body: {type: gated_ffn, hidden: 40}}
-outputs: {y: layers}
-checkpoints:
-  pixtral:
-    rules:
-      patches.weight: patch_conv.weight
-      pre.weight: ln_pre.weight
-      layers.<layer>.attn.norm.weight: transformer.layers.<layer>.attention_norm.weight
-      layers.<layer>.attn.body.(q|k|v|out).weight: transformer.layers.<layer>.attention.(q|k|v|o)_proj.weight
-      layers.<layer>.ffn.norm.weight: transformer.layers.<layer>.ffn_norm.weight
-      layers.<layer>.ffn.body.(gate|up|down).weight: transformer.layers.<layer>.feed_forward.(gate|up|down)_proj.weight
-"""
+TINY = {"vocab_size": 31, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1}
 
 
 @torch.no_grad()
 def test_a_text_with_an_image_is_placed_as_in_qwen2_vl() -> None:
     """By time, row and column, also token by token; without coordinates, as a text alone."""
-    config = Qwen2VLTextConfig(
-        vocab_size=31,
-        hidden_size=32,
-        intermediate_size=40,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        rms_norm_eps=1e-6,
-        bos_token_id=None,
-        eos_token_id=None,
-        rope_parameters={"rope_type": "default", "rope_theta": 300.0, "mrope_section": [2, 3, 3]},
-    )
+    rope = {"rope_type": "default", "rope_theta": 300.0, "mrope_section": [2, 3, 3]}
+    config = Qwen2VLTextConfig(**TINY, intermediate_size=40, bos_token_id=None, eos_token_id=None, rope_parameters=rope)
     reference = perturbed(Qwen2VLTextModel(config))
     weights = {f"model.{name}": tensor for name, tensor in reference.state_dict().items()}
-    model = composer.load(TEXT).compile(seed=0).eval()
-    load_published(model, {**weights, "lm_head.weight": weights["model.embed_tokens.weight"]}, "qwen2")
+    model = composer.load("qwen2_vl_text").with_config(config.to_dict()).compile(seed=0).eval()
+    load_published(model, {**weights, "lm_head.weight": weights["model.embed_tokens.weight"]})
     tokens = torch.randint(31, (2, 9), generator=torch.Generator().manual_seed(0))
     # two tokens of text, an image of two rows and three columns, and one more token of text
     image = [[2, 2 + row, 2 + column] for row in range(2) for column in range(3)]
@@ -97,20 +46,35 @@ def test_a_text_with_an_image_is_placed_as_in_qwen2_vl() -> None:
 
 
 @torch.no_grad()
-def test_patches_are_placed_as_in_pixtral() -> None:
+def test_the_folder_of_a_language_model_is_read(tmp_path: Path) -> None:
+    """As transformers writes the one of Qwen2-VL, which has no head of its own."""
+    rope = {"rope_type": "default", "rope_theta": 300.0, "mrope_section": [2, 3, 3]}
+    reference = perturbed(Qwen2VLTextModel(Qwen2VLTextConfig(**TINY, intermediate_size=40, rope_parameters=rope)))
+    reference.save_pretrained(tmp_path)
+    tokens = torch.randint(31, (2, 9), generator=torch.Generator().manual_seed(0))
+    close(composer.load(tmp_path).pretrained()(tokens).hidden, reference(input_ids=tokens).last_hidden_state)
+
+
+def test_the_language_model_has_the_published_sizes() -> None:
+    """Qwen2-VL 7B's, whose head is beside it in transformers."""
+    sizes = {"hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28, "num_attention_heads": 28}
+    rope = {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [16, 24, 24]}
+    config = Qwen2VLTextConfig(**sizes, num_key_value_heads=4, rms_norm_eps=1e-6, rope_parameters=rope)
+    with torch.device("meta"):
+        theirs = Qwen2VLTextModel(config)
+    recipe = composer.load("qwen2_vl_text")
+    assert recipe.with_config(config.to_dict()).program.untyped.params == recipe.program.untyped.params
+    assert theirs.num_parameters() + 152064 * 3584 == recipe.summary().costs.parameters == PARAMETERS["qwen2_vl_text"]
+
+
+@torch.no_grad()
+def test_an_image_of_another_shape_is_placed_as_in_pixtral() -> None:
     """By row and column, which have frequencies in turn."""
-    config = PixtralVisionConfig(
-        hidden_size=32,
-        intermediate_size=40,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        image_size=20,
-        patch_size=4,
-        hidden_act="silu",
-        rope_parameters={"rope_type": "axial", "rope_theta": 300.0},
-    )
+    sizes = {"hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = PixtralVisionConfig(**sizes, image_size=20, patch_size=4, hidden_act="silu")
     reference = perturbed(PixtralVisionModel(config))
-    model = composer.load(IMAGE).compile(seed=0).eval()
-    load_published(model, reference.state_dict(), "pixtral")
+    recipe = composer.load("pixtral_vision").with_config(config.to_dict())
+    model = recipe.with_overrides({"height": 12}).compile(seed=0).eval()
+    load_published(model, reference.state_dict())
     image = torch.randn(1, 3, 12, 20, generator=torch.Generator().manual_seed(0))
-    close(model(image).y, reference(image).last_hidden_state)
+    close(model(image).hidden, reference(image).last_hidden_state)

@@ -11,7 +11,7 @@ import numpy
 import pytest
 import torch
 import transformers
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModel,
     GPT2Config,
@@ -24,6 +24,7 @@ from transformers import (
 )
 
 import composer
+from composer.published.exporting import export_folder
 from composer.published.importing import imported
 from composer.published.writing import write_folder
 from tests.parity.reference import of_t5, perturbed
@@ -197,6 +198,25 @@ def test_a_head_beside_one_that_is_there_is_left_out(tmp_path: Path) -> None:
 
 
 @torch.no_grad()
+def test_a_head_that_may_be_a_part_of_the_body_is_passed_over_by_a_recipe_that_says_so(tmp_path: Path) -> None:
+    """Without the first word that sets the body apart; the error has the lines, and they work."""
+    reference = perturbed(transformers.GPT2ForSequenceClassification(CASES["gpt2"][1]))
+    reference.save_pretrained(tmp_path)
+    weights = {key.removeprefix("transformer."): each for key, each in load_file(tmp_path / "model.safetensors").items()}
+    save_file(weights, tmp_path / "model.safetensors")
+    with pytest.raises(composer.RecipeError) as error:
+        imported(tmp_path)
+    (wrong,) = error.value.diagnostics
+    over = "checkpoints: {gpt2: {ignore: [score.*]}}"
+    assert wrong.hint == f"if the model does not need them, `extends: gpt2` with `{over}` in a file, and that after --recipe"
+    (tmp_path / "mine.yaml").write_text(f"recipe: mine\nextends: gpt2\n{over}\n", encoding="utf-8")
+    found = imported(tmp_path, recipe=str(tmp_path / "mine.yaml"))
+    given, ours = inputs_of(reference, found.recipe)
+    theirs = reference.transformer(**given).last_hidden_state @ reference.transformer.wte.weight.T
+    assert_same(found.recipe.pretrained()(**ours).logits, theirs)
+
+
+@torch.no_grad()
 def test_an_encoder_without_its_decoder_is_an_encoder(tmp_path: Path) -> None:
     """T5's, as other models read texts with it: the whole decoder is missing, with its inputs."""
     reference = perturbed(transformers.T5EncoderModel(CASES["t5"][1]))
@@ -205,6 +225,55 @@ def test_an_encoder_without_its_decoder_is_an_encoder(tmp_path: Path) -> None:
     assert [*found.recipe.program.inputs] == ["source", "source_valid"] and found.recipe.check() == []
     tokens = torch.randint(53, (2, 11), generator=torch.Generator().manual_seed(2))
     assert_same(found.recipe.pretrained()(source=tokens).hidden, reference(input_ids=tokens).last_hidden_state)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("head", ["DeiTForImageClassification", "DeiTForImageClassificationWithTeacher", "DeiTModel"])
+def test_the_class_decides_between_the_heads_of_a_type(head: str, tmp_path: Path) -> None:
+    """One or two of them, or none; and what is written of it names the same class, and is the same model again."""
+    reference = perturbed(getattr(transformers, head)(transformers.DeiTConfig(num_labels=5, **VIT)))
+    reference.save_pretrained(tmp_path / "theirs")
+    recipe = composer.load(tmp_path / "theirs")
+    given, ours = inputs_of(reference, recipe)
+    theirs, model = reference(**given), recipe.pretrained()
+    if head == "DeiTModel":
+        assert_same(model(**ours).hidden, theirs.last_hidden_state[:, 0])
+    else:
+        assert_same(model(**ours).logits, theirs.logits)
+    export_folder(model, tmp_path / "ours")
+    assert class_of(tmp_path / "ours") == head
+    again = composer.load(tmp_path / "ours").pretrained()
+    assert all(torch.equal(tensor, again.state_dict()[key]) for key, tensor in model.state_dict().items())
+
+
+@pytest.mark.parametrize("distilled", [True, False])
+def test_a_new_model_names_the_class_that_has_its_heads(distilled: bool, tmp_path: Path) -> None:
+    """Where no published file has named one."""
+    sizes = {"size": 12, "patch": 4, "n_classes": 5, "d_model": 24, "n_layers": 1, "n_heads": 3, "hidden": 20}
+    export_folder(composer.load("deit", {**sizes, "distilled": distilled}).compile(seed=0), tmp_path / "new")
+    assert class_of(tmp_path / "new") == "DeiTForImageClassification" + ("WithTeacher" if distilled else "")
+
+
+def class_of(folder: Path) -> str:
+    """Return the one class that the `config.json` of a folder names."""
+    (name,) = json.loads((folder / "config.json").read_text(encoding="utf-8"))["architectures"]
+    return str(name)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("window", [4, [4, 6]])
+def test_one_window_stands_for_that_of_every_layer(window: Any, tmp_path: Path) -> None:
+    """Longformer's, which transformers takes both ways, and writes as the list."""
+    sizes = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20}
+    config = transformers.LongformerConfig(vocab_size=53, max_position_embeddings=40, attention_window=window, **sizes)
+    reference = perturbed(transformers.LongformerForMaskedLM(config))
+    reference.save_pretrained(tmp_path)
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text(encoding="utf-8")) | {"attention_window": window}), encoding="utf-8")
+    recipe = composer.load(tmp_path)
+    assert recipe.program.untyped.params["windows"] == ((4, 4) if window == 4 else (4, 6))
+    tokens = torch.randint(2, 53, (2, 12), generator=torch.Generator().manual_seed(2))
+    assert_same(recipe.pretrained()(tokens=tokens).logits, reference(input_ids=tokens).logits)
 
 
 def captioner(**sizes: Any) -> PreTrainedModel:

@@ -487,7 +487,7 @@ checkpoints:
   staged:
     config:
       params:
-        depths: depths
+        depths: {from: depths, times: n_stages}
         widths: hidden_sizes
         kinds: {from: layer_types, values: {sliding_attention: near, full_attention: far}, default: [far, near]}
         context: max_position_embeddings - 2
@@ -510,6 +510,8 @@ def test_lists_of_a_config_are_read() -> None:
     assert (params["depths"], params["widths"], params["kinds"]) == ((2, 1, 3), (8, 12, 24), ("far", "far", "far"))
     assert (params["context"], params["theta"]) == (20, 10)
     assert [len(stage.graph["layers"].passes) for stage in found.program.root["stages"].passes] == [2, 1, 3]  # type: ignore[union-attr]  # repeats
+    even = composer.load(STAGES).with_config({**PUBLISHED, "depths": 2, "n_stages": 3, "layer_types": ["full_attention"] * 3})
+    assert even.program.untyped.params["depths"] == (2, 2, 2)
     smaller = composer.load(STAGES).with_config({**PUBLISHED, "depths": [1, 1], "hidden_sizes": [8, 8]})
     assert smaller.program.untyped.params["kinds"] == ("far", "near")
     assert smaller.program.untyped.params["theta"] == 1e4
@@ -518,7 +520,13 @@ def test_lists_of_a_config_are_read() -> None:
 @pytest.mark.parametrize(
     ("changed", "code", "message"),
     [
-        ({"depths": 3}, "config-value", "`depths` is a number, not a list"),
+        ({"hidden_sizes": 3}, "config-value", "`hidden_sizes` is a value, not a function"),
+        ({"depths": 3}, "config-value", "n_stages is missing, but counts how often depths stands in a list, 1 to 10,000 times"),
+        (
+            {"depths": 3, "n_stages": 10**9},
+            "config-value",
+            "n_stages is 1000000000, but counts how often depths stands in a list",
+        ),
         ({"depths": [2, "one", 3]}, "config-value", 'depths is [2, "one", 3], which is not a list of numbers'),
         ({"depths": [2, 0.5, 3]}, "not-whole", "0.5 is not an integer"),
         ({"hidden_sizes": [8, [12], 24]}, "config-value", "which is not a list of numbers"),
@@ -553,10 +561,11 @@ def test_lists_that_do_not_fit_are_refused(changed: dict[str, Any], code: str, m
         ("sliding_attention: near", "sliding_attention: nearby", "unknown-choice"),
         ("default: [far, near]", "default: [far, away]", "unknown-choice"),
         ("default: [far, near]", "default: far", "not-a-list"),
-        ("depths: depths", "depths: {count: depths}", "not-a-list"),
-        ("depths: depths", "depths: layers * 2", "not-a-list"),
-        ("depths: depths", "depths: {from: depths, default: [1, one]}", "not-a-number"),
-        ("depths: depths", "dephts: depths", "unknown-path"),
+        ("{from: depths, times: n_stages}", "{count: depths}", "not-a-list"),
+        ("{from: depths, times: n_stages}", "layers * 2", "not-a-list"),
+        ("times: n_stages", "default: [1, one]", "not-a-number"),
+        ("context: max_position_embeddings - 2", "context: {from: n_positions, times: n_stages}", "checkpoints-form"),
+        ("depths: {from", "dephts: {from", "unknown-path"),
         ("max_position_embeddings - 2", "(max_position_embeddings - 2", "unclosed-bracket"),
         ("sizes: widths", "sizes: widths(5)", "no-such-item"),
     ],

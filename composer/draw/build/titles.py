@@ -27,7 +27,8 @@ MAX_NAME_WORDS = 3
 NAME = re.compile(r"[^\W\d_]+[A-Z\d]")
 """How a name begins that does not begin with a capital, such as `mBART` or `wav2vec 2.0`."""
 ABBREVIATIONS = {
-    "cnn": "CNN", "gpt": "GPT", "gru": "GRU", "lm": "LM", "lstm": "LSTM", "mlp": "MLP", "moe": "MoE", "rnn": "RNN", "xl": "XL",
+    "cnn": "CNN", "gpt": "GPT", "gru": "GRU", "lm": "LM", "lstm": "LSTM", "mlp": "MLP", "moe": "MoE", "rnn": "RNN", "vl": "VL",
+    "xl": "XL",
 }  # fmt: skip
 """Words of the names of recipes that are not written as others are."""
 BF16_BYTES = 2

@@ -231,6 +231,8 @@ TABLE: tuple[KeyRow, ...] = (
         "resolved"),
     KeyRow("default", ("config param",), "the value if the key is missing", "value",
         either(PUBLISHED_VALUE, list_of(PUBLISHED_VALUE)), _CONFIG, "resolved"),
+    KeyRow("times", ("config param",), "the key that counts how often a single value stands in a list", "value", TEXT, _CONFIG,
+        "resolved"),
     KeyRow("optional", ("config param",), "whether the recipe's own value is kept if the key is missing", "value", BOOLEAN,
         _CONFIG, "resolved"),
     KeyRow("each", ("config constant",), "what each item of the list is", "value", EXPRESSION, _CONFIG, "resolved",

@@ -32,6 +32,8 @@ def node_options(reader: BaseParser, node: YamlMapping, part: type[Part] | None 
 
 def _edges(reader: BaseParser, node: YamlNode, part: type[Part] | None) -> Iterator[EdgeDecl]:
     reads_names = part is not None and bool(formula_field(part))
+    if isinstance(node, YamlMapping) and _is_choice(reader, node, "in"):
+        return
     if not isinstance(node, YamlMapping):
         if reads_names:
             message = "a formula names what it reads; `in` maps these names to others"
@@ -54,8 +56,21 @@ def _tie(reader: BaseParser, node: YamlNode | None) -> Expression | tuple[tuple[
         return None
     if not isinstance(node, YamlMapping):
         return reader.reference(node, "tie")
+    if _is_choice(reader, node, "tie"):
+        return None
     tied = ((entry.key, reader.reference(entry.value, "")) for entry in node)
     return tuple((name.text, name.span, reference) for name, reference in tied if reference)
+
+
+def _is_choice(reader: BaseParser, node: YamlMapping, key: str) -> bool:
+    """Return whether a mapping is a choice between blocks, which is no reference; report it."""
+    if not {"if", "then"} <= {entry.key.text for entry in node} <= {"if", "then", "else"}:
+        return False
+    held = {word: part.text if isinstance(part := node.get(word), YamlScalar) else "…" for word in ("if", "then", "else")}
+    other = held["else"] if node.get("else") is not None else "none"
+    message = "`if`, `then` and `else` choose between blocks; a reference is chosen in one line"
+    reader.error("value-form", node.span, message, hint=f"{key}: {held['then']} if {held['if']} else {other}")
+    return True
 
 
 def named_references(reader: BaseParser, entry: YamlEntry | None) -> Iterator[tuple[str, Span, Expression]]:

@@ -244,7 +244,9 @@ class Evaluator:
                 message = f"`{name}` is known only after tensor sizes are, which is too late here"
                 hint = "only fields of blocks can be computed from it; elsewhere, use a param"
                 raise ExpressionError(Diagnostic("not-a-value", message, expression.span, hint=hint))
-            if name not in values and isinstance(binding, Deferred):
+            if isinstance(binding, Deferred) and name in values:
+                self._look_up_skipped(binding)
+            elif name not in values and isinstance(binding, Deferred):
                 values[name] = "none" if binding.holds is None else binding  # type: ignore[assignment]  # reported by evaluate: it is no number
         try:
             value = evaluate(expression, values)
@@ -255,6 +257,14 @@ class Evaluator:
         if not isinstance(expression, Number):
             self.lookup.skipped(expression, scope)
         return value, origins
+
+    def _look_up_skipped(self, binding: Deferred) -> None:
+        """Look up the names in what a name that is a number holds and does not need."""
+        held = binding.holds
+        if isinstance(held, ExpressionValue):
+            self.lookup.skipped(held.expression, binding.scope)
+        elif isinstance(held, YamlScalar) and (expression := self.parsed_scalar(held)) is not None:
+            self.lookup.skipped(expression, binding.scope)
 
     def evaluate_as(self, form: Callable[[Value, Span], T], expression: Expression, scope: Scope, span: Span) -> T:
         """Return the value of an expression in one form, such as `as_int`; `span` is where it is written.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,6 +32,7 @@ from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.field_numbers import axis_formula, axis_length, field_number
 from composer.graph.passes.expand.mask_expressions import MaskReader
 from composer.language.expressions.ast import Expression, Number, PathStep, RefPath
+from composer.language.expressions.errors import ExpressionError
 from composer.language.recipe.ast import (
     BlockChoice,
     BoolsValue,
@@ -106,7 +109,8 @@ class Fields:
             return self._items(expression, form, field, part, place, written.span)
         match form:
             case OneOf(of=words):
-                return Known(self.values.word(expression, place, words), written.span)
+                with _offering(part.other_choices.get(field.name, "")):
+                    return Known(self.values.word(expression, place, words), written.span)
             case AxisLength():
                 return axis_length(self.values, expression, place, part, field, written.span)
             case String() | AxisName():  # of a list, whose items are words
@@ -228,3 +232,15 @@ def _fits(part: type[Part] | None, family: type[Part]) -> bool:
     if part is None:
         return is_node(family) or issubclass(family, Block)
     return issubclass(part, family) or (is_node(part) and (is_node(family) or family is Block))
+
+
+@contextmanager
+def _offering(other: str) -> Iterator[None]:
+    """Add what to write for a word that a field does not have to the hint of the error at one."""
+    try:
+        yield
+    except ExpressionError as error:
+        wrong = error.diagnostic
+        if not other or wrong.code != "unknown-choice":
+            raise
+        raise ExpressionError(replace(wrong, hint="; ".join(filter(None, (wrong.hint, other))))) from None

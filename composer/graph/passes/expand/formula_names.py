@@ -16,7 +16,7 @@ from composer.graph.passes.expand.name_lookup import has_node
 from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.functions import FUNCTIONS
-from composer.language.expressions.parser import names, paths
+from composer.language.expressions.parser import compared_words, names, paths
 from composer.language.recipe.ast import RepeatDecl
 from composer.language.unknown_names import OTHER_NAMES, unknown
 from composer.language.wording import BOOLEANS
@@ -92,18 +92,28 @@ class FormulaNames:
     def check(self, expression: Expression) -> None:
         """Report names that nothing has, which may be meant to be those of nodes."""
         for path in paths(expression):
-            step = path.steps[0]
-            if step.name in self.scope.values:
-                continue
-            if step.arguments is not None:
-                if step.name not in CALLABLE and step.name not in FUNCTIONS:
-                    self.no_function(step)
-            elif step.name in CALLABLE:
-                hint = f"call it: `{CALLABLE[step.name].usage}`"
-                self.report.error("not-a-value", self.scope.graph, path.span, f"`{step.name}` is a function", hint=hint)
-                raise StopExpansion
-            elif step.name not in BOOLEANS:
-                self._no_value(path)
+            self._check_first(path)
+
+    def _check_first(self, path: RefPath) -> None:
+        step = path.steps[0]
+        if step.name in self.scope.values:
+            return
+        if step.arguments is not None:
+            if step.name not in CALLABLE and step.name not in FUNCTIONS:
+                self.no_function(step)
+        elif step.name in CALLABLE:
+            hint = f"call it: `{CALLABLE[step.name].usage}`"
+            self.report.error("not-a-value", self.scope.graph, path.span, f"`{step.name}` is a function", hint=hint)
+            raise StopExpansion
+        elif step.name not in BOOLEANS:
+            self._no_value(path)
+
+    def check_skipped(self, expression: Expression) -> None:
+        """Report names that nothing has, in the branch of a conditional that is not taken."""
+        words = [word for word, _ in compared_words(expression, self.scope.values)]
+        for path in paths(expression):
+            if path not in words and name_in(path) not in self.rebound and not self._names_node(path.steps[0].name):
+                self._check_first(path)
 
     def no_function(self, step: PathStep) -> NoReturn:
         """Refuse a call of what is no function, and tell the block that is called so."""

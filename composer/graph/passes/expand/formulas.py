@@ -97,7 +97,9 @@ class FormulaReader:
                     told = ", ".join(text_of(part.span) for part in (condition, then, otherwise))
                     message = "`if` decides before the model runs, and this condition is known only when it does"
                     self._refuse("not-a-value", condition.span, message, f"write where({told})")
-                return self._decided(then if self._holds(condition) else otherwise)
+                taken, skipped = (then, otherwise) if self._holds(condition) else (otherwise, then)
+                self.known.check_skipped(skipped)
+                return self._decided(taken)
             case Unary(operand=operand):
                 return replace(expression, operand=self._decided(operand))
             case Binary(left=left, right=right):
@@ -107,7 +109,9 @@ class FormulaReader:
                     return expression
                 given = self._arguments(step, expression.span)
                 if name == CHOICE and not self.known.reads(condition := self._decided(given[0])):
-                    return self._decided(given[1] if self._holds(condition) else given[2])
+                    taken, skipped = given[1:] if self._holds(condition) else given[:0:-1]
+                    self.known.check_skipped(skipped)
+                    return self._decided(taken)
                 return RefPath((replace(step, arguments=tuple(map(self._decided, given))),), expression.span)
         return expression
 

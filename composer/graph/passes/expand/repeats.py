@@ -28,10 +28,12 @@ from composer.graph.passes.expand.node_options import apply_options
 from composer.language.expressions.ast import Binary, Expression, RefPath, Unary
 from composer.language.expressions.evaluator import as_int
 from composer.language.expressions.functions import FUNCTIONS
+from composer.language.expressions.parser import names
 from composer.language.recipe.ast import (
     RepeatDecl,
 )
 from composer.language.recipe.free_names import identifiers
+from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.wording import BOOLEANS, counted
 from composer.language.yaml.nodes import YamlList, YamlNode, YamlScalar
 from composer.memo import IdentityKey, Memo
@@ -181,7 +183,10 @@ class Repeats:
         expression = self.values.parsed_scalar(node)
         if expression is None:
             return None
-        taken = self.report.attempt(scope.graph, lambda: self.values.branch(expression, scope))
+        skipped: list[Expression] = []
+        taken = self.report.attempt(
+            scope.graph, lambda: self.values.branch(expression, scope, lambda other, _: skipped.append(other))
+        )
         if isinstance(taken, RefPath) and isinstance(scope.values.get(taken.steps[0].name), Listed):
             return self.report.attempt(scope.graph, lambda: self.values.held(taken, scope))
         if isinstance(taken, RefPath) and not (len(taken.steps) == 1 and taken.steps[0].name in BOOLEANS):
@@ -194,6 +199,8 @@ class Repeats:
             return None
         if any(name in self.library and name not in scope.values for name in _combined(taken)):
             return Deferred(node, scope, node.span)  # a mask, such as `causal and window(8)`
+        if any(name not in scope.values and name not in VALUE_WORDS for other in skipped for name in names(other)):
+            return Deferred(node, scope, node.span)  # a word of the field that reads it, or none at all
         value = self.report.attempt(scope.graph, lambda: self.values.evaluate(taken, scope))
         return None if value is None else Bound(value, node.span)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from blocks.core import Part
 from composer.graph.ir import GroupNode
 from composer.graph.passes.infer.axis_lengths import declared_type
-from composer.graph.type_patterns import TypePattern, pattern
+from composer.graph.type_patterns import TypePattern, is_name, pattern
 from composer.graph.typed import TypedGraph
 from composer.graph.types import InputTypes, PortTypes, TensorType, Type, each_given, each_of
 from composer.graph.visit import every_pass, walk
@@ -110,7 +110,7 @@ def made_inside(graph: TypedGraph, given: InputTypes, outside: Mapping[str, str]
 def _own_names(type_: TensorType, declared: Sequence[Expression], fixed: Mapping[str, object]) -> TensorType:
     split = len(type_.axes) - len(declared)
     axes = (
-        replace(axis, name=known.text) if isinstance(known, RefPath) and known.text not in fixed else axis
+        replace(axis, name=known.text) if is_name(known) and known.text not in fixed else axis
         for axis, known in zip(type_.axes[split:], declared, strict=True)
     )
     return replace(type_, axes=(*type_.axes[:split], *axes))

@@ -30,7 +30,7 @@ from composer.graph.passes.infer.scan_types import (
 from composer.graph.passes.infer.text_dependence import at_least, each_at_least, input_type, most_of, text_of
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.task_signature import input_mistakes, output_mistakes
-from composer.graph.type_patterns import Mismatch, size
+from composer.graph.type_patterns import Mismatch, is_name, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import (
     UNKNOWN,
@@ -46,7 +46,7 @@ from composer.graph.types import (
     first_of,
 )
 from composer.graph.visit import every_node, every_pass, walk
-from composer.language.expressions.ast import RefPath, Value
+from composer.language.expressions.ast import Value
 from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.defined_block import is_defined
@@ -120,7 +120,7 @@ class Inference:
                 message = f"an axis must have a length of at least 1, not {length}"
                 self.top.report(Diagnostic("bad-type", message, expression.span, labels=set_here))
                 continue
-            axes.append(Axis(expression.text if isinstance(expression, RefPath) else NUMBER, length))
+            axes.append(Axis(expression.text if is_name(expression) else NUMBER, length))
         return TensorType(item.type.dtype, tuple(axes), item.optional) if len(axes) == len(item.type.axes) else UNKNOWN
 
     def defaults(self, types: Mapping[str, Type]) -> dict[str, Value]:

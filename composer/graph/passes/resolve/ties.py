@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
+from composer.diagnostics import Diagnostic
 from composer.graph.ir import Tie
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.expand.builders import NodeBuilder, PendingTie, Scope
 from composer.graph.passes.expand.evaluation import Evaluator
+from composer.graph.passes.expand.name_lookup import has_node
 from composer.graph.passes.resolve.pass_references import enclosing_pass, is_range, refuse_inside_itself, selected_passes
-from composer.language.expressions.ast import PathStep, RefPath
+from composer.language.expressions.ast import Expression, If, PathStep, RefPath
 from composer.language.unknown_names import unknown
 
 
@@ -19,7 +22,7 @@ def tie(pending: PendingTie, node: NodeBuilder, values: Evaluator) -> Tie | None
     Raises:
         StopExpansion: where there is no such node, which is reported.
     """
-    expression = values.branch(pending.reference, pending.scope)
+    expression = values.branch(pending.reference, pending.scope, partial(_look_up, node=node, values=values))
     if not isinstance(expression, RefPath) or expression.text == "none":
         return None
     place = _place(expression.steps[0], node, pending.scope, values)
@@ -34,6 +37,17 @@ def tie(pending: PendingTie, node: NodeBuilder, values: Evaluator) -> Tie | None
     return Tie(pending.parameter, up, path, expression.span, pending.span)
 
 
+def _look_up(expression: Expression, scope: Scope, node: NodeBuilder, values: Evaluator) -> None:
+    """Report a name that no node has, in the branch of a conditional that is not taken."""
+    match expression:
+        case If(condition=condition, then=then, otherwise=otherwise):
+            values.lookup.values(condition, scope)
+            _look_up(then, scope, node, values)
+            _look_up(otherwise, scope, node, values)
+        case RefPath(text=text, steps=(first, *_)) if text != "none" and not has_node(first.name, scope):
+            values.report.once(_unknown_node(first, node, scope))
+
+
 def _place(first: PathStep, node: NodeBuilder, scope: Scope, values: Evaluator) -> Scope:
     """Return the nearest place around the tie with a node of the name that is not the tied one itself."""
     for place in scope.around():
@@ -42,9 +56,14 @@ def _place(first: PathStep, node: NodeBuilder, scope: Scope, values: Evaluator) 
             return place
     graphs = [place.graph for place in scope.around()]
     if not any(first.name in graph.failed for graph in graphs):
-        known = [name for graph in graphs for name in graph.nodes if "." not in name and graph.nodes[name] is not node]
-        values.report.add(unknown("unknown-node", first.name_span, "node", first.name, known))
+        values.report.add(_unknown_node(first, node, scope))
     raise StopExpansion
+
+
+def _unknown_node(first: PathStep, node: NodeBuilder, scope: Scope) -> Diagnostic:
+    graphs = [place.graph for place in scope.around()]
+    known = [name for graph in graphs for name in graph.nodes if "." not in name and graph.nodes[name] is not node]
+    return unknown("unknown-node", first.name_span, "node", first.name, known)
 
 
 def _refuse_repeats_around(expression: RefPath, holders: Sequence[NodeBuilder], node: NodeBuilder, values: Evaluator) -> None:
