@@ -15,6 +15,7 @@ from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth
 from composer.draw.build.node_names import shown_name
 from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
+from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.value_sources import (
     NodeSources,
     Sources,
@@ -33,7 +34,7 @@ from composer.draw.diagram import Flow, Group, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, Origin, PreviousPass
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS, merge_passes
 from composer.draw.passes.overview import fold_norms, of_group
-from composer.draw.style.looks import inside
+from composer.draw.style.looks import inside, steps
 from composer.draw.wording import shape
 from composer.graph.anatomy import TYPED
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
@@ -107,6 +108,8 @@ class DiagramBuilder:
                 given = read(node.node.wires, values)
                 if self.opens(place.path) and (pieces := inside(node)):
                     return add_pieces(self.captions, node, pieces, given, place, out)
+                if self.opens(place.path) and (loops := steps(node)):
+                    return StepsBuilder(self.captions, node, place).add(loops, given, out)
                 return add_block(self.captions, node, given, place, out, self.routed)
             case TypedGroup():
                 return self.group(node, read(node.node.wires, values), place, out)
