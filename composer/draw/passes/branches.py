@@ -154,9 +154,13 @@ def _joined(
         deep = [e for path in part for e in inner_edges(items[path])]
         held = {*part, *(e.target for e in deep)}
         outgoing = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
-        free = all(e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port) for e in inner)
+        into = {join, *part} if part is parts[0] else {*part}  # a wire back comes in at the left, where no other branch is
+        back = {e for e in inner if e.back and e.source.path in into and not e.source.port}
+        free = all(
+            e in back or e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port) for e in inner
+        )
         closed = all(e.source.reference or belongs(e.source.path, held) for e in deep if e.source.path not in apart)
-        looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
+        looped = any(e.back and e not in back and (e.source.path in part or e.target in part) for e in flow.edges)
         out = any(source.port for _, source in flow.exits if belongs(source.path, part))
         exits = looped or out or any(belongs(sink.edges[0].source.path, part) for sink in flow.sinks)
         exits = exits or (flow.outlet is not None and flow.outlet.path in part)
