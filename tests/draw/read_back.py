@@ -186,6 +186,14 @@ class Truth:
     numbers: frozenset[float]
     count: int
     """Parameters of its own."""
+    loops: tuple[tuple[str, frozenset[float]], ...] = ()
+    """What may be said of each layer and direction of a recurrent block, with the end of the names of its parameters."""
+
+    def of_loops(self, steps: list[str]) -> list[Truth]:
+        """Return what may be said of a part of a recurrent block, in each layer; of both directions where the path names none."""
+        back = {"backward": True, "forward": False}.get(steps[0])
+        chosen = [said for end, said in self.loops if back is None or len(self.loops) == 1 or end.endswith("_reverse") == back]
+        return [replace(self, numbers=said, count=0, loops=()) for said in chosen]
 
     def of_part(self, steps: list[str], owned: Mapping[str, int]) -> Truth:
         """Return what may be said of a part of it: of what it computes, or of an expert, which tells its number from one on."""
@@ -228,8 +236,9 @@ class Model:
                 self.counts.setdefault(plain(visit.path), []).append(each)
                 self.kinds.setdefault(plain(visit.path), []).append([contents(one) for one in node.passes])
             said = frozenset(of_node(node))
+            kind, loops = (node.part.kind, tuple(of_loops(node))) if isinstance(node, TypedBlock) else ("", ())
             self.by_path.setdefault(plain(visit.path), []).append(
-                Truth(visit.path, path, node.part.kind if isinstance(node, TypedBlock) else "", said, self.owned.get(path, 0))
+                Truth(visit.path, path, kind, said, self.owned.get(path, 0), loops)
             )
 
     def of(self, path: str) -> list[Truth]:
@@ -237,6 +246,8 @@ class Model:
         steps = path.split(".")
         for end in range(len(steps), 0, -1):
             if not steps[end - 1].isdigit() and (found := self.by_path.get(plain(".".join(steps[:end])))):
+                if steps[end:] and found[0].loops:
+                    return [part for one in found for part in one.of_loops(steps[end:])]
                 return [one.of_part(steps[end:], self.owned) for one in found]
         return []
 
@@ -294,6 +305,19 @@ def of_block(node: TypedBlock) -> Iterator[float]:
     for slot in node.slots.values():
         if isinstance(slot, TypedBlock):
             yield from of_block(slot)
+
+
+def of_loops(node: TypedBlock) -> Iterator[tuple[str, frozenset[float]]]:
+    """Yield what may be said of each layer and direction of a recurrent block, as torch names and stacks their parameters: the
+    widths of the input and the state, the number of gates, and how many parameters there are.
+    """
+    shapes = {one.name: one.shape for one in node.parameters}
+    for name in shapes:
+        if name.startswith("weight_hh"):
+            end = name.removeprefix("weight_hh")
+            own = [shapes[other] for other in shapes if re.fullmatch(rf"(weight|bias)_(ih|hh){end}", other)]
+            (rows, hidden), (_, dim) = shapes[name], shapes[f"weight_ih{end}"]
+            yield end, frozenset({1.0, hidden, dim, rows // hidden, sum(map(prod, own))})
 
 
 def of_value(value: Any) -> Iterator[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from blocks.core import spoken
 from composer.cost.units import short
@@ -18,6 +19,11 @@ from composer.graph.visit import every_node, walk
 
 LAYERS = re.compile(r"(layers?|blocks?|encoder|decoder)(_\d+)?")
 """What a repeat is called whose passes are the layers of a model."""
+
+PASS = re.compile(r"(\w+)\((\d+)\)(.*)")
+"""A pass of another repeat, as it is called."""
+MAX_NAMED_PASSES = 3
+"""How many of them a port of a block reads by their names."""
 
 SERIES = ("stages", "levels", "groups", "steps", "columns")
 """What else a repeat may be called after what its passes are."""
@@ -70,7 +76,21 @@ def inputs_of_passes(
                     read[earlier_pass_source(same, index, path)] = None
                 else:
                     read.update(dict.fromkeys(sources(same, values)))
-    return {port: tuple(read) for port, read in found.items()}
+    return {port: tuple(one_of_each(tuple(read))) for port, read in found.items()}
+
+
+def one_of_each(given: Sequence[DiagramSource]) -> Iterator[DiagramSource]:
+    """Yield what a port reads, where each pass reads another pass of the same repeat under one name: `layers(0) … layers(30)`."""
+    alike: dict[tuple[Origin, str], list[DiagramSource]] = {}
+    for source in given:
+        name = PASS.fullmatch(source.reference)
+        alike.setdefault((source.origin, f"{name[1]}(){name[3]}" if name else source.reference), []).append(source)
+    for same in alike.values():
+        if len(same) <= MAX_NAMED_PASSES or not PASS.fullmatch(same[0].reference):
+            yield from same
+            continue
+        ordered = sorted(same, key=lambda source: int(PASS.sub(r"\2", source.reference)))
+        yield replace(same[0], reference=f"{ordered[0].reference} … {ordered[-1].reference}")
 
 
 def outer_edges(

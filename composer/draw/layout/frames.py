@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Leaf
-from composer.draw.edges import Origin
+from composer.draw.edges import Origin, PassOutput
 from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, straightened, widen
@@ -85,8 +85,11 @@ def frame(
     rest = [out_edge for out_edge in outgoing if out_edge.origin not in out]
     middle = max(-height / 2, taken + sum(room(out_edge, typography) for out_edge in rest) / 2) if begun else -height / 2
     beside = stacked([room(out_edge, typography) for out_edge in rest], middle)
-    crossing = [*(points[-1] for points in out.values()), *((right, y) for y in beside)]
-    strip = layer_strip(group, left, right, height, found, crossing, typography) if few else None
+    through_border = [y for out_edge, y in zip(rest, beside, strict=True) if not isinstance(out_edge.origin, PassOutput)]
+    crossing = [*(points[-1] for points in out.values()), *((right, y) for y in through_border)]
+    exits = [out_edge.origin.index for out_edge in rest if isinstance(out_edge.origin, PassOutput)]
+    mapped = group if few else replace(group, kinds=(0,) * int(group.count)) if exits else None
+    strip = mapped and layer_strip(mapped, left, right, height, found, crossing, typography, exits)
     path = group.about.path
     border = Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds, key=path)
     found.pieces.take(inner.pieces)
@@ -102,7 +105,10 @@ def frame(
         bend = () if level == y else ((turn, y), (turn, level))
         draw_outgoing(found, out_edge, straightened((*out[out_edge.origin], *bend)), typography)
     for out_edge, y in zip(rest, beside, strict=True):
-        draw_outgoing(found, out_edge, ((right, y),), typography)
+        start = (right, y)
+        if strip is not None and isinstance(out_edge.origin, PassOutput):
+            start = strip.x + strip.width, strip.middle_of(out_edge.origin.index)
+        draw_outgoing(found, out_edge, (start,), typography)
     return found
 
 
@@ -113,13 +119,22 @@ def header_lines(parts: Sequence[str], room: float, typography: Typography) -> l
 
 
 def layer_strip(
-    group: Group, left: float, right: float, height: float, found: Fragment, out: Sequence[Point], typography: Typography
+    group: Group,
+    left: float,
+    right: float,
+    height: float,
+    found: Fragment,
+    out: Sequence[Point],
+    typography: Typography,
+    exits: Sequence[int] = (),
 ) -> Strip:
-    """Return a cell for each pass beside the frame, where no wire goes through its border; else where there is most room."""
+    """Return a cell for each pass beside the frame, where no wire goes through its border; else where there is most room. Where
+    wires start at cells, these are at the right.
+    """
     crossing = [*(points[0] for points in found.ends.values()), *out]
     lefts = [y for x, y in crossing if x < 0]
     rights = [y for x, y in crossing if x > 0]
-    side = 1 if len(lefts) > len(rights) else -1
+    side = 1 if exits or len(lefts) > len(rights) else -1
     wires = rights if side > 0 else lefts
     word = group.header[0].split()[-1].lower()
     named = f"{word if word.isalpha() and len(word) <= MAX_TICK else 'pass'} 1"
@@ -138,6 +153,7 @@ def layer_strip(
     rare = [index for index, kind in enumerate(group.kinds) if kind]
     wanted = sorted({count - 1, *rare} - {0})
     ticks = [first]
+    wires += [foot - cell * (index + 0.5) for index in exits]
     for index in wanted:
         y = foot - cell * (index + 0.5) + 3.5
         if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Item, Sink
-from composer.draw.edges import DiagramSource, NodeOutput, Origin
+from composer.draw.edges import DiagramSource, NodeOutput, Origin, PassOutput
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
@@ -55,7 +55,7 @@ def outgoing_at_side(flow: Flow, item: Item, sent: Collection[Origin]) -> list[O
     ]
     read = [*(e.source for e in flow.all_edges()), *([flow.outlet] if flow.outlet else [])]
     ports = {one.port for one in read if one.path == path and one.port and not one.reference}
-    further = {origin.port for origin in sent if origin.path == path and origin.port} - ports
+    further = [origin for origin in sent if origin.path == path and origin.port and origin.port not in ports]
     inner = (
         ()
         if isinstance(item, Group)
@@ -63,11 +63,16 @@ def outgoing_at_side(flow: Flow, item: Item, sent: Collection[Origin]) -> list[O
     )
     return [
         *(Tap(NodeOutput(path, port)) for port in sorted(ports)),  # above the names of outputs, since their own stand above them
-        *(Tap(NodeOutput(path, port), labeled=not flow.owner) for port in sorted(further)),
+        *(Tap(origin, labeled=not flow.owner) for origin in sorted(further, key=height_in_repeat)),
         *(Tap(origin, labeled=False) for origin in inner),
         *names,
         *(sink for sink in sinks(flow, item) if not is_first(sink.edges[0].source, path)),
     ]
+
+
+def height_in_repeat(origin: Origin) -> tuple[int, str]:
+    """Return a key by which outputs of a block are in their order from above: later passes of a repeat first."""
+    return (-origin.index if isinstance(origin, PassOutput) else 0), origin.port
 
 
 def outgoing_above(flow: Flow, item: Item) -> tuple[list[str], list[Sink]]:

@@ -13,7 +13,8 @@ from composer.draw.edges import DiagramEdge
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.paths import belongs
 
-MAX_BRANCHES = 12
+MAX_BRANCHES, MAX_FRAMES = 12, 4
+"""Flows that stand beside each other at most, and those with frames."""
 BranchSteps: TypeAlias = Mapping[str, Sequence[str]]
 """From blocks to blocks, by an edge each."""
 
@@ -164,7 +165,7 @@ def _joined(
         out = any(source.port for _, source in flow.exits if belongs(source.path, part))
         exits = looped or out or any(belongs(sink.edges[0].source.path, part) for sink in flow.sinks)
         exits = exits or (flow.outlet is not None and flow.outlet.path in part)
-        wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > 2
+        wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > MAX_FRAMES
         if (
             not (free or part in foreign)
             or not closed

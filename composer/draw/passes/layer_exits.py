@@ -1,0 +1,47 @@
+"""Heads that read a layer in the middle of a model: columns beside it, to which wires lead from the map of layers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from composer.draw.diagram import Flow
+from composer.draw.edges import DiagramEdge, PassOutput
+
+PASS = re.compile(r"(\w+)\((\d+)\)")
+"""A pass of a repeat, as it is called."""
+MAX_EXITS = 3
+"""Heads beside a model that wires lead to: of more, there is no room."""
+
+
+def lead_out_of_layers(columns: Sequence[Flow]) -> list[Flow]:
+    """Return the columns, those to the right that read a pass of a repeat in another one, of which a wire leads there.
+
+    Before: h(@layers(1)) / a(x) layers(a)
+    After:  a(x) layers(a) / h(~layers(1))
+    """
+    homes = {path: number for number, column in enumerate(columns) for path in column.by_path}
+    led = [_with_wires(column, {path for path, home in homes.items() if home != number}) for number, column in enumerate(columns)]
+    heads = [number for number, column in enumerate(columns) if led[number] != column]
+    if not 0 < len(heads) <= MAX_EXITS or len(heads) == len(columns):
+        return list(columns)
+    rest = [column for number, column in enumerate(columns) if number not in heads]
+    return [*rest, *sorted((led[number] for number in heads), key=_lowest)]
+
+
+def _lowest(column: Flow) -> int:
+    """Return the first pass that a column reads."""
+    return min(e.source.origin.index for e in column.edges if isinstance(e.source.origin, PassOutput))
+
+
+def _with_wires(column: Flow, others: set[str]) -> Flow:
+    """Return a column in which wires lead to passes of repeats in other columns."""
+
+    def led(edge: DiagramEdge) -> DiagramEdge:
+        name = PASS.fullmatch(edge.source.reference)
+        if not name or name[1] not in others or edge.partial or not edge.main:
+            return edge
+        return edge.reading(replace(edge.source, origin=PassOutput(name[1], name[0], int(name[2])), reference=""))
+
+    return column.map_edges(led)
