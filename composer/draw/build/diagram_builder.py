@@ -241,7 +241,7 @@ class DiagramBuilder:
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
             one = merge_passes(flows, [len(passes) for passes in kinds])
             heads = tuple((f"{len(passes)} of {count}",) for passes in kinds) if one is None else ()
-            frames = tuple(flows) if one is None else (one,)
+            frames = tuple(map(repeats.one_of_each, flows if one is None else (one,)))
             cells = tuple((number,) for number in range(len(kinds))) if 1 < len(frames) <= MAX_MAPPED_KINDS else ()
             out.items.append(Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds)))
         second_streams = set().union(*(flow.second_streams for flow in flows))
