@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from blocks.core import size, spoken
+from blocks.core import Steps, size, spoken
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
@@ -108,7 +108,7 @@ class DiagramBuilder:
                 given = read(node.node.wires, values)
                 if self.opens(place.path) and (pieces := inside(node)):
                     return add_pieces(self.captions, node, pieces, given, place, out)
-                if self.opens(place.path) and (loops := steps(node)):
+                if self.opens(place.path) and (loops := steps(node)) and self.has_room(loops, place.path):
                     return StepsBuilder(self.captions, node, place).add(loops, given, out)
                 return add_block(self.captions, node, given, place, out, self.routed)
             case TypedGroup():
@@ -123,6 +123,10 @@ class DiagramBuilder:
     def opens(self, path: str) -> bool:
         """Return whether a block is shown from inside."""
         return (self.depth.level == "full" and path not in self.mixed) or path in self.depth.opened
+
+    def has_room(self, loops: Sequence[Steps], path: str) -> bool:
+        """Return whether loops of two directions may stand side by side."""
+        return self.depth.spacious or path in self.depth.opened or not any(loop.beside for loop in loops)
 
     # -- what holds a graph
 

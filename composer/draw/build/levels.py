@@ -21,7 +21,9 @@ class Depth:
     params: bool = True
     """Whether blocks tell how many parameters they have."""
     spacious: bool = True
-    """Whether there is room for what explains itself: more than a few experts of a mixture, and that an input is one."""
+    """Whether there is room for what explains itself: more than a few experts of a mixture, both directions of a recurrent layer,
+    and that an input is one.
+    """
     experts: bool = True
     """Whether mixtures of experts are shown from inside."""
     layers: bool = True
