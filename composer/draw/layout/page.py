@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from blocks.core import Look
 from composer.draw.about import About
-from composer.draw.diagram import Flow, Leaf, Titles
-from composer.draw.edges import DiagramEdge, PassOutput
+from composer.draw.diagram import Flow, Item, Leaf, Titles
+from composer.draw.edges import DiagramEdge, Origin, PassOutput
 from composer.draw.geometry import Text
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
@@ -95,23 +95,37 @@ def page(
 
 
 def above_each_other(columns: Sequence[Flow], laid: Sequence[Fragment]) -> list[Fragment]:
-    """Return columns as they are laid out, those that read passes of a repeat above each other, as their layers are."""
-    exits = [any(isinstance(edge.source.origin, PassOutput) for edge in one.edges) for one in columns]
-    found = [one for one, leads_out in zip(laid, exits, strict=True) if not leads_out]
-    heads = [one for one, leads_out in zip(laid, exits, strict=True) if leads_out]
-    if heads:
-        stack = Fragment(left=max(one.left for one in heads), right=max(one.right for one in heads))
-        taps = {origin: points[-1][1] for one in found for origin, points in one.taps.items()}
-        for one in heads:
-            level = (taps[edge.source.origin] - points[0][1] for edge, points in one.ends.items() if edge.source.origin in taps)
-            shift(one, 0, min([-stack.height, *level]))  # level with its layer, or above the one below
-            stack.pieces.take(one.pieces)
-            stack.ends |= one.ends
-            stack.taps |= one.taps
-            stack.height = one.height - one.foot + HEADS_APART
-        stack.height -= HEADS_APART
-        found.append(stack)
-    return found
+    """Return columns as they are laid out, but some above each other: heads that read passes of a repeat, as their layers are, and
+    those that no wire leads to or from.
+    """
+    pairs = list(zip(columns, laid, strict=True))
+    heads = [laid_out for one, laid_out in pairs if any(isinstance(edge.source.origin, PassOutput) for edge in one.edges)]
+    alone = [laid_out for one, laid_out in pairs if not (laid_out.ends or laid_out.taps or any(map(is_input, one.items)))]
+    rest = [one for one in laid if one not in heads and (one not in alone or len(alone) == 1)]
+    taps = {origin: points[-1][1] for one in rest for origin, points in one.taps.items()}
+    before = [stacked(alone, {})] if len(alone) > 1 else []
+    return [*before, *rest, *([stacked(heads, taps)] if heads else [])]
+
+
+def is_input(item: Item) -> bool:
+    """Return whether something stands for an input of the model."""
+    return isinstance(item, Leaf) and item.model_input
+
+
+def stacked(laid: Sequence[Fragment], taps: Mapping[Origin, float]) -> Fragment:
+    """Return columns above each other, the first one below, each as high as what it reads of `taps`, or above the one below."""
+    stack = Fragment(left=max(one.left for one in laid), right=max(one.right for one in laid))
+    low = 0.0
+    for one in laid:
+        level = (taps[edge.source.origin] - points[0][1] for edge, points in one.ends.items() if edge.source.origin in taps)
+        offset = min([low, *level])
+        shift(one, 0, offset)
+        stack.pieces.take(one.pieces)
+        stack.ends |= one.ends
+        stack.taps |= one.taps
+        stack.height = one.height - offset
+        low = -stack.height - HEADS_APART
+    return stack
 
 
 def narrow_page(flow: Flow, titles: Titles, room: float, typography: Typography, *, shapes: bool = True) -> Scene:
