@@ -12,7 +12,7 @@ from composer.draw.edges import Origin, PassOutput
 from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, straightened, widen
-from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
+from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, draw_outgoing, room
 from composer.draw.layout.parallel_flows import BUS, column_positions
 from composer.draw.layout.spacing import APART, MERGE_GAP
 from composer.draw.layout.spine import LANE_SIDE
@@ -85,11 +85,18 @@ def frame(
     rest = [out_edge for out_edge in outgoing if out_edge.origin not in out]
     middle = max(-height / 2, taken + sum(room(out_edge, typography) for out_edge in rest) / 2) if begun else -height / 2
     beside = stacked([room(out_edge, typography) for out_edge in rest], middle)
-    through_border = [y for out_edge, y in zip(rest, beside, strict=True) if not isinstance(out_edge.origin, PassOutput)]
-    crossing = [*(points[-1] for points in out.values()), *((right, y) for y in through_border)]
+    crossing = [points[-1] for points in out.values()]
+    crossing += [(out[out_edge.origin][-1][0], level) for out_edge, level in zip(begun, levels, strict=True)]
     exits = [out_edge.origin.index for out_edge in rest if isinstance(out_edge.origin, PassOutput)]
-    mapped = group if few else replace(group, kinds=(0,) * int(group.count)) if exits else None
-    strip = mapped and layer_strip(mapped, left, right, height, found, crossing, typography, exits)
+    others = [room(out_edge, typography) for out_edge in rest if not isinstance(out_edge.origin, PassOutput)]
+    low = stacked(others, -sum(others) / 2 - 8)  # these leave below the map
+    right_low = [*crossing, *((right, y) for y in low)]
+    strip = mapped_exits(group, left, right, height, found, right_low, typography, exits) if exits else None
+    if strip is not None:
+        starts = [strip.exit_of(one.origin.index) if isinstance(one.origin, PassOutput) else (right, low.pop(0)) for one in rest]
+    else:
+        starts = [(right, y) for y in beside]
+        strip = layer_strip(group, left, right, height, found, [*crossing, *starts], typography) if few else None
     path = group.about.path
     border = Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds, key=path)
     found.pieces.take(inner.pieces)
@@ -104,10 +111,7 @@ def frame(
         turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
         bend = () if level == y else ((turn, y), (turn, level))
         draw_outgoing(found, out_edge, straightened((*out[out_edge.origin], *bend)), typography)
-    for out_edge, y in zip(rest, beside, strict=True):
-        start = (right, y)
-        if strip is not None and isinstance(out_edge.origin, PassOutput):
-            start = strip.x + strip.width, strip.middle_of(out_edge.origin.index)
+    for out_edge, start in zip(rest, starts, strict=True):
         draw_outgoing(found, out_edge, (start,), typography)
     return found
 
@@ -161,6 +165,27 @@ def layer_strip(
             ticks.append(Text(at, y, str(index + 1), "tick", "start" if side > 0 else "end", typography.scale))
     widen(found, side, max([abs(x) + STRIP_WIDTH, *(text.area.reach(side) for text in ticks)]))
     return Strip(x, foot - high, STRIP_WIDTH, high, group.kinds, tuple(ticks))
+
+
+def mapped_exits(
+    group: Group,
+    left: float,
+    right: float,
+    height: float,
+    found: Fragment,
+    crossing: Sequence[Point],
+    typography: Typography,
+    exits: Sequence[int],
+) -> Strip | None:
+    """Return a map of layers from whose cells wires lead away; none where these are too near to each other for their names."""
+    tried = Fragment(ends=found.ends)
+    whole = group if group.kinds else replace(group, kinds=(0,) * int(group.count))
+    strip = layer_strip(whole, left, right, height, tried, crossing, typography, exits)
+    heights = sorted(strip.exit_of(index)[1] for index in {*exits})
+    if len(set(exits)) < len(exits) or any(high - low < SLOT for low, high in pairwise(heights)):
+        return None
+    found.left, found.right = max(found.left, tried.left), max(found.right, tried.right)
+    return strip
 
 
 def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragment:
