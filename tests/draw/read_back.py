@@ -224,6 +224,8 @@ class Model:
         """What the passes of a repeat consist of, for each time that it stands in the model."""
         self.counts: dict[str, list[list[int]]] = {}
         """The parameters of each pass of a repeat, for each time that it stands in the model."""
+        self.held: dict[str, list[list[Truth]]] = {}
+        """What may be said of all that is in each pass of a repeat, for each time that it stands in the model."""
         shared: set[str] = set()
         for visit in walk(typed.root, every_pass, every_node):
             node, path = visit.node, visit.path
@@ -235,6 +237,7 @@ class Model:
                 each = [self.owned.get(f"{path}.{node.prefix(index)}".rstrip("."), 0) for index in range(len(node.passes))]
                 self.counts.setdefault(plain(visit.path), []).append(each)
                 self.kinds.setdefault(plain(visit.path), []).append([contents(one) for one in node.passes])
+                self.held.setdefault(plain(visit.path), []).append([held(visit.path, one) for one in node.passes])
             said = frozenset(of_node(node))
             kind, loops = (node.part.kind, tuple(of_loops(node))) if isinstance(node, TypedBlock) else ("", ())
             self.by_path.setdefault(plain(visit.path), []).append(
@@ -254,6 +257,14 @@ class Model:
     def inside(self, path: str) -> list[list[Truth]]:
         """Return what may be said of all that is in something, of each path in each pass."""
         return [found for one, found in self.by_path.items() if one.startswith(f"{path}.")]
+
+
+def held(path: str, graph: TypedGraph) -> Truth:
+    """Return what may be said of all blocks of a pass."""
+    nodes = [visit.node for visit in walk(graph, every_pass, every_node)]
+    said = {number for node in nodes if isinstance(node, TypedBlock) for number in of_block(node)}
+    said |= {float(len(node.passes)) for node in nodes if isinstance(node, TypedRepeat)}
+    return Truth(path, path, "", frozenset(said), 0)
 
 
 def contents(graph: TypedGraph) -> object:
@@ -368,6 +379,9 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             yield from closed(box, lines, model)
         else:
             yield from (f"{box.path}: `{line}`: {why}" for line in lines for why in of_all(line, passes))
+        if box.path in model.counts:
+            yield from told_apart(box, rows, model)
+            continue
         for count, whole, said in rows:
             if len(passes) % whole and not around:
                 yield f"{box.path}: `{said[0]}`: there are {len(passes)}"
@@ -440,6 +454,25 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
                 yield f"{box.path}: `{line}`: {said:g} is not so in each pass"
 
 
+def told_apart(box: DrawnBox, rows: list[tuple[int, int, list[str]]], model: Model) -> Iterator[str]:
+    """Yield what is not so of the kinds of passes in the box of a repeat: as many as are named have the numbers, all passes are in
+    a row, and equal passes are in the same one.
+    """
+    (held, *others), (kinds, *_) = model.held[box.path], model.kinds[box.path]
+    if not rows or others:
+        return
+    for count, whole, said in rows:
+        if whole != len(held):
+            yield f"{box.path}: `{said[0]}`: there are {len(held)}"
+        yield from (f"{box.path}: `{said[0]}`: {why}" for why in of_some(count, " ".join(said), held))
+    if sum(count for count, _, _ in rows) != len(held):
+        yield f"{box.path}: the rows are not all: {[said for _, _, said in rows]}"
+    sizes = {0}  # of all sets of kinds
+    for one in {repr(kind): kinds.count(kind) for kind in kinds}.values():
+        sizes |= {size + one for size in sizes}
+    yield from (f"{box.path}: `{said[0]}`: no kinds are {count} passes" for count, _, said in rows if count not in sizes)
+
+
 def counted(path: str, lines: list[str], model: Model, in_how_many: Callable[[Iterator[bool]], bool] = all) -> Iterator[str]:
     """Yield what is not so of the number of passes of a repeat and of their parameters."""
     every = [count for each in model.counts[path] for count in each]
@@ -449,7 +482,8 @@ def counted(path: str, lines: list[str], model: Model, in_how_many: Callable[[It
         line = re.sub(r"up to \S+(?: [KMBT])? active", "", line)
         for said in re.findall(r"(up to [\d.]+(?: [KMBT]\b)?|[\d.]+(?: [KMBT])?(?= each| shared))", line):
             if said.startswith("up to"):
-                right = near(numbers(said)[0], max(every))
+                most = [max(every), *(map(max, model.counts[path]) if in_how_many is any else ())]
+                right = any(near(numbers(said)[0], one) for one in most)
             else:
                 right = in_how_many(near(numbers(said)[0], count) for count in every)
             if not right:

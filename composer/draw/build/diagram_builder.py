@@ -193,6 +193,7 @@ class DiagramBuilder:
         tip: Sequence[str],
         params: str,
         place: NodePlace,
+        passes: Sequence[int] = (),
     ) -> Leaf:
         """Return a group as one closed box."""
         about = self.captions.about(node, place, tip)
@@ -200,7 +201,7 @@ class DiagramBuilder:
         part = node.node.part if isinstance(node, TypedGroup) else None
         doc = first_words(part.__doc__ or "") if part is not None and self.depth.spacious else ""
         told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
-        return replace(of_group(flows, about, name, params, doc), name=told)
+        return replace(of_group(flows, about, name, params, doc, passes), name=told)
 
     def flow(
         self, graph: TypedGraph, given: Mapping[str, Sources], place: NodePlace, stream: str = ""
@@ -239,7 +240,7 @@ class DiagramBuilder:
         tip = (f"× {count} {title}", repeats.parameters_of_each(node, each))
         closed = (self.depth.level == "overview" or not self.depth.layers) and path not in self.depth.opened
         if closed:
-            out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(place.all), place))
+            out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(place.all), place, [*map(len, kinds)]))
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
