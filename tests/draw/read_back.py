@@ -455,8 +455,8 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
 
 
 def told_apart(box: DrawnBox, rows: list[tuple[int, int, list[str]]], model: Model) -> Iterator[str]:
-    """Yield what is not so of the kinds of passes in the box of a repeat: as many as are named have the numbers, all passes are in
-    a row, and equal passes are in the same one.
+    """Yield what is not so of the kinds of passes in the box of a repeat: as many as are named have the numbers, each is in a
+    row, and equal passes are in the same one.
     """
     (held, *others), (kinds, *_) = model.held[box.path], model.kinds[box.path]
     if not rows or others:

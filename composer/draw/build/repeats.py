@@ -39,8 +39,8 @@ def passes_by_kind(node: TypedRepeat) -> list[list[int]]:
 
 
 def consists_of(graph: TypedGraph) -> object:
-    """Return what tells a pass from others: its graph, or where an input is never read, whose type then does not count, what is in
-    the nodes.
+    """Return what tells a pass from others: its graph; or what is in its nodes, where an input is never read, whose type does not
+    count then.
     """
     read = {ref.node for node in graph.nodes for wire in wires_of(node.node) for ref in wire.refs}
     read |= {ref.node for _, ref in graph.graph.outputs}

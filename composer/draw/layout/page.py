@@ -95,7 +95,7 @@ def page(
 
 
 def above_each_other(columns: Sequence[Flow], laid: Sequence[Fragment]) -> list[Fragment]:
-    """Return columns as they are laid out, but some above each other: heads that read passes of a repeat, as their layers are, and
+    """Return columns as they are laid out, but some above each other: heads that read passes of a repeat, as these are, and
     those that no wire leads to or from.
     """
     pairs = list(zip(columns, laid, strict=True))

@@ -158,7 +158,8 @@ def _joined(
         into = {join, *part} if part is parts[0] else {*part}  # a wire back comes in at the left, where no other branch is
         back = {e for e in inner if e.back and e.source.path in into and not e.source.port}
         free = all(
-            e in back or e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port) for e in inner
+            e in back or e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port)
+            for e in inner
         )
         closed = all(e.source.reference or belongs(e.source.path, held) for e in deep if e.source.path not in apart)
         looped = any(e.back and e not in back and (e.source.path in part or e.target in part) for e in flow.edges)

@@ -18,9 +18,7 @@ MAX_TITLES, MAX_LETTERS = 4, 52
 """Kinds of blocks of a group that its box names, and the letters of their names; of more, it says how many blocks there are."""
 
 
-def of_group(
-    flows: Sequence[Flow], about: About, title: str, params: str, doc: str = "", passes: Sequence[int] = ()
-) -> Leaf:
+def of_group(flows: Sequence[Flow], about: About, title: str, params: str, doc: str = "", passes: Sequence[int] = ()) -> Leaf:
     """Return a group as one box, whose passes are of one or more kinds: the masks of its attention, and what its author says of
     it, or else its blocks in a few letters; of kinds that differ in these, each for itself, with the number of its `passes`.
     """
@@ -49,7 +47,7 @@ def of_group(
 
 
 def in_letters(flow: Flow, also: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the blocks of a flow that have abbreviations, with the positions beside the first one; and `also` those of titles."""
+    """Return the blocks of a flow that have abbreviations, with positions behind the first one; and `also` those of titles."""
     leaves = list(flow.leaves())
     looks = [item.look if isinstance(item, Leaf) else item.expert for item in leaves]
     sides = [side.title for seen in looks if seen.short for side in seen.sides]
