@@ -239,6 +239,8 @@ class Model:
                 self.kinds.setdefault(plain(visit.path), []).append([contents(one) for one in node.passes])
                 self.held.setdefault(plain(visit.path), []).append([held(visit.path, one) for one in node.passes])
             said = frozenset(of_node(node))
+            if isinstance(node, TypedRepeat):
+                said |= {float(len(node.passes)), *map(float, each)}
             kind, loops = (node.part.kind, tuple(of_loops(node))) if isinstance(node, TypedBlock) else ("", ())
             self.by_path.setdefault(plain(visit.path), []).append(
                 Truth(visit.path, path, kind, said, self.owned.get(path, 0), loops)
@@ -379,7 +381,7 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             yield from closed(box, lines, model)
         else:
             yield from (f"{box.path}: `{line}`: {why}" for line in lines for why in of_all(line, passes))
-        if box.path in model.counts:
+        if len(model.held.get(box.path, ())) == 1:
             yield from told_apart(box, rows, model)
             continue
         for count, whole, said in rows:
@@ -434,6 +436,11 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
         yield from counted(box.path, [box.lines[0], *lines[len(box.lines) :]], model)
     inner = [*model.inside(box.path), model.of(box.path)]
     for line in lines:
+        if (own := re.match(r"× (\d+(?:, \d+)*) ", line)) and box.path in model.counts:
+            lengths = {len(each) for each in model.counts[box.path]}
+            if not {int(count) for count in own[1].split(", ")} <= lengths:
+                yield f"{box.path}: `{line}`: there are {lengths}"
+            continue
         counts = {len(each) for path in model.counts if path.startswith(f"{box.path}.") for each in model.counts[path]}
         if (named := {int(count) for count in COUNTED.findall(line)}) and line != box.lines[0]:
             if named != counts:
@@ -458,8 +465,8 @@ def told_apart(box: DrawnBox, rows: list[tuple[int, int, list[str]]], model: Mod
     """Yield what is not so of the kinds of passes in the box of a repeat: as many as are named have the numbers, each is in a
     row, and equal passes are in the same one.
     """
-    (held, *others), (kinds, *_) = model.held[box.path], model.kinds[box.path]
-    if not rows or others:
+    (held,), (kinds,) = model.held[box.path], model.kinds[box.path]
+    if not rows:
         return
     for count, whole, said in rows:
         if whole != len(held):

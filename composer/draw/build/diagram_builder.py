@@ -66,6 +66,8 @@ class DiagramBuilder:
         """Paths of blocks in whose place other passes of a repeat have another block: these stand side by side, closed."""
         self.alone: set[str] = set()
         """Paths of groups that are all there is in a pass of a repeat."""
+        self.around: list[str] = []
+        """Paths of the repeats around what is read."""
 
     def model(self) -> Flow:
         """Return the whole model."""
@@ -234,11 +236,14 @@ class DiagramBuilder:
         count, kinds = len(node.passes), repeats.passes_by_kind(node)
         self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in node.passes if len(graph.nodes) == 1}
         self.mixed |= repeats.mixed(node, kinds, path)
+        self.around.append(path)
         flows, ports = self.flows(node, kinds, values, place)
+        self.around.pop()
         title = repeats.layer_title(node, flows)
         each = repeats.parameters(node, self.counts, place.first)
         tip = (f"× {count} {title}", repeats.parameters_of_each(node, each))
-        closed = (self.depth.level == "overview" or not self.depth.layers) and path not in self.depth.opened
+        folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
+        closed = (self.depth.level == "overview" or folded) and path not in self.depth.opened
         if closed:
             out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(place.all), place, [*map(len, kinds)]))
         else:

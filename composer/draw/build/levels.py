@@ -28,5 +28,7 @@ class Depth:
     """Whether mixtures of experts are shown from inside."""
     layers: bool = True
     """Whether repeats are."""
+    nested: bool = True
+    """Whether repeats in repeats are, such as the layers of stages."""
     dropout: bool = True
     """Whether a dropout is a box where words cannot tell it."""

@@ -63,7 +63,7 @@ def in_letters(flow: Flow, also: Collection[str] = ()) -> tuple[str, ...]:
 def told_apart(flows: Sequence[Flow]) -> list[tuple[str, ...]]:
     """Return the blocks of each flow in a few letters, and those without that are not in all flows."""
     titles = [{leaf.look.title for leaf in flow.leaves() if isinstance(leaf, Leaf) and _is_plain(leaf.look)} for flow in flows]
-    also = set().union(*titles) - set.intersection(*titles) if titles else set()
+    also = {title for own in titles for title in own if not all(title in others for others in titles)}
     return [in_letters(flow, also) for flow in flows]
 
 
