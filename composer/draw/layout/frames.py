@@ -13,7 +13,7 @@ from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, straightened, widen
 from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, draw_outgoing, room
-from composer.draw.layout.parallel_flows import BUS, column_positions
+from composer.draw.layout.parallel_flows import BUS, FEW_BRANCHES, column_positions
 from composer.draw.layout.spacing import APART, MERGE_GAP
 from composer.draw.layout.spine import LANE_SIDE
 from composer.draw.layout.stations import stacked
@@ -26,6 +26,8 @@ PADDING = 16.0
 """Between a border and what is inside: an arrow that starts at the border fits in."""
 LINE = 13.0
 """From one line of a header, of 11 pixels, to the next."""
+MANY_APART = 14.0
+"""Between many flows of which each pass takes one, so that four frames fit on a page."""
 PILL_ROOM = 28.0
 """From the upper border of a frame to what stands below its pill, which ends 25 pixels below the border."""
 MAX_TICK = 6
@@ -214,7 +216,7 @@ def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragme
             one = _passed_through(one, flow, group)
         one.pieces.number(number)
         columns.append(one)
-    places, total = column_positions(columns)
+    places, total = column_positions(columns, MANY_APART if len(columns) >= FEW_BRANCHES else 0)
     top = -2 * BUS - max(one.height for one in columns)
     for one, middle in zip(columns, places, strict=True):
         found.pieces.take(one.pieces, middle, -2 * BUS)

@@ -95,9 +95,9 @@ def apart_for(count: int) -> float:
     return APART if count <= FEW_BRANCHES else NEAR
 
 
-def column_positions(columns: Sequence[Fragment]) -> tuple[list[float], float]:
+def column_positions(columns: Sequence[Fragment], apart: float = 0.0) -> tuple[list[float], float]:
     """Return where the spine of each column stands, and how wide all are."""
-    apart = apart_for(len(columns))
+    apart = apart or apart_for(len(columns))
     total = sum(one.left + one.right for one in columns) + apart * (len(columns) - 1)
     places, x = [], -total / 2
     for one in columns:

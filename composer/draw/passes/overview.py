@@ -28,7 +28,8 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str, doc: 
     rows = [Row(f"{count} of {sum(passes)}: {' · '.join(said)}", Look(""), count) for said, count in kinds.items()]
     if 1 < len(rows) <= MAX_KINDS and () not in kinds and max(len(row.share) for row in rows) <= MAX_LETTERS and not doc:
         whole = of_group(flows, about, title, params)
-        return replace(whole, look=replace(whole.look, facts=()), rows=tuple(rows))
+        in_words = replace(whole.look, facts=(), known_mask="")  # the mask, which has no picture where there are rows
+        return replace(whole, look=in_words, rows=tuple(rows))
     leaves = [item for flow in flows for item in flow.leaves()]
     pictured = [(item.about.path, item.look if isinstance(item, Leaf) else item.expert) for item in leaves]
     looks = [look for _, look in pictured]
@@ -62,13 +63,16 @@ def in_letters(flow: Flow, also: Collection[str] = ()) -> tuple[str, ...]:
 
 def told_apart(flows: Sequence[Flow]) -> list[tuple[str, ...]]:
     """Return the blocks of each flow in a few letters, and those without that are not in all flows."""
-    titles = [{leaf.look.title for leaf in flow.leaves() if isinstance(leaf, Leaf) and _is_plain(leaf.look)} for flow in flows]
+    titles = [set(_plain_titles(flow)) for flow in flows]
     also = {title for own in titles for title in own if not all(title in others for others in titles)}
     return [in_letters(flow, also) for flow in flows]
 
 
-def _is_plain(seen: Look) -> bool:
-    return not seen.short and not seen.sign and seen.hue not in ("norm", "merge")
+def _plain_titles(flow: Flow) -> Iterable[str]:
+    """Return the titles of blocks without abbreviations, but for norms, merges and what reads nothing."""
+    reads = {edge.target for edge in flow.all_edges()}
+    looks = (leaf.look for leaf in flow.leaves() if isinstance(leaf, Leaf) and leaf.about.path in reads)
+    return (one.title for one in looks if not one.short and not one.sign and one.hue not in ("norm", "merge", "io"))
 
 
 def fold_norms(flow: Flow) -> Flow:
