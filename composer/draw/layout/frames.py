@@ -12,7 +12,7 @@ from composer.draw.edges import Origin, PassOutput
 from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, straightened, widen
-from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, draw_outgoing, room
+from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
 from composer.draw.layout.parallel_flows import BUS, FEW_BRANCHES, column_positions
 from composer.draw.layout.spacing import APART, MERGE_GAP
 from composer.draw.layout.spine import LANE_SIDE
@@ -28,6 +28,8 @@ LINE = 13.0
 """From one line of a header, of 11 pixels, to the next."""
 MANY_APART = 14.0
 """Between many flows of which each pass takes one, so that four frames fit on a page."""
+EXITS_APART = 22.0
+"""Between wires out of a map of layers: a name stands above each, or at its end."""
 PILL_ROOM = 28.0
 """From the upper border of a frame to what stands below its pill, which ends 25 pixels below the border."""
 MAX_TICK = 6
@@ -184,7 +186,7 @@ def mapped_exits(
     whole = group if group.kinds else replace(group, kinds=(0,) * int(group.count))
     strip = layer_strip(whole, left, right, height, tried, crossing, typography, exits)
     heights = sorted(strip.exit_of(index)[1] for index in {*exits})
-    if len(set(exits)) < len(exits) or any(high - low < SLOT for low, high in pairwise(heights)):
+    if len(set(exits)) < len(exits) or any(high - low < EXITS_APART for low, high in pairwise(heights)):
         return None
     found.left, found.right = max(found.left, tried.left), max(found.right, tried.right)
     return strip

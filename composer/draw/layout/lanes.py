@@ -186,7 +186,10 @@ class Lanes:
         typography = self.spine.options.typography
         if edge.back and 0 < len(edge.port) <= MAX_STATE_LETTERS and abs(end - start) >= typography.width(edge.port, "port") + 18:
             middle = (start + end) / 2 - (3 if end > start else -3)  # beside the arrowhead
-            self.found.pieces.texts.append(Text(middle, y - 3, edge.port, "port", scale=typography.scale))
+            text = Text(middle, y - 3, edge.port, "port", scale=typography.scale)
+            said = [*(one.text for one in self.found.pieces.references), *self.found.pieces.texts]
+            if not any(one.area.grown(2).meets(text.area) for one in said):
+                self.found.pieces.texts.append(text)
 
     def forks(self, lane: Lane) -> bool:
         """Return whether the value of a lane goes elsewhere too from where the lane starts."""

@@ -19,8 +19,8 @@ def lead_out_of_layers(columns: Sequence[Flow]) -> list[Flow]:
     """Return the columns, those to the right that read a pass of a repeat in another one, of which a wire leads there; outputs of
     the model that a pass gives leave the repeat there.
 
-    Before: h(@layers(1)) / a(x) layers(a)
-    After:  a(x) layers(a) / h(~layers(1))
+    Before: c(@b.1) / a(x) b(a)
+    After:  a(x) b(a) / c(b.1)
     """
     columns = [_with_outputs(column) for column in columns]
     homes = {path: number for number, column in enumerate(columns) for path in column.by_path}
