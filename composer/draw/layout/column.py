@@ -217,7 +217,7 @@ class Stations:
                     item, self.width, self.options.narrow, outgoing, lay, self.options.side, self.options.typography, through
                 )
             case Branches():
-                lefts: list[SideInput] = [*incoming.side_inputs, *incoming.references, *incoming.far]
+                lefts = [*incoming.side_inputs, *incoming.references, *incoming.far]
                 widths = iter(branch_widths(item, self.options.typography))
 
                 def lay_branch(flow: Flow) -> Fragment:
