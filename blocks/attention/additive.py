@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from blocks.core import Block, BlockView, Cost, LinearWeights, Look, Paper, PositiveInt, Sizes, grouped, torch
+from blocks.core import (
+    Block,
+    BlockView,
+    Cost,
+    LinearWeights,
+    Look,
+    Paper,
+    Piece,
+    PositiveInt,
+    Sizes,
+    grouped,
+    linear_piece,
+    look_with_icon,
+    standard,
+    torch,
+)
 
 
 class AdditiveAttention(Block, kind="additive_attention"):
@@ -41,6 +56,19 @@ graph: {y: {type: additive_attention, hidden: 16, in: {query: query, memory: mem
 
     def look(self, view: BlockView) -> Look:
         return Look(self.called(), (f"hidden {grouped(self.hidden)}",), "cross", double=True, short="attention")
+
+    def inside(self, view: BlockView) -> Sequence[Piece]:
+        tanh = look_with_icon(standard()["tanh"](), BlockView("tanh"))
+        valid = [("$valid", "valid")] if "valid" in view.edges else []
+        return [
+            linear_piece(view, "q", "Linear query", "$query", "cross"),
+            linear_piece(view, "k", "Linear memory", "$memory", "cross"),
+            Piece("sum", Look("Sum", hue="cross", sign="+"), (("q", ""), ("k", ""))),
+            Piece("tanh", Look(tanh.title, hue="cross", icon=tanh.icon), (("sum", ""),)),
+            linear_piece(view, "v", "Linear score", "tanh", "cross"),
+            Piece("weights", Look("Softmax", ("over the memory",), "cross"), (("v", ""), *valid), gives=("weights",)),
+            Piece("y", Look("Weighted sum", ("of the memory",), "cross"), (("weights", ""), ("$memory", "memory")), gives=("y",)),
+        ]
 
     def forward(self: Any, query: torch.Tensor, memory: torch.Tensor, valid: torch.Tensor | None = None) -> Any:
         scores = self.v(torch.tanh(self.q(query)[:, None] + self.k(memory)))[..., 0]  # [B, S]

@@ -20,7 +20,7 @@ from blocks.core.fields import (
 from blocks.core.formula import Formula
 from blocks.core.lazy import F, nn, torch
 from blocks.core.library import Library, NameClash, standard
-from blocks.core.look import BlockIcon, BlockView, Look, LoopIcon, Mixture, Piece, SideLook
+from blocks.core.look import BlockIcon, BlockView, Look, LoopIcon, Mixture, Piece, SideLook, Steps
 from blocks.core.part import (
     Activation,
     Block,
@@ -85,6 +85,7 @@ __all__ = [
     "SideLook",
     "Sizes",
     "Slot",
+    "Steps",
     "Tensor",
     "Units",
     "Weights",

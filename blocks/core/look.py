@@ -144,13 +144,34 @@ class Piece:
     name: str
     look: Look
     reads: tuple[tuple[str, str], ...]
-    """Names of pieces, or `$port` of the block, each with the port that reads it, which is empty for the stream."""
+    """Names of pieces, `@piece` for what one gave in the step before, or `$port` of the block, each with the port that reads it,
+    which is empty for the stream.
+    """
     parameters: tuple[str, ...] = ()
     """The parameters of the block that belong to this piece: names of maps or slots."""
     gives: tuple[str, ...] = ()
     """The outputs of the block that it computes."""
     stream_ports: tuple[str, ...] = ()
     """Named ports that read the stream: queries, keys and values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A loop inside of a block, which computes one step after another."""
+
+    name: str
+    """The name of the loop in its layer."""
+    title: str
+    pieces: tuple[Piece, ...]
+    """The pieces of a step."""
+    axis: str
+    """The axis of the steps."""
+    layer: int = 0
+    """The number of the layer, where several are stacked."""
+    beside: bool = False
+    """Whether another loop of its layer is beside it, whose output is concatenated with its own."""
+    after: str = ""
+    """A note about what training does to the output of the layer."""
 
 
 @dataclass(frozen=True, slots=True)

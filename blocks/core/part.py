@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from blocks.core.look import BlockIcon, BlockView, Look, Mixture, Piece, plotted
+from blocks.core.look import BlockIcon, BlockView, Look, Mixture, Piece, Steps, plotted
 from blocks.core.text import spoken
 from blocks.core.weights import Tensor, Units, Weights
 from blocks.errors import ComposerError
@@ -310,6 +310,14 @@ class Part(BaseModel):
 
     def inside(self, view: BlockView) -> Sequence[Piece]:
         """Return the pieces for drawings of its inside, in the order of computation; none if it cannot be opened.
+
+        Args:
+            view: The block's place in a model.
+        """
+        return ()
+
+    def steps(self, view: BlockView) -> Sequence[Steps]:
+        """Return the loops for drawings of its inside, layer by layer, those of one layer side by side; none for other blocks.
 
         Args:
             view: The block's place in a model.

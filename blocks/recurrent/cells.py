@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from blocks.activations.squashing import Tanh
@@ -13,15 +14,19 @@ from blocks.core import (
     Init,
     Look,
     Paper,
+    Piece,
     PositiveInt,
     Sizes,
     Slot,
     Tensor,
     Weights,
+    activation_piece,
+    declaration,
     grouped,
     size,
     torch,
 )
+from blocks.recurrent.gates import gru_pieces, linear, lstm_pieces, rnn_pieces
 
 
 class Cell(Block):
@@ -64,6 +69,12 @@ graph:
         facts = (f"{size(view.sizes['dim'])} → {grouped(self.hidden)}",)
         return Look(self.called(), facts, "rec", short=self.called())
 
+    @declaration
+    def linear(self, view: BlockView) -> Piece:
+        """Return the piece of the linear maps."""
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[: 4 if self.biases == "two" else 3]
+        return linear(size(view.sizes["dim"]), self.hidden, self.gates, wired("h", view), names)
+
     def maps(self: Any, x: torch.Tensor, h: torch.Tensor | None) -> Any:
         """Return the maps of the input and of the previous state, which is zero if not wired."""
         h = x.new_zeros(*x.shape[:-1], self.hidden) if h is None else h
@@ -85,6 +96,9 @@ class RNNCell(Cell, kind="rnn_cell"):
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         return {**super().weights(sizes, wired), "activation": Slot("activation", "float[..., hidden]")}
 
+    def inside(self, view: BlockView) -> Sequence[Piece]:
+        return rnn_pieces(self.linear(view), activation_piece(view, "activation", self.activation, "maps"))
+
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None) -> torch.Tensor:
         of_x, of_h, _ = self.maps(x, h)
         return self.activation(of_x + of_h)  # type: ignore[no-any-return]  # a module
@@ -102,6 +116,9 @@ class GRUCell(Cell, kind="gru_cell"):
     paper = Paper("Learning Phrase Representations using RNN Encoder-Decoder", "arXiv:1406.1078")
     inputs = {"x": "float[..., dim]", "h?": "float[..., hidden]"}
     outputs = {"y": "float[..., hidden]"}
+
+    def inside(self, view: BlockView) -> Sequence[Piece]:
+        return gru_pieces(self.linear(view), wired("h", view))
 
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None) -> torch.Tensor:
         of_x, of_h, h = self.maps(x, h)
@@ -136,6 +153,9 @@ graph:
     inputs = {"x": "float[..., dim]", "h?": "float[..., hidden]", "c?": "float[..., hidden]"}
     outputs = {"h": "float[..., hidden]", "c?": "float[..., hidden]"}
 
+    def inside(self, view: BlockView) -> Sequence[Piece]:
+        return lstm_pieces(self.linear(view), wired("c", view), "h")
+
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, c: torch.Tensor | None = None) -> Any:
         of_x, of_h, h = self.maps(x, h)
         i, f, g, o = (of_x + of_h).chunk(4, dim=-1)
@@ -143,3 +163,8 @@ graph:
         c = torch.sigmoid(f) * kept + torch.sigmoid(i) * torch.tanh(g)
         h = torch.sigmoid(o) * torch.tanh(c)
         return (h, c) if "c" in self.requested_outputs else h
+
+
+def wired(port: str, view: BlockView) -> tuple[str, ...]:
+    """Return what a state before is read as, if it is wired."""
+    return (f"${port}",) if port in view.edges else ()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from blocks.core import Paper, store_carry, torch
+from blocks.core import BlockView, Paper, Piece, declaration, store_carry, torch
+from blocks.recurrent.gates import gru_pieces
 from blocks.recurrent.recurrent import Recurrent, joined
 
 
@@ -27,6 +28,10 @@ class GRU(Recurrent, kind="gru"):
     inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]", "valid?": "bool[batch, time]"}
     outputs = {"y": "float[batch, time, hidden]", "h?": "float[batch, states, hidden]"}
     carry = {"h": "float[batch, states, hidden]"}
+
+    @declaration
+    def pieces(self, maps: Piece, view: BlockView) -> tuple[Piece, ...]:
+        return gru_pieces(maps, ("@y", *(("$h",) if "h" in view.edges else ())))
 
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, valid: torch.Tensor | None = None) -> Any:
         before = self.before("h", h, x)

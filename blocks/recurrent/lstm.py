@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from blocks.core import Paper, store_carry, torch
+from blocks.core import BlockView, Paper, Piece, declaration, store_carry, torch
+from blocks.recurrent.gates import lstm_pieces
 from blocks.recurrent.recurrent import Recurrent, joined
 
 
@@ -36,6 +37,10 @@ class LSTM(Recurrent, kind="lstm"):
         "c?": "float[batch, states, hidden]",
     }
     carry = {"h": "float[batch, states, hidden]", "c": "float[batch, states, hidden]"}
+
+    @declaration
+    def pieces(self, maps: Piece, view: BlockView) -> tuple[Piece, ...]:
+        return lstm_pieces(maps, ("@c", *(("$c",) if "c" in view.edges else ())), "y")
 
     def forward(
         self: Any,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Le
@@ -14,16 +15,20 @@ from blocks.core import (
     Init,
     Look,
     LoopIcon,
+    Piece,
     PositiveInt,
     Probability,
     Sizes,
+    Steps,
     Tensor,
     Weights,
     cached,
+    declaration,
     grouped,
     size,
     torch,
 )
+from blocks.recurrent.gates import linear
 
 
 class Recurrent(Block):
@@ -101,6 +106,32 @@ graph: {y: {type: <kind>, hidden: 12, in: x}}
         facts += ["both directions"] if self.bidirectional else []
         facts += [f"dropout {self.dropout:g} between"] if self.dropout else []
         return Look(self.called(), tuple(facts), "rec", short=self.called())
+
+    def steps(self, view: BlockView) -> Sequence[Steps]:
+        found = []
+        h = ("@y", *(("$h",) if "h" in view.edges else ()))
+        for layer in range(self.layers):
+            dim = size(view.sizes["dim"]) if layer == 0 else grouped(self.directions() * self.hidden)
+            for end in ("", "_reverse")[: self.directions()]:
+                owned = [name for name in self.weights(view.sizes, frozenset()) if name.endswith(f"_l{layer}{end}")]
+                pieces = self.pieces(linear(dim, self.hidden, self.gates, h, tuple(owned)), view)
+                if "valid" in view.edges:  # without it, no step is of padding
+                    pieces = (*pieces[:-1], replace(pieces[-1], reads=(*pieces[-1].reads, ("$valid", "valid"))))
+                title = self.called() + (", backward" if end else ", forward" if self.bidirectional else "")
+                between = f"dropout {self.dropout:g}" if self.dropout and layer < self.layers - 1 else ""
+                name = "backward" if end else "forward"
+                found.append(Steps(name, title, pieces, "time", layer, self.bidirectional, between))
+        return found
+
+    @declaration
+    def pieces(self, maps: Piece, view: BlockView) -> tuple[Piece, ...]:
+        """Return the pieces of a step, of which `y` gives the state.
+
+        Args:
+            maps: The linear maps of the input and the state.
+            view: The block's place in a model.
+        """
+        raise NotImplementedError
 
     def icon(self) -> LoopIcon:
         return LoopIcon()

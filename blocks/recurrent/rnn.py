@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from blocks.core import Paper, store_carry, torch
+from blocks.core import BlockView, Paper, Piece, activation_piece, declaration, standard, store_carry, torch
+from blocks.recurrent.gates import rnn_pieces
 from blocks.recurrent.recurrent import Recurrent, joined
 
 
@@ -30,6 +31,10 @@ class RNN(Recurrent, kind="rnn"):
     inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]", "valid?": "bool[batch, time]"}
     outputs = {"y": "float[batch, time, hidden]", "h?": "float[batch, states, hidden]"}
     carry = {"h": "float[batch, states, hidden]"}
+
+    @declaration
+    def pieces(self, maps: Piece, view: BlockView) -> tuple[Piece, ...]:
+        return rnn_pieces(maps, activation_piece(view, "activation", standard()[self.activation](), maps.name))
 
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, valid: torch.Tensor | None = None) -> Any:
         before = self.before("h", h, x)

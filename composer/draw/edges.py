@@ -16,6 +16,17 @@ class NodeOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class PassOutput:
+    """What one pass of a repeat gives, where a wire leads to it from the side of the repeat."""
+
+    path: str
+    """Of the repeat."""
+    port: str
+    """The pass as it is called: `layers(3)`."""
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInput:
     """An input of the model."""
 
@@ -45,7 +56,7 @@ class PreviousPass:
     """Whether it is the pass just before, so that a wire may lead back to it."""
 
 
-Origin: TypeAlias = NodeOutput | ModelInput | FrameInput | PreviousPass
+Origin: TypeAlias = NodeOutput | PassOutput | ModelInput | FrameInput | PreviousPass
 """What makes a value."""
 
 

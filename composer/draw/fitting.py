@@ -13,7 +13,7 @@ from composer.draw.style.typography import Typography
 
 MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
 """Pixels of a page that is read as a whole, with room for two columns and the wires between them. Where a drawing would be
-larger, fewer experts are shown, then mixtures of experts are closed, and then repeats.
+larger, fewer experts are shown, then mixtures of experts are closed, then repeats in repeats, and then all.
 """
 HEAD_ROOM = 120.0
 """Pixels of it for the title, the facts below it and the margins."""
@@ -74,6 +74,7 @@ def smaller_depths(depth: Depth) -> Iterator[Depth]:
     yield dense
     yield replace(dense, experts=False)
     if depth.level != "full":
+        yield replace(dense, experts=False, nested=False)
         yield replace(dense, experts=False, layers=False)
 
 

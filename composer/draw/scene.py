@@ -104,6 +104,10 @@ class Strip:
         """The rectangle of all cells."""
         return Area(self.x, self.y, self.x + self.width, self.y + self.height)
 
+    def exit_of(self, index: int) -> Point:
+        """Return where a wire starts at the right of a cell."""
+        return self.x + self.width, self.y + self.height * (1 - (index + 0.5) / len(self.kinds))
+
     def moved(self, dx: float, dy: float) -> Strip:
         """Return the same elsewhere."""
         ticks = tuple(tick.moved(dx, dy) for tick in self.ticks)

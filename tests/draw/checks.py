@@ -154,6 +154,8 @@ def starts(scene: Scene) -> Iterator[str]:
         x, y = wire.points[0]
         areas = [area for path, area in things if lies_in(path, wire.source)]
         areas += [frame.area.grown(TOUCH) for frame in scene.frames if lies_in(wire.source, frame.about.path)]  # of one pass
+        cells = [frame.strip.area.grown(TOUCH) for frame in scene.frames if frame.strip and frame.about.path == wire.source]
+        areas += cells  # the map of its layers
         areas += [
             Area(min(a, c), min(b, d), max(a, c), max(b, d)).grown(TOUCH)
             for other in scene.wires

@@ -7,7 +7,7 @@ import re
 from blocks.core import Look
 from composer.draw.about import About
 from composer.draw.diagram import Branches, Flow, IrregularSubgraph, Item, Leaf
-from composer.draw.edges import DiagramEdge, DiagramSource, ModelInput, NodeOutput
+from composer.draw.edges import DiagramEdge, DiagramSource, ModelInput, NodeOutput, PassOutput
 
 ITEM = re.compile(r"(\w+)(?::(\w+))?\(([^)]*)\)")
 
@@ -18,11 +18,20 @@ def flow(text: str) -> Flow:
     names = {name for name, _, _ in found}
     items = [Leaf(About(name), Look(title or name, hue="norm" if name == "norm" else "ffn")) for name, title, _ in found]
     edges = [
-        DiagramEdge(DiagramSource((NodeOutput if (own := read.strip("~")) in names else ModelInput)(own)), name, "", read == own)
+        DiagramEdge(_source(read, names), name, "", not read.startswith("~"))
         for name, _, reads in found
         for read in reads.split()
     ]
     return Flow(None, tuple(items), tuple(edges), None)
+
+
+def _source(read: str, names: set[str]) -> DiagramSource:
+    """Return what a block reads: `@b.1` is a pass of a repeat by its name."""
+    if read.startswith("@"):
+        path, _, index = read[1:].partition(".")
+        return DiagramSource(NodeOutput(path), reference=f"{path}({index})")
+    own = read.strip("~")
+    return DiagramSource((NodeOutput if own in names else ModelInput)(own))
 
 
 def shown(drawn: Flow) -> str:
@@ -43,5 +52,9 @@ def _item(item: Item, drawn: Flow) -> str:
 
 def _leaf(leaf: Leaf, drawn: Flow) -> str:
     path, title = leaf.about.path, "|".join(row.share.partition(": ")[2] for row in leaf.rows) or leaf.look.title
-    reads = " ".join(("@" if e.source.reference else "" if e.main else "~") + e.source.path for e in drawn.edges_into(path))
+    reads = " ".join(("@" if e.source.reference else "" if e.main else "~") + _called(e.source) for e in drawn.edges_into(path))
     return f"{path}{'' if title == path else f':{title}'}({reads})"
+
+
+def _called(source: DiagramSource) -> str:
+    return f"{source.path}.{source.origin.index}" if isinstance(source.origin, PassOutput) else source.path

@@ -186,6 +186,14 @@ class Truth:
     numbers: frozenset[float]
     count: int
     """Parameters of its own."""
+    loops: tuple[tuple[str, frozenset[float]], ...] = ()
+    """What may be said of each layer and direction of a recurrent block, with the end of the names of its parameters."""
+
+    def of_loops(self, steps: list[str]) -> list[Truth]:
+        """Return what may be said of a part of a recurrent block, in each layer; of both directions where the path names none."""
+        back = {"backward": True, "forward": False}.get(steps[0])
+        chosen = [said for end, said in self.loops if back is None or len(self.loops) == 1 or end.endswith("_reverse") == back]
+        return [replace(self, numbers=said, count=0, loops=()) for said in chosen]
 
     def of_part(self, steps: list[str], owned: Mapping[str, int]) -> Truth:
         """Return what may be said of a part of it: of what it computes, or of an expert, which tells its number from one on."""
@@ -216,6 +224,8 @@ class Model:
         """What the passes of a repeat consist of, for each time that it stands in the model."""
         self.counts: dict[str, list[list[int]]] = {}
         """The parameters of each pass of a repeat, for each time that it stands in the model."""
+        self.held: dict[str, list[list[Truth]]] = {}
+        """What may be said of all that is in each pass of a repeat, for each time that it stands in the model."""
         shared: set[str] = set()
         for visit in walk(typed.root, every_pass, every_node):
             node, path = visit.node, visit.path
@@ -227,9 +237,13 @@ class Model:
                 each = [self.owned.get(f"{path}.{node.prefix(index)}".rstrip("."), 0) for index in range(len(node.passes))]
                 self.counts.setdefault(plain(visit.path), []).append(each)
                 self.kinds.setdefault(plain(visit.path), []).append([contents(one) for one in node.passes])
+                self.held.setdefault(plain(visit.path), []).append([held(visit.path, one) for one in node.passes])
             said = frozenset(of_node(node))
+            if isinstance(node, TypedRepeat):
+                said |= {float(len(node.passes)), *map(float, each)}
+            kind, loops = (node.part.kind, tuple(of_loops(node))) if isinstance(node, TypedBlock) else ("", ())
             self.by_path.setdefault(plain(visit.path), []).append(
-                Truth(visit.path, path, node.part.kind if isinstance(node, TypedBlock) else "", said, self.owned.get(path, 0))
+                Truth(visit.path, path, kind, said, self.owned.get(path, 0), loops)
             )
 
     def of(self, path: str) -> list[Truth]:
@@ -237,12 +251,22 @@ class Model:
         steps = path.split(".")
         for end in range(len(steps), 0, -1):
             if not steps[end - 1].isdigit() and (found := self.by_path.get(plain(".".join(steps[:end])))):
+                if steps[end:] and found[0].loops:
+                    return [part for one in found for part in one.of_loops(steps[end:])]
                 return [one.of_part(steps[end:], self.owned) for one in found]
         return []
 
     def inside(self, path: str) -> list[list[Truth]]:
         """Return what may be said of all that is in something, of each path in each pass."""
         return [found for one, found in self.by_path.items() if one.startswith(f"{path}.")]
+
+
+def held(path: str, graph: TypedGraph) -> Truth:
+    """Return what may be said of all blocks of a pass."""
+    nodes = [visit.node for visit in walk(graph, every_pass, every_node)]
+    said = {number for node in nodes if isinstance(node, TypedBlock) for number in of_block(node)}
+    said |= {float(len(node.passes)) for node in nodes if isinstance(node, TypedRepeat)}
+    return Truth(path, path, "", frozenset(said), 0)
 
 
 def contents(graph: TypedGraph) -> object:
@@ -296,6 +320,19 @@ def of_block(node: TypedBlock) -> Iterator[float]:
             yield from of_block(slot)
 
 
+def of_loops(node: TypedBlock) -> Iterator[tuple[str, frozenset[float]]]:
+    """Yield what may be said of each layer and direction of a recurrent block, as torch names and stacks their parameters: the
+    widths of the input and the state, the number of gates, and how many parameters there are.
+    """
+    shapes = {one.name: one.shape for one in node.parameters}
+    for name in shapes:
+        if name.startswith("weight_hh"):
+            end = name.removeprefix("weight_hh")
+            own = [shapes[other] for other in shapes if re.fullmatch(rf"(weight|bias)_(ih|hh){end}", other)]
+            (rows, hidden), (_, dim) = shapes[name], shapes[f"weight_ih{end}"]
+            yield end, frozenset({1.0, hidden, dim, rows // hidden, sum(map(prod, own))})
+
+
 def of_value(value: Any) -> Iterator[float]:
     """Yield the numbers in a value."""
     match value:
@@ -344,6 +381,9 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             yield from closed(box, lines, model)
         else:
             yield from (f"{box.path}: `{line}`: {why}" for line in lines for why in of_all(line, passes))
+        if len(model.held.get(box.path, ())) == 1:
+            yield from told_apart(box, rows, model)
+            continue
         for count, whole, said in rows:
             if len(passes) % whole and not around:
                 yield f"{box.path}: `{said[0]}`: there are {len(passes)}"
@@ -396,6 +436,11 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
         yield from counted(box.path, [box.lines[0], *lines[len(box.lines) :]], model)
     inner = [*model.inside(box.path), model.of(box.path)]
     for line in lines:
+        if (own := re.match(r"× (\d+(?:, \d+)*) ", line)) and box.path in model.counts:
+            lengths = {len(each) for each in model.counts[box.path]}
+            if not {int(count) for count in own[1].split(", ")} <= lengths:
+                yield f"{box.path}: `{line}`: there are {lengths}"
+            continue
         counts = {len(each) for path in model.counts if path.startswith(f"{box.path}.") for each in model.counts[path]}
         if (named := {int(count) for count in COUNTED.findall(line)}) and line != box.lines[0]:
             if named != counts:
@@ -416,6 +461,25 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
                 yield f"{box.path}: `{line}`: {said:g} is not so in each pass"
 
 
+def told_apart(box: DrawnBox, rows: list[tuple[int, int, list[str]]], model: Model) -> Iterator[str]:
+    """Yield what is not so of the kinds of passes in the box of a repeat: as many as are named have the numbers, each is in a
+    row, and equal passes are in the same one.
+    """
+    (held,), (kinds,) = model.held[box.path], model.kinds[box.path]
+    if not rows:
+        return
+    for count, whole, said in rows:
+        if whole != len(held):
+            yield f"{box.path}: `{said[0]}`: there are {len(held)}"
+        yield from (f"{box.path}: `{said[0]}`: {why}" for why in of_some(count, " ".join(said), held))
+    if sum(count for count, _, _ in rows) != len(held):
+        yield f"{box.path}: the rows are not all: {[said for _, _, said in rows]}"
+    sizes = {0}  # of all sets of kinds
+    for one in {repr(kind): kinds.count(kind) for kind in kinds}.values():
+        sizes |= {size + one for size in sizes}
+    yield from (f"{box.path}: `{said[0]}`: no kinds are {count} passes" for count, _, said in rows if count not in sizes)
+
+
 def counted(path: str, lines: list[str], model: Model, in_how_many: Callable[[Iterator[bool]], bool] = all) -> Iterator[str]:
     """Yield what is not so of the number of passes of a repeat and of their parameters."""
     every = [count for each in model.counts[path] for count in each]
@@ -425,7 +489,8 @@ def counted(path: str, lines: list[str], model: Model, in_how_many: Callable[[It
         line = re.sub(r"up to \S+(?: [KMBT])? active", "", line)
         for said in re.findall(r"(up to [\d.]+(?: [KMBT]\b)?|[\d.]+(?: [KMBT])?(?= each| shared))", line):
             if said.startswith("up to"):
-                right = near(numbers(said)[0], max(every))
+                most = [max(every), *(map(max, model.counts[path]) if in_how_many is any else ())]
+                right = any(near(numbers(said)[0], one) for one in most)
             else:
                 right = in_how_many(near(numbers(said)[0], count) for count in every)
             if not right:

@@ -11,6 +11,7 @@ import pytest
 from composer.draw.diagram import Flow
 from composer.draw.passes import PASSES
 from composer.draw.passes.irregular import group_irregular_subgraphs
+from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.side_inputs import SideInputs
 from composer.draw.passes.split_columns import by_name_where_needed
@@ -34,7 +35,7 @@ def run(apply: Callable[..., object], flows: list[Flow]) -> object:
     """Return what a pass makes of flows."""
     if apply is merge_passes:
         return apply(flows, [1] * len(flows))
-    if apply is by_name_where_needed:
+    if apply in (by_name_where_needed, lead_out_of_layers):
         return apply(flows)
     if apply is group_irregular_subgraphs:
         return apply(*flows, (), lambda subgraph: True)

@@ -10,7 +10,9 @@ import pytest
 import composer
 from composer.draw.build.levels import LEVELS, Level
 from tests.draw.cases import CASES, MORE_CASES, each_of, sources
+from tests.draw.checks import borders, ends, overlaps, starts
 from tests.draw.read_back import OPEN, DrawnBox, Model, lies, loose, read
+from tests.draw.shapes import shaped
 
 COUNT, MORE = 10, 120
 KINDS: dict[str, tuple[str, ...]] = {
@@ -108,6 +110,16 @@ def test_layers_of_many_kinds_are_told_as_what_they_are(seed: int) -> None:
     recipe = composer.load(layers(seed)[0])
     for level in LEVELS:
         assert wrong(recipe, level) == []
+
+
+@pytest.mark.parametrize("seed", seeds(2 * MORE))
+def test_shapes_beyond_a_chain_of_layers_are_told_as_what_they_are(seed: int) -> None:
+    """Towers that meet or do not, recurrent layers, and heads and outputs of layers in the middle, at every level."""
+    recipe = composer.load(shaped(seed))
+    for level in LEVELS:
+        scene = recipe.draw(level).scene
+        assert wrong(recipe, level) == []
+        assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []
 
 
 @pytest.mark.parametrize("seed", seeds(MORE // 3))

@@ -59,28 +59,45 @@ def add_pieces(
     out: FlowBuilder,
 ) -> NodeSources:
     """Add what a block consists of."""
-    values: dict[str, Sources] = {f"${port}": ours for port, ours in given.items()}
+    values = add_each_piece(captions, node, pieces, {f"${port}": ours for port, ours in given.items()}, place, out)
+    gives: dict[str, Sources] = {port: values[piece.name] for piece in pieces for port in piece.gives}
+    first = next(iter(node.outputs))
+    return NodeSources({"": gives[first], **gives})
+
+
+def add_each_piece(
+    captions: Captions,
+    node: TypedBlock,
+    pieces: Sequence[Piece],
+    given: Mapping[str, Sources],
+    place: NodePlace,
+    out: FlowBuilder,
+    owner: NodePlace | None = None,
+) -> dict[str, Sources]:
+    """Add pieces of a block, given values by what they are read as; return these with those that the pieces give, by name. The
+    parameters are those of the `owner`, by default of the place itself.
+    """
+    owner = owner or place
+    values = dict(given)
     for piece in pieces:
         below = place.inner(piece.name).path
         if piece.look.quiet:
             values[piece.name] = values[piece.reads[0][0]]
             out.note_dropout(values[piece.name], piece.look.title.lower())
             continue
-        names = tuple(f"{one}.{name}" for one in place.all for name in piece.parameters)
+        names = tuple(f"{one}.{name}" for one in owner.all for name in piece.parameters)
         own = names[: len(piece.parameters)]
         params = captions.counts.shown_of(own)
         about = captions.about(node, replace(place, path=below, all=names), (piece.look.title, piece.look.detail), own)
-        named = (place.inner(name).path for name in piece.parameters)
+        named = (owner.inner(name).path for name in piece.parameters)
         covers = tuple(path for path in named if not lies_in(path, below))  # those named after the block alone
-        about = replace(about, covers=covers, description=captions.description(node, place) if piece is pieces[0] else "")
+        about = replace(about, covers=covers, description=captions.description(node, owner) if piece is pieces[0] else "")
         out.items.append(Leaf(about, piece.look, params))
         for name, port in piece.reads:
             main = not port or port in piece.stream_ports
             out.edges += [DiagramEdge(source, below, port, main) for source in values.get(name, ())]
         values[piece.name] = (DiagramSource(NodeOutput(below)),)
-    gives: dict[str, Sources] = {port: values[piece.name] for piece in pieces for port in piece.gives}
-    first = next(iter(node.outputs))
-    return NodeSources({"": gives[first], **gives})
+    return values
 
 
 def leaf(captions: Captions, node: TypedBlock, seen: Look, place: NodePlace) -> Leaf:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from blocks.core import size, spoken
+from blocks.core import Steps, size, spoken
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
@@ -15,6 +15,7 @@ from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth
 from composer.draw.build.node_names import shown_name
 from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
+from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.value_sources import (
     NodeSources,
     Sources,
@@ -33,7 +34,7 @@ from composer.draw.diagram import Flow, Group, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, Origin, PreviousPass
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS, merge_passes
 from composer.draw.passes.overview import fold_norms, of_group
-from composer.draw.style.looks import inside
+from composer.draw.style.looks import inside, steps
 from composer.draw.wording import shape
 from composer.graph.anatomy import TYPED
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
@@ -65,6 +66,8 @@ class DiagramBuilder:
         """Paths of blocks in whose place other passes of a repeat have another block: these stand side by side, closed."""
         self.alone: set[str] = set()
         """Paths of groups that are all there is in a pass of a repeat."""
+        self.around: list[str] = []
+        """Paths of the repeats around what is read."""
 
     def model(self) -> Flow:
         """Return the whole model."""
@@ -107,6 +110,8 @@ class DiagramBuilder:
                 given = read(node.node.wires, values)
                 if self.opens(place.path) and (pieces := inside(node)):
                     return add_pieces(self.captions, node, pieces, given, place, out)
+                if self.opens(place.path) and (loops := steps(node)) and self.has_room(loops, place.path):
+                    return StepsBuilder(self.captions, node, place).add(loops, given, out)
                 return add_block(self.captions, node, given, place, out, self.routed)
             case TypedGroup():
                 return self.group(node, read(node.node.wires, values), place, out)
@@ -120,6 +125,10 @@ class DiagramBuilder:
     def opens(self, path: str) -> bool:
         """Return whether a block is shown from inside."""
         return (self.depth.level == "full" and path not in self.mixed) or path in self.depth.opened
+
+    def has_room(self, loops: Sequence[Steps], path: str) -> bool:
+        """Return whether loops of two directions may stand side by side."""
+        return self.depth.spacious or path in self.depth.opened or not any(loop.beside for loop in loops)
 
     # -- what holds a graph
 
@@ -186,6 +195,7 @@ class DiagramBuilder:
         tip: Sequence[str],
         params: str,
         place: NodePlace,
+        passes: Sequence[int] = (),
     ) -> Leaf:
         """Return a group as one closed box."""
         about = self.captions.about(node, place, tip)
@@ -193,7 +203,7 @@ class DiagramBuilder:
         part = node.node.part if isinstance(node, TypedGroup) else None
         doc = first_words(part.__doc__ or "") if part is not None and self.depth.spacious else ""
         told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
-        return replace(of_group(flows, about, name, params, doc), name=told)
+        return replace(of_group(flows, about, name, params, doc, passes), name=told)
 
     def flow(
         self, graph: TypedGraph, given: Mapping[str, Sources], place: NodePlace, stream: str = ""
@@ -226,19 +236,22 @@ class DiagramBuilder:
         count, kinds = len(node.passes), repeats.passes_by_kind(node)
         self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in node.passes if len(graph.nodes) == 1}
         self.mixed |= repeats.mixed(node, kinds, path)
+        self.around.append(path)
         flows, ports = self.flows(node, kinds, values, place)
+        self.around.pop()
         title = repeats.layer_title(node, flows)
         each = repeats.parameters(node, self.counts, place.first)
         tip = (f"× {count} {title}", repeats.parameters_of_each(node, each))
-        closed = (self.depth.level == "overview" or not self.depth.layers) and path not in self.depth.opened
+        folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
+        closed = (self.depth.level == "overview" or folded) and path not in self.depth.opened
         if closed:
-            out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(place.all), place))
+            out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(place.all), place, [*map(len, kinds)]))
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
             one = merge_passes(flows, [len(passes) for passes in kinds])
             heads = tuple((f"{len(passes)} of {count}",) for passes in kinds) if one is None else ()
-            frames = tuple(flows) if one is None else (one,)
+            frames = tuple(map(repeats.one_of_each, flows if one is None else (one,)))
             cells = tuple((number,) for number in range(len(kinds))) if 1 < len(frames) <= MAX_MAPPED_KINDS else ()
             out.items.append(Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds)))
         second_streams = set().union(*(flow.second_streams for flow in flows))

@@ -21,10 +21,14 @@ class Depth:
     params: bool = True
     """Whether blocks tell how many parameters they have."""
     spacious: bool = True
-    """Whether there is room for what explains itself: more than a few experts of a mixture, and that an input is one."""
+    """Whether there is room for what explains itself: more than a few experts of a mixture, both directions of a recurrent layer,
+    and that an input is one.
+    """
     experts: bool = True
     """Whether mixtures of experts are shown from inside."""
     layers: bool = True
     """Whether repeats are."""
+    nested: bool = True
+    """Whether repeats in repeats are, such as the layers of stages."""
     dropout: bool = True
     """Whether a dropout is a box where words cannot tell it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from blocks.core import spoken
 from composer.cost.units import short
@@ -13,11 +14,17 @@ from composer.draw.build.value_sources import NodeSources, Sources, edge_into, s
 from composer.draw.build.walks import outside_repeats
 from composer.draw.diagram import Flow, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.graph.anatomy import wires_of
 from composer.graph.typed import TypedBlock, TypedGraph, TypedRepeat
 from composer.graph.visit import every_node, walk
 
 LAYERS = re.compile(r"(layers?|blocks?|encoder|decoder)(_\d+)?")
 """What a repeat is called whose passes are the layers of a model."""
+
+PASS = re.compile(r"(\w+)\((\d+)\)(.*)")
+"""A pass of another repeat, as it is called."""
+MAX_NAMED_PASSES = 3
+"""How many of them a port of a block reads by their names."""
 
 SERIES = ("stages", "levels", "groups", "steps", "columns")
 """What else a repeat may be called after what its passes are."""
@@ -25,10 +32,23 @@ SERIES = ("stages", "levels", "groups", "steps", "columns")
 
 def passes_by_kind(node: TypedRepeat) -> list[list[int]]:
     """Return the passes of each kind, the most frequent kind first."""
-    kinds: dict[TypedGraph, list[int]] = {}
+    kinds: dict[object, list[int]] = {}
     for index, graph in enumerate(node.passes):
-        kinds.setdefault(graph, []).append(index)
+        kinds.setdefault(consists_of(graph), []).append(index)
     return sorted(kinds.values(), key=lambda passes: (-len(passes), passes[0]))
+
+
+def consists_of(graph: TypedGraph) -> object:
+    """Return what tells a pass from others: its graph; or what is in its nodes, where an input is never read, whose type does not
+    count then.
+    """
+    read = {ref.node for node in graph.nodes for wire in wires_of(node.node) for ref in wire.refs}
+    read |= {ref.node for _, ref in graph.graph.outputs}
+    blocks = [node for node in graph.nodes if isinstance(node, TypedBlock) and not node.slots]
+    if graph.inputs.keys() <= read or len(blocks) < len(graph.nodes):
+        return graph
+    typed = tuple((one.node, *one.inputs.items(), *one.outputs.items(), one.parameters) for one in blocks)
+    return typed, graph.graph.outputs, tuple((name, type_) for name, type_ in graph.inputs.items() if name in read)
 
 
 def kind_of_each(kinds: Sequence[Sequence[int]]) -> tuple[int, ...]:
@@ -71,6 +91,22 @@ def inputs_of_passes(
                 else:
                     read.update(dict.fromkeys(sources(same, values)))
     return {port: tuple(read) for port, read in found.items()}
+
+
+def one_of_each(flow: Flow) -> Flow:
+    """Return a flow in which what each pass reads of another pass of the same repeat has one name: `layers(0) … layers(30)`."""
+    alike: dict[object, list[DiagramEdge]] = {}
+    for edge in flow.edges:
+        name = PASS.fullmatch(edge.source.reference)
+        said = f"{name[1]}(){name[3]}" if name else edge
+        alike.setdefault((edge.source.origin, edge.target, edge.port, said), []).append(edge)
+    edges: list[DiagramEdge] = []
+    for same in alike.values():
+        if len(same) > MAX_NAMED_PASSES:
+            first, *_, last = sorted((e.source.reference for e in same), key=lambda name: int(PASS.sub(r"\2", name)))
+            same = [replace(same[0].reading(same[0].source.by_name(f"{first} … {last}")), partial=False)]
+        edges += same
+    return flow.with_edges(edges).map_groups(one_of_each)
 
 
 def outer_edges(

@@ -224,7 +224,8 @@ class Stations:
                     options = replace(self.options, narrow=is_narrow(flow))
                     return column(flow, next(widths), options, beside=self.side_boxes)
 
-                return side_by_side(item, incoming.lanes, lefts, outgoing, lay_branch, self.options.typography)
+                lefts, rights = self.by_side(lefts, incoming.lanes)
+                return side_by_side(item, rights, lefts, outgoing, lay_branch, self.options.typography)
             case IrregularSubgraph():
                 return self.subgraphs[item.about.path]
 
@@ -236,7 +237,12 @@ class Stations:
         lefts, rights = [*own, *others[:free]], [*others[free:], *incoming.lanes]
         if len(rights) > 1:
             lefts, rights = [*lefts, *rights[1:]], rights[:1]
-        return (lefts, rights) if own else self.by_side(lefts, rights)
+        lefts, rights = (lefts, rights) if own else self.by_side(lefts, rights)
+        return (rights, lefts) if any(map(self.leads_around, rights)) else (lefts, rights)
+
+    def leads_around(self, side_input: SideInput) -> bool:
+        """Return whether something comes back around branches, of which this is the one at the left."""
+        return isinstance(side_input, WiredInput) and side_input.edge.back and self.spine.number(side_input.edge.source) is None
 
     def by_side(self, lefts: list[SideInput], rights: list[SideInput]) -> tuple[list[SideInput], list[SideInput]]:
         """Return the two sides the other way round, where lanes are at the left."""

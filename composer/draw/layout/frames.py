@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Leaf
-from composer.draw.edges import Origin
+from composer.draw.edges import Origin, PassOutput
 from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, straightened, widen
 from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
-from composer.draw.layout.parallel_flows import BUS, column_positions
+from composer.draw.layout.parallel_flows import BUS, FEW_BRANCHES, column_positions
 from composer.draw.layout.spacing import APART, MERGE_GAP
 from composer.draw.layout.spine import LANE_SIDE
 from composer.draw.layout.stations import stacked
@@ -26,6 +26,10 @@ PADDING = 16.0
 """Between a border and what is inside: an arrow that starts at the border fits in."""
 LINE = 13.0
 """From one line of a header, of 11 pixels, to the next."""
+MANY_APART = 14.0
+"""Between many flows of which each pass takes one, so that four frames fit on a page."""
+EXITS_APART = 22.0
+"""Between wires out of a map of layers: a name stands above each, or at its end."""
 PILL_ROOM = 28.0
 """From the upper border of a frame to what stands below its pill, which ends 25 pixels below the border."""
 MAX_TICK = 6
@@ -85,8 +89,18 @@ def frame(
     rest = [out_edge for out_edge in outgoing if out_edge.origin not in out]
     middle = max(-height / 2, taken + sum(room(out_edge, typography) for out_edge in rest) / 2) if begun else -height / 2
     beside = stacked([room(out_edge, typography) for out_edge in rest], middle)
-    crossing = [*(points[-1] for points in out.values()), *((right, y) for y in beside)]
-    strip = layer_strip(group, left, right, height, found, crossing, typography) if few else None
+    crossing = [points[-1] for points in out.values()]
+    crossing += [(out[out_edge.origin][-1][0], level) for out_edge, level in zip(begun, levels, strict=True)]
+    exits = [out_edge.origin.index for out_edge in rest if isinstance(out_edge.origin, PassOutput)]
+    others = [room(out_edge, typography) for out_edge in rest if not isinstance(out_edge.origin, PassOutput)]
+    low = stacked(others, -sum(others) / 2 - 8)  # these leave below the map
+    right_low = [*crossing, *((right, y) for y in low)]
+    strip = mapped_exits(group, left, right, height, found, right_low, typography, exits) if exits else None
+    if strip is not None:
+        starts = [strip.exit_of(one.origin.index) if isinstance(one.origin, PassOutput) else (right, low.pop(0)) for one in rest]
+    else:
+        starts = [(right, y) for y in beside]
+        strip = layer_strip(group, left, right, height, found, [*crossing, *starts], typography) if few else None
     path = group.about.path
     border = Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds, key=path)
     found.pieces.take(inner.pieces)
@@ -101,8 +115,8 @@ def frame(
         turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
         bend = () if level == y else ((turn, y), (turn, level))
         draw_outgoing(found, out_edge, straightened((*out[out_edge.origin], *bend)), typography)
-    for out_edge, y in zip(rest, beside, strict=True):
-        draw_outgoing(found, out_edge, ((right, y),), typography)
+    for out_edge, start in zip(rest, starts, strict=True):
+        draw_outgoing(found, out_edge, (start,), typography)
     return found
 
 
@@ -113,13 +127,22 @@ def header_lines(parts: Sequence[str], room: float, typography: Typography) -> l
 
 
 def layer_strip(
-    group: Group, left: float, right: float, height: float, found: Fragment, out: Sequence[Point], typography: Typography
+    group: Group,
+    left: float,
+    right: float,
+    height: float,
+    found: Fragment,
+    out: Sequence[Point],
+    typography: Typography,
+    exits: Sequence[int] = (),
 ) -> Strip:
-    """Return a cell for each pass beside the frame, where no wire goes through its border; else where there is most room."""
+    """Return a cell for each pass beside the frame, where no wire goes through its border; else where there is most room. Where
+    wires start at cells, these are at the right.
+    """
     crossing = [*(points[0] for points in found.ends.values()), *out]
     lefts = [y for x, y in crossing if x < 0]
     rights = [y for x, y in crossing if x > 0]
-    side = 1 if len(lefts) > len(rights) else -1
+    side = 1 if exits or len(lefts) > len(rights) else -1
     wires = rights if side > 0 else lefts
     word = group.header[0].split()[-1].lower()
     named = f"{word if word.isalpha() and len(word) <= MAX_TICK else 'pass'} 1"
@@ -138,6 +161,7 @@ def layer_strip(
     rare = [index for index, kind in enumerate(group.kinds) if kind]
     wanted = sorted({count - 1, *rare} - {0})
     ticks = [first]
+    wires += [foot - cell * (index + 0.5) for index in exits]
     for index in wanted:
         y = foot - cell * (index + 0.5) + 3.5
         if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
@@ -145,6 +169,27 @@ def layer_strip(
             ticks.append(Text(at, y, str(index + 1), "tick", "start" if side > 0 else "end", typography.scale))
     widen(found, side, max([abs(x) + STRIP_WIDTH, *(text.area.reach(side) for text in ticks)]))
     return Strip(x, foot - high, STRIP_WIDTH, high, group.kinds, tuple(ticks))
+
+
+def mapped_exits(
+    group: Group,
+    left: float,
+    right: float,
+    height: float,
+    found: Fragment,
+    crossing: Sequence[Point],
+    typography: Typography,
+    exits: Sequence[int],
+) -> Strip | None:
+    """Return a map of layers from whose cells wires lead away; none where these are too near to each other for their names."""
+    tried = Fragment(ends=found.ends)
+    whole = group if group.kinds else replace(group, kinds=(0,) * int(group.count))
+    strip = layer_strip(whole, left, right, height, tried, crossing, typography, exits)
+    heights = sorted(strip.exit_of(index)[1] for index in {*exits})
+    if len(set(exits)) < len(exits) or any(high - low < EXITS_APART for low, high in pairwise(heights)):
+        return None
+    found.left, found.right = max(found.left, tried.left), max(found.right, tried.right)
+    return strip
 
 
 def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragment:
@@ -173,7 +218,7 @@ def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragme
             one = _passed_through(one, flow, group)
         one.pieces.number(number)
         columns.append(one)
-    places, total = column_positions(columns)
+    places, total = column_positions(columns, MANY_APART if len(columns) >= FEW_BRANCHES else 0)
     top = -2 * BUS - max(one.height for one in columns)
     for one, middle in zip(columns, places, strict=True):
         found.pieces.take(one.pieces, middle, -2 * BUS)

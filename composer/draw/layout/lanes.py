@@ -8,7 +8,7 @@ from math import ceil
 
 from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin
-from composer.draw.geometry import Area, Point
+from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.fragment import extent, straightened, widen
 from composer.draw.layout.outer_inputs import CLEAR, CORNER, OuterInput
 from composer.draw.layout.spine import Spine, Station
@@ -18,6 +18,8 @@ LANE, LANES = 20.0, 13.0
 """From the blocks to the first lane, where a wire turns and ends in an arrowhead; and from lane to lane."""
 NEAR, CLOSE = 15.0, 9.0
 """The same on a narrow page: no more than a corner of 8 pixels and an arrowhead of 7."""
+MAX_STATE_LETTERS = 2
+"""Letters of a port whose name stands at a wire back."""
 FAR = 1000.0
 """A lane that is farther away than any box reaches, for a box without one."""
 
@@ -174,8 +176,20 @@ class Lanes:
                     from_inside=edge.source.from_inside,
                 )
             )
+            self.label(edge, whole)
             if y != far[0]:
                 self.found.pieces.dots.append(Dot(lane.x, y))
+
+    def label(self, edge: DiagramEdge, points: Sequence[Point]) -> None:
+        """Write the port of a state from the step before above the end of its wire, where it is a letter as in formulas."""
+        (start, y), (end, _) = points[-2:]
+        typography = self.spine.options.typography
+        if edge.back and 0 < len(edge.port) <= MAX_STATE_LETTERS and abs(end - start) >= typography.width(edge.port, "port") + 18:
+            middle = (start + end) / 2 - (3 if end > start else -3)  # beside the arrowhead
+            text = Text(middle, y - 3, edge.port, "port", scale=typography.scale)
+            said = [*(one.text for one in self.found.pieces.references), *self.found.pieces.texts]
+            if not any(one.area.grown(2).meets(text.area) for one in said):
+                self.found.pieces.texts.append(text)
 
     def forks(self, lane: Lane) -> bool:
         """Return whether the value of a lane goes elsewhere too from where the lane starts."""

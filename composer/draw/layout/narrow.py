@@ -67,7 +67,7 @@ def _leaf(leaf: Leaf, width: float, typography: Typography) -> Leaf:
     room = width - PAD - (ICON_ROOM if look.icon is not None and not leaf.rows else PAD)
     params = leaf.params if leaf.params != "tied" or "weight" not in detail_of(alone) else ""
     detail = " · ".join(filter(None, [leaf.name, detail_of(alone), params]))
-    rows = tuple(replace(row, share=re.sub(r" of \d+:", " ×", row.share)) for row in leaf.rows)
+    rows = tuple(replace(row, share=re.sub(r" of \d+:(?! ×)", " ×", row.share)) for row in leaf.rows)
     return replace(
         alone, rows=rows, lines=(*lines("title", look.title, room, typography), *lines("detail", detail, room, typography))
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Item, Sink
-from composer.draw.edges import DiagramSource, NodeOutput, Origin
+from composer.draw.edges import DiagramSource, NodeOutput, Origin, PassOutput
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
@@ -28,6 +28,13 @@ class Output:
     name: str
     port: str = ""
     """What it is of what gives it, where that is not the first output."""
+    inside: str = ""
+    """What it is called in the recipe, where it is made inside of a frame or by one of its passes."""
+
+    @property
+    def said(self) -> str:
+        """What stands at the end of its wire."""
+        return f"{self.name} = {self.inside}" if self.inside not in ("", self.name) else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +56,13 @@ def outgoing_at_side(flow: Flow, item: Item, sent: Collection[Origin]) -> list[O
     """Return what leaves at an item's side, of it or of what lies in it; some of it is `sent` to other columns."""
     path = item.about.path
     names = [
-        Output(source.origin, name, source.port or source.reference)
+        Output(source.origin, name, source.port or source.reference, source.reference or called(source.origin))
         for name, source in outputs(flow, item)
         if not is_first(source, path)
     ]
     read = [*(e.source for e in flow.all_edges()), *([flow.outlet] if flow.outlet else [])]
     ports = {one.port for one in read if one.path == path and one.port and not one.reference}
-    further = {origin.port for origin in sent if origin.path == path and origin.port} - ports
+    further = [origin for origin in sent if origin.path == path and origin.port and origin.port not in ports]
     inner = (
         ()
         if isinstance(item, Group)
@@ -63,11 +70,21 @@ def outgoing_at_side(flow: Flow, item: Item, sent: Collection[Origin]) -> list[O
     )
     return [
         *(Tap(NodeOutput(path, port)) for port in sorted(ports)),  # above the names of outputs, since their own stand above them
-        *(Tap(NodeOutput(path, port), labeled=not flow.owner) for port in sorted(further)),
+        *(Tap(origin, labeled=not flow.owner) for origin in sorted(further, key=height_in_repeat)),
         *(Tap(origin, labeled=False) for origin in inner),
-        *names,
+        *sorted(names, key=lambda one: height_in_repeat(one.origin)[0]),
         *(sink for sink in sinks(flow, item) if not is_first(sink.edges[0].source, path)),
     ]
+
+
+def called(origin: Origin) -> str:
+    """Return what a pass of a repeat is called; nothing for other values."""
+    return origin.port if isinstance(origin, PassOutput) else ""
+
+
+def height_in_repeat(origin: Origin) -> tuple[int, str]:
+    """Return a key by which outputs of a block are in their order from above: later passes of a repeat first."""
+    return (-origin.index if isinstance(origin, PassOutput) else 0), origin.port
 
 
 def outgoing_above(flow: Flow, item: Item) -> tuple[list[str], list[Sink]]:
@@ -128,7 +145,7 @@ def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: i
     """Draw an arrow to the name of an output; return what the name covers."""
     x, y = start[-1]
     wire = WirePath(output.origin.path, output_path(output.name), (*start, (x + side * SIDE_GAP, y)), output.port)
-    return outgoing_reference(found, wire, output.name, f"the model's output {output.name}", typography)
+    return outgoing_reference(found, wire, output.said, f"the model's output {output.name}", typography)
 
 
 def _tap_at(found: Fragment, tap: Tap, start: tuple[Point, ...], side: int, typography: Typography) -> None:

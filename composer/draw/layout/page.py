@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from blocks.core import Look
 from composer.draw.about import About
-from composer.draw.diagram import Flow, Leaf, Titles
-from composer.draw.edges import DiagramEdge
+from composer.draw.diagram import Flow, Item, Leaf, Titles
+from composer.draw.edges import DiagramEdge, Origin, PassOutput
 from composer.draw.geometry import Text
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
@@ -18,7 +18,8 @@ from composer.draw.layout.parallel_columns import align_height, place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
 from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
 from composer.draw.passes.alternatives import name_in_alternatives
-from composer.draw.passes.heads import output_leaf
+from composer.draw.passes.heads import output_leaf, with_end_boxes
+from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
@@ -34,6 +35,8 @@ FACTS_WIDTH = 570.0
 """How wide a line of facts may be, however narrow the drawing: about as wide as one column with lanes at both sides."""
 TWO_COLUMNS_WIDTH = 240.0
 """Width of boxes where a model has several columns, so that two and the wires between them fit into a page."""
+HEADS_APART = 36.0
+"""Between heads above each other: more than from one block to the next."""
 NARROW_WIDTHS, NARROW_MARGIN = (268.0, 240.0, 216.0, 192.0, 170.0, 150.0, 136.0, 124.0), 6.0
 """Widths of boxes in the column of a paper, which are tried from the usual one down, each about a tenth less; and the margin of
 such a page, as the paper has one of its own.
@@ -55,14 +58,16 @@ def page(
     Raises:
         NoColumnEnd: if a column cannot end above such a node, as in a model of several columns.
     """
-    columns = by_name_where_needed(split_into_columns(with_ends(flow, titles)))
+    columns = by_name_where_needed(lead_out_of_layers(split_into_columns(with_ends(flow, titles))))
     halves = split_u(sort_topologically(columns[0])) if len(columns) == 1 else None
     columns = list(halves) if halves else columns
-    usual = WIDTH if len(columns) == 1 else TWO_COLUMNS_WIDTH
     laid: list[Fragment] = []
     sent = [sent_from(one, columns) for one in columns]
+    if not halves:
+        columns = [with_end_boxes(one, given) for one, given in zip(columns, sent, strict=True)]
     for number, one in enumerate(columns):
         leaves = [leaf for leaf in one.leaves() if isinstance(leaf, Leaf)]
+        usual = WIDTH if len(columns) == 1 else TWO_COLUMNS_WIDTH
         width = min(max([usual, *(needed(leaf, typography) for leaf in leaves)]), MAX_BOX_WIDTH)
         ports = any(e.source.port and not e.source.reference for e in one.all_edges())  # these leave at the right
         given = frozenset().union(*sent[:number])
@@ -85,8 +90,42 @@ def page(
         several = wrapped(ordered, laid[0], high, lambda part, given_on: column(part, width, options, given_on))
         if several is not None:
             return with_head(several, titles, typography)
-    whole = place_columns(laid, typography, halves[1].items[0].about.path if halves else "")
+    whole = place_columns(above_each_other(columns, laid), typography, halves[1].items[0].about.path if halves else "")
     return with_head(whole, titles, typography)
+
+
+def above_each_other(columns: Sequence[Flow], laid: Sequence[Fragment]) -> list[Fragment]:
+    """Return columns as they are laid out, but some above each other: heads that read passes of a repeat, as these are, and
+    those that no wire leads to or from.
+    """
+    pairs = list(zip(columns, laid, strict=True))
+    heads = [laid_out for one, laid_out in pairs if any(isinstance(edge.source.origin, PassOutput) for edge in one.edges)]
+    alone = [laid_out for one, laid_out in pairs if not (laid_out.ends or laid_out.taps or any(map(is_input, one.items)))]
+    rest = [one for one in laid if one not in heads and (one not in alone or len(alone) == 1)]
+    taps = {origin: points[-1][1] for one in rest for origin, points in one.taps.items()}
+    before = [stacked(alone, {})] if len(alone) > 1 else []
+    return [*before, *rest, *([stacked(heads, taps)] if heads else [])]
+
+
+def is_input(item: Item) -> bool:
+    """Return whether something stands for an input of the model."""
+    return isinstance(item, Leaf) and item.model_input
+
+
+def stacked(laid: Sequence[Fragment], taps: Mapping[Origin, float]) -> Fragment:
+    """Return columns above each other, the first one below, each as high as what it reads of `taps`, or above the one below."""
+    stack = Fragment(left=max(one.left for one in laid), right=max(one.right for one in laid))
+    low = 0.0
+    for one in laid:
+        level = (taps[edge.source.origin] - points[0][1] for edge, points in one.ends.items() if edge.source.origin in taps)
+        offset = min([low, *level])
+        shift(one, 0, offset)
+        stack.pieces.take(one.pieces)
+        stack.ends |= one.ends
+        stack.taps |= one.taps
+        stack.height = one.height - offset
+        low = -stack.height - HEADS_APART
+    return stack
 
 
 def narrow_page(flow: Flow, titles: Titles, room: float, typography: Typography, *, shapes: bool = True) -> Scene:

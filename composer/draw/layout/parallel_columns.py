@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from blocks.core import spoken
-from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, Origin, PassOutput
 from composer.draw.geometry import Point, Text
 from composer.draw.layout.fragment import Fragment, areas, extent, lines, shift, straightened, stretch
 from composer.draw.scene import Dot, Style, WirePath
@@ -73,9 +73,10 @@ class _PageColumns:
             order = orders[_read((edge, points))]
             way, corner = self.way(number, (edge, points), order, 10 * (order - (len(orders) - 1) / 2))
             self.turns.setdefault(edge.source.origin, []).append(corner)
-            style: Style = "loss" if edge.trains else "main" if edge.target == self.turn else "cross"
+            streams = edge.target == self.turn or isinstance(edge.source.origin, PassOutput)
+            style: Style = "loss" if edge.trains else "main" if streams else "cross"
             self.whole.pieces.wires.append(WirePath(edge.source.path, edge.target, straightened(way), edge.port, style))
-            if not order and edge.source.shape and not edge.trains:
+            if not order and edge.source.shape and not edge.trains and not isinstance(edge.source.origin, PassOutput):
                 self.label(edge.source, way[len(self.taps[edge.source.origin][1])][0])
 
     def label(self, source: DiagramSource, gutter: float) -> None:

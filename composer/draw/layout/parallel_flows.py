@@ -45,7 +45,7 @@ def side_by_side(
     middle_of_all = _spine(places)
     places = [place - middle_of_all for place in places]
     low = -BUS if item.fork is not None else 0.0
-    far = [place for place, one in enumerate(columns) if one.ends]
+    far = [place for place, one in enumerate(columns) if any(not edge.back for edge in one.ends)]
     base = low - BUS if far else low
     forks = item.fork is not None and len(far) < len(columns) - 1
     nested = item.fork is not None and any(isinstance(flow.items[0], Branches) for flow in item.flows)
@@ -60,6 +60,7 @@ def side_by_side(
     if forks:
         found.pieces.dots.append(Dot(0, low))
     incoming = _from_far(found, [(columns[place], places[place]) for place in far], base, -found.left)
+    incoming |= _back(found, [(one, middle, base - lift) for one, middle, lift in zip(columns, places, lifts, strict=True)])
     free = len(set(map(_side, places))) == len(places)
     highest = max(one.height + lift for one, lift in zip(columns, lifts, strict=True)) - base
     if item.join is None:
@@ -94,9 +95,9 @@ def apart_for(count: int) -> float:
     return APART if count <= FEW_BRANCHES else NEAR
 
 
-def column_positions(columns: Sequence[Fragment]) -> tuple[list[float], float]:
+def column_positions(columns: Sequence[Fragment], apart: float = 0.0) -> tuple[list[float], float]:
     """Return where the spine of each column stands, and how wide all are."""
-    apart = apart_for(len(columns))
+    apart = apart or apart_for(len(columns))
     total = sum(one.left + one.right for one in columns) + apart * (len(columns) - 1)
     places, x = [], -total / 2
     for one in columns:
@@ -165,6 +166,17 @@ def _from_far(
         incoming |= dict.fromkeys(one.ends, ((border, base), (middle, base), (middle, foot)))
         if number < len(columns):
             found.pieces.dots.append(Dot(middle, base))
+    return incoming
+
+
+def _back(found: Fragment, columns: Sequence[tuple[Fragment, float, float]]) -> dict[DiagramEdge, tuple[Point, ...]]:
+    """Return how what the step before gave comes in, from the border nearest to where it is read."""
+    incoming = {}
+    for one, middle, base in columns:
+        for edge, points in one.ends.items():
+            if edge.back:
+                way = moved(points, middle, base)
+                incoming[edge] = ((-found.left if points[0][0] < 0 else found.right, way[0][1]), *way)
     return incoming
 
 

@@ -1,8 +1,8 @@
 """From diagram to diagram: what changes in which order.
 
 Of each pass the docstring shows a flow before and after. `b(a x)` is a block that reads another and an input of the model, `~` a
-value from the side, `@` one that goes by its name, `[b(a) | c(a)] d(a)` branches from a fork to a join, `{b(a)} d(a)` an
-irregular subgraph, `[b(a) | c(a)]` heads, of which nothing goes on, and ` / ` stands between flows.
+value from the side, `@` one that goes by its name, `b.1` a pass of a repeat, `[b(a) | c(a)] d(a)` branches from a fork to a
+join, `{b(a)} d(a)` an irregular subgraph, `[b(a) | c(a)]` heads, of which nothing goes on, and ` / ` stands between flows.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from composer.draw.passes.alternatives import by_name_from_outside
 from composer.draw.passes.branches import group_branches
 from composer.draw.passes.heads import group_heads
 from composer.draw.passes.irregular import group_irregular_subgraphs
+from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.overview import fold_norms
@@ -24,6 +25,7 @@ PASSES: tuple[Callable[..., object], ...] = (
     fold_norms,
     by_name_from_outside,
     split_into_columns,
+    lead_out_of_layers,
     by_name_where_needed,
     split_u,
     split_side_inputs,
@@ -32,7 +34,7 @@ PASSES: tuple[Callable[..., object], ...] = (
     group_branches,
     group_heads,
 )
-"""In the order in which they run: the first two while a diagram is built, the next four for a page, and the rest for each of its
+"""In the order in which they run: the first two while a diagram is built, the next five for a page, and the rest for each of its
 columns, frames and branches. Before the last one, a column is sorted once more. No loop runs them, since they differ in what they
 are given: some make one flow of several, others several of one.
 """

@@ -13,7 +13,8 @@ from composer.draw.edges import DiagramEdge
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.paths import belongs
 
-MAX_BRANCHES = 12
+MAX_BRANCHES, MAX_FRAMES = 12, 4
+"""Flows that stand beside each other at most, and those with frames."""
 BranchSteps: TypeAlias = Mapping[str, Sequence[str]]
 """From blocks to blocks, by an edge each."""
 
@@ -154,13 +155,18 @@ def _joined(
         deep = [e for path in part for e in inner_edges(items[path])]
         held = {*part, *(e.target for e in deep)}
         outgoing = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
-        free = all(e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port) for e in inner)
+        into = {join, *part} if part is parts[0] else {*part}  # a wire back comes in at the left, where no other branch is
+        back = {e for e in inner if e.back and e.source.path in into and not e.source.port}
+        free = all(
+            e in back or e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port)
+            for e in inner
+        )
         closed = all(e.source.reference or belongs(e.source.path, held) for e in deep if e.source.path not in apart)
-        looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
+        looped = any(e.back and e not in back and (e.source.path in part or e.target in part) for e in flow.edges)
         out = any(source.port for _, source in flow.exits if belongs(source.path, part))
         exits = looped or out or any(belongs(sink.edges[0].source.path, part) for sink in flow.sinks)
         exits = exits or (flow.outlet is not None and flow.outlet.path in part)
-        wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > 2
+        wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > MAX_FRAMES
         if (
             not (free or part in foreign)
             or not closed

@@ -63,7 +63,7 @@ def _with_heads(flow: Flow, fork: Origin, parts: Sequence[Sequence[str]]) -> Flo
     """Return the flow with the blocks from a fork on side by side."""
     gone = {path for part in parts for path in part}
     source = next(e.source for e in flow.edges if e.source.origin == fork and e.target in gone and e.main and e.upward)
-    heads = tuple(_with_ends(replace(flow.only(part), entry=fork)) for part in parts)
+    heads = tuple(with_end_boxes(replace(flow.only(part), entry=fork)) for part in parts)
     item = Branches(heads, ("",) * len(heads), None, source)
     rest = flow.without(gone)
     rest = rest.with_exits((name, one) for name, one in flow.exits if not belongs(one.path, gone))
@@ -72,9 +72,11 @@ def _with_heads(flow: Flow, fork: Origin, parts: Sequence[Sequence[str]]) -> Flo
     return rest.with_items((*rest.items, item)).with_edges(edges)
 
 
-def _with_ends(flow: Flow) -> Flow:
-    """Return a head with boxes above it for the outputs and the losses that are all that reads a value."""
-    read = {e.source.path for e in flow.edges if e.upward}
+def with_end_boxes(flow: Flow, sent: Collection[Origin] = ()) -> Flow:
+    """Return a head, or a column of which some values are sent to others, with boxes above it for the outputs and the losses that
+    are all that reads a value.
+    """
+    read = {e.source.path for e in flow.edges if e.upward} | {origin.path for origin in sent}
     for name, source in flow.exits:
         if source.path in flow.by_path and source.path not in read and not source.port:
             end = output_leaf(name, source)

@@ -65,6 +65,7 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
         first.about,
         parameters=sum(item.about.parameters for item in alike),
         description=of_each([item.about.description for item in alike]),
+        covers=tuple(dict.fromkeys(path for item in alike for path in item.about.covers)),
     )
     found: Item | None = None
     if all(isinstance(item, Leaf) for item in alike):

@@ -2,41 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from blocks.core import Look
 from composer.cost.units import short
 from composer.draw.about import About
-from composer.draw.diagram import Flow, Leaf, OpenMixture
+from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.merge_kinds import seen_in_all
 
+MAX_KINDS = 4
+"""Kinds of passes that the box of a repeat tells one by one."""
 MAX_TITLES, MAX_LETTERS = 4, 52
 """Kinds of blocks of a group that its box names, and the letters of their names; of more, it says how many blocks there are."""
 
 
-def of_group(flows: Sequence[Flow], about: About, title: str, params: str, doc: str = "") -> Leaf:
+def of_group(flows: Sequence[Flow], about: About, title: str, params: str, doc: str = "", passes: Sequence[int] = ()) -> Leaf:
     """Return a group as one box, whose passes are of one or more kinds: the masks of its attention, and what its author says of
-    it, or else its blocks in a few letters.
+    it, or else its blocks in a few letters; of kinds that differ in these, each for itself, with the number of its `passes`.
     """
+    kinds: dict[tuple[str, ...], int] = {}
+    for said, count in zip(told_apart(flows), passes, strict=False):
+        kinds[said] = kinds.get(said, 0) + count
+    rows = [Row(f"{count} of {sum(passes)}: {' · '.join(said)}", Look(""), count) for said, count in kinds.items()]
+    if 1 < len(rows) <= MAX_KINDS and () not in kinds and max(len(row.share) for row in rows) <= MAX_LETTERS and not doc:
+        whole = of_group(flows, about, title, params)
+        in_words = replace(whole.look, facts=(), known_mask="")  # the mask, which has no picture where there are rows
+        return replace(whole, look=in_words, rows=tuple(rows))
     leaves = [item for flow in flows for item in flow.leaves()]
     pictured = [(item.about.path, item.look if isinstance(item, Leaf) else item.expert) for item in leaves]
     looks = [look for _, look in pictured]
     named = [seen for seen in looks if seen.short]
-    words = [seen.short for seen in named]
-    words[1:1] = [side.title for seen in named for side in seen.sides]
-    mixtures = [f"MoE {item.experts}" for item in leaves if isinstance(item, OpenMixture)]
+    words = tuple(dict.fromkeys(word for flow in flows for word in in_letters(flow)))
     titles = tuple(dict.fromkeys(seen.title for seen in looks))
     all_named = len(titles) <= MAX_TITLES and len(" · ".join(titles)) <= MAX_LETTERS
     held = titles if all_named else (f"{len(looks)} blocks",)
-    facts = (doc,) if doc else tuple(dict.fromkeys([*words, *mixtures])) or held
+    facts = (doc,) if doc else words or held
     others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
     first = next(iter(named), None) or next(others, looks[0] if looks else Look(""))
     place = next((path for path, look in pictured if look is first), "")
     alike = [look for path, look in pictured if path == place] or [first]
     seen = Look(title, facts, first.hue, *seen_in_all(alike), double=any(one.double for one in looks))
     return Leaf(about, seen, params)
+
+
+def in_letters(flow: Flow, also: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the blocks of a flow that have abbreviations, with positions behind the first one; and `also` those of titles."""
+    leaves = list(flow.leaves())
+    looks = [item.look if isinstance(item, Leaf) else item.expert for item in leaves]
+    sides = [side.title for seen in looks if seen.short for side in seen.sides]
+    words: list[str] = []
+    for item, seen in zip(leaves, looks, strict=True):
+        if seen.short or seen.title in also:
+            words += [seen.short or seen.title, *(sides if seen.short else ())]
+            sides = [] if seen.short else sides
+        words += [f"MoE {item.experts}"] if isinstance(item, OpenMixture) else []
+    return tuple(dict.fromkeys(words))
+
+
+def told_apart(flows: Sequence[Flow]) -> list[tuple[str, ...]]:
+    """Return the blocks of each flow in a few letters, and those without that are not in all flows."""
+    titles = [set(_plain_titles(flow)) for flow in flows]
+    also = {title for own in titles for title in own if not all(title in others for others in titles)}
+    return [in_letters(flow, also) for flow in flows]
+
+
+def _plain_titles(flow: Flow) -> Iterable[str]:
+    """Return the titles of blocks without abbreviations, but for norms, merges and what reads nothing."""
+    reads = {edge.target for edge in flow.all_edges()}
+    looks = (leaf.look for leaf in flow.leaves() if isinstance(leaf, Leaf) and leaf.about.path in reads)
+    return (one.title for one in looks if not one.short and not one.sign and one.hue not in ("norm", "merge", "io"))
 
 
 def fold_norms(flow: Flow) -> Flow:

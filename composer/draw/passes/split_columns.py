@@ -12,7 +12,8 @@ from composer.draw.paths import above, belongs
 
 
 def split_into_columns(flow: Flow) -> list[Flow]:
-    """Return the columns of a page: blocks between which the stream flows; the one with the model's output last.
+    """Return the columns of a page: blocks between which the stream flows; the one with the model's output last, but
+    for those of further outputs that the recipe has after it.
 
     Before: a(x) b(a) c(y) d(c ~b)
     After:  a(x) b(a) / c(y) d(c ~b)
@@ -40,6 +41,11 @@ def split_into_columns(flow: Flow) -> list[Flow]:
     last = root(flow.items[-1].about.path)
     roots = dict.fromkeys(root(item.about.path) for item in flow.items)
     ordered = [one for one in roots if one != last] + [last]
+    named = {root(source.path) for _, source in flow.exits if source.path in group}
+    main = {path for path in group if root(path) == last}
+    read = {root(e.source.path) for e in flow.all_edges() if e.source.path in group and belongs(e.target, main)}
+    later = [one for one in ordered[list(roots).index(last) : -1] if one in named - read]  # other outputs, in their order
+    ordered = [one for one in ordered if one not in later] + later
     columns = []
     for one in ordered:
         columns.append(flow.with_sinks(()).only({path for path in flow.by_path if root(path) == one}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from blocks.core import BlockView, Look, Piece, look_with_icon
+from blocks.core import BlockView, Look, Piece, Steps, look_with_icon
 from composer.graph.anatomy import TYPED, slots
 from composer.graph.describe import edge_names, phrases
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode
@@ -20,6 +20,11 @@ def look(block: TypedBlock, head: str = "") -> Look:
 def inside(block: TypedBlock) -> Sequence[Piece]:
     """Return the pieces of a block in the order in which they compute; nothing for one that is not drawn from inside."""
     return block.part.inside(block_view(block))
+
+
+def steps(block: TypedBlock) -> Sequence[Steps]:
+    """Return the loops inside of a block, layer by layer; nothing for one that is not drawn so."""
+    return block.part.steps(block_view(block))
 
 
 def block_view(block: TypedBlock, head: str = "") -> BlockView:
