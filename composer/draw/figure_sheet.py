@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast, get_args
 
+from blocks.core.fields import field_docs
 from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError, Span
 from composer.draw.arrange.arrangement import Unarrangeable
@@ -20,6 +21,7 @@ from composer.draw.style.themes import THEMES
 from composer.graph.passes.roll_layers.roll_layers import as_written, folded
 from composer.graph.typed import TypedProgram
 from composer.language.recipe.base_parser import BaseParser
+from composer.language.recipe.schema_fragments import BOOLEAN, STRING_OR_LIST, TEXT, Schema, mapping, one_of
 from composer.language.source_file import open_source
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode
 from composer.language.yaml.reader import read
@@ -34,6 +36,7 @@ KEYS = ("level", *DEFAULTS)
 MAX_LETTERS, MAX_LABEL_LETTERS = 2000, 200
 """Letters of a title or a caption, and of what stands in a box: more has no room in a figure."""
 LISTS = ("open", "highlight", "hide", "break_after")
+LEVEL_DOC = "How much is shown: a box for each repeat, the inside of each repeat, or every linear map."
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,26 @@ def draw_sheet(typed: TypedProgram, sheet: FigureSheet, level: Level | None = No
         return draw_arranged(typed, level or sheet.level or "block", {**sheet.options, **(options or {})})
     except Unarrangeable as no:
         raise sheet.located(no) or NotDrawn(no.message, no.hint) from None
+
+
+def sheet_schema() -> Schema:
+    """Return the form of a figure sheet as JSON Schema, with what each key means."""
+    docs = {"level": LEVEL_DOC, **field_docs(Options)}
+    return {
+        "type": "object",
+        "properties": {name: {"description": " ".join(docs[name].split()), **_form(name)} for name in KEYS},
+        "additionalProperties": False,
+    }
+
+
+def _form(name: str) -> Schema:
+    """Return what may stand under a key."""
+    if name in CHOICES:
+        return one_of(CHOICES[name])
+    forms = {"merge": mapping(STRING_OR_LIST), "labels": mapping(TEXT), **dict.fromkeys(LISTS, STRING_OR_LIST)}
+    if name in forms:
+        return forms[name]
+    return BOOLEAN if isinstance(DEFAULTS[name], bool) else TEXT  # type: ignore[literal-required]
 
 
 def _as_of_a_sheet(found: Diagnostic) -> Diagnostic:

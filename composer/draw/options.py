@@ -33,6 +33,7 @@ class Options(TypedDict, total=False):
     shapes: bool
     """Whether shapes stand beside the wires."""
     engine: Engine
+    """What lays it out: `structured`, by the structure of the recipe, or Graphviz's `dot`."""
     color: Coloring
     """What colors tell: kinds of blocks, or as shades a node's share of the parameters, of the FLOPs or of the cache, or whether
     it is trained."""
