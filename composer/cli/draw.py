@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from composer.draw.options import Options
 
 LEVELS = ("overview", "block", "full")
+DIRECTIONS = ("up", "right")
 THEMES = ("light", "dark", "auto", "slide")
 COLORINGS = ("kind", "params", "flops", "cache", "trainable")
 LEFT_OUT = {
@@ -71,6 +72,9 @@ def declare(parser: Parser, name: str) -> None:
         "--sheet", metavar="FILE", help="Take options from this figure sheet, a .yaml file with their names as keys"
     )
     style.add_argument(
+        "--direction", choices=DIRECTIONS, help="Where the data flows; right suits slides and landscape pages (default: up)"
+    )
+    style.add_argument(
         "--theme", choices=THEMES, help="Colors; auto follows the light or dark mode of the viewer (default: light)"
     )
     style.add_argument(
@@ -118,6 +122,7 @@ def declare(parser: Parser, name: str) -> None:
             "arco draw gpt2 --hide norm layers.attn.norm --merge MLP=layers.ffn --highlight layers.attn -o story.svg",
         ),
         ("See where the parameters are", "arco draw mixtral --color params --legend -o sizes.svg"),
+        ("Let it run to the right, for a slide", "arco draw gpt2 --direction right --theme slide -o slide.svg"),
         ("Build it up for a lecture", "arco draw gpt2 --steps --theme slide -o slides.pdf"),
         ("Print Mermaid for a README", "arco draw gpt_mini --format mermaid"),
     ]

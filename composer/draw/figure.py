@@ -30,7 +30,7 @@ from composer.draw.layout.wrapped import NoColumnEnd
 from composer.draw.option_paths import with_paths
 from composer.draw.options import DEFAULTS, Engine, Options
 from composer.draw.paths import plain
-from composer.draw.scene import Scene
+from composer.draw.scene import Direction, Scene
 from composer.draw.style.themes import THEMES, ThemeName
 from composer.draw.style.typography import Typography
 from composer.draw.wording import printable
@@ -132,6 +132,7 @@ def draw_arranged(typed: TypedProgram, level: Level, options: Options) -> Figure
     check_choice("level", level, LEVELS)
     check_choice("theme", chosen["theme"], tuple(THEMES))
     check_choice("engine", chosen["engine"], get_args(Engine))
+    check_choice("direction", chosen["direction"], get_args(Direction))
     check_choice("color", chosen["color"], COLORINGS)
     check_width(chosen["width"])
     model = as_written(typed) if chosen["unroll"] else folded(typed)
@@ -185,7 +186,14 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     if unroll:
         check_boxes(flow)
     head = with_notes(titles(model, options["title"]), gone, wanted, short)
-    attempts = Attempts(lambda less: diagram(less)[0], head, typography, options["shapes"], tuple(options["break_after"]))
+    attempts = Attempts(
+        lambda less: diagram(less)[0],
+        head,
+        typography,
+        options["shapes"],
+        tuple(options["break_after"]),
+        options["direction"],
+    )
     try:
         scene = fit_to_page(attempts, flow, depth)
     except NoColumnEnd as no:

@@ -17,6 +17,7 @@ from composer.draw.export.formats import NotDrawn
 from composer.draw.figure import Figure, check_width, draw_arranged
 from composer.draw.option_paths import with_paths
 from composer.draw.options import DEFAULTS, Engine, Options
+from composer.draw.scene import Direction
 from composer.draw.style.themes import THEMES
 from composer.graph.passes.roll_layers.roll_layers import as_written, folded
 from composer.graph.typed import TypedProgram
@@ -28,6 +29,7 @@ from composer.language.yaml.reader import read
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "level": LEVELS,
+    "direction": get_args(Direction),
     "theme": tuple(THEMES),
     "engine": get_args(Engine),
     "color": COLORINGS,

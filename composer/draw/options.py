@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias, TypedDict
 
 from composer.draw.arrange.shares import Coloring
+from composer.draw.scene import Direction
 from composer.draw.style.themes import ThemeName
 
 Engine: TypeAlias = Literal["structured", "dot"]
@@ -16,6 +17,8 @@ Engine: TypeAlias = Literal["structured", "dot"]
 class Options(TypedDict, total=False):
     """Options of a drawing."""
 
+    direction: Direction
+    """Where the stream runs to: `up` as in papers, or to the `right`, for slides and landscape pages."""
     theme: ThemeName
     """`auto` follows the reader's screen, `slide` has larger text, thicker lines and no background."""
     open: Sequence[str]
@@ -62,6 +65,7 @@ class Options(TypedDict, total=False):
 
 
 DEFAULTS: Options = {
+    "direction": "up",
     "theme": "light",
     "open": (),
     "unroll": False,
