@@ -28,7 +28,7 @@ from composer.draw.fitting import Attempts, fit_to_page, fit_to_paper
 from composer.draw.layout.page import MARGIN, NARROW_MARGIN
 from composer.draw.layout.wrapped import NoColumnEnd
 from composer.draw.option_paths import with_paths
-from composer.draw.options import DEFAULTS, Engine, Options
+from composer.draw.options import DEFAULTS, Engine, Options, passes_of
 from composer.draw.paths import plain
 from composer.draw.scene import Direction, Scene
 from composer.draw.style.themes import THEMES, ThemeName
@@ -135,7 +135,7 @@ def draw_arranged(typed: TypedProgram, level: Level, options: Options) -> Figure
     check_choice("direction", chosen["direction"], get_args(Direction))
     check_choice("color", chosen["color"], COLORINGS)
     check_width(chosen["width"])
-    model = as_written(typed) if chosen["unroll"] else folded(typed)
+    model = as_written(typed) if chosen["unroll"] is True else folded(typed)
     return figure(model, level, with_paths(chosen, model))
 
 
@@ -172,7 +172,15 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     width, unroll = options["width"], options["unroll"]
     coloring = options["color"]
     whole = coloring in WHOLE_BLOCKS  # no part of a block is told by itself
-    depth = Depth(level, frozenset(options["open"]), unroll, options["params"], experts=not whole, dropout=options["dropout"])
+    depth = Depth(
+        level,
+        frozenset(options["open"]),
+        unroll is True,
+        passes_of(options),
+        params=options["params"],
+        experts=not whole,
+        dropout=options["dropout"],
+    )
     shares, wanted = NodeShares(model), arrangement(model, options)
     facts = partial(shares.facts, flops=options["flops"], cache=options["cache"])
     counts = {entry.name: prod(entry.parameter.shape) for entry in model.parameters if not entry.tied_to}
@@ -225,7 +233,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         "hide": [*dict.fromkeys(map(plain, options["hide"]))],
         "labels": {plain(path): said for path, said in options["labels"].items()},
     }
-    at = partial(reopened, folded(model.program) if unroll else model, again)
+    at = partial(reopened, folded(model.program) if unroll is True else model, again)
     return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]), coloring)
 
 

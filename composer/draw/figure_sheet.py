@@ -22,7 +22,7 @@ from composer.draw.style.themes import THEMES
 from composer.graph.passes.roll_layers.roll_layers import as_written, folded
 from composer.graph.typed import TypedProgram
 from composer.language.recipe.base_parser import BaseParser
-from composer.language.recipe.schema_fragments import BOOLEAN, STRING_OR_LIST, TEXT, Schema, mapping, one_of
+from composer.language.recipe.schema_fragments import BOOLEAN, STRING_OR_LIST, TEXT, Schema, either, mapping, one_of
 from composer.language.source_file import open_source
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode
 from composer.language.yaml.reader import read
@@ -104,7 +104,7 @@ def check_sheet(typed: TypedProgram, sheet: FigureSheet) -> list[Diagnostic]:
     """Return what a sheet names that is not in a model, or where its options contradict each other; the first such mistake."""
     options: Options = {**DEFAULTS, **sheet.options}
     try:
-        with_paths(options, as_written(typed) if options["unroll"] else folded(typed))
+        with_paths(options, as_written(typed) if options["unroll"] is True else folded(typed))
     except Unarrangeable as no:
         located = sheet.located(no)
         return [] if located is None else [*located.diagnostics]
@@ -138,7 +138,12 @@ def _form(name: str) -> Schema:
     """Return what may stand under a key."""
     if name in CHOICES:
         return one_of(CHOICES[name])
-    forms = {"merge": mapping(STRING_OR_LIST), "labels": mapping(TEXT), **dict.fromkeys(LISTS, STRING_OR_LIST)}
+    forms = {
+        "unroll": either(BOOLEAN, mapping(TEXT)),
+        "merge": mapping(STRING_OR_LIST),
+        "labels": mapping(TEXT),
+        **dict.fromkeys(LISTS, STRING_OR_LIST),
+    }
     if name in forms:
         return forms[name]
     return BOOLEAN if isinstance(DEFAULTS[name], bool) else TEXT  # type: ignore[literal-required]
@@ -177,7 +182,12 @@ class _SheetParser(BaseParser):
             return self.choice(name, entry.value, CHOICES[name])
         if name in LISTS:
             return self.paths(name, entry.value)
-        readers: Mapping[str, Callable[[YamlEntry], object]] = {"merge": self.merge, "labels": self.labels, "width": self.width}
+        readers: Mapping[str, Callable[[YamlEntry], object]] = {
+            "unroll": self.unroll,
+            "merge": self.merge,
+            "labels": self.labels,
+            "width": self.width,
+        }
         if name in readers:
             return readers[name](entry)
         return self.boolean(name, entry.value) if isinstance(DEFAULTS[name], bool) else self.words(entry.value, name, MAX_LETTERS)  # type: ignore[literal-required]
@@ -222,6 +232,17 @@ class _SheetParser(BaseParser):
         found = [word for word in words if word is not None]
         self.places |= {(name, label or word.text): word.span for word in found}
         return [word.text for word in found]
+
+    def unroll(self, entry: YamlEntry) -> bool | dict[str, str] | None:
+        """Return whether every pass is drawn, or of each repeat which are."""
+        if not isinstance(entry.value, YamlMapping):
+            return self.boolean("unroll", entry.value)
+        found = {}
+        for one in self.entries(entry.value, "unroll"):
+            self.places["unroll", one.key.text] = one.key.span
+            word = self.scalar(one.value, "`unroll` takes a range of passes")
+            found[one.key.text] = word.text if word else ""
+        return found
 
     def merge(self, entry: YamlEntry) -> dict[str, list[str]]:
         """Return the nodes of each box by its label."""

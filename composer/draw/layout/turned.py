@@ -316,6 +316,9 @@ class _Turn:
             self._require_text(text, middle)
             half = (text.area.bottom - text.area.top) / 2
             self._late(middle, self._reach(text)[0], middle - half, middle + half)
+            for x, y in self._met(text):
+                if -y == middle:  # a wire that begins there does so below the middle of the text
+                    along.add(middle, self._reach(text)[0], x)
         for wire in self.wires:
             if wire.source not in targets:
                 for x, y in wire.points[:-1]:
@@ -329,11 +332,15 @@ class _Turn:
 
     def _middle(self, text: Text) -> float:
         """Return where the middle of a text is along the stream: at the wire that begins or ends beside it, if one does."""
+        level = (text.area.top + text.area.bottom) / 2
+        return -min((y for _, y in self._met(text)), key=lambda y: abs(y - level), default=level)
+
+    def _met(self, text: Text) -> list[Point]:
+        """Return the ends of wires beside the middle of a text."""
         area = text.area.grown(12)
         level = (area.top + area.bottom) / 2
         ends = [wire.points[end] for wire in self.wires for end in (0, -1)]
-        met = [y for x, y in ends if area.left <= x <= area.right and abs(y - level) < text.font.size / 2]
-        return -min(met, key=lambda y: abs(y - level), default=level)
+        return [(x, y) for x, y in ends if area.left <= x <= area.right and abs(y - level) < text.font.size / 2]
 
     def _require_text(self, text: Text, middle: float | None = None) -> None:
         area, (low, high) = text.area, self._reach(text)
@@ -369,9 +376,9 @@ class _Turn:
             self.across.span(area.left, first, HEAD + HEAD_LINE * self.size * (len(frame.texts) - 1) + 4)
             low, high = self._free(frame)
             said, pill = self._header_width(frame) + 28, self._pill_width(frame)
-            self.along.span(low, high, (area.left, area.left), said)
-            whole = (low, high) == (_near(-area.bottom), _near(-area.top))
-            self.along.span(-area.bottom, -area.top, sides, pill + (said if whole else 0.0) + 14)
+            at_end = high == _near(-area.top)  # where the pill stands too
+            self.along.span(low, high, (area.left, area.left), said + (pill + 14 if at_end else 0.0))
+            self.along.span(-area.bottom, -area.top, sides, pill + 14)
         if frame.strip:
             strip, first = frame.strip.area, frame.strip.ticks[0].area
             beside = min(strip.left, area.left), max(strip.right, area.right)
