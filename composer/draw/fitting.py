@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.diagram import Flow, Titles
 from composer.draw.layout.page import narrow_page, page
-from composer.draw.layout.turned import narrowed, turned
 from composer.draw.scene import Direction, Scene
 from composer.draw.style.typography import Typography
+from composer.draw.turn.turned import turned
+from composer.draw.turn.upright import narrowed
 
 MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
 """Pixels of a page that is read as a whole, with room for two columns and the wires between them. Where a drawing would be

@@ -191,9 +191,10 @@ class DiagramBuilder:
         tip: Sequence[str],
         params: str,
         place: NodePlace,
+        own: Sequence[str] = (),
     ) -> Leaf:
-        """Return a group as one closed box."""
-        about = self.captions.about(node, place, tip)
+        """Return a group as one closed box; its tip tells the parameters at `own` paths, by default those of the first node."""
+        about = self.captions.about(node, place, tip, own)
         about = replace(about, parameters=self.counts.total(place.all), description=self.captions.description(node, place))
         part = node.node.part if isinstance(node, TypedGroup) else None
         doc = first_words(part.__doc__ or "") if part is not None and self.depth.spacious else ""
@@ -299,7 +300,7 @@ class DiagramBuilder:
         flows = [self.flow(graph, given[index], here)[0] for graph, index in kinds.items()]
         one, several = repeats.layer_title(node, flows), len(passes) > 1
         title = f"× {len(passes)} {one}" if several else one
-        box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here)
+        box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here, here.all)
         named = f"{node.name}({passes[0]}:{passes[-1] + 1})" if several else f"{node.name}({passes[0]})"
         out.items.append(replace(box, look=replace(box.look, facts=(named, *box.look.facts))))
         second_streams: set[Origin] = set().union(*(flow.second_streams for flow in flows))

@@ -118,6 +118,7 @@ def html(figure: Openable) -> str:
     inputs = figure.model.program.untyped.inputs
     data = {
         "sides": [""],
+        "direction": figure.scene.direction,
         "facts": facts(figure.model),
         "color": figure.color,
         "highlight": [*dict.fromkeys(map(plain, figure.highlight))],

@@ -306,11 +306,13 @@ search.onkeydown = event => {
 
 // Keys
 
-const keys = {
-  ArrowUp: index => view.links.find(([source]) => source === index)?.[1],
-  ArrowDown: index => view.links.find(([, target]) => target === index)?.[0],
-  ArrowRight: index => order[(order.indexOf(index) + 1) % order.length],
-  ArrowLeft: index => order[(order.indexOf(index) + order.length - 1) % order.length],
+const along = index => view.links.find(([source]) => source === index)?.[1];
+const back = index => view.links.find(([, target]) => target === index)?.[0];
+const following = index => order[(order.indexOf(index) + 1) % order.length];
+const preceding = index => order[(order.indexOf(index) + order.length - 1) % order.length];
+const ways = {
+  up: { ArrowUp: along, ArrowDown: back, ArrowRight: following, ArrowLeft: preceding },
+  right: { ArrowRight: along, ArrowLeft: back, ArrowDown: following, ArrowUp: preceding },
 };
 
 document.addEventListener("keydown", event => {
@@ -322,7 +324,7 @@ document.addEventListener("keydown", event => {
   else if (event.key === "Enter" || event.key === " ") choose(index === chosen ? -1 : index);
   else if (event.key === "+" || event.key === "=") open(index);
   else if (event.key === "-" || event.key === "−") close(index);
-  else if (keys[event.key]) { const next = keys[event.key](index); if (next !== undefined) nodes[next].focus(); }
+  else if (ways.up[event.key]) { const next = ways[data.direction || "up"][event.key](index); if (next !== undefined) nodes[next].focus(); }
   else return;
   event.preventDefault();
 });
