@@ -11,7 +11,6 @@ from composer.draw.layout.page import narrow_page, page
 from composer.draw.scene import Direction, Scene
 from composer.draw.style.typography import Typography
 from composer.draw.turn.turned import turned
-from composer.draw.turn.upright import narrowed
 
 MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
 """Pixels of a page that is read as a whole, with room for two columns and the wires between them. Where a drawing would be
@@ -50,10 +49,8 @@ class Attempts:
 
     def on_page(self, flow: Flow, high: float | None = None) -> Scene:
         """Return the usual drawing of a diagram, its column wrapped where that is higher."""
-        right = self.direction == "right"
-        shown = narrowed(flow, self.typography) if right else flow
-        scene = page(shown, self.titles, self.typography, shapes=self.shapes, high=high, break_after=self.break_after)
-        return turned(scene, self.typography) if right else scene
+        scene = page(flow, self.titles, self.typography, shapes=self.shapes, high=high, break_after=self.break_after)
+        return turned(scene, self.typography) if self.direction == "right" else scene
 
     def in_column(self, depth: Depth, room: float) -> Scene:
         """Return a drawing in one column, no wider than there is room if that can be."""

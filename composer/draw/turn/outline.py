@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.scene import RADIUS, Frame, Scene, WirePath
+from composer.draw.style.typography import Typography
 from composer.draw.turn.axes import ON, near, on
 from composer.draw.turn.upright import BoxContent, box_content
 
@@ -33,8 +34,8 @@ class Slab:
 class Outline:
     """A scene whose stream runs up, with boxes as narrow as they will be high."""
 
-    def __init__(self, scene: Scene, size: float) -> None:
-        self.given, self.size = scene, size
+    def __init__(self, scene: Scene, typography: Typography) -> None:
+        self.given, self.typography = scene, typography
         self.head = tuple(text for text in scene.texts if text.role in ("heading", "facts"))
         self.words = tuple(text for text in scene.texts if text.role not in ("heading", "facts"))
         self.slabs = self._slabs()
@@ -42,7 +43,7 @@ class Outline:
 
     def _slabs(self) -> list[Slab]:
         """Return the reach of each box: as far as it needs for its texts, and to where wires meet it."""
-        contents = [box_content(box, self.size) for box in self.given.boxes]
+        contents = [box_content(box, self.typography) for box in self.given.boxes]
         columns = [(near(box.x), near(box.width)) for box in self.given.boxes]  # boxes of a column are alike
         highest: dict[tuple[float, float], float] = {}
         for column, own in zip(columns, contents, strict=True):
@@ -117,23 +118,24 @@ class Outline:
                 yield inner.strip.x
         yield from (x for wire in self.wires for x, y in wire.points if within(x, y))
 
-    def free(self, frame: Frame, beside: tuple[float, float] | None = None) -> tuple[float, float]:
-        """Return the widest piece of a frame's border without a wire through it, which a header or a map of layers may have; or
+    def free(self, frame: Frame, band: tuple[float, float] | None = None) -> tuple[float, float]:
+        """Return the longest piece of a frame's border without a wire through it, which a header or a map of layers may have; or
         of a band beside it.
         """
-        area = frame.area
-        low, high = beside or (area.left, area.left)
-        crossing = {
+        crossing = self.crossing(frame, band or (frame.area.left, frame.area.left))
+        return max(pairwise(crossing), key=lambda piece: piece[1] - piece[0])
+
+    def crossing(self, frame: Frame, band: tuple[float, float]) -> list[float]:
+        """Return where along a frame its border begins, wires go through it or through a band beside it, and it ends."""
+        area, (low, high) = frame.area, band
+        found = {
             near(-a[1])
             for wire in self.wires
             if not wire.curved
             for a, b in pairwise(wire.points)
-            if abs(a[1] - b[1]) < ON
-            and min(a[0], b[0]) - ON < high
-            and low < max(a[0], b[0]) + ON
-            and area.top < a[1] < area.bottom
+            if on(a[1], b[1]) and min(a[0], b[0]) - ON < high and low < max(a[0], b[0]) + ON and area.top < a[1] < area.bottom
         }
-        return max(pairwise(sorted([near(-area.bottom), *crossing, near(-area.top)])), key=lambda piece: piece[1] - piece[0])
+        return sorted([near(-area.bottom), *found, near(-area.top)])
 
     def band(self, frame: Frame) -> tuple[float, float]:
         """Return what lies between a frame and the map of its layers, with the map."""

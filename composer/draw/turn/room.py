@@ -28,7 +28,7 @@ def axes_of(outline: Outline) -> tuple[Along, Across]:
 
 class _Room:
     def __init__(self, outline: Outline) -> None:
-        self.outline, self.given, self.size = outline, outline.given, outline.size
+        self.outline, self.given, self.size = outline, outline.given, outline.typography.scale
         self.along, self.across = Along(), Across()
 
     def require(self) -> None:
@@ -115,6 +115,8 @@ class _Room:
             at_end = high == near(-area.top)  # where the pill stands too
             self.along.span(low, high, (area.left, area.left), said + (pill + 14 if at_end else 0.0))
             self.along.span(-area.bottom, -area.top, sides, pill + 14)
+            last = self.outline.crossing(frame, (area.left, area.left))[-2]
+            self.along.span(last, near(-area.top), (area.left, area.left), pill + 14)
         if frame.strip:
             strip, first = frame.strip.area, frame.strip.ticks[0].area
             beside = self.outline.band(frame)

@@ -19,13 +19,13 @@ from composer.draw.turn.room import HEAD_LINE, axes_of
 
 def turned(scene: Scene, typography: Typography) -> Scene:
     """Return a scene whose stream runs to the right; its title stays above it."""
-    return _Turn(scene, typography.scale).scene()
+    return _Turn(scene, typography).scene()
 
 
 class _Turn:
-    def __init__(self, scene: Scene, size: float) -> None:
-        self.given, self.size = scene, size
-        self.outline = Outline(scene, size)
+    def __init__(self, scene: Scene, typography: Typography) -> None:
+        self.given, self.size = scene, typography.scale
+        self.outline = Outline(scene, typography)
         self.along, self.across = axes_of(self.outline)
         self.drawn: list[tuple[Area, Area]] = []
         self.top = max([0.0, *(text.y for text in self.outline.head)]) + MARGIN
