@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import Protocol, Unpack, get_args
+from typing import Unpack, get_args
 
 from composer.atomic_files import StrPath
 from composer.cost.units import short
@@ -24,6 +24,7 @@ from composer.draw.build.titles import titles
 from composer.draw.diagram import Flow
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
+from composer.draw.export.views import Redraw
 from composer.draw.fitting import Attempts, fit_to_page, fit_to_paper
 from composer.draw.layout.page import MARGIN, NARROW_MARGIN
 from composer.draw.layout.wrapped import NoColumnEnd
@@ -42,13 +43,6 @@ MAX_UNROLLED_BOXES = 60
 """Boxes of a drawing in which every pass is drawn: above each other, these are longer than two pages already."""
 
 
-class Redraw(Protocol):
-    """Draws a model again."""
-
-    def __call__(self, level: Level, opened: Sequence[str], color: Coloring | None = None) -> Figure:
-        """Return its drawing at a level with some nodes opened, in the same colors or in others."""
-
-
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A drawing: a scene of positioned things, and how it is to look."""
@@ -57,7 +51,7 @@ class Figure:
     model: RolledProgram
     """What it shows."""
     level: Level
-    at: Redraw
+    at: Redraw[Figure]
     """The same model at another level with other nodes opened, light and of natural size."""
     theme: ThemeName = "light"
     width: str = ""

@@ -164,7 +164,12 @@ def test_some_passes_are_drawn_by_themselves(some: str) -> None:
 
 @pytest.mark.parametrize(
     ("there", "planted"),
-    [("layers(2:7)", "layers(2:6)"), ("× 5 Decoder layer", "× 4 Decoder layer"), (">134 M<", ">133 M<"), ("window 512", "window 511")],
+    [
+        ("layers(2:7)", "layers(2:6)"),
+        ("× 5 Decoder layer", "× 4 Decoder layer"),
+        (">134 M<", ">133 M<"),
+        ("window 512", "window 511"),
+    ],
 )
 def test_a_box_of_passes_that_says_something_wrong_is_found(there: str, planted: str) -> None:
     """Which passes, how many, how many parameters, and what they have."""

@@ -12,7 +12,7 @@ from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.page import MARGIN
 from composer.draw.scene import Box, Dot, Frame, MergeCircle, Scene, Strip, WirePath
 from composer.draw.style.typography import Typography
-from composer.draw.turn.axes import GAP, ON, near
+from composer.draw.turn.axes import GAP, ON, near, on
 from composer.draw.turn.outline import FREE, Outline, Slab
 from composer.draw.turn.room import HEAD_LINE, axes_of
 
@@ -62,19 +62,15 @@ class _Turn:
     def wire(self, wire: WirePath) -> WirePath:
         """Return a wire that meets boxes and circles where these are."""
         points = self.bent(wire) if wire.curved else [self.point(*point) for point in wire.points]
-        for end in (0, -1):
-            x, y = wire.points[end]
+        for end, beside in ((0, 1), (-1, -2)):
+            (x, y), (_, next_y) = wire.points[end], wire.points[beside]
             for thing, area in self.drawn:
                 if not (thing.left - ON <= x <= thing.right + ON and thing.top - ON <= y <= thing.bottom + ON):
                     continue
-                if abs(y - thing.bottom) < ON:
-                    points[end] = (area.left, points[end][1])
-                elif abs(y - thing.top) < ON:
-                    points[end] = (area.right, points[end][1])
-                elif abs(x - thing.left) < ON:
-                    points[end] = (points[end][0], area.top)
-                elif abs(x - thing.right) < ON:
-                    points[end] = (points[end][0], area.bottom)
+                if on(y, next_y) and not wire.curved:  # it meets a side of the box
+                    points[end] = (points[end][0], area.top if abs(x - thing.left) < abs(x - thing.right) else area.bottom)
+                else:
+                    points[end] = (area.right if abs(y - thing.top) < abs(y - thing.bottom) else area.left, points[end][1])
         return wire.through(points)
 
     def bent(self, wire: WirePath) -> list[Point]:
