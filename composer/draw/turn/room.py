@@ -118,10 +118,10 @@ class _Room:
             last = self.outline.crossing(frame, (area.left, area.left))[-2]
             self.along.span(last, near(-area.top), (area.left, area.left), pill + 14)
         if frame.strip:
-            strip, first = frame.strip.area, frame.strip.ticks[0].area
+            strip, name = frame.strip.area, frame.strip.ticks[0].area
             beside = self.outline.band(frame)
             self.across.span(strip.left, strip.right, strip.right - strip.left)
             low, high = self.outline.free(frame, beside)
-            self.along.span(low, high, beside, first.right - first.left + 2 * GAP + CELL * len(frame.strip.kinds))
+            self.along.span(low, high, beside, name.right - name.left + 2 * GAP + CELL * len(frame.strip.kinds))
             for tick in frame.strip.ticks[1:]:
                 self.across.span(*self.outline.reach(tick), tick.area.bottom - tick.area.top + 2)

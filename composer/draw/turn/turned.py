@@ -40,7 +40,7 @@ class _Turn:
             for slab, box in zip(self.outline.slabs, given.boxes, strict=True)
         )
         before = (*slabs, *(merge.area for merge in given.merges))
-        self.drawn = [*zip(before, (thing.area for thing in (*boxes, *merges)), strict=True)]
+        self.drawn = [*zip(before, (*(box.area for box in boxes), *(merge.area for merge in merges)), strict=True)]
         wide = max([self.along.end + 2 * MARGIN, *(text.area.right + MARGIN for text in self.outline.head)])
         return replace(
             given,
@@ -170,5 +170,5 @@ class _Turn:
         for tick in others:
             number = int(tick.text.split()[-1]) - 0.5
             ticks.append(replace(self.text(tick, at=left + cell * number), anchor="middle"))
-        size = {"width": right - left, "height": bottom - top}
-        return replace(strip, x=left, y=top, **size, ticks=tuple(ticks), level=True)
+        wide, high = right - left, bottom - top
+        return replace(strip, x=left, y=top, width=wide, height=high, ticks=tuple(ticks), level=True)

@@ -139,11 +139,12 @@ function label(index) {
   return title.startsWith(shown) ? title : `${shown} — ${title}`;
 }
 
-// All that is written in a node, and what else there is to say of it
+// All that is written in a node, in this order, so that it can be called by what is seen; and what else there is to say of it
 function spoken(index) {
   const parts = label(index).split(" — "), shown = [...nodes[index].querySelectorAll("text")].map(text => text.textContent);
-  const said = shown.map(text => parts.find(part => part.startsWith(text)) || text);
-  return [...said, ...parts.filter(part => !said.includes(part))].join(" — ");
+  const last = shown.pop(), said = last === undefined ? [] : [...shown, parts.find(part => part.startsWith(last)) || last];
+  const words = text => text.replace(/ [—·] /g, " "), all = words(said.join(" — "));
+  return [...said, ...parts.filter(part => !all.includes(words(part)))].join(" — ");
 }
 
 // Which file a node is written in, and from which line to which; of what has no place of its own, what holds it
