@@ -29,6 +29,8 @@ OPEN = re.compile(r"…|up to|\bvary\b|\bkinds\b|in the (?:first|last)\b|\bor\b|
 """What says that values differ without naming all of them."""
 LIST = re.compile(r"\d[\d.]*(?:, \d[\d.]*)+")
 COUNTED = re.compile(r"(?:^|[·+] )× (\d+)\b")
+GOES_ON = re.compile(r"(?:[,→×+:=]|\b(?:or|of|in|to|up|the|and))$")
+"""How a line ends that is not the end of a fact."""
 RANGE = re.compile(r"\b(\w+)\((\d+)(?::(\d+))?\)")
 """Passes of a repeat, as the language names them."""
 PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?: parameters?)?")
@@ -76,6 +78,8 @@ class DrawnBox:
     """What small letters at its left say, which is what its node is called."""
     merged: list[str] = field(default_factory=list)
     """The nodes that it stands for, where these are several."""
+    letters: list[str] = field(default_factory=list)
+    """How each line is written: large and bold, or small."""
 
 
 @dataclass
@@ -134,13 +138,32 @@ def read(svg: str) -> Picture:
         if "node" in kinds:
             small = (one.text or "" for one in group.findall(f"{SVG}text[@class='m name']") if one.get("text-anchor") is None)
             several = group.get("data-merged", "").split()
-            box = DrawnBox(group.get("data-id", ""), place(group), tip, described, lines, cells, next(small, ""), several)
+            letters = [text.get("font-size", "") + text.get("font-weight", "") for text in group.findall(f"{SVG}text")]
+            box = DrawnBox(
+                group.get("data-id", ""), place(group), tip, described, lines, cells, next(small, ""), several, letters
+            )
             picture.boxes.append(box)
         elif "frame" in kinds:
             picture.frames.append(DrawnFrame(group.get("data-id", ""), place(group), tip, lines, cells))
         elif "edge" in kinds and group.get("data-a") is not None:
             picture.wires.append(wire(group))
     return picture
+
+
+def whole(box: DrawnBox) -> list[str]:
+    """Return the lines of an upright box as one would read them: a title in several lines, facts below it in several; the rows
+    of kinds stay as they are.
+    """
+    if split_rows(box.lines)[0]:
+        return box.lines
+    found: list[tuple[str, str]] = []
+    for line, letters in zip(box.lines, box.letters, strict=True):
+        if found and found[-1][1] == letters:
+            goes_on = letters == found[0][1] or GOES_ON.search(found[-1][0])
+            found[-1] = (f"{found[-1][0]}{' ' if goes_on else ' · '}{line}", letters)
+        else:
+            found.append((line, letters))
+    return [line for line, _ in found]
 
 
 def from_the_left(picture: Picture) -> Picture:
@@ -153,7 +176,7 @@ def from_the_left(picture: Picture) -> Picture:
         return y, -x
 
     return Picture(
-        [replace(box, place=place_of(box.place)) for box in picture.boxes],
+        [replace(box, place=place_of(box.place), lines=whole(box)) for box in picture.boxes],
         [replace(frame, place=place_of(frame.place)) for frame in picture.frames],
         [replace(one, start=point(*one.start), tip=one.tip and point(*one.tip)) for one in picture.wires],
         [(*point(x, y), text) for x, y, text in picture.texts],
