@@ -35,6 +35,7 @@ from blocks.core.fields import (
 from blocks.losses.loss import Loss
 from blocks.masks.mask import Mask
 from composer.block_reference import docs_of
+from composer.draw.figure_sheet import sheet_schema
 from composer.language.recipe.keys import KEYS, KeyPlace, KeyRow
 from composer.language.recipe.losses import UNTYPED
 from composer.language.recipe.schema_fragments import (
@@ -90,6 +91,8 @@ def schema(library: Library) -> Schema:
             "adapter": _object("adapter"),
             "blocks": _blocks(),
             "loss": _loss(library),
+            "figure": sheet_schema(),
+            "figure_change": _removable(sheet_schema()),
             "checkpoint": _object("checkpoint") | either({"required": ["rules"]}, {"required": ["like"]}),
             "config": _object("config"),
             "config_param": _object("config param"),
@@ -181,7 +184,22 @@ def _changed(key: KeyRow) -> Schema:
     """Return the schema of a key in a recipe with `extends`, where `null` removes what the base has there."""
     if key.required and key.content == "text":
         return key.schema
+    if key.schema == ref("figure"):
+        return either(ref("figure_change"), {"type": "null"})
     return either(key.schema, {"type": "null"} if key.content == "text" else {"type": ["object", "null"]})
+
+
+def _removable(form: Schema) -> Schema:
+    """Return the schema of a mapping whose keys, and those of mappings in it, may be `null`, which removes what the base has."""
+    found = dict(form)
+    if "properties" in form:
+        found["properties"] = {
+            name: {"description": value.get("description", ""), **either(_removable(value), {"type": "null"})}
+            for name, value in form["properties"].items()
+        }
+    elif isinstance(form.get("additionalProperties"), dict):
+        found["additionalProperties"] = either(form["additionalProperties"], {"type": "null"})
+    return found
 
 
 def _properties(place: KeyPlace) -> Schema:

@@ -185,6 +185,7 @@ def test_options_of_drawings_stay_as_they_are() -> None:
     from composer.draw.figure import DEFAULTS, Options
 
     assert {**DEFAULTS} == {
+        "direction": "up",
         "theme": "light",
         "open": (),
         "unroll": False,
@@ -208,9 +209,10 @@ def test_options_of_drawings_stay_as_they_are() -> None:
         "break_after": (),
     }
     assert {name: kind.__forward_arg__ for name, kind in Options.__annotations__.items()} == {
+        "direction": "Direction",
         "theme": "ThemeName",
         "open": "Sequence[str]",
-        "unroll": "bool",
+        "unroll": "bool | Mapping[str, str]",
         "highlight": "Sequence[str]",
         "width": "str",
         "title": "str",

@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 
 import composer
 from blocks.core import standard
+from composer.draw.figure_sheet import KEYS as SHEET_KEYS
 from composer.json_schema import schema
 from composer.language.recipe.writer import write
 from composer.package_data import zoo
@@ -199,6 +200,12 @@ NORM = {"a": "rmsnorm"}
         {"checkpoints": {"m": {"ignore": []}}},
         {"checkpoints": {"m": {"rules": {"a.weight": {"transpose": True}}}}},
         {"blocks": {"b": {"inputs": {"x": "float[...]"}}}},
+        {"figure": {"hid": ["a"]}},
+        {"figure": {"level": "blok"}},
+        {"figure": {"legend": "perhaps"}},
+        {"figure": {"labels": ["a"]}},
+        {"figure": {"merge": {"A": {"a": "b"}}}},
+        {"figure": ["a"]},
         {"task": "strange"},
         {"language": 2},
         {"recipe": "a b"},
@@ -222,6 +229,7 @@ def test_a_wrong_form_is_not_valid(change: dict[str, Any], validator: Draft20201
         "params: {context: {max: 4096}, n_layers: 6}",
         "{doc: null, paper: null, checkpoints: null, init: null}",
         "init: {'*.bias': {constant: 1}}",
+        "figure: {title: Ours, hide: norm, labels: {layers: Block}}",
     ],
 )
 def test_a_recipe_over_another_says_only_what_changes(change: str, validator: Draft202012Validator) -> None:
@@ -237,3 +245,13 @@ def test_a_file_of_blocks_needs_no_graph(validator: Draft202012Validator) -> Non
     blocks = {"twice": {"inputs": {"x": "float[...]"}, "graph": {"a": "relu", "b": "relu"}}}
     validator.validate({"recipe": "parts", "blocks": blocks})
     assert not validator.is_valid({"recipe": "parts"})
+
+
+def test_the_keys_of_a_figure_are_completed(validator: Draft202012Validator) -> None:
+    """Each with its meaning and its values, in a recipe and in one over another, where a wrong one is marked too."""
+    figure = schema(standard())["$defs"]["figure"]["properties"]
+    assert [*figure] == [*SHEET_KEYS] and all(form["description"].endswith(".") for form in figure.values())
+    assert figure["level"]["enum"] == ["overview", "block", "full"]
+    for wrong in ({"hid": "norm"}, {"level": "blok"}):
+        (error,) = validator.iter_errors({"recipe": "over", "extends": "gpt2", "figure": wrong})
+        assert list(error.absolute_path) == ["figure"]

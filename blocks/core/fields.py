@@ -346,7 +346,7 @@ def formula_of(part: Part) -> Formula | None:
 
 
 @per_class
-def field_docs(part: type[Part]) -> Mapping[str, str]:
+def field_docs(part: type[object]) -> Mapping[str, str]:
     """Return the string below each field in the source of the class, which is parsed on first use."""
     body = ast.parse(textwrap.dedent(inspect.getsource(part))).body[0]
     assert isinstance(body, ast.ClassDef)

@@ -37,7 +37,7 @@ def linear(dim: str, hidden: int, gates: int, h: Sequence[str], parameters: tupl
 def rnn_pieces(maps: Piece, activation: Piece) -> tuple[Piece, ...]:
     """Return an RNN cell: an activation of the maps, which is the new state."""
     look = replace(activation.look, facts=(*activation.look.facts, "new state"), hue="rec")
-    return maps, replace(activation, look=look, gives=("y",))
+    return maps, replace(activation, name="y", look=look, gives=("y",))
 
 
 def gru_pieces(maps: Piece, h: Sequence[str]) -> tuple[Piece, ...]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from composer.draw.options import Options
 
 LEVELS = ("overview", "block", "full")
+DIRECTIONS = ("up", "right")
 THEMES = ("light", "dark", "auto", "slide")
 COLORINGS = ("kind", "params", "flops", "cache", "trainable")
 LEFT_OUT = {
@@ -38,7 +39,13 @@ def declare(parser: Parser, name: str) -> None:
     )
     content.add_argument("--open", metavar="PATH", action="append", help="Also show the inside of this node, whatever the level")
     content.add_argument(
-        "--unroll", action="store_const", const=True, help="Draw every pass of a repeat, unless there are too many"
+        "--unroll",
+        metavar="PATH=PASSES",
+        nargs="?",
+        const=True,
+        action="append",
+        type=some_passes,
+        help="Draw every pass of a repeat, unless there are too many; or these, and the others as one box: layers=0:2",
     )
     content.add_argument("--highlight", metavar="PATH", nargs="+", action="extend", help="Fade everything but these nodes")
     content.add_argument(
@@ -69,6 +76,9 @@ def declare(parser: Parser, name: str) -> None:
     style = parser.add_argument_group("Style")
     style.add_argument(
         "--sheet", metavar="FILE", help="Take options from this figure sheet, a .yaml file with their names as keys"
+    )
+    style.add_argument(
+        "--direction", choices=DIRECTIONS, help="Where the data flows; right suits slides and landscape pages (default: up)"
     )
     style.add_argument(
         "--theme", choices=THEMES, help="Colors; auto follows the light or dark mode of the viewer (default: light)"
@@ -117,7 +127,9 @@ def declare(parser: Parser, name: str) -> None:
             "Tell a story: no norms, one box for the feed-forward part, attention in full color",
             "arco draw gpt2 --hide norm layers.attn.norm --merge MLP=layers.ffn --highlight layers.attn -o story.svg",
         ),
+        ("Draw the first two layers, and the others as one box", "arco draw gpt2 --unroll layers=0:2 -o layers.svg"),
         ("See where the parameters are", "arco draw mixtral --color params --legend -o sizes.svg"),
+        ("Let it run to the right, for a slide", "arco draw gpt2 --direction right --theme slide -o slide.svg"),
         ("Build it up for a lecture", "arco draw gpt2 --steps --theme slide -o slides.pdf"),
         ("Print Mermaid for a README", "arco draw gpt_mini --format mermaid"),
     ]
@@ -130,9 +142,9 @@ def options(arguments: argparse.Namespace) -> Options:
     from composer.draw.options import DEFAULTS, Options
 
     found = {name: given for name in DEFAULTS if (given := getattr(arguments, name)) is not None}
-    for name in ("merge", "labels"):
+    for name in ("merge", "labels", "unroll"):
         if name in found:
-            found[name] = dict(found[name])
+            found[name] = True if True in found[name] else dict(found[name])
     return Options(**found)  # type: ignore[typeddict-item, no-any-return]  # by their names
 
 
@@ -142,6 +154,14 @@ def titled_paths(text: str) -> tuple[str, list[str]]:
     if not sign or not title.strip() or not paths.strip():
         raise argparse.ArgumentTypeError(f"`{text}` is not TITLE=PATH,PATH")
     return title, [path.strip() for path in paths.split(",")]
+
+
+def some_passes(text: str) -> tuple[str, str]:
+    """Return the path of a repeat and a range of its passes."""
+    path, sign, said = text.partition("=")
+    if not sign or not path.strip() or not said.strip():
+        raise argparse.ArgumentTypeError(f"`{text}` is not PATH=PASSES, such as layers=0:2")
+    return path.strip(), said.strip()
 
 
 def label(text: str) -> tuple[str, str]:

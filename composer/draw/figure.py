@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import Protocol, Unpack, get_args
+from typing import Unpack, get_args
 
 from composer.atomic_files import StrPath
 from composer.cost.units import short
@@ -24,13 +24,14 @@ from composer.draw.build.titles import titles
 from composer.draw.diagram import Flow
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
+from composer.draw.export.views import Redraw
 from composer.draw.fitting import Attempts, fit_to_page, fit_to_paper
 from composer.draw.layout.page import MARGIN, NARROW_MARGIN
 from composer.draw.layout.wrapped import NoColumnEnd
 from composer.draw.option_paths import with_paths
-from composer.draw.options import DEFAULTS, Engine, Options
+from composer.draw.options import DEFAULTS, Engine, Options, passes_of
 from composer.draw.paths import plain
-from composer.draw.scene import Scene
+from composer.draw.scene import Direction, Scene
 from composer.draw.style.themes import THEMES, ThemeName
 from composer.draw.style.typography import Typography
 from composer.draw.wording import printable
@@ -42,13 +43,6 @@ MAX_UNROLLED_BOXES = 60
 """Boxes of a drawing in which every pass is drawn: above each other, these are longer than two pages already."""
 
 
-class Redraw(Protocol):
-    """Draws a model again."""
-
-    def __call__(self, level: Level, opened: Sequence[str], color: Coloring | None = None) -> Figure:
-        """Return its drawing at a level with some nodes opened, in the same colors or in others."""
-
-
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A drawing: a scene of positioned things, and how it is to look."""
@@ -57,7 +51,7 @@ class Figure:
     model: RolledProgram
     """What it shows."""
     level: Level
-    at: Redraw
+    at: Redraw[Figure]
     """The same model at another level with other nodes opened, light and of natural size."""
     theme: ThemeName = "light"
     width: str = ""
@@ -132,9 +126,10 @@ def draw_arranged(typed: TypedProgram, level: Level, options: Options) -> Figure
     check_choice("level", level, LEVELS)
     check_choice("theme", chosen["theme"], tuple(THEMES))
     check_choice("engine", chosen["engine"], get_args(Engine))
+    check_choice("direction", chosen["direction"], get_args(Direction))
     check_choice("color", chosen["color"], COLORINGS)
     check_width(chosen["width"])
-    model = as_written(typed) if chosen["unroll"] else folded(typed)
+    model = as_written(typed) if chosen["unroll"] is True else folded(typed)
     return figure(model, level, with_paths(chosen, model))
 
 
@@ -171,7 +166,15 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     width, unroll = options["width"], options["unroll"]
     coloring = options["color"]
     whole = coloring in WHOLE_BLOCKS  # no part of a block is told by itself
-    depth = Depth(level, frozenset(options["open"]), unroll, options["params"], experts=not whole, dropout=options["dropout"])
+    depth = Depth(
+        level,
+        frozenset(options["open"]),
+        unroll is True,
+        passes_of(options),
+        params=options["params"],
+        experts=not whole,
+        dropout=options["dropout"],
+    )
     shares, wanted = NodeShares(model), arrangement(model, options)
     facts = partial(shares.facts, flops=options["flops"], cache=options["cache"])
     counts = {entry.name: prod(entry.parameter.shape) for entry in model.parameters if not entry.tied_to}
@@ -185,7 +188,14 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     if unroll:
         check_boxes(flow)
     head = with_notes(titles(model, options["title"]), gone, wanted, short)
-    attempts = Attempts(lambda less: diagram(less)[0], head, typography, options["shapes"], tuple(options["break_after"]))
+    attempts = Attempts(
+        lambda less: diagram(less)[0],
+        head,
+        typography,
+        options["shapes"],
+        tuple(options["break_after"]),
+        options["direction"],
+    )
     try:
         scene = fit_to_page(attempts, flow, depth)
     except NoColumnEnd as no:
@@ -217,7 +227,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         "hide": [*dict.fromkeys(map(plain, options["hide"]))],
         "labels": {plain(path): said for path, said in options["labels"].items()},
     }
-    at = partial(reopened, folded(model.program) if unroll else model, again)
+    at = partial(reopened, folded(model.program) if unroll is True else model, again)
     return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]), coloring)
 
 

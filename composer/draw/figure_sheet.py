@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast, get_args
 
+from blocks.core.fields import field_docs
 from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError, Span
 from composer.draw.arrange.arrangement import Unarrangeable
@@ -16,16 +17,19 @@ from composer.draw.export.formats import NotDrawn
 from composer.draw.figure import Figure, check_width, draw_arranged
 from composer.draw.option_paths import with_paths
 from composer.draw.options import DEFAULTS, Engine, Options
+from composer.draw.scene import Direction
 from composer.draw.style.themes import THEMES
 from composer.graph.passes.roll_layers.roll_layers import as_written, folded
 from composer.graph.typed import TypedProgram
 from composer.language.recipe.base_parser import BaseParser
+from composer.language.recipe.schema_fragments import BOOLEAN, STRING_OR_LIST, TEXT, Schema, either, mapping, one_of
 from composer.language.source_file import open_source
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode
 from composer.language.yaml.reader import read
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "level": LEVELS,
+    "direction": get_args(Direction),
     "theme": tuple(THEMES),
     "engine": get_args(Engine),
     "color": COLORINGS,
@@ -34,6 +38,7 @@ KEYS = ("level", *DEFAULTS)
 MAX_LETTERS, MAX_LABEL_LETTERS = 2000, 200
 """Letters of a title or a caption, and of what stands in a box: more has no room in a figure."""
 LISTS = ("open", "highlight", "hide", "break_after")
+LEVEL_DOC = "How much is shown: a box for each repeat, the inside of each repeat, or every linear map."
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,7 @@ def check_sheet(typed: TypedProgram, sheet: FigureSheet) -> list[Diagnostic]:
     """Return what a sheet names that is not in a model, or where its options contradict each other; the first such mistake."""
     options: Options = {**DEFAULTS, **sheet.options}
     try:
-        with_paths(options, as_written(typed) if options["unroll"] else folded(typed))
+        with_paths(options, as_written(typed) if options["unroll"] is True else folded(typed))
     except Unarrangeable as no:
         located = sheet.located(no)
         return [] if located is None else [*located.diagnostics]
@@ -117,6 +122,31 @@ def draw_sheet(typed: TypedProgram, sheet: FigureSheet, level: Level | None = No
         return draw_arranged(typed, level or sheet.level or "block", {**sheet.options, **(options or {})})
     except Unarrangeable as no:
         raise sheet.located(no) or NotDrawn(no.message, no.hint) from None
+
+
+def sheet_schema() -> Schema:
+    """Return the form of a figure sheet as JSON Schema, with what each key means."""
+    docs = {"level": LEVEL_DOC, **field_docs(Options)}
+    return {
+        "type": "object",
+        "properties": {name: {"description": " ".join(docs[name].split()), **_form(name)} for name in KEYS},
+        "additionalProperties": False,
+    }
+
+
+def _form(name: str) -> Schema:
+    """Return what may stand under a key."""
+    if name in CHOICES:
+        return one_of(CHOICES[name])
+    forms = {
+        "unroll": either(BOOLEAN, mapping(TEXT)),
+        "merge": mapping(STRING_OR_LIST),
+        "labels": mapping(TEXT),
+        **dict.fromkeys(LISTS, STRING_OR_LIST),
+    }
+    if name in forms:
+        return forms[name]
+    return BOOLEAN if isinstance(DEFAULTS[name], bool) else TEXT  # type: ignore[literal-required]
 
 
 def _as_of_a_sheet(found: Diagnostic) -> Diagnostic:
@@ -152,7 +182,12 @@ class _SheetParser(BaseParser):
             return self.choice(name, entry.value, CHOICES[name])
         if name in LISTS:
             return self.paths(name, entry.value)
-        readers: Mapping[str, Callable[[YamlEntry], object]] = {"merge": self.merge, "labels": self.labels, "width": self.width}
+        readers: Mapping[str, Callable[[YamlEntry], object]] = {
+            "unroll": self.unroll,
+            "merge": self.merge,
+            "labels": self.labels,
+            "width": self.width,
+        }
         if name in readers:
             return readers[name](entry)
         return self.boolean(name, entry.value) if isinstance(DEFAULTS[name], bool) else self.words(entry.value, name, MAX_LETTERS)  # type: ignore[literal-required]
@@ -197,6 +232,17 @@ class _SheetParser(BaseParser):
         found = [word for word in words if word is not None]
         self.places |= {(name, label or word.text): word.span for word in found}
         return [word.text for word in found]
+
+    def unroll(self, entry: YamlEntry) -> bool | dict[str, str] | None:
+        """Return whether every pass is drawn, or of each repeat which are."""
+        if not isinstance(entry.value, YamlMapping):
+            return self.boolean("unroll", entry.value)
+        found = {}
+        for one in self.entries(entry.value, "unroll"):
+            self.places["unroll", one.key.text] = one.key.span
+            word = self.scalar(one.value, "`unroll` takes a range of passes")
+            found[one.key.text] = word.text if word else ""
+        return found
 
     def merge(self, entry: YamlEntry) -> dict[str, list[str]]:
         """Return the nodes of each box by its label."""

@@ -8,13 +8,16 @@ from dataclasses import dataclass, replace
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.diagram import Flow, Titles
 from composer.draw.layout.page import narrow_page, page
-from composer.draw.scene import Scene
+from composer.draw.scene import Direction, Scene
 from composer.draw.style.typography import Typography
+from composer.draw.turn.turned import turned
 
 MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
 """Pixels of a page that is read as a whole, with room for two columns and the wires between them. Where a drawing would be
 larger, fewer experts are shown, then mixtures of experts are closed, then repeats in repeats, and then all.
 """
+LANDSCAPE_WIDTH, LANDSCAPE_HEIGHT = 2000.0, 1125.0
+"""The same where the stream runs to the right: about a slide of 1920 × 1080 pixels."""
 HEAD_ROOM = 120.0
 """Pixels of it for the title, the facts below it and the margins."""
 FULL_DETAIL_FACTOR = 10 / 9
@@ -23,6 +26,8 @@ MIN_TEXT_PIXELS, MIN_TEXT_POINTS = 10, 7
 """Height of the smallest text of a drawing in pixels, and the points below which it may not shrink where a width is asked for:
 smaller print is hard to read.
 """
+ROWS = (2.0, 2.5, 3.0, 4.0, 5.0, 7.0)
+"""Into how many parts the length of a drawing to the right is divided, to have no row longer than a page is wide."""
 MAX_PAPER_HEIGHT = 720
 """Points that a figure in a column of paper may be high: 11 inches less half an inch at either end."""
 
@@ -39,10 +44,13 @@ class Attempts:
     """Whether shapes stand beside the wires."""
     break_after: tuple[str, ...] = ()
     """Nodes above which a column ends."""
+    direction: Direction = "up"
+    """Where the stream runs to."""
 
     def on_page(self, flow: Flow, high: float | None = None) -> Scene:
         """Return the usual drawing of a diagram, its column wrapped where that is higher."""
-        return page(flow, self.titles, self.typography, shapes=self.shapes, high=high, break_after=self.break_after)
+        scene = page(flow, self.titles, self.typography, shapes=self.shapes, high=high, break_after=self.break_after)
+        return turned(scene, self.typography) if self.direction == "right" else scene
 
     def in_column(self, depth: Depth, room: float) -> Scene:
         """Return a drawing in one column, no wider than there is room if that can be."""
@@ -51,6 +59,8 @@ class Attempts:
 
 def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
     """Return the drawing of a diagram; where it is larger than a page, one of less depth if that is smaller."""
+    if attempts.direction == "right":
+        return fit_to_landscape(attempts, flow, depth)
     scene, tried = attempts.on_page(flow), [flow]
     if scene.height > MAX_PAGE_HEIGHT and excess(scene, depth.level) > 1 and not attempts.break_after:
         wide = MAX_PAGE_WIDTH * attempts.typography.scale  # larger letters stay legible where more is shrunk to the page
@@ -63,6 +73,34 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
         if closed not in tried:
             tried.append(closed)
             scene = min(scene, attempts.on_page(closed), key=lambda one: excess(one, depth.level))
+    return scene
+
+
+def fit_to_landscape(attempts: Attempts, flow: Flow, depth: Depth, room: float = LANDSCAPE_WIDTH) -> Scene:
+    """Return the drawing of a diagram to the right, in as many rows as it needs to be no wider than there is room; where it is
+    larger than a page all the same, one of less depth if that is smaller.
+    """
+
+    def over(scene: Scene) -> float:
+        more = FULL_DETAIL_FACTOR if depth.level == "full" else 1.0
+        return max(scene.width / room, scene.height / LANDSCAPE_HEIGHT) / (more * attempts.typography.scale)
+
+    def in_rows(shown: Flow) -> Scene:
+        whole = attempts.on_page(shown)
+        found = [whole]
+        if whole.width > room * attempts.typography.scale and not attempts.break_after:
+            found += [attempts.on_page(shown, whole.width / rows) for rows in ROWS]
+        fitting = [scene for scene in found if over(scene) <= 1]
+        return fitting[0] if fitting else min(found, key=over)
+
+    scene, tried = in_rows(flow), [flow]
+    for less in smaller_depths(depth):
+        if over(scene) <= 1:
+            break
+        closed = attempts.diagram(less)
+        if closed not in tried:
+            tried.append(closed)
+            scene = min(scene, in_rows(closed), key=over)
     return scene
 
 
@@ -91,6 +129,8 @@ def fit_to_paper(attempts: Attempts, scene: Scene, depth: Depth, width: float) -
     room = width * MIN_TEXT_PIXELS / MIN_TEXT_POINTS
     if scene.width <= room:
         return scene
+    if attempts.direction == "right":
+        return fit_to_landscape(attempts, attempts.diagram(depth), depth, room / attempts.typography.scale)
     for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
         scene = attempts.in_column(replace(depth, level=level, experts=False), room)
         said = [text for box in scene.boxes for text in box.texts] + [text for frame in scene.frames for text in frame.texts]

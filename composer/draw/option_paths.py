@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from composer.draw.arrange.apply import label_places
 from composer.draw.arrange.arrangement import Unarrangeable, listed
 from composer.draw.build.diagram_builder import build_diagram
-from composer.draw.build.levels import LEVELS, Depth
+from composer.draw.build.levels import LEVELS, Depth, Passes
 from composer.draw.diagram import Flow, Group
-from composer.draw.options import Options
+from composer.draw.options import Options, passes_of
 from composer.draw.paths import above, belongs, lies_in, plain
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
+from composer.graph.typed import TypedRepeat
+from composer.graph.visit import every_node, every_pass, walk
 from composer.language.suggestions import did_you_mean, suggest
 
 MAX_OFFERED = 3
@@ -24,7 +27,7 @@ def with_paths(options: Options, model: RolledProgram) -> Options:
     Raises:
         Unarrangeable: if there is no node at a path, or two options contradict each other.
     """
-    if not any(options[which] for which in ("open", "highlight", "hide", "merge", "labels", "break_after")):
+    if not any(options[which] for which in ("open", "highlight", "hide", "merge", "labels", "break_after", "unroll")):
         return options
     known = _KnownPaths(model, options)
     found = known.found()
@@ -43,11 +46,31 @@ class _KnownPaths:
     def __init__(self, model: RolledProgram, options: Options) -> None:
         self.model, self.options = model, options
         self.opened = [plain(model.names.called(path)) for path in options["open"]]
-        self.unrolled = options["unroll"]
+        self.unrolled = bool(options["unroll"])
+        self.passes = tuple(map(self.repeated, passes_of(options)))
         whole = build_diagram(model, Depth("full", frozenset(self.opened)))
         self.nodes = paths(whole)
         self.paths = self.nodes | {sink.path for sink in whole.sinks}
         self.inputs = {one.name for one in model.program.untyped.inputs}
+
+    def repeated(self, some: Passes) -> Passes:
+        """Return passes with the path of their repeat as it is called in a drawing.
+
+        Raises:
+            Unarrangeable: if there is no such repeat, or it has no such passes.
+        """
+        path = plain(self.model.names.called(some.path))
+        repeats = {plain(visit.path): visit.node for visit in walk(self.model.program.root, every_pass, every_node)}
+        counts = {path: len(node.passes) for path, node in repeats.items() if isinstance(node, TypedRepeat)}
+        if path not in counts:
+            offered = suggest(path, counts)
+            raise Unarrangeable(
+                "unroll", some.path, f"there is no repeat called `{some.path}`", did_you_mean(offered) if offered else ""
+            )
+        if not some.of(counts[path]):
+            last = counts[path] - 1
+            raise Unarrangeable("unroll", some.path, f"`{some.path}` has no such passes", f"it has those from 0 to {last}")
+        return replace(some, path=path)
 
     def found(self) -> Options:
         """Return the options with what they name."""
@@ -68,7 +91,8 @@ class _KnownPaths:
         return {
             **options,
             "open": self.opened,
-            "highlight": options["highlight"] if self.unrolled else bright,
+            "highlight": self.in_every_pass_or_one(options["highlight"]) if self.unrolled else bright,
+            "unroll": {one.path: str(one) for one in self.passes} or options["unroll"],
             "hide": self.in_every_pass(hidden),
             "merge": merged,
             "break_after": self.in_every_pass([self.checked("break_after", path) for path in options["break_after"]]),
@@ -109,11 +133,17 @@ class _KnownPaths:
                 )
                 raise Unarrangeable("labels", path, f"`{path}` has no title of its own", hint)
 
+    def in_every_pass_or_one(self, wanted: Sequence[str]) -> list[str]:
+        """Return the paths of some nodes, of one that names no pass in each."""
+        named = [(path, self.model.names.called(path)) for path in wanted]
+        return [one for path, own in named for one in ([path] if own != plain(own) else self.in_every_pass([own]) or [path])]
+
     def in_every_pass(self, wanted: Sequence[str]) -> list[str]:
         """Return the paths of some nodes; where all passes of a repeat are drawn, that in each pass."""
         if not self.unrolled or not wanted:
             return [*wanted]
-        drawn = paths(build_diagram(self.model, Depth("full", frozenset(self.opened), unrolled=True)))
+        depth = Depth("full", frozenset(self.opened), unrolled=not self.passes, passes=self.passes)
+        drawn = paths(build_diagram(self.model, depth))
         return [
             one for path in wanted for one in ([path] if path in self.inputs else sorted(d for d in drawn if plain(d) == path))
         ]

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, TypeAlias, TypedDict
 
+from composer.draw.arrange.arrangement import Unarrangeable
 from composer.draw.arrange.shares import Coloring
+from composer.draw.build.levels import Passes, passes
+from composer.draw.scene import Direction
 from composer.draw.style.themes import ThemeName
 
 Engine: TypeAlias = Literal["structured", "dot"]
@@ -16,12 +19,15 @@ Engine: TypeAlias = Literal["structured", "dot"]
 class Options(TypedDict, total=False):
     """Options of a drawing."""
 
+    direction: Direction
+    """Where the stream runs to: `up` as in papers, or to the `right`, for slides and landscape pages."""
     theme: ThemeName
     """`auto` follows the reader's screen, `slide` has larger text, thicker lines and no background."""
     open: Sequence[str]
     """Paths of nodes that are shown from inside."""
-    unroll: bool
-    """Whether every pass of a repeat is drawn."""
+    unroll: bool | Mapping[str, str]
+    """Whether every pass of a repeat is drawn; or of which repeats, by their paths, which passes are, `0:2` or `-1:`, while the
+    others are one box."""
     highlight: Sequence[str]
     """Nodes that stay bright while all else fades."""
     width: str
@@ -33,6 +39,7 @@ class Options(TypedDict, total=False):
     shapes: bool
     """Whether shapes stand beside the wires."""
     engine: Engine
+    """What lays it out: `structured`, by the structure of the recipe, or Graphviz's `dot`."""
     color: Coloring
     """What colors tell: kinds of blocks, or as shades a node's share of the parameters, of the FLOPs or of the cache, or whether
     it is trained."""
@@ -61,6 +68,7 @@ class Options(TypedDict, total=False):
 
 
 DEFAULTS: Options = {
+    "direction": "up",
     "theme": "light",
     "open": (),
     "unroll": False,
@@ -84,3 +92,17 @@ DEFAULTS: Options = {
     "break_after": (),
 }
 """The options that are not given."""
+
+
+def passes_of(options: Options) -> tuple[Passes, ...]:
+    """Return which passes are drawn by themselves where not all are.
+
+    Raises:
+        Unarrangeable: if something else stands there.
+    """
+    found = []
+    for path, text in options["unroll"].items() if isinstance(options["unroll"], Mapping) else ():
+        if (one := passes(path, text)) is None:
+            raise Unarrangeable("unroll", path, f"`{text}` names no passes", "write a range such as 0:2, -1: or 3")
+        found.append(one)
+    return tuple(found)

@@ -15,6 +15,8 @@ Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "l
 what is called by its name, or sizes alone; or, where two models are compared, something else than in the other."""
 DOTTED: frozenset[Style] = frozenset({"idle", "measured"})
 DASHED: frozenset[Style] = frozenset({"loss", "loop"})
+Direction: TypeAlias = Literal["up", "right"]
+"""Where the stream of a drawing runs to."""
 Happened: TypeAlias = Literal["added", "removed", "replaced", "altered", "rewired", "shared"]
 """What became of a thing from one model to another."""
 
@@ -98,6 +100,8 @@ class Strip:
     kinds: tuple[int, ...]
     """Of each pass: 0 for the most frequent one."""
     ticks: tuple[Text, ...]
+    level: bool = False
+    """Whether the first one is at the left rather than below."""
 
     @property
     def area(self) -> Area:
@@ -280,3 +284,5 @@ class Scene:
     description: str = ""
     """Of the whole model: its task, and what it is given."""
     legend: tuple[LegendEntry, ...] = ()
+    direction: Direction = "up"
+    """Where the stream runs to."""

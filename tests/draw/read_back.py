@@ -29,6 +29,10 @@ OPEN = re.compile(r"…|up to|\bvary\b|\bkinds\b|in the (?:first|last)\b|\bor\b|
 """What says that values differ without naming all of them."""
 LIST = re.compile(r"\d[\d.]*(?:, \d[\d.]*)+")
 COUNTED = re.compile(r"(?:^|[·+] )× (\d+)\b")
+GOES_ON = re.compile(r"(?:[,→×+:=]|\b(?:or|of|in|to|up|the|and))$")
+"""How a line ends that is not the end of a fact."""
+RANGE = re.compile(r"\b(\w+)\((\d+)(?::(\d+))?\)")
+"""Passes of a repeat, as the language names them."""
 PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?: parameters?)?")
 REACH = 4.0
 """Pixels between an arrowhead and what it leads to."""
@@ -36,6 +40,8 @@ MAX_SWATCH = 10.0
 """Pixels from which on a cell belongs to a map of layers rather than to the header of a frame."""
 BELOW = 40.0
 """Pixels from a box to what stands at the wire below it."""
+BELOW_TURNED = 160.0
+"""The same where the stream runs to the right, and such a text is as long as the wire."""
 UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 
 
@@ -72,6 +78,8 @@ class DrawnBox:
     """What small letters at its left say, which is what its node is called."""
     merged: list[str] = field(default_factory=list)
     """The nodes that it stands for, where these are several."""
+    letters: list[str] = field(default_factory=list)
+    """How each line is written: large and bold, or small."""
 
 
 @dataclass
@@ -109,6 +117,7 @@ class Picture:
     wires: list[DrawnWire]
     texts: list[tuple[float, float, str]]
     """What stands on the page by itself."""
+    below: float = BELOW
 
 
 def read(svg: str) -> Picture:
@@ -124,18 +133,55 @@ def read(svg: str) -> Picture:
             (cell.get("fill", ""), cell.get("fill-opacity", ""))
             for inner in group.findall(f"{SVG}g")
             for cell in inner.findall(f"{SVG}rect")
-            if "node" in kinds or float(cell.get("width", "0")) > MAX_SWATCH
+            if "node" in kinds or max(float(cell.get(side, "0")) for side in ("width", "height")) > MAX_SWATCH
         ]
         if "node" in kinds:
             small = (one.text or "" for one in group.findall(f"{SVG}text[@class='m name']") if one.get("text-anchor") is None)
             several = group.get("data-merged", "").split()
-            box = DrawnBox(group.get("data-id", ""), place(group), tip, described, lines, cells, next(small, ""), several)
+            letters = [text.get("font-size", "") + text.get("font-weight", "") for text in group.findall(f"{SVG}text")]
+            box = DrawnBox(
+                group.get("data-id", ""), place(group), tip, described, lines, cells, next(small, ""), several, letters
+            )
             picture.boxes.append(box)
         elif "frame" in kinds:
             picture.frames.append(DrawnFrame(group.get("data-id", ""), place(group), tip, lines, cells))
         elif "edge" in kinds and group.get("data-a") is not None:
             picture.wires.append(wire(group))
     return picture
+
+
+def whole(box: DrawnBox) -> list[str]:
+    """Return the lines of an upright box as one would read them: a title in several lines, facts below it in several; the rows
+    of kinds stay as they are.
+    """
+    if split_rows(box.lines)[0]:
+        return box.lines
+    found: list[tuple[str, str]] = []
+    for line, letters in zip(box.lines, box.letters, strict=True):
+        if found and found[-1][1] == letters:
+            goes_on = letters == found[0][1] or GOES_ON.search(found[-1][0])
+            found[-1] = (f"{found[-1][0]}{' ' if goes_on else ' · '}{line}", letters)
+        else:
+            found.append((line, letters))
+    return [line for line, _ in found]
+
+
+def from_the_left(picture: Picture) -> Picture:
+    """Return a picture whose stream runs to the right as one whose stream runs up: a quarter of a turn to the left."""
+
+    def place_of(one: Place) -> Place:
+        return Place(one.top, -one.right, one.bottom, -one.left)
+
+    def point(x: float, y: float) -> tuple[float, float]:
+        return y, -x
+
+    return Picture(
+        [replace(box, place=place_of(box.place), lines=whole(box)) for box in picture.boxes],
+        [replace(frame, place=place_of(frame.place)) for frame in picture.frames],
+        [replace(one, start=point(*one.start), tip=one.tip and point(*one.tip)) for one in picture.wires],
+        [(*point(x, y), text) for x, y, text in picture.texts],
+        BELOW_TURNED,
+    )
 
 
 def place(group: ET.Element) -> Place:
@@ -251,6 +297,7 @@ class Model:
         steps = path.split(".")
         for end in range(len(steps), 0, -1):
             if not steps[end - 1].isdigit() and (found := self.by_path.get(plain(".".join(steps[:end])))):
+                found = [one for one in found if one.path == ".".join(steps[:end])] or found  # of a pass that is drawn by itself
                 if steps[end:] and found[0].loops:
                     return [part for one in found for part in one.of_loops(steps[end:])]
                 return [one.of_part(steps[end:], self.owned) for one in found]
@@ -368,6 +415,9 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
         if box.merged:
             yield from merged(box, lines, model)
             continue
+        if plain(box.path) in model.counts and RANGE.search(" ".join(box.lines)):
+            yield from of_range(box, lines, model)
+            continue
         if " + " in box.tip.partition(" — ")[0]:  # a norm with what reads it, whose parameters are those of both
             lines = [" · ".join(said for said in line.split(" · ") if not PARAMETERS.fullmatch(said)) for line in lines]
         around = [found for frame in picture.frames if frame.place.holds(box.place) and (found := split_rows(frame.lines)[0])]
@@ -398,10 +448,36 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             yield from counted(frame.path, [*frame.lines, *frame.tip.split(" — ")], model, any if one_kind else all)
 
 
+def of_range(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
+    """Yield what is not so of a box for some passes of a repeat, `layers(3:12)`: how many these are, and what they have."""
+    found = RANGE.search(" ".join(box.lines))
+    assert found
+    first, end = int(found[2]), int(found[3] or int(found[2]) + 1)
+    holder = plain(box.path)
+    (each,) = model.counts[holder]
+    if found[1] != holder.rpartition(".")[2] or not box.path.endswith(f"{holder}.{first}"):
+        yield f"{box.path}: it is not `{found[0]}`"
+    passes = [
+        {path: [one for one in found if first <= int(one.path[len(holder) + 1 :].partition(".")[0]) < end]}
+        for path, found in model.by_path.items()
+        if path.startswith(f"{holder}.")
+    ]
+    inner = [one for known in passes for one in known.values()]
+    for line in (re.sub(RANGE, "", line) for line in lines):
+        for counted_ in map(int, COUNTED.findall(line)):
+            if counted_ != end - first:
+                yield f"{box.path}: `{line}`: these are {end - first}"
+        in_how_many = any if OPEN.search(line) else all
+        for said in numbers(COUNTED.sub("", line)):
+            has = any(known and in_how_many(one.has(said) for one in known) for known in inner)
+            if not near(said, sum(each[first:end])) and not has:
+                yield f"{box.path}: `{line}`: none has {said:g} in each"
+
+
 def beside(box: DrawnBox, picture: Picture) -> list[list[tuple[int, int, list[str]]]]:
     """Return which passes have a box, where that stands below it at the wire that leads to it."""
     middle = (box.place.left + box.place.right) / 2
-    below = [text for x, y, text in picture.texts if 0 < x - middle < BELOW and 0 < y - box.place.bottom < BELOW]
+    below = [text for x, y, text in picture.texts if 0 < x - middle < BELOW and 0 < y - box.place.bottom < picture.below]
     return [found for text in below if (found := split_rows([text])[0])]
 
 
@@ -573,6 +649,9 @@ def left_out(svg: str, model: Model) -> Iterator[str]:
     hidden = [path for path in names if model.by_path.get(path)]
     shown = {path for box in picture.boxes for path in (box.path, *box.merged)}
     shown |= {frame.path for frame in picture.frames if frame.path not in model.counts}
+    for box in picture.boxes:
+        if (holder := plain(box.path)) in model.counts and (some := RANGE.search(" ".join(box.lines))):
+            shown |= {f"{holder}.{number}" for number in range(int(some[2]), int(some[3] or int(some[2]) + 1))}
     whole, parameters = 0, {name: count for name, count in model.owned.items() if name}
     leaves = {name: count for name, count in parameters.items() if not any(other.startswith(f"{name}.") for other in parameters)}
     for name, count in leaves.items():

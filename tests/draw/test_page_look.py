@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import composer
-from tests.draw.browser import find, needs_browser, paths, visit
+from tests.draw.browser import find, needs_browser, paths, visit, wires
 from tests.draw.test_page import ATTENTION, FEED_FORWARD
 
 PHONE = {"width": 390, "height": 600, "deviceScaleFactor": 1, "mobile": True}
@@ -165,6 +165,37 @@ def test_colors_and_what_is_left_out_are_those_of_the_figure_sheet(page: Any, tm
     assert re.search(r'data-id="head"[^>]*opacity="0.35"', svg)
     assert find(page, '[data-id="head"] > .s').value_of_css_property("fill") != "rgb(251, 214, 147)"
     page.execute_script("dress(false)")
+
+
+@needs_browser
+@pytest.mark.parametrize("hidden", [["layers.attn.norm", "layers.ffn"], [ATTENTION, "head"], ["norm"], ["layers.attn"]], ids=str)
+def test_what_is_hidden_is_what_a_sheet_hides(hidden: list[str], page: Any, tmp_path: Path) -> None:
+    """The same blocks stay, what read a hidden one reads what that read, the link keeps it, and the sheet says it."""
+    go(page, f"#block?hide={','.join(hidden)}")
+    assert page.current_url.endswith(f"#block?hide={','.join(hidden)}")
+    page.execute_script(
+        "navigator.clipboard.writeText = async text => { window.copied = text; }; document.getElementById('sheet').click()"
+    )
+    (tmp_path / "sheet.yaml").write_text(page.execute_script("return window.copied"), encoding="utf-8")
+    scene = composer.load("llama3").draw(sheet=tmp_path / "sheet.yaml").scene
+    assert paths(page, ".node:not(.gone)") == {thing.about.path for thing in (*scene.boxes, *scene.merges)}
+    joined = wires(page, ".bridge")
+    assert joined and joined <= {(wire.source, wire.target) for wire in scene.wires}
+    count = re.search(r"(\d+) nodes? not drawn", " ".join(text.text for text in scene.texts))
+    assert count and f"{count[1]} block" in find(page, "#legend").text
+    go(page, "#overview")
+    assert not paths(page, ".gone") and "not drawn" not in find(page, "#legend").text
+
+
+@needs_browser
+def test_what_cannot_be_hidden_is_told(page: Any) -> None:
+    """As for a sheet: a sum of two streams, what computes from nothing, and what is not there."""
+    go(page, "#block?hide=layers.ffn.add,tokens,nothing")
+    said = find(page, "#hits").text
+    assert "without layers.ffn.add, its readers would read several values" in said
+    assert "nothing flows through tokens" in said and "no block nothing" in said and not paths(page, ".gone")
+    go(page, "#overview")
+    assert find(page, "#hits").text == ""
 
 
 @needs_browser

@@ -116,6 +116,11 @@ def test_shades_are_shares_of_the_parameters() -> None:
         ("hide: [layers.ffn.add]", "1:8", "would read several values"),
         ("hide: [tokens]", "1:8", "computes from `tokens` alone"),
         ("break_after: layers.attn", "1:14", "no column can end after `layers.attn`"),
+        ("unroll: {lyers: 0:2}", "1:10", "there is no repeat called `lyers`"),
+        ("unroll:\n  layers: '12:'", "2:3", "`layers` has no such passes"),
+        ("unroll: {layers: first}", "1:10", "`first` names no passes"),
+        ("unroll: some", "1:9", "`unroll` takes `true` or `false`, not `some`"),
+        ("direction: left", "1:12", "there is no direction called `left`"),
         ("level: full\ncolor: flops", "2:1", "color flops tells what whole blocks have"),
     ],
 )
@@ -142,6 +147,42 @@ def test_a_merged_box_in_each_pass_that_is_drawn() -> None:
     svg = recipe.draw(unroll=True, merge={"MLP": ["layers.ffn"]}, labels={"layers.attn.body": "Attention"}).svg()
     assert len(re.findall(">MLP<", svg)) == len(re.findall(">Attention<", svg)) == 2
     assert wrong(svg, Model(recipe.program)) == []
+
+
+@pytest.mark.parametrize("some", ["0:2", "-1:", "3", "1:4"])
+def test_some_passes_are_drawn_by_themselves(some: str) -> None:
+    """The others in a box before and after, with what these have together."""
+    recipe = composer.load("gemma3").with_overrides("n_layers=7")
+    figure = recipe.draw(unroll={"layers": some})
+    every = range(7)
+    alone = set(every[slice(*(int(one) if one else None for one in some.split(":")))] if ":" in some else [int(some)])
+    shown = {int(found[1]) for box in figure.scene.boxes if (found := re.match(r"layers\.(\d+)\.", box.about.path))}
+    assert shown == alone and wrong(figure.svg(), Model(recipe.program)) == []
+    scene = figure.scene
+    assert [*overlaps(scene), *borders(scene), *ends(scene), *starts(scene)] == []
+
+
+@pytest.mark.parametrize(
+    ("there", "planted"),
+    [
+        ("layers(2:7)", "layers(2:6)"),
+        ("× 5 Decoder layer", "× 4 Decoder layer"),
+        (">134 M<", ">133 M<"),
+        ("window 512", "window 511"),
+    ],
+)
+def test_a_box_of_passes_that_says_something_wrong_is_found(there: str, planted: str) -> None:
+    """Which passes, how many, how many parameters, and what they have."""
+    recipe = composer.load("gemma3").with_overrides("n_layers=7")
+    svg, model = recipe.draw(unroll={"layers": "0:2"}).svg(), Model(recipe.program)
+    assert there in svg and wrong(svg.replace(there, planted), model)
+
+
+def test_passes_with_values_of_others_are_drawn() -> None:
+    """What a pass reads of passes in the box before comes from there, and a box reads what any of its passes does."""
+    recipe = composer.load("denseformer")
+    figure = recipe.draw(unroll={"layers": "-1:"})
+    assert wrong(figure.svg(), Model(recipe.program)) == []
 
 
 def test_a_column_ends_where_it_is_said() -> None:

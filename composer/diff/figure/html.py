@@ -15,9 +15,10 @@ from composer.diff.pairing import Pairing
 from composer.diff.render import caption, changed_costs, notes, summary_line, unchanged_costs
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.build.source_files import File, elsewhere, file_of, source
-from composer.draw.export.html import SCRIPTS, Pictures, View, closing, document, openable, page_file
+from composer.draw.export.html import SCRIPTS, Pictures, document, page_file
 from composer.draw.export.node_facts import facts, implied
 from composer.draw.export.svg import svg
+from composer.draw.export.views import View, closing, openable
 from composer.draw.paths import above, plain
 from composer.draw.scene import Box, Frame, MergeCircle, Scene, WirePath
 from composer.draw.style.palette import DARK, LIGHT, Palette

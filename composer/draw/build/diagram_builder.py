@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import assert_never
 
 from blocks.core import Steps, size, spoken
@@ -31,9 +32,10 @@ from composer.draw.build.value_sources import (
     sources,
 )
 from composer.draw.diagram import Flow, Group, Leaf
-from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, Origin, PreviousPass
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, NodeOutput, Origin, PreviousPass
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS, merge_passes
 from composer.draw.passes.overview import fold_norms, of_group
+from composer.draw.paths import plain
 from composer.draw.style.looks import inside, steps
 from composer.draw.wording import shape
 from composer.graph.anatomy import TYPED
@@ -118,7 +120,10 @@ class DiagramBuilder:
             case TypedScan():
                 return self.scan(node, read(node.node.wires, values), place, out)
             case TypedRepeat():
-                return (self.unrolled if self.depth.unrolled else self.repeat)(node, values, place, out)
+                alone = self.depth.passes_of(plain(place.path), len(node.passes))
+                if alone is None:
+                    return self.repeat(node, values, place, out)
+                return self.unrolled(node, alone, values, place, out)
             case _:
                 assert_never(node)
 
@@ -196,9 +201,10 @@ class DiagramBuilder:
         params: str,
         place: NodePlace,
         passes: Sequence[int] = (),
+        own: Sequence[str] = (),
     ) -> Leaf:
-        """Return a group as one closed box."""
-        about = self.captions.about(node, place, tip)
+        """Return a group as one closed box; its tip tells the parameters at `own` paths, by default those of the first node."""
+        about = self.captions.about(node, place, tip, own)
         about = replace(about, parameters=self.counts.total(place.all), description=self.captions.description(node, place))
         part = node.node.part if isinstance(node, TypedGroup) else None
         doc = first_words(part.__doc__ or "") if part is not None and self.depth.spacious else ""
@@ -275,18 +281,53 @@ class DiagramBuilder:
                 ports[port] = tuple(dict.fromkeys((*ports.get(port, ()), *ours)))
         return [resolve_previous_passes(flow, place.path, ports) for flow in flows], ports
 
-    def unrolled(self, node: TypedRepeat, values: ValueSources, place: NodePlace, out: FlowBuilder) -> NodeSources:
-        """Add every pass of a repeat, one after the other."""
+    def unrolled(
+        self, node: TypedRepeat, alone: Container[int], values: ValueSources, place: NodePlace, out: FlowBuilder
+    ) -> NodeSources:
+        """Add some passes of a repeat one after the other, and between them those that follow each other in one box."""
         ports: dict[tuple[int | None, str], Sources] = {}
         around = {**values, node.name: NodeSources({}, passes=ports)}
-        for index, graph in enumerate(node.passes):
-            inner = {wire.port: single_output(sources(wire.refs, around)) for wire in node.node.passes[index].wires}
-            below = tuple(one + repeats.pass_suffix(node, index, first=index == 0) for one in place.all)
-            self.graph(graph, inner, replace(place, path=f"{place.path}.{index}", all=below), out)
-            for port, ref in graph.graph.outputs:
-                ports[index, port] = sources((ref,), inner)
-            ports[index, ""] = sources((graph.graph.outputs[0][1],), inner)
+        for drawn, some in groupby(range(len(node.passes)), key=lambda index: index in alone):
+            if not drawn:
+                ports.update(self.rest(node, [*some], around, place, out))
+                continue
+            for index in some:
+                graph = node.passes[index]
+                inner = {wire.port: single_output(sources(wire.refs, around)) for wire in node.node.passes[index].wires}
+                below = tuple(one + repeats.pass_suffix(node, index, first=index == 0) for one in place.all)
+                self.graph(graph, inner, replace(place, path=f"{place.path}.{index}", all=below), out)
+                for port, ref in graph.graph.outputs:
+                    ports[index, port] = sources((ref,), inner)
+                ports[index, ""] = sources((graph.graph.outputs[0][1],), inner)
         return NodeSources({"": ports[len(node.passes) - 1, ""]}, passes=ports)
+
+    def rest(
+        self, node: TypedRepeat, passes: list[int], around: ValueSources, place: NodePlace, out: FlowBuilder
+    ) -> dict[tuple[int | None, str], Sources]:
+        """Add some passes that follow each other as one box, and return what can be read of each."""
+        path = f"{place.path}.{passes[0]}"
+        suffixes = [repeats.pass_suffix(node, index, first=index == 0) for index in passes]
+        here = replace(place, path=path, all=tuple(one + suffix for one in place.all for suffix in suffixes))
+        kinds = {node.passes[index]: index for index in reversed(passes)}
+        given = {index: repeats.inputs_from_outside(node, index, passes, around) for index in passes}
+        flows = [self.flow(graph, given[index], here)[0] for graph, index in kinds.items()]
+        one, several = repeats.layer_title(node, flows), len(passes) > 1
+        title = f"× {len(passes)} {one}" if several else one
+        box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here, here.all)
+        named = f"{node.name}({passes[0]}:{passes[-1] + 1})" if several else f"{node.name}({passes[0]})"
+        out.items.append(replace(box, look=replace(box.look, facts=(named, *box.look.facts))))
+        second_streams: set[Origin] = set().union(*(flow.second_streams for flow in flows))
+        main = first_input(node.passes[passes[0]])
+        read = dict.fromkeys((port, one) for index in passes for port, every in given[index].items() for one in every)
+        out.edges += [edge_into(path, "" if port == main else port, one, second_streams) for port, one in read]
+        ports: dict[tuple[int | None, str], Sources] = {}
+        for index in passes:
+            whole = of_frame(node.passes[index], path, {})
+            for port in ("", *node.passes[index].outputs):
+                own = whole.ports.get(port) or (DiagramSource(NodeOutput(path, port)),)
+                last = index == passes[-1]
+                ports[index, port] = own if last else tuple(one.by_name(f"{node.name}({index})") for one in own)
+        return ports
 
 
 def first_words(doc: str) -> str:

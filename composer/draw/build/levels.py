@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Level: TypeAlias = Literal["overview", "block", "full"]
 LEVELS: tuple[Level, ...] = ("overview", "block", "full")
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """Some passes of a repeat, from one to before another, as a recipe counts them; a negative number counts from the end."""
+
+    path: str
+    """Of the repeat."""
+    start: int | None = None
+    stop: int | None = None
+
+    def __str__(self) -> str:
+        """Return them as they are written."""
+        start, stop = ("" if one is None else str(one) for one in (self.start, self.stop))
+        return f"{start}:{stop}"
+
+    def of(self, count: int) -> range:
+        """Return their numbers, where there are so many."""
+        return range(*slice(self.start, self.stop).indices(count))
+
+
+def passes(path: str, text: str) -> Passes | None:
+    """Return the passes that a text names, `1:3`, `:2`, `-1:` or `4`; None where it names none."""
+    if not (found := re.fullmatch(r"(-?\d{1,6})?(:)?(-?\d{1,6})?", text.strip())) or not (found[2] or found[1]):
+        return None
+    start, stop = (int(one) if one else None for one in (found[1], found[3]))
+    if not found[2]:
+        assert start is not None
+        return Passes(path, start, None if start == -1 else start + 1)
+    return Passes(path, start, stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +49,8 @@ class Depth:
     """Paths of what is shown from inside, whatever the level."""
     unrolled: bool = False
     """Whether every pass of a repeat is drawn."""
+    passes: tuple[Passes, ...] = ()
+    """Which passes are drawn by themselves of repeats where others are not."""
     params: bool = True
     """Whether blocks tell how many parameters they have."""
     spacious: bool = True
@@ -32,3 +65,9 @@ class Depth:
     """Whether repeats in repeats are, such as the layers of stages."""
     dropout: bool = True
     """Whether a dropout is a box where words cannot tell it."""
+
+    def passes_of(self, path: str, count: int) -> range | None:
+        """Return which passes of a repeat are drawn by themselves; None where it is folded."""
+        if self.unrolled:
+            return range(count)
+        return next((one.of(count) for one in self.passes if one.path == path), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from blocks.core import spoken
@@ -75,6 +75,18 @@ def pass_suffix(repeat: TypedRepeat, index: int, *, first: bool) -> str:
 
 
 # -- what is read
+
+
+def inputs_from_outside(
+    node: TypedRepeat, index: int, passes: Container[int], values: Mapping[str, NodeSources]
+) -> dict[str, Sources]:
+    """Return what a pass of a repeat is given but by some passes."""
+    found = {}
+    for wire in node.node.passes[index].wires:
+        refs = [ref for ref in wire.refs if ref.node != node.name or ref.index not in passes]
+        if refs:
+            found[wire.port] = sources(refs, values)
+    return found
 
 
 def inputs_of_passes(

@@ -137,6 +137,13 @@ def _dot(page: Page) -> bytes:
     return dot(page.scene, page.theme).encode()
 
 
+def _tikz(page: Page) -> bytes:
+    from composer.draw.export.tikz import tikz
+
+    wide, high = tenth(page.scene.width), tenth(page.scene.height)
+    return tikz(wide, high, paint_scene(page.scene, page.theme, page.highlight), scale(page)).encode()
+
+
 def _png(page: Page) -> bytes:
     return _drawn(page, "png", f"-Gdpi={DENSITY}")
 
@@ -180,6 +187,7 @@ FORMATS: dict[str, Format] = {
     "html": Format(_html, (".html",)),
     "png": Format(_png, (".png",), binary=True),
     "pdf": Format(_pdf, (".pdf",), binary=True),
+    "tikz": Format(_tikz, (".tex", ".tikz")),
     "dot": Format(_dot, (".dot", ".gv"), source=True),
     "mermaid": Format(_mermaid, (".mmd", ".mermaid"), source=True),
 }

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 from blocks.core.look import Hue
 from composer.draw.links import Cluster, LinkGraph, LinkNode
-from composer.draw.scene import DASHED, DOTTED, Box, MergeCircle, Reference, Scene
+from composer.draw.scene import DASHED, DOTTED, Box, Direction, MergeCircle, Reference, Scene
 from composer.draw.style.palette import Palette
 from composer.draw.style.themes import THEMES, ThemeName
 from composer.printable import printable
 
+DIRECTIONS: dict[Direction, str] = {"up": "BT", "right": "LR"}
+"""Where the stream runs to, as Mermaid calls it."""
 MAX_LINE_LENGTH = 90
 """Letters of a line: the whole text has a limit that one endless name must not use up."""
 
@@ -26,7 +28,7 @@ def _lines(graph: LinkGraph, palette: Palette) -> Iterator[str]:
     title = next((text.text for text in graph.scene.texts if text.role == "heading"), graph.scene.name)
     facts = " · ".join(text.text for text in graph.scene.texts if text.role == "facts")
     yield f"%% {' — '.join(_plain(part) for part in (title, facts) if part)}"
-    yield "flowchart BT"
+    yield f"flowchart {DIRECTIONS[graph.scene.direction]}"
     nodes, clusters = graph.top
     numbers = {id(frame): number for number, frame in enumerate(graph.scene.frames)}
     yield from _held(nodes, clusters, names, numbers, "  ")

@@ -105,11 +105,9 @@ class _Painter:
         return self.group("frame", frame.about, [*marks, *map(self.text, frame.texts)])
 
     def strip(self, strip: Strip) -> Iterator[Mark]:
-        cell = strip.height / len(strip.kinds)
+        cell = (strip.width if strip.level else strip.height) / len(strip.kinds)
         gap = min(1.0, cell / 5)
-        tops = (strip.y + strip.height - cell * (index + 1) for index in range(len(strip.kinds)))
-        places = (rectangle(strip.x, top + gap / 2, strip.width, cell - gap) for top in tops)
-        yield MarkGroup("k-attn", tuple(map(self.cell, strip.kinds, places)))
+        yield MarkGroup("k-attn", tuple(map(self.cell, strip.kinds, strip_cells(strip, cell, gap))))
         yield from map(self.text, strip.ticks)
 
     def cell(self, kind: int, place: Rectangle) -> MarkShape:
@@ -257,6 +255,15 @@ class _Painter:
 def rectangle(x: float, y: float, width: float, height: float, radius: float = 0.0) -> Rectangle:
     """Return a rectangle on the page."""
     return Rectangle(tenth(x), tenth(y), tenth(width), tenth(height), radius)
+
+
+def strip_cells(strip: Strip, cell: float, gap: float) -> Iterator[Rectangle]:
+    """Yield the place of each layer in a map, the first one below or at the left."""
+    for index in range(len(strip.kinds)):
+        if strip.level:
+            yield rectangle(strip.x + cell * index + gap / 2, strip.y, cell - gap, strip.height)
+        else:
+            yield rectangle(strip.x, strip.y + strip.height - cell * (index + 1) + gap / 2, strip.width, cell - gap)
 
 
 def sign_steps(sign: MergeSign, x: float, y: float) -> Iterator[Step]:

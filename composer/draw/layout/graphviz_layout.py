@@ -42,7 +42,12 @@ def problem(graph: LinkGraph, typography: Typography) -> str:
     """Return nodes, clusters and edges as a DOT text without places."""
     out = graphviz.Digraph(
         "model",
-        graph_attr={"nodesep": "0.32", "ranksep": "0.38", "notranslate": "true"},
+        graph_attr={
+            "nodesep": "0.32",
+            "ranksep": "0.38",
+            "notranslate": "true",
+            **({"rankdir": "LR"} if graph.scene.direction == "right" else {}),
+        },
         node_attr={"shape": "box", "fixedsize": "true", "label": ""},
         edge_attr={"arrowhead": "none"},
     )
@@ -168,7 +173,8 @@ class _Answer:
             Text(x - 5, bottom - high * (int(tick.text.split()[-1]) - 0.5) + 3.5, tick.text, "tick", "end", self.typography.scale)
             for tick in strip.ticks
         )
-        return replace(strip, x=x, y=top, height=bottom - top, ticks=ticks)
+        width = min(strip.width, strip.height)
+        return replace(strip, x=x, y=top, width=width, height=bottom - top, ticks=ticks, level=False)
 
     def wire(self, link: Link, way: str) -> WirePath:
         points = tuple(map(self.place, way.split()))

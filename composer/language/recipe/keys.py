@@ -140,7 +140,7 @@ TABLE: tuple[KeyRow, ...] = (
     KeyRow("adapters", _RECIPE, "pattern over the names of linear maps → the adapter (LoRA) that is trained in place of their "
         "weights, or `full`; all else is frozen", "initializers", mapping(either(one_of([FULL]), ref("adapter"))),
         f"{_DECLARED}.adapters", "computed", whole_model=True),
-    KeyRow("figure", _RECIPE, "how the model is drawn, by the keys of a figure sheet", "value", OBJECT,
+    KeyRow("figure", _RECIPE, "how the model is drawn, by the keys of a figure sheet", "value", ref("figure"),
         "draw.figure_sheet.sheet_under", "verbatim"),
     KeyRow("checkpoints", _RECIPE, "how parameters map to published checkpoints", "checkpoints",
         mapping(ref("checkpoint")), _RULES, "computed"),

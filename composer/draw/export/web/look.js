@@ -3,6 +3,7 @@
 
 const LEFT_OUT = { params: ".params", shapes: ".shape", names: ".name" };
 const color = document.getElementById("color"), bright = document.getElementById("highlight");
+let left = 0;
 const checks = [...document.querySelectorAll("#figure input[type=checkbox]")];
 
 // The choices of this model; two models that are compared have colors of their own
@@ -15,7 +16,7 @@ function offer() {
   bright.value = data.highlight.join(", ");
 }
 
-for (const one of [color, bright, ...checks]) one.oninput = () => { dressed(); keep(); };
+for (const one of [color, bright, gone, ...checks]) one.oninput = () => { dressed(); keep(); };
 
 function shown(key) { return checks.find(check => check.name === key).checked; }
 
@@ -28,8 +29,9 @@ function dressed() {
       text.textContent = shown(key) ? text.dataset.whole : text.dataset.whole.split(" · ").slice(1).join(" · ");
     }
   if (!data.models) single();
-  chart();
+  left = data.models ? 0 : leaveOut();
   legend();
+  chart();
 }
 
 // What only the page of one model has
@@ -61,6 +63,7 @@ function legend() {
   const parts = apart ? [`<i class="dotted"></i> implied by the order: the recipe writes nothing (${dotted} wires)`, `<i></i> written in the recipe (${edges.length - dotted})`] : [];
   said.innerHTML = parts.map(part => `<span>${part}</span>`).join("");
   if (!data.models && (shown("legend") || color.value !== "kind")) said.append(...meanings());
+  if (left) said.append(swatch("", `${left} ${left === 1 ? "block" : "blocks"} not drawn`));
   said.hidden = !said.childNodes.length;
 }
 
@@ -112,6 +115,7 @@ function* look(usual, lit) {
   if (color.value !== usual) yield ["color", color.value];
   for (const { name, checked, defaultChecked } of checks) if (checked !== defaultChecked) yield [name, String(checked)];
   if (String(words(bright)) !== String(lit)) yield ["highlight", words(bright)];
+  if (words(gone).length) yield ["hide", words(gone)];
 }
 
 // The link to what is seen: the view, the block, and what differs from the look of the page when it is opened
@@ -134,6 +138,7 @@ function restore() {
   if (!data.models) {
     color.value = [...color.options].some(option => option.value === values.color) ? values.color : data.color;
     for (const check of checks) check.checked = values[check.name] ? values[check.name] === "true" : check.defaultChecked;
+    gone.value = (values.hide || "").split(",").join(", ");
     bright.value = (values.highlight ?? String(data.highlight)).split(",").join(", ");
   }
   show(there ? key : data.first);
@@ -153,6 +158,7 @@ function tools(index) {
   const path = view.nodes[index], here = words(bright), found = [made("Copy link", button => copyText(location.href, button))];
   if (data.models || !nodes[index].matches(".node:not(.k-io)")) return found;
   const without = here.filter(one => one !== path);
+  found.push(made("Hide", () => { gone.value = [...words(gone), path].join(", "); choose(-1); gone.oninput(); }));
   found.push(made(without.length < here.length ? "Highlight no more" : "Highlight", () => {
     bright.value = (without.length < here.length ? without : [...here, path]).join(", ");
     bright.oninput();

@@ -139,11 +139,12 @@ function label(index) {
   return title.startsWith(shown) ? title : `${shown} — ${title}`;
 }
 
-// All that is written in a node, and what else there is to say of it
+// All that is written in a node, in this order, so that it can be called by what is seen; and what else there is to say of it
 function spoken(index) {
   const parts = label(index).split(" — "), shown = [...nodes[index].querySelectorAll("text")].map(text => text.textContent);
-  const said = shown.map(text => parts.find(part => part.startsWith(text)) || text);
-  return [...said, ...parts.filter(part => !said.includes(part))].join(" — ");
+  const last = shown.pop(), said = last === undefined ? [] : [...shown, parts.find(part => part.startsWith(last)) || last];
+  const words = text => text.replace(/ [—·] /g, " "), all = words(said.join(" — "));
+  return [...said, ...parts.filter(part => !all.includes(words(part)))].join(" — ");
 }
 
 // Which file a node is written in, and from which line to which; of what has no place of its own, what holds it
@@ -306,11 +307,13 @@ search.onkeydown = event => {
 
 // Keys
 
-const keys = {
-  ArrowUp: index => view.links.find(([source]) => source === index)?.[1],
-  ArrowDown: index => view.links.find(([, target]) => target === index)?.[0],
-  ArrowRight: index => order[(order.indexOf(index) + 1) % order.length],
-  ArrowLeft: index => order[(order.indexOf(index) + order.length - 1) % order.length],
+const along = index => view.links.find(([source]) => source === index)?.[1];
+const back = index => view.links.find(([, target]) => target === index)?.[0];
+const following = index => order[(order.indexOf(index) + 1) % order.length];
+const preceding = index => order[(order.indexOf(index) + order.length - 1) % order.length];
+const ways = {
+  up: { ArrowUp: along, ArrowDown: back, ArrowRight: following, ArrowLeft: preceding },
+  right: { ArrowRight: along, ArrowLeft: back, ArrowDown: following, ArrowUp: preceding },
 };
 
 document.addEventListener("keydown", event => {
@@ -322,7 +325,7 @@ document.addEventListener("keydown", event => {
   else if (event.key === "Enter" || event.key === " ") choose(index === chosen ? -1 : index);
   else if (event.key === "+" || event.key === "=") open(index);
   else if (event.key === "-" || event.key === "−") close(index);
-  else if (keys[event.key]) { const next = keys[event.key](index); if (next !== undefined) nodes[next].focus(); }
+  else if (ways.up[event.key]) { const next = ways[data.direction || "up"][event.key](index); if (next !== undefined) nodes[next].focus(); }
   else return;
   event.preventDefault();
 });

@@ -1,0 +1,1 @@
+"""A drawing whose stream runs to the right, made from one whose stream runs up."""
