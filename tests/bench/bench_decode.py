@@ -28,9 +28,11 @@ class Loop:
     """Greedy decoding of the hand-written model, one token at a time."""
 
     def __init__(self, model: GPT2, rows: int) -> None:
-        self.model = model
-        size = (LAYERS, rows, HEADS, CONTEXT, DIM // HEADS)
-        self.keys, self.values = torch.zeros(size), torch.zeros(size)
+        self.model, self.heads = model, model.layers[0].attention.heads
+        weight = model.positions.weight
+        context, dim = weight.shape
+        size = (len(model.layers), rows, self.heads, context, dim // self.heads)
+        self.keys, self.values = weight.new_zeros(size), weight.new_zeros(size)
 
     def read(self, tokens: Tensor, start: int) -> Tensor:
         """Return the logits of the last of some tokens [B, t], the first of which is at `start`: [B, V]."""
@@ -38,7 +40,7 @@ class Loop:
         x = self.model.embed(tokens) + self.model.positions.weight[start:stop]
         for layer, keys, values in zip(self.model.layers, self.keys, self.values, strict=True):
             y, own = layer.norm_1(x), layer.attention
-            q, k, v = (linear(y).unflatten(-1, (HEADS, -1)).transpose(1, 2) for linear in (own.q, own.k, own.v))
+            q, k, v = (linear(y).unflatten(-1, (self.heads, -1)).transpose(1, 2) for linear in (own.q, own.k, own.v))
             keys[:, :, start:stop], values[:, :, start:stop] = k, v
             z = F.scaled_dot_product_attention(q, keys[:, :, :stop], values[:, :, :stop], is_causal=start == 0)
             x = x + own.out(z.transpose(1, 2).flatten(2))
