@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor, nn
 
 import composer
 from composer.train.chunked_loss import positions_at_a_time
@@ -17,27 +18,26 @@ def run(setting: Setting) -> None:
     """Measure both vocabularies."""
     rows, length, dim = (2, 32, 32) if setting.toy else (ROWS, LENGTH, DIM)
     for words in (17_001,) if setting.toy else VOCABULARIES:
-        with setting.case(f"{words:,} words", positions=rows * length) as row:
-            sizes = {"vocab": words, "d_model": dim, "n_layers": LAYERS, "n_heads": dim // 16, "context": length, "dropout": 0}
-            model = composer.load("gpt2", sizes).compile(seed=0, device=setting.device).train()
-            tokens = torch.randint(words, (rows, length), device=setting.device)
-            usual = positions_at_a_time(words, words * dim)
+        sizes = {"vocab": words, "d_model": dim, "n_layers": LAYERS, "n_heads": dim // 16, "context": length, "dropout": 0}
+        model = composer.load("gpt2", sizes).compile(seed=0, device=setting.device).train()
+        tokens = torch.randint(words, (rows, length), device=setting.device)
+        usual = positions_at_a_time(words, words * dim)
+        steps = {chunk: step(setting, model, tokens, chunk) for chunk in (0, usual, 1024, 4096)}
+        found, apart = setting.times({str(chunk): work for chunk, work in steps.items()})
+        for chunk, work in steps.items():
+            name = f"{chunk:,} at a time" if chunk else "all at once"
+            with setting.case(name, words=words, positions=rows * length, usual=chunk == usual) as row:
+                row |= {"ms": 1000 * found[str(chunk)], "times as fast": found["0"] / found[str(chunk)], "A/A": apart}
+                row["most MiB"] = mib(setting.peak(work))
 
-            def step(chunk: int) -> Work:
-                def run() -> None:
-                    model.zero_grad()  # noqa: B023
-                    with autocast(setting.device, "bf16"):
-                        loss = composer.loss(model, {"tokens": tokens}, logits_chunk=chunk).total  # noqa: B023
-                    loss.backward()
 
-                return run
+def step(setting: Setting, model: nn.Module, tokens: Tensor, chunk: int) -> Work:
+    """Return a step with logits in chunks of positions; all at once for 0."""
 
-            ways = {"all at once": step(0), f"{usual} at a time": step(usual), "1024 at a time": step(1024)}
-            for name, work in ways.items():
-                with setting.part(row, name):
-                    work()
-                    model.zero_grad()
-                    row[f"{name}, most MiB"] = mib(setting.peak(work))
-            found, apart = setting.times(ways)
-            row |= {f"{name}, ms": 1000 * seconds for name, seconds in found.items()} | {"A/A": apart}
-            del model
+    def run() -> None:
+        with autocast(setting.device, "bf16"):
+            loss = composer.loss(model, {"tokens": tokens}, logits_chunk=chunk).total
+        loss.backward()
+        model.zero_grad()
+
+    return run

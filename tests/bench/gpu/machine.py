@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from pathlib import Path
 
 import torch
 import transformers
@@ -44,7 +45,7 @@ def run(setting: Setting) -> None:
         row |= {"memory, GB/s": 2 * size / found["copy"] / 1e9, "A/A": apart}
 
 
-def measured(setting: Setting) -> DeviceSpec:
+def measured(folder: Path) -> DeviceSpec:
     """Return the rates that the section `machine` measured, or else those of the data sheet."""
-    path = setting.folder / "device.json"
+    path = folder / "device.json"
     return read_device(path) if path.exists() else DEVICES[SHEET]

@@ -143,14 +143,15 @@ class First(nn.Module):
 def run(setting: Setting, length: int) -> None:
     """Measure all cases at a length."""
     if setting.toy:
-        length = length // 8
+        length = length // 16
     for case in CASES:
         torch._dynamo.reset()
-        found: Prepared | None = None
+        works: dict[str, Callable[[], Tensor]] = {}
+        about: Row = {}
         for kind, train in (("forward", False), ("forward and backward", True)):
             with setting.case(case.name, length=length, what=kind) as row:
-                found = found or prepared(setting, case, length)
-                works = works_of(setting, row, found)
+                works = works or works_of(setting, about, prepared(setting, case, length))
+                row |= about
                 if setting.warm:
                     for name in {"flex"} & {*works}:
                         work(works[name], train=train)()
@@ -158,7 +159,7 @@ def run(setting: Setting, length: int) -> None:
                 if not train:
                     agree(setting, row, works)
                 measure(setting, row, works, train=train)
-        del found
+        del works
 
 
 def works_of(setting: Setting, row: Row, found: Prepared) -> dict[str, Callable[[], Tensor]]:
@@ -226,7 +227,7 @@ def agree(setting: Setting, row: Row, works: Mapping[str, Callable[[], Tensor]])
     """Write how far attention and FlexAttention are from the dense matrix, or else from the causal kernel."""
     if "dense" not in works and row["case"] != "causal":
         return
-    with torch.no_grad():
+    with torch.inference_mode():
         wanted = works.get("dense", works["causal kernel"])().float()
         for name in {"attention", "flex"} & {*works}:
             with setting.part(row, f"{name}, compared"):
@@ -244,12 +245,12 @@ def measure(setting: Setting, row: Row, works: Mapping[str, Callable[[], Tensor]
             one()
             row[f"MiB of {name}"] = mib(setting.peak(one))
             running[name] = one
-    found, apart = setting.times(running, rounds=5)
+    found, apart = setting.times(running, rounds=4)
     row["causal kernel, ms"] = 1000 * found["causal kernel"]
     row |= {name: found["causal kernel"] / seconds for name, seconds in found.items() if name != "causal kernel"}
     row["A/A"] = apart
     for name in ("attention", "block", "dense"):
-        if name in running:
+        if name in running and (not train or name == "attention" or "attention" not in running):
             with setting.part(row, f"kernels of {name}"):
                 kinds, largest = traced(running[name], on_card=setting.on_card)
                 row[f"kernel of {name}"] = kinds

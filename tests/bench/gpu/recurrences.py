@@ -61,6 +61,6 @@ def against(setting: Setting, name: str, length: int, ours: Function, theirs: Fu
             for each in works.values():
                 each()
             row |= {f"MiB of {each}": mib(setting.peak(run)) for each, run in works.items()}
-            found, apart = setting.times(works, rounds=5)
+            found, apart = setting.times(works, rounds=3)
             row |= {"ms": 1000 * found["ours"], "theirs, ms": 1000 * found["theirs"]}
             row |= {"ours / theirs": found["ours"] / found["theirs"], "A/A": apart}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ import torch.nn.functional as F
 
 import composer
 from composer.cost.costs import costs
-from composer.estimate import DEVICES, estimate
+from composer.estimate import DEVICES, Estimate, estimate
 from composer.lower.accelerate import accelerate
 from composer.train import TrainSettings
 from composer.train.loop import build_optimizer, update, with_logits_chunk
@@ -39,13 +40,6 @@ def run(setting: Setting, model: str) -> None:
     recipe = composer.load(sizes.recipe, sizes.overrides)
     tokens = torch.randint(sizes.vocab, (sizes.rows, sizes.length), device=setting.device)
     ways = ways_of(setting, sizes, recipe, tokens)
-    if setting.warm:
-        for name, make in ways.items():
-            if "compiled" in name:
-                with setting.case(name):
-                    make()()
-                    torch._dynamo.reset()
-        return
     flops = 3 * costs(recipe.program, {"batch": 1, "time": sizes.length}).flops.dense * sizes.rows
     peak_flops = max(rate for _, rate in DEVICES[SHEET].matmul["bf16"])
     with setting.case("size") as row:
@@ -55,6 +49,12 @@ def run(setting: Setting, model: str) -> None:
         assert predicted.training is not None and predicted.step is not None
         row |= {"parameters": predicted.parameters, "estimated peak, MiB": mib(predicted.training.peak)}
         row["estimated step, ms"] = 1000 * predicted.step.seconds
+    if setting.warm:
+        for name, make in ways.items():
+            if "compiled" in name:
+                with setting.case(name):
+                    make()()
+        return
     made: dict[str, Trained] = {}
     for name, make in ways.items():
         try:
@@ -70,6 +70,13 @@ def run(setting: Setting, model: str) -> None:
             row |= {"step, ms": 1000 * seconds, "tokens/s": tokens.numel() / seconds, "MFU": flops / seconds / peak_flops}
             row |= {"A/A": apart, "most beyond weights and optimizer, MiB": mib(each.peak)}
             row["peak, MiB"] = mib(each.peak + held(each.step))
+
+
+@cache
+def estimated(sizes: Sizes, folder: Path) -> Estimate:
+    """Return what a step is estimated to take."""
+    recipe = composer.load(sizes.recipe, sizes.overrides)
+    return estimate(recipe, {"batch": sizes.rows, "time": sizes.length}, device=measured(folder), settings=SETTINGS)
 
 
 def ways_of(setting: Setting, sizes: Sizes, recipe: composer.Recipe, tokens: torch.Tensor) -> dict[str, Callable[[], Work]]:
