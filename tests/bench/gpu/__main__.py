@@ -126,7 +126,7 @@ class Child:
         self.process = subprocess.Popen(
             arguments,
             env=environment,
-            start_new_session=True,
+            process_group=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log.open("w", encoding="utf-8"),
