@@ -9,6 +9,7 @@ that run again replace their rows; all others stay.
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import json
 import os
@@ -205,6 +206,9 @@ def serve(options: argparse.Namespace) -> int:
         torch.manual_seed(0)
         section.run(setting, *arguments)
         torch._dynamo.reset()
+        gc.collect()
+        if setting.on_card:
+            torch.cuda.empty_cache()  # for the other sections
         print("warmed" if setting.warm else "done", flush=True)
         if not setting.warm:
             return 0

@@ -81,17 +81,22 @@ class Prepared:
         return y
 
     @property
-    def mask(self) -> Any:
-        """The mask as the recipe has it."""
+    def lowered(self) -> Any:
+        """The mask as the generated source has it, without what `torch.compile` does not know."""
+        plan = getattr(self.model.mask, "given", self.model.mask)  # of a mask whose data are optional
         (node,) = self.model.program.root.nodes
-        return node.part.mask
+        return getattr(plan, "mask", node.part.mask)
 
     def view(self) -> Any:
         """Return the mask as attention has it."""
         places = torch.arange(self.q.shape[2], device=self.q.device)
-        names = self.mask.edge_types()
-        data = {name: next(value for key, value in self.data.items() if name.startswith(key)) for name in names}
-        return self.model.mask.prepare(places, places, **data)
+        return self.model.mask.prepare(places, places, **self.edges())
+
+    def edges(self) -> dict[str, Tensor]:
+        """Return what the mask reads, by the names that it has for it."""
+        (node,) = self.model.program.root.nodes
+        names = node.part.mask.edge_types()
+        return {str(name): next(value for key, value in self.data.items() if name.startswith(key)) for name in names}
 
 
 def prepared(setting: Setting, case: Case, length: int) -> Prepared:
@@ -192,8 +197,8 @@ def flex(setting: Setting, row: Row, found: Prepared) -> Callable[[], Tensor]:
     """Return compiled FlexAttention with the predicate of the mask, and the blocks that it leaves out."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-    case, (rows, _, length, _), mask = found.case, found.q.shape, found.mask
-    data = {name: next(value for key, value in found.data.items() if name.startswith(key)) for name in mask.edge_types()}
+    case, (rows, _, length, _), mask = found.case, found.q.shape, found.lowered
+    data = found.edges()
 
     def allowed(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
         pairs = {name: Pair(value[b, q], value[b, k]) for name, value in data.items()}
@@ -209,7 +214,7 @@ def flex(setting: Setting, row: Row, found: Prepared) -> Callable[[], Tensor]:
         bias = found.bias
         assert bias is not None
         score_mod = lambda score, b, h, q, k: score + bias[h, q, k]  # noqa: E731
-    program: Any = torch.compile(flex_attention, dynamic=False, backend=setting.backend)
+    program: Any = torch.compile(flex_attention, dynamic=False, fullgraph=True, backend=setting.backend)
     q, k, v = (x if setting.on_card else x.detach() for x in (found.q, found.k, found.v))
     options: dict[str, Any] = {"block_mask": blocks, "score_mod": score_mod, "enable_gqa": case.kv_heads < HEADS}
     if case.score_mod != "sinks":
