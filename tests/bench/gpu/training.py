@@ -45,7 +45,7 @@ def run(setting: Setting, model: str) -> None:
     with setting.case("size") as row:
         row |= {"rows": sizes.rows, "length": sizes.length, "FLOPs of a step": float(flops)}
         row |= {"peak of the data sheet, TFLOP/s": peak_flops / 1e12, "formula of MFU": "FLOPs of a step / (seconds · peak)"}
-        predicted = estimate(recipe, {"batch": sizes.rows, "time": sizes.length}, device=measured(setting), settings=SETTINGS)
+        predicted = estimated(sizes, setting.folder)
         assert predicted.training is not None and predicted.step is not None
         row |= {"parameters": predicted.parameters, "estimated peak, MiB": mib(predicted.training.peak)}
         row["estimated step, ms"] = 1000 * predicted.step.seconds
