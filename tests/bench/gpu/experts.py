@@ -13,8 +13,8 @@ from transformers import MixtralConfig
 from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock
 
 import composer
-from tests.bench.bench_recurrences import work
 from tests.bench.gpu.setting import Row, Setting, mib
+from tests.bench.timing import passes
 
 TOKENS, DIM = 4096, 2048
 SHAPES = ((8, 2, 4096), (8, 8, 1024), (64, 2, 1024), (64, 8, 1024))
@@ -36,7 +36,7 @@ def run(setting: Setting) -> None:
             runs: dict[str, Callable[[], Any]] = {}
             for name, each in works.items():
                 with setting.part(rows[name], "running"):
-                    run = work(each, train=train)
+                    run = passes(each, train=train)
                     run()
                     rows[name] |= {"MiB": mib(setting.peak(run)), "waits": waits(setting, run)}
                     runs[name] = run

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 import composer
 from blocks.masks.mask import Pair
 from tests.bench.bench_masks import MASKS
-from tests.bench.bench_recurrences import work
 from tests.bench.gpu.kernels import traced
 from tests.bench.gpu.setting import Row, Setting, mib
+from tests.bench.timing import passes
 
 HEADS, CHANNELS, TOKENS = 16, 64, 8192
 """Tokens of a batch: 4 rows of 2,048, or one of 8,192."""
@@ -159,7 +159,7 @@ def run(setting: Setting, length: int) -> None:
                 row |= about
                 if setting.warm:
                     for name in {"flex"} & {*works}:
-                        work(works[name], train=train)()
+                        passes(works[name], train=train)()
                     continue
                 if not train:
                     agree(setting, row, works)
@@ -246,7 +246,7 @@ def measure(setting: Setting, row: Row, works: Mapping[str, Callable[[], Tensor]
         if name == "flex" and train and not setting.on_card:
             continue  # it has no backward pass there
         with setting.part(row, name):
-            one = work(each, train=train)
+            one = passes(each, train=train)
             one()
             row[f"MiB of {name}"] = mib(setting.peak(one))
             running[name] = one

@@ -12,9 +12,9 @@ from tests.bench.bench_recurrences import (
     gated_delta_rule,
     linear_attention,
     selective_scan,
-    work,
 )
 from tests.bench.gpu.setting import Setting, mib
+from tests.bench.timing import passes
 
 SCAN = """
 recipe: one
@@ -57,7 +57,7 @@ def against(setting: Setting, name: str, length: int, ours: Function, theirs: Fu
     """Write a row for the times of both forward, and one for forward and backward."""
     for kind, train in (("forward", False), ("forward and backward", True)):
         with setting.case(name, length=length, what=kind) as row:
-            works = {"theirs": work(theirs, train=train), "ours": work(ours, train=train)}
+            works = {"theirs": passes(theirs, train=train), "ours": passes(ours, train=train)}
             for each in works.values():
                 each()
             row |= {f"MiB of {each}": mib(setting.peak(run)) for each, run in works.items()}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gc
 import json
-import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from tests.bench.timing import in_turn
 
 Work = Callable[[], object]
 Row = dict[str, Any]
@@ -99,12 +101,8 @@ class Setting:
         turns = {**works, "A/A": works[first]}
         repeats = {name: self.repeats(work) for name, work in turns.items()}
         repeats["A/A"] = repeats[first]
-        found: dict[str, list[float]] = {name: [] for name in turns}
-        for number in range(2 if self.toy else rounds):
-            order = list(turns) if number % 2 == 0 else list(reversed(turns))
-            for name in order:
-                found[name].append(self.seconds(turns[name], repeats[name]))
-        medians = {name: statistics.median(values) for name, values in found.items()}
+        timings = {name: partial(self.seconds, work, repeats[name]) for name, work in turns.items()}
+        medians = in_turn(timings, 2 if self.toy else rounds)
         again = medians.pop("A/A")
         return medians, abs(again - medians[first]) / min(again, medians[first])
 
