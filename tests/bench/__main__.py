@@ -5,7 +5,7 @@ renewed, with the machine and the versions, and what is worse by more than a twe
 A row whose control is off by more than that is not judged: the machine was busy. A table is written as a whole or not at all,
 unless it was measured on the same machine with the same versions.
 
-Exits with 1 if something is worse, with 2 if something was not judged.
+Exits with 1 if something is worse or fails, with 2 if something was not judged.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import gc
 import importlib
 import os
 import sys
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -55,20 +56,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     torch.set_num_threads(1)
     worse: list[str] = []
     busy: list[str] = []
+    failed: list[str] = []
     for name in names:
-        bench: Any = importlib.import_module(f"tests.bench.{BENCHES[name]}")
-        page = options.page.read_text(encoding="utf-8")
-        old = read(page, bench.TABLE)
-        new = renewed(old, bench.TABLE, bench.rows(toy=options.toy), worse, busy)
-        if not options.toy and new is not old:
-            options.page.write_text(written(page, bench.TABLE, new.machine, new.rows.values()), encoding="utf-8")
+        try:
+            bench: Any = importlib.import_module(f"tests.bench.{BENCHES[name]}")
+            if options.toy:
+                for row in bench.rows(toy=True):
+                    tell(row, bench.TABLE)
+                continue
+            page = options.page.read_text(encoding="utf-8")
+            old = read(page, bench.TABLE)
+            new = renewed(old, bench.TABLE, bench.rows(toy=False), worse, busy)
+            if new is not old:
+                options.page.write_text(written(page, bench.TABLE, new.machine, new.rows.values()), encoding="utf-8")
+        except Exception:  # the others are measured
+            traceback.print_exc()
+            failed.append(name)
         gc.collect()
+    for name in failed:
+        print(f"failed: {name}")
     for line in busy:
         print(f"not judged: {line}")
     for line in worse:
         print(f"worse: {line}")
     print(f"{len(worse)} worse by more than a twentieth, {len(busy)} not judged")
-    return 1 if worse else 2 if busy else 0
+    return 1 if worse or failed else 2 if busy else 0
+
+
+def tell(row: Row, table: Table) -> dict[str, str]:
+    """Print a row, and return it as the table has it."""
+    text = text_of(row, table)
+    print(f"{table.name}: " + ", ".join(f"{name} {text[name]}" for name in table.header if text.get(name)), flush=True)
+    return text
 
 
 def renewed(old: Written, table: Table, rows: Iterator[Row], worse: list[str], busy: list[str]) -> Written:
@@ -79,8 +98,7 @@ def renewed(old: Written, table: Table, rows: Iterator[Row], worse: list[str], b
     """
     found: dict[tuple[str, ...], dict[str, str]] = {}
     for row in rows:
-        text = text_of(row, table)
-        print(f"{table.name}: " + ", ".join(f"{name} {text[name]}" for name in table.header if text.get(name)), flush=True)
+        text = tell(row, table)
         if is_busy(row):
             busy.append(f"{table.name}: {', '.join(key_of(text, table))}: {CONTROL} {text[CONTROL]}")
             continue
@@ -89,7 +107,7 @@ def renewed(old: Written, table: Table, rows: Iterator[Row], worse: list[str], b
     about = f"{machine()}; {table.about}."
     left_out = [key for key in old.rows if key not in found]
     if not found or (left_out and about != old.machine):
-        print(f"{table.name}: the table stays as it was: not measured are {[', '.join(key) for key in left_out]}", flush=True)
+        print(f"{table.name}: the table stays as it was: of its rows, {len(left_out)} were not measured", flush=True)
         return old
     return Written(about, {**old.rows, **found})
 

@@ -72,7 +72,7 @@ def rows(*, toy: bool) -> Iterator[Row]:
     command("llama3")  # writes the byte code
     model = folded(composer.load("llama3").program)
     flow = build_diagram(model, Depth())
-    head = titles(model, flow)
+    head = titles(model)
     whole = composer.load("llama3").program
     many = composer.load(large(60 if toy else 1000)).program
     runs: dict[str, Callable[[], float]] = {

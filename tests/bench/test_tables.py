@@ -21,6 +21,8 @@ TABLE = Table(
     about="in turn",
     told=["size"],
 )
+TAKE_LONG = ("head", "peers", "recurrences", "decode")
+"""Benches of which a toy takes seconds, or needs transformers."""
 PAGE = "before\n{}\n\n{}\nafter\n".format(*marks("one"))
 ROW: Row = {"what": "`a`", "length": 2048, "speed": 0.97, "time": 1234.5, "size": 1275.0, "control": 1.004}
 
@@ -36,6 +38,22 @@ def test_the_page_has_what_each_bench_writes(name: str) -> None:
     assert name == "peers" or found.rows
     if found.rows:
         assert read(written(page, table, found.machine, found.rows.values()), table) == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in program.BENCHES if name not in TAKE_LONG])
+def test_a_bench_measures_what_its_table_has(name: str) -> None:
+    bench: Any = importlib.import_module(f"tests.bench.{program.BENCHES[name]}")
+    row = next(bench.rows(toy=True))
+    assert {*row} == {*bench.TABLE.header} and isinstance(row["control"], float)
+    assert key_of(text_of(row, bench.TABLE), bench.TABLE)
+
+
+def test_a_bench_that_fails_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "BENCHES", {"one": "no_such_bench", "draw-token": "bench_draw_token"})
+    assert program.main(["--toy"]) == 1
+    said = capsys.readouterr()
+    assert "failed: one" in said.out and "draw-token: what is drawn" in said.out and "no_such_bench" in said.err
 
 
 def test_a_table_is_read_as_it_was_written() -> None:
