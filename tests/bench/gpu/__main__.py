@@ -1,9 +1,9 @@
 """Measurements on a card: `python -m tests.bench.gpu --out FOLDER [--only masks,decoding] [--device cpu --toy]`.
 
-Each section is a process of its own, with a limit of time, so that a fault of one costs the others nothing. All start at once and
-load what they need; what they compile is then compiled by all together, into the cache on disk; then they measure one after the
-other. Results are in the folder as soon as they are there: `results.jsonl`, a row a line, `results.md` and `log.txt`. Sections
-that run again replace their rows; all others stay.
+One process measures section after section, by value, each with a limit of time: if one hangs or breaks the process, another goes
+on with the next. Meanwhile others compile what the last sections need, into the cache on disk; the control (A/A) shows whether
+they disturb. Results are in the folder as soon as they are there: `results.jsonl`, a row a line, `results.md` and `log.txt`.
+Sections that run again replace their rows; all others stay.
 """
 
 from __future__ import annotations
@@ -28,19 +28,21 @@ from tests.bench.gpu.setting import RESULTS, Setting, shown
 
 SECTIONS: Mapping[str, tuple[str, tuple[Any, ...], int]] = {
     "machine": ("machine", (), 40),
-    "training-gpt2": ("training", ("gpt2",), 90),
-    "training-llama": ("training", ("llama",), 90),
-    "decoding-gpt2": ("decoding", ("gpt2",), 90),
-    "decoding-llama": ("decoding", ("llama",), 90),
-    "masks-2048": ("masks", (2048,), 100),
-    "masks-8192": ("masks", (8192,), 100),
+    "masks-2048": ("masks", (2048,), 60),
+    "masks-8192": ("masks", (8192,), 60),
     "experts": ("experts", (), 40),
-    "head": ("head", (), 40),
+    "head": ("head", (), 30),
     "drawing": ("drawing", (), 20),
-    "recurrences": ("recurrences", (), 50),
+    "training-gpt2": ("training", ("gpt2",), 90),
+    "decoding-gpt2": ("decoding", ("gpt2",), 90),
+    "training-llama": ("training", ("llama",), 90),
+    "decoding-llama": ("decoding", ("llama",), 90),
+    "flex-2048": ("flex", (2048,), 90),
+    "flex-8192": ("flex", (8192,), 90),
+    "recurrences": ("recurrences", (), 60),
 }
 """Of each section the module, its arguments, and the seconds after which it is ended."""
-COMPILING = ("training", "decoding", "masks")
+COMPILING = ("training", "decoding", "flex")
 """Modules that compile something."""
 SLOWER = 10
 """How many times as long a processor has, on which only toys are measured."""
@@ -56,13 +58,15 @@ def main() -> int:
     parser.add_argument("--only", help="beginnings of names of sections, with commas")
     parser.add_argument("--out", type=Path, default=Path("gpu-results"), help="folder of the results")
     parser.add_argument("--backend", help="backend of torch.compile; aot_eager with --toy")
-    parser.add_argument("--warm", type=int, metavar="SECONDS", help="limit of compiling together, 120; 0 for not, as with --toy")
-    parser.add_argument("--section", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--warm", type=int, metavar="SECONDS", help="limit of compiling beforehand, 120; 0 for not, as with --toy"
+    )
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.backend = options.backend or ("aot_eager" if options.toy else "inductor")
     if options.warm is None:
         options.warm = 0 if options.toy else 120
-    if options.section:
+    if options.serve:
         return serve(options)
     wanted = tuple(options.only.split(",")) if options.only else ("",)
     names = [name for name in SECTIONS if name.startswith(wanted)]
@@ -73,59 +77,60 @@ def main() -> int:
     (options.out / RESULTS).write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept), encoding="utf-8")
     (options.out / "log.txt").write_text("", encoding="utf-8")
     began = time.perf_counter()
+    slower = SLOWER if options.device == "cpu" else 1
     logs = Path(tempfile.mkdtemp())
-    children = {name: Child(name, logs) for name in names}
+    worker = Worker(logs)
+    compiling = [name for name in names if SECTIONS[name][0] in COMPILING] if options.warm else []
+    compilers = {name: Worker(logs) for name in compiling}
+    for name, compiler in compilers.items():
+        compiler.tell(f"warm {name}")
     failed = False
-
-    def measure(name: str) -> bool:
-        child, limit = children.pop(name), SECTIONS[name][2] * (SLOWER if options.device == "cpu" else 1)
+    for name in names:
+        if name in compiling and compilers:
+            limit = began + options.warm
+            for each, compiler in compilers.items():
+                if not compiler.wait("warmed", limit - time.perf_counter()):
+                    print(f"{each}: not all was compiled within {options.warm} s", flush=True)
+                compiler.kill()
+            compilers = {}
         print(f"{name}, {time.perf_counter() - began:.0f} s", flush=True)
         failure = ""
-        if not child.loaded and not child.wait("loaded", LOADING):
-            failure = f"not loaded within {LOADING} s, or ended: {child.last_words()}"
+        if not worker.loaded and not worker.wait("loaded", LOADING):
+            failure = f"not loaded within {LOADING} s, or ended: {worker.last_words()}"
         else:
-            child.tell("go")
-            if not child.wait("done", limit):
-                failure = f"ended: not done within {limit} s, or a fault: {child.last_words()}"
-        child.end()
-        with (options.out / "log.txt").open("a", encoding="utf-8") as log:
-            log.write(f"== {name}\n{child.said()[-20_000:]}\n")
+            worker.tell(f"go {name}")
+            if not worker.wait("done", SECTIONS[name][2] * slower):
+                failure = f"ended: not done within {SECTIONS[name][2] * slower} s, or a fault: {worker.last_words()}"
         if failure:
-            tell_failure(options.out, name, failure)
+            failed = True
+            with (options.out / RESULTS).open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"section": name, "case": "the section", "error": failure}) + "\n")
+            print(f"  {failure}", flush=True)
+            worker.kill()
+            worker = Worker(logs)
         write_tables(options.out)
-        return bool(failure)
-
-    if "machine" in children:
-        failed |= measure("machine")  # estimates are by its rates
-    if options.warm:
-        compiling = [child for name, child in children.items() if SECTIONS[name][0] in COMPILING]
-        for child in compiling:
-            child.tell("warm")
-        limit = time.perf_counter() + options.warm
-        for child in compiling:
-            if not child.wait("warmed", limit - time.perf_counter()):
-                print(f"{child.name}: not all was compiled within {options.warm} s", flush=True)
-                child.kill()
-                children[child.name] = Child(child.name, logs)
-        print(f"compiled after {time.perf_counter() - began:.0f} s", flush=True)
-    for name in list(children):
-        failed |= measure(name)
+        said = [
+            f"== {log.name}\n{log.read_text(encoding='utf-8', errors='replace')[-50_000:]}\n" for log in sorted(logs.iterdir())
+        ]
+        (options.out / "log.txt").write_text("".join(said), encoding="utf-8")
+    for each in (worker, *compilers.values()):
+        each.kill()
     failed |= any(key.startswith("error") for row in rows_of(options.out) for key in row)
     print((options.out / "results.md").read_text(encoding="utf-8"))
     print(f"{time.perf_counter() - began:.0f} s in all; {'something failed' if failed else 'nothing failed'}")
     return int(failed)
 
 
-class Child:
-    """The process of a section."""
+class Worker:
+    """A process that compiles or measures sections."""
 
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name, self.loaded = name, False
-        self.log = folder / f"{name}.log"
-        arguments = [sys.executable, "-m", "tests.bench.gpu", *sys.argv[1:], "--section", name]
-        environment = {"TORCHINDUCTOR_COMPILE_THREADS": "4", **os.environ}  # of each section
+    def __init__(self, logs: Path) -> None:
+        self.loaded, self.unread = False, b""
+        self.log = logs / f"{len(list(logs.iterdir())):02}.txt"
+        command = [sys.executable, "-m", "tests.bench.gpu", *sys.argv[1:], "--serve"]
+        environment = {"TORCHINDUCTOR_COMPILE_THREADS": "4", **os.environ}  # of each process
         self.process = subprocess.Popen(
-            arguments,
+            command,
             env=environment,
             process_group=0,
             stdin=subprocess.PIPE,
@@ -133,7 +138,6 @@ class Child:
             stderr=self.log.open("w", encoding="utf-8"),
             bufsize=0,
         )
-        self.unread = b""
 
     def tell(self, word: str) -> None:
         """Say what is to be done."""
@@ -162,15 +166,8 @@ class Child:
                 return False
             self.unread += read
 
-    def end(self) -> None:
-        """Wait a moment for its end, and end it if it does not."""
-        try:
-            self.process.wait(3)
-        except subprocess.TimeoutExpired:
-            self.kill()
-
     def kill(self) -> None:
-        """End it at once, with the processes that it started."""
+        """End it, with the processes that it started."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -186,40 +183,28 @@ class Child:
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Load a section, and do what is asked: `warm`, and `go`."""
+    """Do what is asked for, line by line: `warm SECTION` or `go SECTION`."""
     import torch
 
-    module, arguments, _ = SECTIONS[options.section]
-    section = importlib.import_module(f"tests.bench.gpu.{module}")
     torch._dynamo.config.recompile_limit = 64
     device = torch.device(options.device)
     print("loaded", flush=True)
     for line in sys.stdin:
+        word, name = line.split()
+        module, arguments, _ = SECTIONS[name]
+        if word == "warm":
+            os.nice(10)
         setting = Setting(
-            section=options.section,
-            device=device,
-            toy=options.toy,
-            folder=options.out,
-            backend=options.backend,
-            warm=line.strip() == "warm",
+            section=name, device=device, toy=options.toy, folder=options.out, backend=options.backend, warm=word == "warm"
         )
         torch.manual_seed(0)
-        section.run(setting, *arguments)
+        importlib.import_module(f"tests.bench.gpu.{module}").run(setting, *arguments)
         torch._dynamo.reset()
         gc.collect()
         if setting.on_card:
-            torch.cuda.empty_cache()  # for the other sections
+            torch.cuda.empty_cache()
         print("warmed" if setting.warm else "done", flush=True)
-        if not setting.warm:
-            return 0
     return 0
-
-
-def tell_failure(folder: Path, name: str, failure: str) -> None:
-    """Write that a section failed."""
-    with (folder / RESULTS).open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"section": name, "case": "the section", "error": failure}) + "\n")
-    print(f"  {failure}", flush=True)
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:

@@ -15,7 +15,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import composer
-from blocks.masks.mask import Pair
 from tests.bench.bench_masks import MASKS
 from tests.bench.gpu.kernels import traced
 from tests.bench.gpu.setting import Row, Setting, mib
@@ -146,21 +145,16 @@ class First(nn.Module):
 
 
 def run(setting: Setting, length: int) -> None:
-    """Measure all cases at a length."""
+    """Measure all cases at a length, without FlexAttention."""
     if setting.toy:
         length = length // 16
     for case in CASES:
-        torch._dynamo.reset()
         works: dict[str, Callable[[], Tensor]] = {}
         about: Row = {}
         for kind, train in (("forward", False), ("forward and backward", True)):
             with setting.case(case.name, length=length, what=kind) as row:
                 works = works or works_of(setting, about, prepared(setting, case, length))
                 row |= about
-                if setting.warm:
-                    for name in {"flex"} & {*works}:
-                        passes(works[name], train=train)()
-                    continue
                 if not train:
                     agree(setting, row, works)
                 measure(setting, row, works, train=train)
@@ -188,48 +182,11 @@ def works_of(setting: Setting, row: Row, found: Prepared) -> dict[str, Callable[
                     attn_mask=matrix,
                 )
     works["block"] = found.block
-    with setting.part(row, "flex"):
-        works["flex"] = flex(setting, row, found)
     return works
 
 
-def flex(setting: Setting, row: Row, found: Prepared) -> Callable[[], Tensor]:
-    """Return compiled FlexAttention with the predicate of the mask, and the blocks that it leaves out."""
-    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
-
-    case, (rows, _, length, _), mask = found.case, found.q.shape, found.lowered
-    data = found.edges()
-
-    def allowed(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        pairs = {name: Pair(value[b, q], value[b, k]) for name, value in data.items()}
-        seen = mask.allows(q, k, ends=Pair(length - 1, length - 1), **pairs)
-        return (q >= 0) & seen
-
-    blocks = create_block_mask(allowed, rows if data else None, None, length, length, device=str(setting.device))
-    row["share of blocks of 128"] = 1 - float(blocks.sparsity()) / 100
-    score_mod = None
-    if case.score_mod == "softcap":
-        score_mod = lambda score, b, h, q, k: SOFTCAP * torch.tanh(score / SOFTCAP)  # noqa: E731
-    elif case.score_mod == "bias":
-        bias = found.bias
-        assert bias is not None
-        score_mod = lambda score, b, h, q, k: score + bias[h, q, k]  # noqa: E731
-    program: Any = torch.compile(flex_attention, dynamic=False, fullgraph=True, backend=setting.backend)
-    q, k, v = (x if setting.on_card else x.detach() for x in (found.q, found.k, found.v))
-    options: dict[str, Any] = {"block_mask": blocks, "score_mod": score_mod, "enable_gqa": case.kv_heads < HEADS}
-    if case.score_mod != "sinks":
-        return lambda: program(q, k, v, **options)
-    sinks: Any = found.model.y.sink_scores
-
-    def with_sinks() -> Tensor:
-        y, total = program(q, k, v, return_lse=True, **options)
-        return (y * torch.sigmoid(total - sinks[:, None])[..., None]).to(y.dtype)
-
-    return with_sinks
-
-
 def agree(setting: Setting, row: Row, works: Mapping[str, Callable[[], Tensor]]) -> None:
-    """Write how far attention and FlexAttention are from the dense matrix, or else from the causal kernel."""
+    """Write how far what is compared is from the dense matrix, or else from the causal kernel."""
     if "dense" not in works and row["case"] != "causal":
         return
     with torch.inference_mode():
@@ -243,8 +200,6 @@ def measure(setting: Setting, row: Row, works: Mapping[str, Callable[[], Tensor]
     """Write the speeds, the memory and the kernels of forward, or of forward and backward."""
     running: dict[str, Callable[[], Any]] = {}
     for name, each in works.items():
-        if name == "flex" and train and not setting.on_card:
-            continue  # it has no backward pass there
         with setting.part(row, name):
             one = passes(each, train=train)
             one()
