@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 NEWEST ?= $(shell for python in python3.14 python3.13 python3.12 $(PYTHON); do $$python -c "" 2>/dev/null && echo $$python && break; done)
 NEEDS  := pyproject.toml constraints.txt
 
-.PHONY: demo plays fast test test-all train-all test-oldest test-newest fuzz check format-check lint contracts types format docs clean
+.PHONY: demo plays fast test test-all train-all test-oldest test-newest bench gpu fuzz check format-check lint contracts types format docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/arco demo
@@ -47,6 +47,14 @@ test-newest: .venv-newest/installed
 # Mutated recipes, until it is stopped: make fuzz FUZZ="--minutes 10 --seed 3". What fails is written to fuzz-finds.
 fuzz: $(VENV)/installed-dev
 	$(BIN)/python -m tests.fuzz $(FUZZ)
+
+# Measurements on a processor, for which it must be idle: make bench BENCH="--only masks,decode"
+bench: $(VENV)/installed-dev
+	$(BIN)/python -m tests.bench $(BENCH)
+
+# Measurements on a card, for some minutes: make gpu GPU="--only masks --out results"
+gpu: $(VENV)/installed-dev
+	$(BIN)/python -m tests.bench.gpu $(GPU)
 
 # One after the other, cheapest first, also under `make -j`.
 check:

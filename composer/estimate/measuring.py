@@ -175,10 +175,10 @@ def _name(device: torch.device) -> str:
     if device.type != "cpu":
         return device.type
     threads = torch.get_num_threads()
-    return f"{_processor()}, {threads} thread{'s' * (threads != 1)}"
+    return f"{processor()}, {threads} thread{'s' * (threads != 1)}"
 
 
-def _processor() -> str:
+def processor() -> str:
     """Return the name of the processor, as Linux tells it or as Python knows it."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():

@@ -1,17 +1,13 @@
-"""How fast a model writes beside a loop written by hand: `python -m tests.bench.bench_decode`.
+"""How fast a model writes beside a loop written by hand: `python -m tests.bench --only decode`.
 
 GPT-2 with 6 layers of 512 writes greedily after a prompt of 32 tokens: as `generate` with a cache does it, and as a careful
 person writes it, with buffers of keys and values that are allocated before and a forward for one token. Beside both: the products
-of all linear maps alone. They write in turn, text by text, in one process with one thread; the ratio of the medians is printed
-beside that of the hand-written loop to itself, which says how far the machine can be believed.
+of all linear maps alone.
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 import torch.nn.functional as F
@@ -20,7 +16,21 @@ from torch import Tensor
 import composer
 from composer.decode import GREEDY, Request, cached, generate, prepacked
 from tests.bench.handwritten import GPT2
+from tests.bench.tables import Column, Row, Table
+from tests.bench.timing import times
 
+TABLE = Table(
+    name="decode",
+    names=["words", "rows"],
+    columns={
+        "a token": Column("less", 1, "ms"),
+        "loop by hand": Column("more"),
+        "prepacked beside the loop": Column("more"),
+        "all linear maps": Column("more"),
+    },
+    about="medians of 9 texts each, text by text in turn; the control is the loop beside itself",
+    told=["a token"],
+)
 LAYERS, DIM, HEADS, CONTEXT, PROMPT = 6, 512, 8, 256, 32
 
 
@@ -28,9 +38,11 @@ class Loop:
     """Greedy decoding of the hand-written model, one token at a time."""
 
     def __init__(self, model: GPT2, rows: int) -> None:
-        self.model = model
-        size = (LAYERS, rows, HEADS, CONTEXT, DIM // HEADS)
-        self.keys, self.values = torch.zeros(size), torch.zeros(size)
+        self.model, self.heads = model, model.layers[0].attention.heads
+        weight = model.positions.weight
+        context, dim = weight.shape
+        size = (len(model.layers), rows, self.heads, context, dim // self.heads)
+        self.keys, self.values = weight.new_zeros(size), weight.new_zeros(size)
 
     def read(self, tokens: Tensor, start: int) -> Tensor:
         """Return the logits of the last of some tokens [B, t], the first of which is at `start`: [B, V]."""
@@ -38,7 +50,7 @@ class Loop:
         x = self.model.embed(tokens) + self.model.positions.weight[start:stop]
         for layer, keys, values in zip(self.model.layers, self.keys, self.values, strict=True):
             y, own = layer.norm_1(x), layer.attention
-            q, k, v = (linear(y).unflatten(-1, (HEADS, -1)).transpose(1, 2) for linear in (own.q, own.k, own.v))
+            q, k, v = (linear(y).unflatten(-1, (self.heads, -1)).transpose(1, 2) for linear in (own.q, own.k, own.v))
             keys[:, :, start:stop], values[:, :, start:stop] = k, v
             z = F.scaled_dot_product_attention(q, keys[:, :, :stop], values[:, :, :stop], is_causal=start == 0)
             x = x + own.out(z.transpose(1, 2).flatten(2))
@@ -83,33 +95,16 @@ def linears(model: GPT2, rows: int) -> Callable[[], object]:
     return compute
 
 
-def medians(functions: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Return the median time of each function, called in turn."""
-    times: dict[str, list[float]] = {name: [] for name in functions}
-    for number in range(rounds + 1):
-        for name, function in functions.items():
-            start = time.perf_counter()
-            function()
-            if number:
-                times[name].append(time.perf_counter() - start)
-    return {name: statistics.median(measured) for name, measured in times.items()}
-
-
-def main() -> None:
-    """Print the ratios."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--new", type=int, default=96)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    print(f"torch {torch.__version__}, one thread, {options.new} new tokens, {options.rounds} rounds, in turn")
-    for vocab in (8_192, 32_768):
+def rows(*, toy: bool) -> Iterator[Row]:
+    """Yield a row for each vocabulary and number of rows."""
+    new, rounds = (4, 1) if toy else (96, 9)
+    for vocab in (997,) if toy else (8_192, 32_768):
         ours, written = models(vocab)
-        for rows in (1, 8):
+        for count in (1, 8):
             torch.manual_seed(0)
-            prompt = torch.randint(vocab, (rows, PROMPT))
-            loop, request = Loop(written, rows), Request(max_new_tokens=options.new, sampling=GREEDY)
-            prompts, all_linears = prompt.tolist(), linears(written, rows)
+            prompt = torch.randint(vocab, (count, PROMPT))
+            loop, request = Loop(written, count), Request(max_new_tokens=new, sampling=GREEDY)
+            prompts, all_linears = prompt.tolist(), linears(written, count)
 
             def write() -> list[list[int]]:
                 return generate(ours, prompts, request, reading=cached)  # noqa: B023
@@ -123,25 +118,25 @@ def main() -> None:
                     for module in forwards:  # noqa: B023
                         del vars(module)["forward"]
 
-            with prepacked(ours, rows):
+            with prepacked(ours, count):
                 forwards = {module: vars(module)["forward"] for module in ours.modules() if "forward" in vars(module)}
-            functions = {
-                "ours": write,
-                "prepacked": write_prepacked,
-                "by hand": lambda: loop(prompt, options.new),  # noqa: B023
-                "again": lambda: loop(prompt, options.new),  # noqa: B023
-                "linears": lambda: [all_linears() for _ in range(options.new)],  # noqa: B023
-            }
-            same = functions["ours"]() == functions["by hand"]()
-            found = medians(functions, options.rounds)
-            print(
-                f"{vocab:,} words, {rows} rows: {1000 * found['ours'] / options.new:.2f} ms a token, speed of a loop by hand "
-                f"x {found['by hand'] / found['ours']:.3f}, of all linears x {found['linears'] / found['ours']:.3f}; prepacked "
-                f"x {found['by hand'] / found['prepacked']:.3f}; control "
-                f"{found['again'] / found['by hand']:.3f}; {'the same' if same else 'OTHER'} tokens",
-                flush=True,
+            if write() != loop(prompt, new):
+                raise RuntimeError("the loop by hand writes other tokens")
+            found = times(
+                {
+                    "by hand": lambda: loop(prompt, new),  # noqa: B023
+                    "ours": write,
+                    "prepacked": write_prepacked,
+                    "linears": lambda: [all_linears() for _ in range(new)],  # noqa: B023
+                },
+                rounds=rounds,
             )
-
-
-if __name__ == "__main__":
-    main()
+            yield {
+                "words": vocab,
+                "rows": count,
+                "a token": 1000 * found.seconds["ours"] / new,
+                "loop by hand": found.speed("ours", beside="by hand"),
+                "prepacked beside the loop": found.speed("prepacked", beside="by hand"),
+                "all linear maps": found.speed("ours", beside="linears"),
+                "control": found.control,
+            }

@@ -1,18 +1,17 @@
-"""How long drawing takes, in seconds of CPU: `python -m tests.bench.bench_draw [--runs 15]`.
+"""How long drawing takes, in seconds of the processor: `python -m tests.bench --only draw`.
 
-The whole command with its imports (byte code cached), the least of several runs; layout and writing alone; and a graph of a
-thousand nodes, of which each reads the one before and every third some earlier one too.
+The whole command with its imports (byte code cached); layout and writing alone; and a graph of a thousand nodes, of which each
+reads the one before and every third some earlier one too. Of each, the least of the even runs, and of the odd ones as control.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
@@ -25,6 +24,14 @@ from composer.draw.figure import draw
 from composer.draw.layout.page import page
 from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import folded
+from tests.bench.tables import Column, Row, Table
+
+TABLE = Table(
+    name="draw",
+    names=["what"],
+    columns={"CPU": Column("less", 1, "ms")},
+    about="minimum of 8 runs, torch is not loaded in the command; the control is the minimum of 8 others beside it",
+)
 
 
 def command(recipe: str) -> float:
@@ -60,22 +67,21 @@ def large(nodes: int = 1000) -> str:
     return "\n".join(["recipe: large", "language: 1", 'inputs: {x: "float[batch, 8]"}', "graph:", *lines])
 
 
-def main() -> None:
-    """Print all of it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=15)
-    runs = parser.parse_args().runs
+def rows(*, toy: bool) -> Iterator[Row]:
+    """Yield a row for each thing to draw."""
     command("llama3")  # writes the byte code
-    print(f"arco draw llama3         {min(command('llama3') for _ in range(runs)):6.3f} s")
     model = folded(composer.load("llama3").program)
     flow = build_diagram(model, Depth())
-    head = titles(model, flow)
-    print(f"its layout and writing   {min(cpu(lambda: svg(page(flow, head, Typography()))) for _ in range(runs)) * 1000:6.2f} ms")
+    head = titles(model)
     whole = composer.load("llama3").program
-    print(f"with what goes before    {min(cpu(lambda: draw(whole).svg()) for _ in range(runs)) * 1000:6.2f} ms")
-    many = composer.load(large()).program
-    print(f"a thousand nodes         {min(cpu(lambda: draw(many).svg()) for _ in range(2)):6.3f} s")
-
-
-if __name__ == "__main__":
-    main()
+    many = composer.load(large(60 if toy else 1000)).program
+    runs: dict[str, Callable[[], float]] = {
+        "`arco draw llama3`, the whole command": lambda: command("llama3"),
+        "its layout and output": lambda: cpu(lambda: svg(page(flow, head, Typography()))),
+        "the same, including building the diagram and folding": lambda: cpu(lambda: draw(whole).svg()),
+        "a graph of 1,000 nodes, every third of which also reads an earlier one": lambda: cpu(lambda: draw(many).svg()),
+    }
+    for name, run in runs.items():
+        times = [run() for _ in range(2 if toy else 16)]
+        least, again = min(times[::2]), min(times[1::2])
+        yield {"what": name, "CPU": 1000 * least, "control": again / least}

@@ -1,17 +1,26 @@
-"""What drawing a token costs beside the operations that it cannot do without: `python -m tests.bench.bench_draw_token`.
+"""What drawing a token costs beside the operations that it cannot do without: `python -m tests.bench --only draw-token`.
 
 Greedy decoding beside `argmax`, top-k sampling beside `topk` and a draw among these in float32, and sampling from all tokens
-beside a softmax and a draw; one row of logits. They are run in turn, call by call, in one process with one thread; the control is
-torch's operations beside themselves.
+beside a softmax and a draw; one row of logits.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 from torch import Tensor
 
 from composer.decode import GREEDY, Sampling, draw
-from tests.bench.bench_forward import ratio
+from tests.bench.tables import Column, Row, Table
+from tests.bench.timing import times
+
+TABLE = Table(
+    name="draw-token",
+    names=["what is drawn", "beside", "tokens"],
+    columns={"times as long": Column("less")},
+    about="200 calls each, in turn; the control is the operations beside themselves",
+)
 
 
 def by_top_k(logits: Tensor) -> Tensor:
@@ -25,27 +34,29 @@ def by_softmax(logits: Tensor) -> Tensor:
     return torch.multinomial(logits.softmax(-1), 1)[:, 0]
 
 
-WAYS = {
+WAYS: Mapping[str, tuple[Sampling, Callable[[Tensor], Tensor]]] = {
     "greedy": (GREEDY, lambda logits: logits.argmax(-1)),
     "top_k 50": (Sampling(top_k=50), by_top_k),
     "all tokens": (Sampling(), by_softmax),
 }
+WORDS = {
+    "greedy": ("the most probable token", "`argmax`"),
+    "top_k 50": ("one of the 50 most probable", "`topk` and a draw among them"),
+    "all tokens": ("one of all", "a softmax and a draw"),
+}
 
 
-def main() -> None:
-    """Print the ratios."""
-    torch.set_num_threads(1)
+def rows(*, toy: bool) -> Iterator[Row]:
+    """Yield a row for each way to draw and each vocabulary."""
     torch.manual_seed(0)
     generator = torch.Generator()
-    print(f"torch {torch.__version__}, one thread, one row, 200 calls each, in turn")
-    for vocabulary in (32_000, 128_256):
-        logits = torch.randn(1, vocabulary)
-        for name, (sampling, plain) in WAYS.items():
-            ours, theirs = lambda: draw(logits, sampling, generator), lambda: plain(logits)  # noqa: B023
-            ours(), theirs()
-            found, control = ratio(ours, theirs, calls=200), ratio(theirs, theirs, calls=200)
-            print(f"{name} of {vocabulary:,}: {found[0]:.2f}; control {control[0]:.2f}", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+    for name, (sampling, plain) in WAYS.items():
+        for tokens in (997,) if toy else (32_000, 128_256):
+            logits = torch.randn(1, tokens)
+            works = {"plain": lambda: plain(logits), "ours": lambda: draw(logits, sampling, generator)}  # noqa: B023
+            found = times(works, rounds=3 if toy else 200)
+            drawn, beside = WORDS[name]
+            longer = found.seconds["ours"] / found.seconds["plain"]
+            yield {
+                "what is drawn": drawn, "beside": beside, "tokens": tokens, "times as long": longer, "control": found.control,
+            }  # fmt: skip

@@ -21,7 +21,8 @@ from composer.estimate import Estimate, estimate, measure_device, read_device
 from composer.estimate.estimating import batch_of
 from composer.train import TrainSettings
 from composer.train.loop import build_optimizer, update, with_logits_chunk
-from tests.bench.bench_masks import medians
+from tests.bench.tables import BUSY
+from tests.bench.timing import times
 
 SMALL: Mapping[str, Any] = {"vocab": 4001, "d_model": 256, "n_layers": 4, "n_heads": 4}
 CASES: Sequence[tuple[str, Mapping[str, Any], Mapping[str, int]]] = (
@@ -37,8 +38,6 @@ CASES: Sequence[tuple[str, Mapping[str, Any], Mapping[str, int]]] = (
     ("conv_lm", {}, {"batch": 16, "time": 256}),
     ("gpt_mini", {}, {"batch": 8, "time": 64}),
 )
-BUSY = 0.05
-"""The largest difference of two timings of the same step with which estimates are judged."""
 LONG = 0.1
 """Seconds of a step from which on it is held to a quarter, if products of matrices dominate; others to a factor of 2."""
 SETTINGS = TrainSettings(precision="fp32")
@@ -60,9 +59,8 @@ def main() -> None:
         recipe = composer.load(name, dict(params))
         found = estimate(recipe, lengths, device=device, settings=SETTINGS)
         assert found.step is not None
-        first, second = medians([step_of(recipe, found)] * 2, calls=options.steps)
-        apart = abs(first - second) / min(first, second)
-        real = (first + second) / 2
+        timed = times({name: step_of(recipe, found)}, rounds=options.steps)
+        real, apart = timed.seconds[name], abs(timed.control - 1)
         ratio = found.step.seconds / real
         products = found.step.parts.get("matrix products", 0.0) / found.step.seconds
         most = 1.25 if real >= LONG and products > 0.5 else 2.0

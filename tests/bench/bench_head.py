@@ -1,16 +1,12 @@
-"""What a loss from chunks of logits saves: `python -m tests.bench.bench_head`.
+"""What a loss from chunks of logits saves: `python -m tests.bench --only head`.
 
 A step of GPT-2's shape in small (forward, loss and backward), with the logits of all positions at once and in the chunks that
-`arco train` takes. They are run in turn, step by step, in one process with one thread; the first beside itself says how far the
-machine can be believed. The memory is what a process of its own has at most, beyond what it has before the first step.
+`arco train` takes. The memory is what a process of its own has at most, beyond what it has before the first step.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -18,10 +14,20 @@ import torch
 
 import composer
 from composer.train.chunked_loss import positions_at_a_time
-from tests.bench.bench_masks import medians
+from tests.bench.tables import Column, Row, Table
+from tests.bench.timing import times
+
+TABLE = Table(
+    name="head",
+    names=["words", "positions at a time"],
+    columns={
+        "times as fast": Column("more"), "memory": Column("less", 0, "MB"), "all at once": Column("less", 0, "MB"),
+    },
+    about="medians of 7 steps each, in turn; the control is all at once beside itself",
+)  # fmt: skip
 
 ROWS, LENGTH, DIM, LAYERS = 4, 512, 256, 4
-VOCABULARIES = (16_384, 32_000, 50_257)
+VOCABULARIES: tuple[int, ...] = (16_384, 32_000, 50_257)
 
 
 def step_of(words: int, chunk: int) -> Callable[[], None]:
@@ -53,24 +59,18 @@ def most_memory() -> float:
     return int(line.split()[1]) / 1024
 
 
-def main() -> None:
-    """Print ratios of times and the memory."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--calls", type=int, default=7)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    print(f"torch {torch.__version__}, one thread, {os.uname().machine}, {ROWS * LENGTH} positions, {options.calls} steps each")
-    for words in VOCABULARIES:
+def rows(*, toy: bool) -> Iterator[Row]:
+    """Yield a row for each vocabulary."""
+    for words in VOCABULARIES[:1] if toy else VOCABULARIES:
         chunk = positions_at_a_time(words, words * DIM)
-        whole, parts, again = medians([step_of(words, 0), step_of(words, chunk), step_of(words, 0)], calls=options.calls)
+        found = times({"at once": step_of(words, 0), "in parts": step_of(words, chunk)}, rounds=1 if toy else 7)
         with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
             at_once, in_parts = pool.starmap(peak, [(words, 0), (words, chunk)], chunksize=1)
-        print(
-            f"{words:,} words, {chunk} at a time: {whole / parts:.2f} times as fast (control {whole / again:.2f}), "
-            f"{in_parts:.0f} MB instead of {at_once:.0f} MB",
-            flush=True,
-        )
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        yield {
+            "words": words,
+            "positions at a time": chunk,
+            "times as fast": found.speed("in parts", beside="at once"),
+            "memory": in_parts,
+            "all at once": at_once,
+            "control": found.control,
+        }

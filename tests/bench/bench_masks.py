@@ -1,25 +1,29 @@
-"""How fast masks are beside the causal kernel: `python -m tests.bench.bench_masks [--train] [--lengths 2048]`.
+"""How fast masks are beside the causal kernel: `python -m tests.bench --only masks`.
 
 For each mask, attention as a compiled model has it, torch's causal kernel, and torch's kernel with the dense matrix of the mask,
-which is ready; 8 heads of 64 channels, one row. They are run in turn, call by call, in one process with one thread. Speeds are
-multiples of the causal kernel's; that of the causal kernel beside itself says how far the machine can be believed.
+which is ready; 8 heads of 64 channels, one row.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Sequence
-from statistics import median
-from time import perf_counter
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 import composer
-from tests.bench.bench_recurrences import Function, work
+from tests.bench.tables import Column, Row, Table
+from tests.bench.timing import passes, times
 
 HEADS, CHANNELS = 8, 64
+TABLE = Table(
+    name="masks",
+    names=["mask", "work"],
+    columns={"share of the blocks": Column("less"), "attention": Column("more"), "dense": Column("more")},
+    about="2,048 positions, medians of 9 calls each, in turn; the control is the causal kernel beside itself",
+    told=["share of the blocks"],
+)
 MASKS = (
     "causal and block_window(64, 2)",
     "causal and (window(128) or global_first(4))",
@@ -51,47 +55,26 @@ def share(view: Any, length: int) -> float:
     return float(sum(queries.numel() * keys.shape[1] for queries, keys, _ in view.groups) / blocks**2)
 
 
-def speeds(functions: list[Function], *, train: bool, calls: int) -> list[float]:
-    """Return how many times faster than the first function each is, by the medians of calls in turn."""
-    first, *others = medians([work(function, train=train) for function in functions], calls=calls)
-    return [first / other for other in others]
-
-
-def medians(functions: Sequence[Callable[[], object]], *, calls: int, clock: Callable[[], float] = perf_counter) -> list[float]:
-    """Return the median time of each function, called in turn, without their first calls."""
-    times: list[list[float]] = [[] for _ in functions]
-    for _ in range(calls + 1):
-        for function, measured in zip(functions, times, strict=True):
-            start = clock()
-            function()
-            measured.append(clock() - start)
-    return [median(measured[1:]) for measured in times]
-
-
-def main() -> None:
-    """Print the speeds."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--train", action="store_true", help="forward and backward")
-    parser.add_argument("--calls", type=int, default=9)
-    parser.add_argument("--lengths", type=int, nargs="+", default=[2048])
-    options = parser.parse_args()
-    torch.set_num_threads(1)
+def rows(*, toy: bool) -> Iterator[Row]:
+    """Yield a row for each mask and work."""
     torch.manual_seed(0)
-    kind = "forward and backward" if options.train else "forward"
-    print(f"torch {torch.__version__}, one thread, {kind}, {options.calls} calls each, in turn")
-    for length in options.lengths:
-        q, k, v = (torch.randn(1, HEADS, length, CHANNELS, requires_grad=True) for _ in range(3))
-        causal = lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True)  # noqa: B023, E731
-        for mask in MASKS:
-            view = prepared(mask, length)
-            matrix = view.dense()
-            ours = lambda: view.attend(q, k, v, CHANNELS**-0.5, 0.0)  # noqa: B023, E731
-            dense = lambda: F.scaled_dot_product_attention(q, k, v, attn_mask=matrix)  # noqa: B023, E731
-            torch.testing.assert_close(ours(), dense())
-            found = speeds([causal, ours, dense, causal], train=options.train, calls=options.calls)
-            print("{:60} at {}: {:.3f} of the blocks; ours {:.2f}, dense {:.2f}, control {:.2f}".format(
-                mask, length, share(view, length), *found), flush=True)  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()
+    length = 512 if toy else 2048
+    q, k, v = (torch.randn(1, HEADS, length, CHANNELS, requires_grad=True) for _ in range(3))
+    causal = lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True)  # noqa: E731
+    for mask in MASKS:
+        view = prepared(mask, length)
+        matrix = view.dense()
+        ours = lambda: view.attend(q, k, v, CHANNELS**-0.5, 0.0)  # noqa: B023, E731
+        dense = lambda: F.scaled_dot_product_attention(q, k, v, attn_mask=matrix)  # noqa: B023, E731
+        torch.testing.assert_close(ours(), dense())
+        for kind, train in (("forward", False), ("forward and backward", True)):
+            works = {"causal": causal, "attention": ours, "dense": dense}
+            found = times({name: passes(each, train=train) for name, each in works.items()}, rounds=2 if toy else 9)
+            yield {
+                "mask": f"`{mask}`" + ", documents of 300" * ("documents" in mask),
+                "share of the blocks": share(view, length) if hasattr(view, "groups") else None,
+                "work": kind,
+                "attention": found.speed("attention", beside="causal"),
+                "dense": found.speed("dense", beside="causal"),
+                "control": found.control,
+            }

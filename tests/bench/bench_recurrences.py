@@ -1,14 +1,11 @@
-"""How fast linear recurrences are beside transformers without fused kernels: `python -m tests.bench.bench_recurrences [--train]`.
+"""How fast linear recurrences are beside transformers without fused kernels: `python -m tests.bench --only recurrences`.
 
-Both are run in turn, call by call, in one process with one thread, at the sizes of small published models; the ratio of the
-medians is printed beside that of transformers' function to itself, which says how far the machine can be believed.
+At the sizes of small published models.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import torch
 from transformers.models.mamba.modeling_mamba import mamba_selective_scan
@@ -18,9 +15,16 @@ from transformers.models.recurrent_gemma.modeling_recurrent_gemma import Recurre
 from transformers.models.rwkv.modeling_rwkv import rwkv_linear_attention_cpu
 
 import composer
-from tests.bench.bench_forward import ratio
+from tests.bench.tables import Column, Row, Table
+from tests.bench.timing import passes, times
 
 Function = Callable[[], torch.Tensor]
+TABLE = Table(
+    name="recurrences",
+    names=["block", "transformers", "positions"],
+    columns={"block / transformers": Column("less")},
+    about="forward, one row, medians of 8 calls each; the control is transformers' function beside itself",
+)
 
 
 def generated(kind: str, **ports: torch.Tensor) -> Function:
@@ -84,37 +88,27 @@ def decaying_average(length: int) -> tuple[Function, Function]:
     return generated("decaying_average", k=k, v=v, log_decay=decays.requires_grad_(), bonus=bonus), theirs
 
 
-def work(function: Function, *, train: bool) -> Callable[[], Any]:
-    """Return a function for one forward, or a forward and a backward."""
+BESIDE: tuple[tuple[Callable[[int], tuple[Function, Function]], str], ...] = (
+    (selective_scan, "`mamba_selective_scan`"),
+    (linear_attention, "`mamba2_chunk_scan`, chunks of 256 as in its config"),
+    (gated_delta_rule, "`torch_chunk_gated_delta_rule`"),
+    (diagonal_recurrence, "`_rnn_scan` of RecurrentGemma"),
+    (decaying_average, "`rwkv_linear_attention_cpu`"),
+)
 
-    def forward() -> torch.Tensor:
-        with torch.inference_mode():
-            return function()
 
-    return (lambda: function().sum().backward()) if train else forward
-
-
-def main() -> None:
-    """Print the ratios."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--train", action="store_true", help="forward and backward")
-    parser.add_argument("--calls", type=int, default=10)
-    parser.add_argument("--lengths", type=int, nargs="+", default=[512, 2048])
-    options = parser.parse_args()
-    torch.set_num_threads(1)
+def rows(*, toy: bool) -> Iterator[Row]:
+    """Yield a row for each block and length."""
     torch.manual_seed(0)
-    kind = "forward and backward" if options.train else "forward"
-    print(f"torch {torch.__version__}, one thread, {kind}, {options.calls} calls each, in turn")
-    for make in (selective_scan, linear_attention, gated_delta_rule, diagonal_recurrence, decaying_average):
-        for length in options.lengths:
-            ours, theirs = (work(function, train=options.train) for function in make(length))
-            ours(), theirs()
-            found = ratio(ours, theirs, calls=options.calls)
-            control = ratio(theirs, theirs, calls=options.calls)
-            name = f"{make.__name__} at {length}"
-            print("{:26} block / transformers {:.3f} (pairwise {:.3f})".format(name, *found), end="; ")
-            print("transformers / itself {:.3f} (pairwise {:.3f})".format(*control), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+    for make, name in BESIDE:
+        for length in (16,) if toy else (512, 2048):
+            ours, theirs = make(length)
+            works = {"theirs": passes(theirs, train=False), "ours": passes(ours, train=False)}
+            found = times(works, rounds=2 if toy else 8)
+            yield {
+                "block": f"`{make.__name__}`",
+                "transformers": name,
+                "positions": length,
+                "block / transformers": found.seconds["ours"] / found.seconds["theirs"],
+                "control": found.control,
+            }
