@@ -81,6 +81,11 @@ def owned(table: Iterable[NamedParameter]) -> dict[str, int]:
     return found
 
 
+def numel(table: Iterable[NamedParameter]) -> int:
+    """Return the number of elements of all tensors; a tied one counts once."""
+    return sum(entry.numel for entry in table if not entry.tied_to)
+
+
 def parameters(typed: TypedProgram) -> tuple[NamedParameter, ...]:
     """Return all parameters in the order of the file; a model without mistakes in its ties (see `tie_mistakes`)."""
     return _resolved(typed)[0]
