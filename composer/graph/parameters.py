@@ -162,6 +162,12 @@ class _Table:
 
 
 def _resolved(typed: TypedProgram) -> tuple[tuple[NamedParameter, ...], tuple[Diagnostic, ...]]:
+    found: tuple[tuple[NamedParameter, ...], tuple[Diagnostic, ...]] = typed.found.get("parameters", lambda: _table(typed))
+    return found
+
+
+def _table(typed: TypedProgram) -> tuple[tuple[NamedParameter, ...], tuple[Diagnostic, ...]]:
+    """Return all parameters, and the mistakes of ties."""
     table = _collected(typed.root)
     owners = {name: name for name in table.names}
     diagnostics: dict[Span, Diagnostic] = {}

@@ -14,7 +14,7 @@ import textwrap
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 from blocks.core import Block, Part, declares, fields
@@ -86,7 +86,7 @@ def _once(read: Callable[[Any], T], thing: Any) -> T:
     return _kept(read, thing) if str(thing.__module__).partition(".")[0] == "blocks" else read(thing)
 
 
-@cache
+@lru_cache(maxsize=2048)
 def _kept(read: Callable[[Any], T], thing: Any) -> T:
     return read(thing)
 
