@@ -12,16 +12,15 @@ import inspect
 import re
 import textwrap
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from blocks.core import Block, Part, declares, fields
 from blocks.core.fields import SlotOf
 from composer.errors import ComposerError
 
-T = TypeVar("T")
 _SELF = re.compile(r"\bself: Any\b")
 
 
@@ -69,7 +68,8 @@ def definition(thing: Any) -> Definition:
     Raises:
         NoSource: It is not there, as for what was typed at a prompt.
     """
-    return _once(_definition, thing)
+    bare = thing if isinstance(thing, type) else inspect.unwrap(thing)
+    return _known_definition(bare) if _is_ours(bare) else _definition(bare)
 
 
 def part_definition(part: type[Part]) -> PartDefinition:
@@ -78,20 +78,25 @@ def part_definition(part: type[Part]) -> PartDefinition:
     Raises:
         NoSource: Its source is not there.
     """
-    return _once(_part_definition, part)
+    return _known_part_definition(part) if _is_ours(part) else _part_definition(part)
 
 
-def _once(read: Callable[[Any], T], thing: Any) -> T:
-    """Return what is read of a class or a function, the first time only for one of this package."""
-    return _kept(read, thing) if str(thing.__module__).partition(".")[0] == "blocks" else read(thing)
+def _is_ours(thing: type | types.FunctionType) -> bool:
+    """Return whether a class or a function is of this package."""
+    return str(thing.__module__).partition(".")[0] == "blocks"
 
 
-@lru_cache(maxsize=2048)
-def _kept(read: Callable[[Any], T], thing: Any) -> T:
-    return read(thing)
+@lru_cache(maxsize=1024)
+def _known_definition(thing: type | types.FunctionType) -> Definition:
+    return _definition(thing)
 
 
-def _definition(thing: Any) -> Definition:
+@lru_cache(maxsize=1024)
+def _known_part_definition(part: type[Part]) -> PartDefinition:
+    return _part_definition(part)
+
+
+def _definition(thing: type | types.FunctionType) -> Definition:
     try:
         source = textwrap.dedent(inspect.getsource(thing))
     except (OSError, TypeError):
