@@ -99,7 +99,7 @@ def _allocate(model: torch.nn.Module, device: torch.device | str) -> None:
         twofold = isinstance(tensor, Int8Matrix)
         return torch.empty_like(tensor, device=device) if twofold else tensor.new_empty(tensor.shape, device=device)
 
-    model._apply(filled)
+    model._apply(filled)  # type: ignore[no-untyped-call]  # as in torch's own `to_empty`
 
 
 class _Undrawn(TorchFunctionMode):
