@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from composer.draw.figure_sheet import FigureSheet
     from composer.draw.options import Options
     from composer.lower import Model
+    from composer.lower.model import Lowering
     from composer.verify.verification import Verification
     from composer.weights.config import ConfigReading
 
@@ -225,6 +226,13 @@ class Recipe:
     def _outcome(self) -> tuple[TypedProgram | None, tuple[Diagnostic, ...]]:
         state = self._compiled
         return state.typed, (*state.diagnostics, *self._rules[0], *self._figure[1])
+
+    @cached_property
+    def _lowering(self) -> Lowering:
+        """The source of the model, and what else its models share: compiled again, only the weights are new."""
+        from composer.lower.build import lowering
+
+        return lowering(self.program)
 
     @cached_property
     def _figure(self) -> tuple[FigureSheet | None, Sequence[Diagnostic]]:
@@ -435,10 +443,9 @@ class Recipe:
             >>> "import composer" in source
             False
         """
-        from composer.lower import lower
         from composer.lower.exported_file import exported
 
-        return exported(lower(self.program), self.text)
+        return exported(self._lowering.module, self.text)
 
     def verify(self) -> Verification:
         """Return whether the model does what it declares: its properties, tried at small sizes in float64.

@@ -198,8 +198,11 @@ def test_things_are_alike_where_they_hold_the_same_in_the_same_places() -> None:
     assert not alike([one], (one,))
 
 
-VALUES = {"str", "int", "float", "Role", "Mask", "frozenset[str]", "tuple[tuple[str, int], ...]", "type[Part]"}
-"""Types of what a bare cache may depend on: classes, and values that never change and are equal where they are alike."""
+VALUES = {"str", "int", "float", "Role", "Mask", "frozenset[str]", "tuple[tuple[str, int], ...]"}
+VALUES |= {"type[Part]", "type | types.FunctionType"}
+"""Types of what a bare cache may depend on: classes and functions, and values that never change and are equal where they are
+alike.
+"""
 
 
 def test_only_functions_of_classes_and_values_have_a_cache_of_their_own() -> None:

@@ -209,8 +209,8 @@ class MultiHead(Block):
         key_rope = rope if memory_rope is None else memory_rope
 
         q = torch.unflatten(self.q(x), -1, (-1, self.head_dim)).transpose(1, 2)  # [B, H, T, D]; of split maps, fewer heads
-        if self.q_norm is not None:
-            q = self.q_norm(q)
+        if (norm := self.q_norm) is not None:
+            q = norm(q)
         if rope is not None:
             q = self.positions.rotate(q, rope)
 
@@ -218,8 +218,8 @@ class MultiHead(Block):
             k = append_to_cache(self, "k", k.transpose(1, 2))  # [B, K, S, D]; from another attention, it has all positions
         elif self.cache is None or (k := cached(self, "k")) is None:  # in a session, those of a memory are computed once
             k = torch.unflatten(self.k(source), -1, (-1, self.head_dim)).transpose(1, 2)  # [B, K, S, D]
-            if self.k_norm is not None:
-                k = self.k_norm(k)
+            if (norm := self.k_norm) is not None:
+                k = norm(k)
             if key_rope is not None:
                 k = self.positions.rotate(k, key_rope)
             if self.cache is not None:
@@ -253,8 +253,8 @@ class MultiHead(Block):
         y = y.transpose(1, 2).flatten(2)  # [B, T, H · Dv]
         if self.output_gate is not None:
             y = y * self.output_gate(self.gate(x))
-        if self.out is not None:
-            y = self.out(y)
+        if (out := self.out) is not None:
+            y = out(y)
         if not self.requested_outputs:
             return y
         read = {"k": k.transpose(1, 2), "v": v.transpose(1, 2), "scores": scores, "weights": weights, "logsumexp": total}

@@ -44,6 +44,11 @@ graph: {y: {type: rmsnorm, in: x}}
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         wide = x.to(torch.promote_types(x.dtype, torch.float32))  # bfloat16 is too coarse for squares and for 1 + weight
+        gain = self.weight.to(wide.dtype) if self.affine else None
+        if self.unit_offset and gain is not None:
+            gain = 1 + gain
+        if self.eps_inside and self.groups == 1:
+            return F.rms_norm(wide, wide.shape[-1:], gain, self.eps).to(x.dtype)
         if self.groups > 1:
             wide = torch.unflatten(wide, -1, (self.groups, -1))
         if self.eps_inside:
@@ -54,7 +59,4 @@ graph: {y: {type: rmsnorm, in: x}}
             y = wide / (rms + self.eps)
         if self.groups > 1:
             y = y.flatten(-2)
-        if self.affine:
-            gain = self.weight.to(wide.dtype)
-            y = y * (1 + gain) if self.unit_offset else y * gain
-        return y.to(x.dtype)
+        return (y if gain is None else y * gain).to(x.dtype)

@@ -123,18 +123,27 @@ graph:
         angles = places.float() * frequencies  # [T, n/2] or [B, T, n/2]
         cos, sin = angles.cos(), angles.sin()
         amplitude = 1.0 if self.scaling is None else self.scaling.amplitude(self.max_position_embeddings)
-        return (cos, sin) if amplitude == 1 else (cos * amplitude, sin * amplitude)
+        if amplitude != 1:
+            cos, sin = cos * amplitude, sin * amplitude
+        cos, sin = self.of_channels(cos, cos), self.of_channels(-sin, sin)  # [T, n] or [B, T, n]
+        return (cos, sin) if cos.dim() == 2 else (cos[:, None], sin[:, None])
+
+    def of_channels(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        """Return values of the first and the second channel of each pair, [..., n/2], in the order of the channels: [..., n]."""
+        if self.layout == "halves":
+            return torch.cat([first, second], dim=-1)
+        return torch.stack([first, second], dim=-1).flatten(-2)
 
     def rotate(self, x: torch.Tensor, table: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-        cos, sin = table[0][..., None, :, :], table[1][..., None, :, :]  # [1, T, n/2] or [B, 1, T, n/2]
-        turned = 2 * cos.shape[-1]
+        cos, sin = table  # [T, n] or [B, 1, T, n]
+        turned = cos.shape[-1]
+        wide = (x if turned == x.shape[-1] else x[..., :turned]).float()
         if self.layout == "halves":
-            a, b = x[..., :turned].float().chunk(2, dim=-1)
-            y = torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
+            a, b = wide.chunk(2, dim=-1)
+            other = torch.cat([b, a], dim=-1)  # the other channel of each one's pair
         else:
-            a, b = torch.unflatten(x[..., :turned].float(), -1, (-1, 2)).unbind(-1)
-            y = torch.stack([a * cos - b * sin, b * cos + a * sin], dim=-1).flatten(-2)
-        y = y.to(x.dtype)
+            other = torch.unflatten(wide, -1, (-1, 2)).flip(-1).flatten(-2)
+        y = (wide * cos).add_(other * sin).to(x.dtype)
         return y if turned == x.shape[-1] else torch.cat([y, x[..., turned:]], dim=-1)
 
 

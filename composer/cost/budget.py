@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from composer.cost.costs import BYTES, costs
+from composer.cost.costs import BYTES
 from composer.cost.units import in_bytes
 from composer.diagnostics import Declaration, Diagnostic, Span
 from composer.graph.anatomy import TYPED
-from composer.graph.parameters import in_file_order, owned, parameters
+from composer.graph.parameters import in_file_order, numel, owned, parameters
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.visit import Fold, Inside
 
@@ -25,7 +25,7 @@ def budget(typed: TypedProgram, *, allow_large: bool = False) -> tuple[Diagnosti
     if (count := modules(typed.root)) > MAX_MODULES:
         message = f"{name.text} would have {count:,} modules; at most {MAX_MODULES:,} are built"
         found.append(Diagnostic("too-many-modules", message, name.span))
-    weights = costs(typed).weights("fp32")
+    weights = numel(parameters(typed)) * BYTES["fp32"]
     if weights > MAX_BYTES and not allow_large:
         count = weights // BYTES["fp32"]
         limit = f"at most {in_bytes(MAX_BYTES)} are built by default"

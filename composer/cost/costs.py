@@ -10,7 +10,7 @@ from composer.cost.cached import CacheCounter, CachedNumbers
 from composer.cost.flops import FlopCounter, Flops
 from composer.cost.lengths import lengths_of
 from composer.graph.dims import substitute
-from composer.graph.parameters import parameters
+from composer.graph.parameters import numel, parameters
 from composer.graph.task_signature import growing
 from composer.graph.typed import TypedProgram
 
@@ -74,14 +74,14 @@ class Costs:
 def costs(typed: TypedProgram, given: Mapping[str, int] | None = None) -> Costs:
     """Return the costs of a model; `given` are lengths of its axes, the others are those of `lengths_of`."""
     lengths = lengths_of(typed, given or {})
-    table = [entry for entry in parameters(typed) if not entry.tied_to]
+    table = parameters(typed)
     flops = FlopCounter(lengths).graph(typed.root)
     axis = growing(typed.untyped.recipe.task, typed.inputs)
     cached = CachedNumbers() if axis is None else CacheCounter(axis, lengths).graph(typed.root)
     positions = None if axis is None else substitute(axis, lengths) * lengths.get("batch", 1)
     return Costs(
-        parameters=sum(entry.numel for entry in table),
-        trainable=sum(entry.numel for entry in table if entry.trainable),
+        parameters=numel(table),
+        trainable=numel(entry for entry in table if entry.trainable),
         active=active_parameters(typed),
         lengths=lengths,
         flops=flops,

@@ -81,6 +81,11 @@ def owned(table: Iterable[NamedParameter]) -> dict[str, int]:
     return found
 
 
+def numel(table: Iterable[NamedParameter]) -> int:
+    """Return the number of elements of all tensors; a tied one counts once."""
+    return sum(entry.numel for entry in table if not entry.tied_to)
+
+
 def parameters(typed: TypedProgram) -> tuple[NamedParameter, ...]:
     """Return all parameters in the order of the file; a model without mistakes in its ties (see `tie_mistakes`)."""
     return _resolved(typed)[0]
@@ -157,6 +162,12 @@ class _Table:
 
 
 def _resolved(typed: TypedProgram) -> tuple[tuple[NamedParameter, ...], tuple[Diagnostic, ...]]:
+    found: tuple[tuple[NamedParameter, ...], tuple[Diagnostic, ...]] = typed.found.get("parameters", lambda: _table(typed))
+    return found
+
+
+def _table(typed: TypedProgram) -> tuple[tuple[NamedParameter, ...], tuple[Diagnostic, ...]]:
+    """Return all parameters, and the mistakes of ties."""
     table = _collected(typed.root)
     owners = {name: name for name in table.names}
     diagnostics: dict[Span, Diagnostic] = {}

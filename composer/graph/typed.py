@@ -12,6 +12,7 @@ from composer.graph.ir import Adapter, BlockNode, Graph, GroupNode, Program, Ref
 from composer.graph.state_update import Renewal
 from composer.graph.types import UNKNOWN, Axis, InputTypes, PortTypes, TensorType, Type, Types, first_of
 from composer.language.expressions.ast import Value
+from composer.memo import Memo
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +194,8 @@ class TypedProgram:
     inputs: Mapping[str, TensorType]
     defaults: Mapping[str, Value]
     """The values of the inputs that may be left out and have a default."""
+    found: Memo[str, Any] = field(default_factory=Memo, init=False)
+    """What is found out about it as a whole, by what it is."""
 
     def __repr__(self) -> str:
         return f"TypedProgram({self.name!r})"

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from composer.cost.budget import budget
 from composer.diagnostics import RecipeError
-from composer.graph.parameters import parameters
+from composer.graph.parameters import numel, parameters
+from composer.graph.typed import TypedProgram
 from composer.lower.emit.module_source import lower
 from composer.lower.generated import execute
 from composer.lower.initialize import initialize
 from composer.lower.int8 import Int8Matrix, to_int8
-from composer.lower.model import CompilableRecipe, Model, own_call
+from composer.lower.model import CompilableRecipe, Lowering, Model, own_call
 from composer.lower.passes.cache_layout import cache_layout
 
 R = TypeVar("R", bound=CompilableRecipe)
@@ -42,11 +44,11 @@ def compile(
         model.to(dtype)
     if int8:
         to_int8(model)
-    model.to_empty(device=device if device is not None else torch.get_default_device())
+    _allocate(model, torch.get_default_device() if device is None else device)
     where = next((p.device for p in model.parameters()), torch.device("cpu"))
     if where.type != "meta":
         tensors = {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers())}
-        table = [each for each in parameters(model.program) if not isinstance(tensors[each.name], Int8Matrix)]
+        table = [each for each in recipe._lowering.parameters if not isinstance(tensors[each.name], Int8Matrix)]
         initialize(tensors, table, model.program, _seed(seed))
     return model
 
@@ -66,19 +68,53 @@ def on_meta(recipe: R, *, allow_large: bool = False) -> Model[R]:
     refused = [diagnostic for diagnostic in budget(typed, allow_large=allow_large) if diagnostic.severity == "error"]
     if refused:
         raise RecipeError(refused)
-    module = lower(typed)
+    lowering = recipe._lowering
+    module = lowering.module
     namespace, filename = execute(module)
     kind: Any = type(module.name, (Model, namespace[module.name]), {"__module__": namespace["__name__"], "__call__": own_call()})
-    with torch.device("meta"):
+    with torch.device("meta"), _Undrawn():
         model: Model[R] = kind()
-    table = parameters(typed)
-    roles = {entry.name: entry.parameter.role for entry in table if not entry.tied_to}
-    model.attach(recipe, typed, module, filename, roles, cache_layout(typed))
-    declared = sum(math.prod(entry.parameter.shape) for entry in table if not entry.tied_to)
+    model.attach(recipe, typed, lowering, filename)
+    declared = numel(lowering.parameters)
     built = sum(parameter.numel() for parameter in model.parameters())
     assert declared == built, f"{declared} parameters are declared, {built} are built"
     return model
 
 
+def lowering(typed: TypedProgram) -> Lowering:
+    """Return what the models of a typed program share."""
+    table = parameters(typed)
+    roles = {entry.name: entry.parameter.role for entry in table if not entry.tied_to}
+    return Lowering(lower(typed), table, roles, cache_layout(typed))
+
+
 def _seed(seed: int | None) -> int:
     return seed if seed is not None else int(torch.randint(2**62, (), dtype=torch.int64))
+
+
+def _allocate(model: torch.nn.Module, device: torch.device | str) -> None:
+    """Give a model on the meta device memory, as `to_empty` does; that loads torch's symbolic shapes to copy strides."""
+
+    def filled(tensor: torch.Tensor) -> torch.Tensor:
+        twofold = isinstance(tensor, Int8Matrix)
+        return torch.empty_like(tensor, device=device) if twofold else tensor.new_empty(tensor.shape, device=device)
+
+    model._apply(filled)  # type: ignore[no-untyped-call]  # as in torch's own `to_empty`
+
+
+class _Undrawn(TorchFunctionMode):
+    """Leaves out the initial values of torch's own modules: on the meta device they have none, but torch loads its compiler to
+    draw them.
+    """
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        given = kwargs or {}
+        filled = given.get("tensor", args[0] if args else None)
+        fills = getattr(function, "__module__", "") == "torch.nn.init" and function.__name__.endswith("_")
+        return filled if (fills or function in _DRAWS) and filled.is_meta else function(*args, **given)
+
+
+_DRAWS = frozenset({torch.Tensor.normal_, torch.Tensor.uniform_})
+"""What functions of `torch.nn.init` call that modes do not see themselves."""

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from typing_extensions import TypeVar
 
+from composer.graph.parameters import NamedParameter
 from composer.graph.typed import TypedProgram
 from composer.lower.model_inputs import DeclaredInput, check_kinds, check_lengths, declared_inputs
 from composer.lower.passes.cache_layout import CacheLayout
@@ -44,6 +45,17 @@ class TailSource:
     """The module of the model whose argument is what the end reads."""
 
 
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """What the models of a typed program share."""
+
+    module: Module
+    parameters: tuple[NamedParameter, ...]
+    roles: Mapping[str, str]
+    """What each parameter of the `state_dict` is for."""
+    cache_layout: CacheLayout | None
+
+
 class CompilableRecipe(Protocol):
     """What a model needs of its recipe: to be built, and built again where it is unpickled."""
 
@@ -54,6 +66,9 @@ class CompilableRecipe(Protocol):
     @property
     def task(self) -> str | None:
         """What the model is for."""
+
+    @property
+    def _lowering(self) -> Lowering: ...
 
     def compile(self, device: torch.device | str | None = None, *, seed: int | None = None) -> Model:
         """Return a new model of the recipe."""
@@ -98,19 +113,10 @@ class Model(nn.Module, Generic[RecipeT]):
         """The Python source that runs."""
         return self.module.text
 
-    def attach(
-        self,
-        recipe: CompilableRecipe,
-        program: TypedProgram,
-        module: Module,
-        filename: str,
-        roles: Mapping[str, str],
-        cache_layout: CacheLayout | None,
-    ) -> None:
+    def attach(self, recipe: CompilableRecipe, program: TypedProgram, lowering: Lowering, filename: str) -> None:
         """Attach what the generated code does not know: where the module comes from, and how to save, load and decode it."""
-        self.__dict__.update(
-            recipe=recipe, program=program, module=module, filename=filename, roles=roles, cache_layout=cache_layout
-        )
+        self.__dict__.update(recipe=recipe, program=program, module=lowering.module, filename=filename)
+        self.__dict__.update(roles=lowering.roles, cache_layout=lowering.cache_layout)
         self.__dict__["declared_inputs"] = declared_inputs(program, tuple(inspect.signature(self.forward).parameters))
 
     def _repr_svg_(self) -> str | None:

@@ -10,6 +10,7 @@ import pytest
 import composer
 from composer.draw.fitting import MAX_PAGE_HEIGHT, MAX_PAGE_WIDTH
 from composer.draw.geometry import Area
+from tests.bench.bench_draw import large
 from tests.draw.cases import FORMS, scenes
 from tests.draw.checks import overlaps
 from tests.operations import at_most
@@ -147,6 +148,15 @@ def test_many_tangled_nodes_are_drawn_soon(count: int) -> None:
     recipe = composer.load("\n".join([*lines, f"outputs: {{y: n{count - 1}}}"]))
     assert recipe.program.root.nodes
     with at_most(count * 15_000):
+        assert recipe.draw().svg()
+
+
+@pytest.mark.slow
+def test_heads_are_not_looked_for_behind_each_node_anew() -> None:
+    """In six thousand calls each: nodes of which every third reads two before it, up to an end that is no output."""
+    recipe = composer.load(large(300))
+    assert recipe.program.root.nodes
+    with at_most(300 * 6_000):
         assert recipe.draw().svg()
 
 

@@ -59,10 +59,10 @@ def test_generated_gpt2_runs_the_operations_of_a_hand_written_one() -> None:
 
 
 def test_generated_gpt2_makes_hardly_more_python_calls() -> None:
-    """At most 1.15 times those of a hand-written one."""
+    """At most 1.08 times those of a hand-written one."""
     generated, written = pair()
     ratio = python_calls(generated.eval()) / python_calls(written.eval())
-    assert ratio <= 1.15, ratio
+    assert ratio <= 1.08, ratio
 
 
 def test_both_compute_the_same() -> None:

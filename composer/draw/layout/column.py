@@ -183,7 +183,7 @@ class Stations:
 
     def fragment(self, item: Item, incoming: Incoming, is_circle: bool) -> Fragment:
         """Lay out an item, with what comes in at its sides."""
-        outgoing = outgoing_at_side(self.flow, item, self.spine.sent)
+        outgoing = outgoing_at_side(self.flow, item, self.spine.ports.get(item.about.path, ()), self.spine.sent)
         match item:
             case Leaf():
                 own = [own_side(item, side, incoming.references if item.look.sign else []) for side in item.look.sides]

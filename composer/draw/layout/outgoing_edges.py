@@ -52,16 +52,16 @@ OutgoingEdge: TypeAlias = Output | Tap | Sink
 # -- what is read of an item beside what goes on upwards
 
 
-def outgoing_at_side(flow: Flow, item: Item, sent: Collection[Origin]) -> list[OutgoingEdge]:
-    """Return what leaves at an item's side, of it or of what lies in it; some of it is `sent` to other columns."""
+def outgoing_at_side(flow: Flow, item: Item, ports: Collection[str], sent: Collection[Origin]) -> list[OutgoingEdge]:
+    """Return what leaves at an item's side, of it or of what lies in it: `ports` of it that the flow reads, and what is `sent` to
+    other columns.
+    """
     path = item.about.path
     names = [
         Output(source.origin, name, source.port or source.reference, source.reference or called(source.origin))
         for name, source in outputs(flow, item)
         if not is_first(source, path)
     ]
-    read = [*(e.source for e in flow.all_edges()), *([flow.outlet] if flow.outlet else [])]
-    ports = {one.port for one in read if one.path == path and one.port and not one.reference}
     further = [origin for origin in sent if origin.path == path and origin.port and origin.port not in ports]
     inner = (
         ()

@@ -109,8 +109,7 @@ class Gap:
         if item is None:
             return ""
         flow, value = self.spine.flow, output_of(item)
-        read = any(e.source.origin == value for e in flow.edges)
-        if not read and not (flow.outlet and flow.outlet.path == value.path):
+        if value not in self.spine.read and not (flow.outlet and flow.outlet.path == value.path):
             return item.after if value in self.spine.sent else ""  # the wire to another column tells the shape
         shape = item.shape if self.spine.options.shapes and isinstance(item, Leaf) else ""
         return " · ".join(filter(None, (shape, item.after)))

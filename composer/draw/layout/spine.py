@@ -81,6 +81,16 @@ class Spine:
     found: Fragment = field(default_factory=Fragment)
     beside: list[Area] = field(default_factory=list)
     """What stands beside the spine between two stations."""
+    read: frozenset[Origin] = field(init=False)
+    """What the items read, without what is inside of them."""
+    ports: dict[str, set[str]] = field(default_factory=dict, init=False)
+    """Of each path, the second outputs that are read by a wire, by what is inside of items too."""
+
+    def __post_init__(self) -> None:
+        self.read = frozenset(edge.source.origin for edge in self.flow.edges)
+        for source in (*(edge.source for edge in self.flow.all_edges()), *([self.flow.outlet] if self.flow.outlet else [])):
+            if source.port and not source.reference:
+                self.ports.setdefault(source.path, set()).add(source.port)
 
     def number(self, source: DiagramSource) -> int | None:
         """Return which station a value comes from; none for one from elsewhere."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -234,17 +234,47 @@ def _meeting(items: Mapping[str, Item], readers: BranchSteps, read: BranchSteps)
 
 def components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
     """Return the blocks in sets between which nothing flows, in the order of their first ones."""
-    group = {path: path for path in between}
-
-    def root(path: str) -> str:
-        while group[path] != path:
-            path = group[path]
-        return path
-
+    sets = _DisjointSets(between)
     for edge in flow.edges:
-        if edge.source.path in group and edge.target in group and edge.upward:
-            group[root(edge.target)] = root(edge.source.path)
+        if edge.source.path in sets.above and edge.target in sets.above and edge.upward:
+            sets.unite(edge.target, edge.source.path)
     parts: dict[str, list[str]] = {}
     for path in between:
-        parts.setdefault(root(path), []).append(path)
+        parts.setdefault(sets.root(path), []).append(path)
     return list(parts.values())
+
+
+def component_counts(flow: Flow, paths: Sequence[str]) -> list[int]:
+    """Return into how many such sets the blocks from each place on fall, those from behind the last one too."""
+    beside: dict[str, list[str]] = {}
+    for edge in flow.edges:
+        if edge.upward:
+            beside.setdefault(edge.target, []).append(edge.source.path)
+            beside.setdefault(edge.source.path, []).append(edge.target)
+    sets, counts = _DisjointSets(()), [0]
+    for path in reversed(paths):
+        sets.above[path] = path
+        united = sum(sets.unite(path, other) for other in beside.get(path, ()) if other in sets.above)
+        counts.append(counts[-1] + 1 - united)
+    return counts[::-1]
+
+
+class _DisjointSets:
+    """A union-find structure, with path halving (van Leeuwen & van der Weide 1977)."""
+
+    def __init__(self, members: Iterable[str]) -> None:
+        self.above = {each: each for each in members}
+        """For each member another of its set; for one of them itself."""
+
+    def root(self, member: str) -> str:
+        above = self.above
+        while above[member] != member:
+            above[member] = above[above[member]]
+            member = above[member]
+        return member
+
+    def unite(self, one: str, other: str) -> bool:
+        """Make two sets one; return whether they were two."""
+        first, second = self.root(one), self.root(other)
+        self.above[first] = second
+        return first != second

@@ -9,7 +9,7 @@ from blocks.core import Look, spoken
 from composer.draw.about import About
 from composer.draw.diagram import Branches, Flow, Leaf, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
-from composer.draw.passes.branches import components
+from composer.draw.passes.branches import component_counts, components
 from composer.draw.passes.order import inner_edges
 from composer.draw.paths import belongs, output_path
 
@@ -31,16 +31,21 @@ def group_heads(flow: Flow, kept: Collection[str] = (), sent: Collection[Origin]
     Before: a(x) b(a) c(a) d(c)
     After:  a(x) [b(a) | c(a) d(c)]
     """
+    if flow.outlet is not None:
+        return flow
     paths = [item.about.path for item in flow.items]
     fixed = {*kept, *(origin.path for origin in sent)}
     forks = [*([flow.entry] if flow.entry else []), *map(output_of, flow.items)]
-    for fork in forks if flow.outlet is None else ():
-        after = paths[0 if fork == flow.entry else paths.index(fork.path) + 1 :]
+    counts = component_counts(flow, paths)
+    for fork in forks:
+        start = 0 if fork == flow.entry else paths.index(fork.path) + 1
+        if not 2 <= counts[start] <= MAX_HEADS:
+            continue
+        after = paths[start:]
         parts = components(flow, after)
-        lengths = sorted(sum(1 for _ in flow.only(part).leaves()) for part in parts)
+        lengths = sorted(sum(1 for _ in flow.only(set(part)).leaves()) for part in parts)
         if (
-            2 <= len(parts) <= MAX_HEADS
-            and lengths[-1] - lengths[-2] <= MAX_LONGER
+            lengths[-1] - lengths[-2] <= MAX_LONGER
             and not any(belongs(path, after) for path in fixed)
             and all(_starts_at(flow, part, fork, set(after).difference(part)) for part in parts)
         ):

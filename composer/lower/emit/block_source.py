@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import ast
-import dis
 import inspect
 import io
-import re
 import sys
 import textwrap
 import tokenize
 import types
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 from typing import Any
 
-from blocks.core import Activation, Block, Part, declares, fields
-from blocks.core.fields import SlotOf
+from blocks.core import Activation, Part
 from blocks.core.lazy import F, nn, torch
-from composer.errors import ComposerError
 from composer.lower.emit.constructor_trees import literal
+from composer.lower.emit.part_source import Definition, NoSource, definition, part_definition
 from composer.memo import IdentityKey
 from composer.printable import printable
 
@@ -116,14 +112,6 @@ SETUP = """    def __init__(self, **attributes):
 _PROXIES = {IdentityKey(torch): "torch", IdentityKey(nn): "nn", IdentityKey(F): "F"}
 _IMPORTED = frozenset({*sys.stdlib_module_names, "torch"})
 """Packages that an exported file may import; from all others it has copies."""
-_SELF = re.compile(r"\bself: Any\b")
-
-
-class NoSource(ComposerError, ValueError):
-    """The source of a block cannot be read."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"the source of {name} cannot be read: define it in a file or a notebook cell")
 
 
 class CopiedSource:
@@ -134,7 +122,7 @@ class CopiedSource:
         self.imports: set[str] = set()
         self.names: dict[IdentityKey[Any], str] = {}
         self.attributes: dict[type[Part], frozenset[str]] = {}
-        self.defaults: dict[str, dict[str, Any]] = {}
+        self.defaults: dict[str, Mapping[str, Any]] = {}
         """For each class, the attributes that have a default."""
         self.plain: set[str] = set()
         """Classes that are no torch modules."""
@@ -159,24 +147,19 @@ class CopiedSource:
         if IdentityKey(part) in self.names:
             return self.names[IdentityKey(part)]
         name = self._claim(part, part.__name__)
-        methods = list(_methods(part))
-        reached = self._reached(methods)
-        while more := [each for each in _properties(part) if each.__name__ in reached and each not in methods]:
-            methods += more
-            reached = self._reached(methods)
-        self.attributes[part] = reached
-        sources = {method.__name__: _source(method) for method in methods}
+        found = part_definition(part)
+        self.attributes[part] = found.attributes
         renamed: dict[str, str] = {}
-        for method in methods:
-            renamed |= self._uses(sources[method.__name__], method.__globals__)
-        curve = issubclass(part, Activation) and part.weights == {} and "training" not in reached
+        for method in found.methods:
+            renamed |= self._uses(method.definition, method.known)
+        curve = issubclass(part, Activation) and part.weights == {} and "training" not in found.attributes
         base = "Module" if (part.outputs or "output_types" in vars(part)) and not curve else "Plain"
-        defaults = self.defaults[name] = {key: value for key, value in _defaults(part) if key in reached}
+        defaults = self.defaults[name] = found.defaults
         body = ["\n".join(docstring(_summary(part))) + "\n"]
         if defaults:
             body.append("".join(f"    {key} = {literal(value)}\n" for key, value in defaults.items()))
-        body += [textwrap.indent(_rename(source, renamed), "    ") for source in sources.values()]
-        if "setup" in sources:
+        body += [textwrap.indent(_rename(method.definition.text, renamed), "    ") for method in found.methods]
+        if any(method.name == "setup" for method in found.methods):
             body.append(SETUP)
         if base == "Plain":
             self.plain.add(name)
@@ -189,26 +172,6 @@ class CopiedSource:
         """Return the name of a function in the generated module."""
         return self._global(function.__name__, function)
 
-    def _reached(self, methods: Iterable[Any]) -> frozenset[str]:
-        """Return every attribute that the code of a part may read, and perhaps more."""
-        seen: set[int] = set()
-        found: set[str] = set()
-        stack: list[Any] = list(methods)
-        while stack:
-            function = stack.pop()
-            if id(function) in seen:
-                continue
-            seen.add(id(function))
-            for code in _codes(function.__code__):
-                found.update(code.co_names)
-                for name in code.co_names:
-                    value = function.__globals__.get(name)
-                    if isinstance(value, types.FunctionType):
-                        stack.append(value)
-                    elif inspect.isclass(value) and not issubclass(value, Part):
-                        stack.extend(f for f in vars(value).values() if isinstance(f, types.FunctionType))
-        return frozenset(found)
-
     def _claim(self, thing: Any, wanted: str) -> str:
         name, count = wanted, 1
         while name in self.taken:
@@ -218,10 +181,10 @@ class CopiedSource:
         self.names[IdentityKey(thing)] = name
         return name
 
-    def _uses(self, source: str, known: Mapping[str, Any]) -> dict[str, str]:
-        """Copy what a function or a class uses, given its text and its globals; return the names that had to change."""
+    def _uses(self, source: Definition, known: Mapping[str, Any]) -> dict[str, str]:
+        """Copy what a function or a class uses, given the globals where it stands; return the names that had to change."""
         renamed: dict[str, str] = {}
-        for name in _loaded(source):
+        for name in source.reads:
             if name in known and name[:2] != "__" and (given := self._global(name, known[name])) != name:
                 renamed[name] = given
         return renamed
@@ -255,19 +218,10 @@ class CopiedSource:
 
     def _copy(self, name: str, value: Any, known: Mapping[str, Any]) -> str:
         """Copy a function or a class; return its name in the generated module."""
-        given, source = self._claim(value, name), _source(value)
+        given, source = self._claim(value, name), definition(value)
         renamed = self._uses(source, known)
-        self.pieces[given] = _rename(source, {**renamed, name: given})
+        self.pieces[given] = _rename(source.text, {**renamed, name: given})
         return given
-
-
-def _loaded(source: str) -> Iterator[str]:
-    """Yield the globals that a text reads when it runs: in its body, in defaults, decorators and bases; no annotation runs."""
-    code = compile(f"from __future__ import annotations\n{source}", "<copied>", "exec", dont_inherit=True)
-    for each in _codes(code):
-        for instruction in dis.get_instructions(each):
-            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                yield instruction.argval
 
 
 def _constant(name: str, value: Any) -> str:
@@ -290,72 +244,6 @@ def _constant(name: str, value: Any) -> str:
         raise NoSource(name) from None
 
 
-def _defaults(part: type[Part]) -> Iterator[tuple[str, Any]]:
-    """Yield plain fields with a default. A slot for a module has none, since Python would find it before the module."""
-    names = _strings(part.weights)
-    for name, field in fields(part).items():
-        if name in names:
-            continue  # a parameter may have this name
-        holds_module = isinstance(field.form, SlotOf) and bool(field.form.family.outputs or field.form.family is Block)
-        if not (field.required or field.derived or holds_module or isinstance(field.default, Part | dict)):
-            yield name, field.default
-    if part.outputs:
-        yield "requested_outputs", frozenset()
-
-
-def _strings(weights: Any) -> set[str]:
-    """Return every name that a part may give a weight."""
-    if not isinstance(weights, types.FunctionType):
-        return set(weights)
-    waiting, found = list(weights.__code__.co_consts), set[str]()
-    while waiting:
-        match waiting.pop():
-            case str() as name:
-                found.add(name)
-            case tuple() as items:
-                waiting.extend(items)
-    return found
-
-
-def _methods(part: type[Part]) -> Iterator[Any]:
-    """Yield the methods that run in the model, its own before inherited ones."""
-    for owner, name, value in _members(part):
-        if isinstance(value, types.FunctionType) and value.__module__ == owner.__module__ and not name.startswith("model_"):
-            yield value
-
-
-def _properties(part: type[Part]) -> Iterator[Any]:
-    """Yield the functions of its properties, class methods and static methods."""
-    for _, _, value in _members(part):
-        match value:
-            case property(fget=function) if function is not None:
-                yield function
-            case staticmethod(__func__=function) | classmethod(__func__=function):
-                yield function
-            case cached_property(func=function):
-                yield function
-
-
-def _members(part: type[Part]) -> Iterator[tuple[type[Part], str, Any]]:
-    """Yield what the classes of a part define and do not declare, each with the class and its name."""
-    seen: set[str] = set()
-    for owner in part.__mro__:
-        if owner is Part or not issubclass(owner, Part):
-            break
-        for name, value in vars(owner).items():
-            if name not in seen and not declares(part, name) and not name.startswith("__"):
-                seen.add(name)
-                yield owner, name, value
-
-
-def _source(thing: Any) -> str:
-    try:
-        source = textwrap.dedent(inspect.getsource(thing))
-    except (OSError, TypeError):
-        raise NoSource(thing.__qualname__) from None
-    return _SELF.sub("self", source).replace("    # type: ignore", "  # type: ignore")
-
-
 def _summary(part: type[Part]) -> str:
     return inspect.cleandoc(part.__doc__ or part.kind).partition("\n\n")[0]
 
@@ -369,13 +257,6 @@ def docstring(text: str) -> list[str]:
         if len(lines) == 1
         else [f'    """{lines[0]}', *(f"    {line}" for line in lines[1:]), '    """']
     )
-
-
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _codes(constant)
 
 
 def _rename(source: str, names: dict[str, str]) -> str:

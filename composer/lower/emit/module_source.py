@@ -16,6 +16,7 @@ from composer.graph.typed import TypedProgram
 from composer.graph.types import TensorType
 from composer.lower.emit.block_source import HEADER, LORA, TIED, docstring
 from composer.lower.emit.constructor_trees import Hole, New, literal, pretty, together, trim
+from composer.lower.emit.containers import bound_containers
 from composer.lower.emit.forward import forward, signatures
 from composer.lower.emit.identifiers import attribute, one_line, safe
 from composer.lower.emit.scope import ForwardScope
@@ -155,7 +156,7 @@ class _ModuleWriter:
         inputs = [((name, 0, None), given) for name, given in names.items()]
         writer = StatementWriter(inputs, keep, outputs)
         skipped = {key_of(graph, ref) for name, ref in graph.graph.outputs if name in left_out}
-        return writer.write(statements, lambda name: result([name(key) for key in outputs]), losses, skipped)
+        return bound_containers(writer.write(statements, lambda name: result([name(key) for key in outputs]), losses, skipped))
 
     def _class(self, class_: Class, forward: SourceLines, ties: Sequence[tuple[str, str]], frozen: Sequence[str]) -> SourceLines:
         signature = ", ".join(["self", *(name for name, _ in class_.holes)])

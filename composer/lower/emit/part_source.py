@@ -1,0 +1,209 @@
+"""What blocks say in their source: the text of their methods, and of the functions and classes that these use, each with the
+globals that it reads.
+
+Source is found by parsing whole files. That of this package is read once; a file of the user may change from one model to the
+next.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import re
+import textwrap
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from blocks.core import Block, Part, declares, fields
+from blocks.core.fields import SlotOf
+from composer.errors import ComposerError
+
+_SELF = re.compile(r"\bself: Any\b")
+
+
+class NoSource(ComposerError, ValueError):
+    """The source of a block cannot be read."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the source of {name} cannot be read: define it in a file or a notebook cell")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The source of a function or a class."""
+
+    text: str
+    reads: tuple[str, ...]
+    """The globals that it reads when it runs: in its body, in defaults, decorators and bases; no annotation runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of a part."""
+
+    name: str
+    definition: Definition
+    known: Mapping[str, Any]
+    """The globals where it is defined."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartDefinition:
+    """What is copied of a part."""
+
+    methods: tuple[Method, ...]
+    """Those that run in the model."""
+    attributes: frozenset[str]
+    """Every attribute that its code may read, and perhaps more."""
+    defaults: Mapping[str, Any]
+    """The plain fields with a default that its code may read."""
+
+
+def definition(thing: Any) -> Definition:
+    """Return the source of a function or a class.
+
+    Raises:
+        NoSource: It is not there, as for what was typed at a prompt.
+    """
+    bare = thing if isinstance(thing, type) else inspect.unwrap(thing)
+    return _known_definition(bare) if _is_ours(bare) else _definition(bare)
+
+
+def part_definition(part: type[Part]) -> PartDefinition:
+    """Return what is copied of a part.
+
+    Raises:
+        NoSource: Its source is not there.
+    """
+    return _known_part_definition(part) if _is_ours(part) else _part_definition(part)
+
+
+def _is_ours(thing: type | types.FunctionType) -> bool:
+    """Return whether a class or a function is of this package."""
+    return str(thing.__module__).partition(".")[0] == "blocks"
+
+
+@lru_cache(maxsize=1024)
+def _known_definition(thing: type | types.FunctionType) -> Definition:
+    return _definition(thing)
+
+
+@lru_cache(maxsize=1024)
+def _known_part_definition(part: type[Part]) -> PartDefinition:
+    return _part_definition(part)
+
+
+def _definition(thing: type | types.FunctionType) -> Definition:
+    try:
+        source = textwrap.dedent(inspect.getsource(thing))
+    except (OSError, TypeError):
+        raise NoSource(thing.__qualname__) from None
+    text = _SELF.sub("self", source).replace("    # type: ignore", "  # type: ignore")
+    return Definition(text, tuple(dict.fromkeys(_loaded(text))))
+
+
+def _loaded(source: str) -> Iterator[str]:
+    code = compile(f"from __future__ import annotations\n{source}", "<copied>", "exec", dont_inherit=True)
+    for each in _codes(code):
+        for instruction in dis.get_instructions(each):
+            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                yield instruction.argval
+
+
+def _part_definition(part: type[Part]) -> PartDefinition:
+    methods = list(_methods(part))
+    reached = _reached(methods)
+    while more := [each for each in _properties(part) if each.__name__ in reached and each not in methods]:
+        methods += more
+        reached = _reached(methods)
+    read = {method.__name__: Method(method.__name__, definition(method), method.__globals__) for method in methods}
+    return PartDefinition(tuple(read.values()), reached, {key: value for key, value in _defaults(part) if key in reached})
+
+
+def _reached(methods: Iterable[Any]) -> frozenset[str]:
+    """Return every attribute that methods may read, and perhaps more."""
+    seen: set[int] = set()
+    found: set[str] = set()
+    stack: list[Any] = list(methods)
+    while stack:
+        function = stack.pop()
+        if id(function) in seen:
+            continue
+        seen.add(id(function))
+        for code in _codes(function.__code__):
+            found.update(code.co_names)
+            for name in code.co_names:
+                value = function.__globals__.get(name)
+                if isinstance(value, types.FunctionType):
+                    stack.append(value)
+                elif inspect.isclass(value) and not issubclass(value, Part):
+                    stack.extend(f for f in vars(value).values() if isinstance(f, types.FunctionType))
+    return frozenset(found)
+
+
+def _defaults(part: type[Part]) -> Iterator[tuple[str, Any]]:
+    """Yield plain fields with a default. A slot for a module has none, since Python would find it before the module."""
+    names = _strings(part.weights)
+    for name, field in fields(part).items():
+        if name in names:
+            continue  # a parameter may have this name
+        holds_module = isinstance(field.form, SlotOf) and bool(field.form.family.outputs or field.form.family is Block)
+        if not (field.required or field.derived or holds_module or isinstance(field.default, Part | dict)):
+            yield name, field.default
+    if part.outputs:
+        yield "requested_outputs", frozenset()
+
+
+def _strings(weights: Any) -> set[str]:
+    """Return every name that a part may give a weight."""
+    if not isinstance(weights, types.FunctionType):
+        return set(weights)
+    waiting, found = list(weights.__code__.co_consts), set[str]()
+    while waiting:
+        match waiting.pop():
+            case str() as name:
+                found.add(name)
+            case tuple() as items:
+                waiting.extend(items)
+    return found
+
+
+def _methods(part: type[Part]) -> Iterator[Any]:
+    """Yield the methods that run in the model, its own before inherited ones."""
+    for owner, name, value in _members(part):
+        if isinstance(value, types.FunctionType) and value.__module__ == owner.__module__ and not name.startswith("model_"):
+            yield value
+
+
+def _properties(part: type[Part]) -> Iterator[Any]:
+    """Yield the functions of its properties, class methods and static methods."""
+    for _, _, value in _members(part):
+        match value:
+            case property(fget=function) if function is not None:
+                yield function
+            case staticmethod(__func__=function) | classmethod(__func__=function):
+                yield function
+            case cached_property(func=function):
+                yield function
+
+
+def _members(part: type[Part]) -> Iterator[tuple[type[Part], str, Any]]:
+    """Yield what the classes of a part define and do not declare, each with the class and its name."""
+    seen: set[str] = set()
+    for owner in part.__mro__:
+        if owner is Part or not issubclass(owner, Part):
+            break
+        for name, value in vars(owner).items():
+            if name not in seen and not declares(part, name) and not name.startswith("__"):
+                seen.add(name)
+                yield owner, name, value
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
