@@ -46,6 +46,12 @@ def test_a_translator_is_trained_on_pairs_and_translates(arco: Arco, tmp_path: P
     assert (written.code, written.err) == (0, "") and not written.out.startswith("7 sheep")
     best = arco(*words, "--num-beams", 3)
     assert (best.code, best.err) == (0, "") and best == arco(*words, "--num-beams", 3, "--seed", 4)
+    pairs.write_text("".join(f"{n} sheep\t{n} lambs{' and more' * (n % 4 == 0)}\n" for n in range(40)), encoding="utf-8")
+    some = arco("train", "transformer", *sizes, "--data", pairs, *QUICK[:4], "--seq-len", 12, *QUICK[6:], "--run", "some")
+    assert some.code == 0
+    assert some.err == "warning: 10 of 40 pairs have more than 12 tokens and are left out; --seq-len sets another length\n"
+    measured = arco("evaluate", "some", "--device", "cpu", "--format", "json")
+    assert json.loads(measured.out)["tokens"] == sum(len(f"{n} lambs") + 1 for n in range(37, 40))
     pairs.write_text("no pair\n", encoding="utf-8")
     refused = arco("train", "transformer", *sizes, "--data", pairs, *QUICK)
     assert refused.code == 2 and refused.err.startswith(f"arco: {pairs}, line 1 is not a pair of texts: 'no pair'")
