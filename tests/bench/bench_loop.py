@@ -1,7 +1,7 @@
 """What a step of the training loop costs the host beyond forward pass, backward pass and optimizer.
 
 The model is as good as none: an embedding of width 1 and a head of it. After every twenty steps of `train`, a callback makes as
-many by hand on each of two copies of the model, as a plain loop would, on a batch that is there already; the second is the control.
+many by hand on each of two copies of the model, as a plain loop would, on a batch that is there already; the second is a control.
 So all three are measured in turn, in one process. What remains of a step of `train` is the draw of the batch, the loss by its
 recipe, the norm of the gradients, the learning rate, the progress and the metrics of every tenth step. Times are those of the
 thread on the processor, since a machine is seldom quiet.
