@@ -91,6 +91,11 @@ def test_the_padding_of_a_recipe_is_that_of_the_tokenizer(arco: Arco, text: Path
     )
     again = arco("train", "--init", "one", *quick, "--run", "two")
     assert again.code == 0 and "is set to" not in again.out
+    taught = arco("train", "roberta", *sizes, *quick, "--teacher", "one", "--run", "student")
+    assert taught.code == 0 and "distillation" in taught.out
+    assert arco("train", "bert", *sizes, *quick, "--run", "without").code == 0
+    refused = arco("train", "roberta", *sizes, *quick, "--teacher", "without", "--run", "none")
+    assert refused.code == 2 and "the recipe needs a padding token, which the other tokenizer lacks" in refused.err
     assert arco("export", "one", "--to", "transformers", "--model-type", "roberta", "-o", "published").code == 0
     assert composer.load("published").program.untyped.params["padding"] == tokens - 1
 
