@@ -10,7 +10,7 @@ from composer.diagnostics import Diagnostic, RecipeError
 from composer.loading import load
 from composer.own_blocks import Blocks
 from composer.recipe import Recipe
-from composer.train.data.fitting import padding_values
+from composer.train.data.fitting import vocabulary_values
 from composer.train.data.tokenizers import Tokenizer
 from composer.train.errors import TrainingError
 from composer.train.settings import TrainSettings
@@ -72,7 +72,7 @@ def plan_of(experiment: Experiment, recipes: Sequence[Recipe], vocabulary: int |
         several = ", ".join(f"{each.name} is of {recipe.task}" for each, recipe in zip(experiment.variants, recipes, strict=True))
         raise TrainingError(f"the variants are of several tasks, whose losses cannot be compared: {several}")
     if vocabulary is not None:
-        recipes = [with_vocabulary(recipe, vocabulary) for recipe in recipes]
+        recipes = [recipe.with_overrides(vocabulary_values(recipe, vocabulary)) for recipe in recipes]
     first, *others = (
         planned(variant, recipe, experiment.settings) for variant, recipe in zip(experiment.variants, recipes, strict=True)
     )
@@ -116,14 +116,6 @@ def located(found: Iterable[Diagnostic], variant: Variant) -> list[Diagnostic]:
         return replace(each, span=path if start < 0 else value.part(start, end))
 
     return [moved(each) for each in found]
-
-
-def with_vocabulary(recipe: Recipe, vocabulary: int | Tokenizer) -> Recipe:
-    """Return a recipe with the params set that follow from a tokenizer, if it has them and does not set them itself."""
-    size, ids = (vocabulary, {}) if isinstance(vocabulary, int) else (vocabulary.size, padding_values(recipe, vocabulary))
-    if not recipe.overridden("vocab") and "vocab" in recipe.program.untyped.params:
-        ids = {"vocab": size, **ids}
-    return recipe.with_overrides(ids) if ids else recipe
 
 
 def planned(variant: Variant, recipe: Recipe, settings: TrainSettings) -> PlannedVariant:

@@ -202,7 +202,7 @@ def evaluate(
         what = f"the task {task}" if task else "no task"
         raise TrainingError(f"a model of {what} predicts no text", hint="it is evaluated on tables: --data FILE.csv")
     program = trained.model.program if isinstance(trained.model, Model) else None
-    objective = objective_of(task, trained.tokenizer, trained.settings, program=program)
+    objective = objective_of(task, trained.tokenizer, replace(trained.settings, seq_len=seq_len), program=program)
     if translate:
         check_translated(task)
     own_text: TextData | None = None

@@ -87,8 +87,8 @@ class Model(nn.Module, Generic[RecipeT]):
     output, and `losses`, a mapping of the recipe's own scalars that is empty where there are none. A tensor of another kind of
     numbers or with other axes than its input raises an `InputError`.
 
-    Its `state_dict` names each tied parameter once, under its owner; ties hold through materializing, loading, copying and
-    pickling.
+    Its `state_dict` names each tied parameter once, under its owner; ties hold through materializing, loading, copying,
+    pickling and tensor parallelism.
     """
 
     recipe: RecipeT

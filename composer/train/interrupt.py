@@ -32,7 +32,8 @@ def stop_requests(tell: Callable[[str], None]) -> Iterator[StopRequest]:
         if request.made:
             raise KeyboardInterrupt
         request.made = True
-        tell("stopping after this step; press Ctrl-C again to quit at once")
+        again = "press Ctrl-C again to quit" if number == signal.SIGINT else "another SIGTERM quits"
+        tell(f"stopping after this step; {again} at once")
 
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -70,22 +70,21 @@ class TrainStep:
 class Pace:
     """The speed of the latest 50 steps, enough to smooth the estimate of the time left."""
 
+    seconds_per_step: float
+    """Mean duration of a step."""
+    tokens_per_second: float
+    """Targets per second."""
+
     def __init__(self) -> None:
-        self.recent: deque[tuple[int, float]] = deque(maxlen=50)  # targets, seconds
+        self.tokens: deque[int] = deque(maxlen=50)
+        self.seconds: deque[float] = deque(maxlen=50)
 
     def add(self, tokens: int, seconds: float) -> None:
         """Add a step."""
-        self.recent.append((tokens, seconds))
-
-    @property
-    def seconds_per_step(self) -> float:
-        """Mean duration of a step."""
-        return sum(seconds for _, seconds in self.recent) / len(self.recent)
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Targets per second."""
-        return sum(tokens for tokens, _ in self.recent) / sum(seconds for _, seconds in self.recent)
+        self.tokens.append(tokens)
+        self.seconds.append(seconds)
+        total = sum(self.seconds)
+        self.seconds_per_step, self.tokens_per_second = total / len(self.seconds), sum(self.tokens) / total
 
 
 @dataclass(frozen=True)

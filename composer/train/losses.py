@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
@@ -114,7 +113,8 @@ def output_of(model: nn.Module, batch: Batch) -> Any:
     """Return what a model computes from a batch, whose targets it reads only if a loss of the recipe does."""
     task = task_of(model)
     asked = TASKS[task].targets if task is not None else ""
-    own = asked in inspect.signature(unwrapped(model).forward).parameters
+    code = cast(Any, type(unwrapped(model))).forward.__code__  # a signature takes a tenth of the time of a small step
+    own = asked in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return model(**{name: value for name, value in batch.items() if name != asked or own})
 
 

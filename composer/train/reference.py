@@ -18,6 +18,7 @@ from composer.train.criteria.criterion import TASK_LOSS, Criterion
 from composer.train.criteria.distillation import Distillation
 from composer.train.criteria.preferences import DirectPreference, RewardModel
 from composer.train.data.examples import ExampleData, TrainingData
+from composer.train.data.fitting import padding_of
 from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
 from composer.train.device import device_of
 from composer.train.errors import TrainingError
@@ -158,7 +159,9 @@ def check_reference(model: nn.Module, tokenizer: Tokenizer, data: TrainingData, 
     if _tokens_of(tokenizer) != _tokens_of(reference.tokenizer):
         raise TrainingError(
             f"{where} has another tokenizer than this run: token by token, their probabilities cannot be compared",
-            hint=f"train with its tokenizer: --init {where}, or leave out --tokenizer",
+            hint=f"train with its tokenizer: --init {where}, or leave out --tokenizer"
+            if padding_of(tokenizer) is None or padding_of(reference.tokenizer) is not None
+            else "the recipe needs a padding token, which the other tokenizer lacks; a model of the same recipe has one",
         )
     if isinstance(data, ExampleData):
         for name in data.labels.keys() & reference.labels.keys():

@@ -46,6 +46,12 @@ def test_a_translator_is_trained_on_pairs_and_translates(arco: Arco, tmp_path: P
     assert (written.code, written.err) == (0, "") and not written.out.startswith("7 sheep")
     best = arco(*words, "--num-beams", 3)
     assert (best.code, best.err) == (0, "") and best == arco(*words, "--num-beams", 3, "--seed", 4)
+    pairs.write_text("".join(f"{n} sheep\t{n} lambs{' and more' * (n % 4 == 0)}\n" for n in range(40)), encoding="utf-8")
+    some = arco("train", "transformer", *sizes, "--data", pairs, *QUICK[:4], "--seq-len", 12, *QUICK[6:], "--run", "some")
+    assert some.code == 0
+    assert some.err == "warning: 10 of 40 pairs have more than 12 tokens and are left out; --seq-len sets another length\n"
+    measured = arco("evaluate", "some", "--device", "cpu", "--format", "json")
+    assert json.loads(measured.out)["tokens"] == sum(len(f"{n} lambs") + 1 for n in range(37, 40))
     pairs.write_text("no pair\n", encoding="utf-8")
     refused = arco("train", "transformer", *sizes, "--data", pairs, *QUICK)
     assert refused.code == 2 and refused.err.startswith(f"arco: {pairs}, line 1 is not a pair of texts: 'no pair'")
@@ -85,6 +91,11 @@ def test_the_padding_of_a_recipe_is_that_of_the_tokenizer(arco: Arco, text: Path
     )
     again = arco("train", "--init", "one", *quick, "--run", "two")
     assert again.code == 0 and "is set to" not in again.out
+    taught = arco("train", "roberta", *sizes, *quick, "--teacher", "one", "--run", "student")
+    assert taught.code == 0 and "distillation" in taught.out
+    assert arco("train", "bert", *sizes, *quick, "--run", "without").code == 0
+    refused = arco("train", "roberta", *sizes, *quick, "--teacher", "without", "--run", "none")
+    assert refused.code == 2 and "the recipe needs a padding token, which the other tokenizer lacks" in refused.err
     assert arco("export", "one", "--to", "transformers", "--model-type", "roberta", "-o", "published").code == 0
     assert composer.load("published").program.untyped.params["padding"] == tokens - 1
 

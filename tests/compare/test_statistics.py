@@ -14,6 +14,20 @@ TABLE = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 5: 2.5706, 7: 2.3646, 10: 
 """The t of 95 % by degrees of freedom, as books print it."""
 LOSSES = [2.2262, 2.2114, 2.2330, 2.2188, 2.2205]
 """Of one model with five seeds, for a spread that is real."""
+RUNS = [
+    (2.2715, 2.3003), (2.2767, 2.2687), (2.2996, 2.2683), (2.2597, 2.2751), (2.2841, 2.2569), (2.2649, 2.2774),
+    (2.2692, 2.2733), (2.2619, 2.2657), (2.2733, 2.2870), (2.2723, 2.2809), (2.2793, 2.2859), (2.2769, 2.2520),
+    (2.2717, 2.2650), (2.2571, 2.3084), (2.2834, 2.2776), (2.2719, 2.2578), (2.2774, 2.2589), (2.2874, 2.3007),
+    (2.2792, 2.2588), (2.2712, 2.2905), (2.2852, 2.2651), (2.2631, 2.2905), (2.2834, 2.2890), (2.2878, 2.2772),
+    (2.2774, 2.2745), (2.2772, 2.2869), (2.2817, 2.2713), (2.2924, 2.2815), (2.2701, 2.2834), (2.2809, 2.2799),
+]  # fmt: skip
+"""Validation losses of 30 pairs of runs, both of which see the same batches, and start from other weights.
+
+For each seed from 0 to 29, `train(recipe.compile(seed=seed), …)` and `train(recipe.compile(seed=seed + 1000), …)`, where the
+recipe is gpt_mini with d_model 48 and 2 layers, the text the first 400,000 characters of the plays, and the settings
+`TrainSettings(steps=200, batch_size=8, seq_len=64, learning_rate=0.005, warmup_steps=20, validate_every=0, seed=seed)`;
+torch 2.13.0 on a CPU. Their differences have a standard deviation of 0.019.
+"""
 
 
 @pytest.mark.parametrize(("freedom", "expected"), TABLE.items())
@@ -62,6 +76,21 @@ def test_chance_alone_is_seldom_called_a_difference(seeds):
     assert abs(called / times - 0.05) < 3 * (0.05 * 0.95 / times) ** 0.5
     if seeds >= 5:
         assert sum(verdict(-4 * spread) == "lower" for _ in range(500)) > 450
+
+
+@pytest.mark.parametrize("draw", range(5))
+def test_real_runs_differ_where_something_was_planted_alone(draw):
+    """With five seeds, at most 8 of 100 comparisons see a difference between runs of equal models, and at least 80 of 100 a
+    difference of 0.05 nats.
+    """
+    chance = random.Random(draw)
+
+    def verdict(planted):
+        pairs = [chance.sample(pair, 2) for pair in chance.sample(RUNS, 5)]  # either of both may be the reference
+        return paired_difference([first + planted for first, _ in pairs], [second for _, second in pairs]).verdict
+
+    assert sum(verdict(0.0) != "no difference seen" for _ in range(100)) <= 8
+    assert sum(verdict(0.05) == "higher" for _ in range(100)) >= 80
 
 
 def test_the_verdict_is_that_of_the_interval():

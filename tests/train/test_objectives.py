@@ -19,6 +19,7 @@ from composer.train import (
     marked,
     objective_of,
     open_run,
+    read_documents,
     resume,
     save_tokenizer,
     train,
@@ -80,6 +81,30 @@ def test_pairs_become_padded_sources_and_targets(tmp_path):
     (held_out,) = objective.held_out(data, batch_size=4, seq_len=8)
     assert marks.decode(held_out["source"][0].tolist()) == "sea<end>"
     assert (data.characters, objective.whole(data)) == (3, 4)
+
+
+def test_pairs_that_are_too_long_are_left_out(tmp_path):
+    """Of both parts of the text, which is split as before; what another text holds is all measured."""
+    path = tmp_path / "pairs.txt"
+    path.write_text(PAIRS, encoding="utf-8", newline="")
+    documents = read_documents([path])
+    tokenizer = marked(characters_of(PAIRS), "seq2seq_lm")
+    whole = objective_of("seq2seq_lm", tokenizer)
+    short = objective_of("seq2seq_lm", tokenizer, TrainSettings(seq_len=5))
+    every, kept = (each.tokenize(documents, path=path) for each in (whole, short))
+    lengths = [len(line.split("\t")[0]) + 1 for line in PAIRS.splitlines()]  # of words and of the mark behind them
+    assert max(lengths) > 5 >= min(lengths[:9])
+    assert short.left_out(documents, kept) == (sum(length > 5 for length in lengths), len(lengths))
+    assert whole.left_out(documents, every) == (0, len(lengths))
+    expected = [pair for pair in whole.pairs(every.train) if len(pair[0]) <= 5]
+    found = short.pairs(kept.train)
+    assert [[*map(list, pair)] for pair in found] == [[*map(list, pair)] for pair in expected]
+    short.check(kept, 5)
+    assert (kept.characters, short.whole(kept)) == (every.characters, whole.whole(every))  # "sea" is short
+    assert short.unseen(documents, path=path).characters == sum(length - 1 for length in lengths)
+    with pytest.raises(TrainingError, match="too few pairs of at most 2 tokens"):
+        none = objective_of("seq2seq_lm", tokenizer, TrainSettings(seq_len=2))
+        none.check(none.tokenize(documents, path=path), 2)
 
 
 @pytest.mark.parametrize("task", ["masked_lm", "denoising"])

@@ -141,18 +141,21 @@ def test_a_folder_without_a_run_is_refused(tmp_path, build, quiet):
         resume(tmp_path, build=build, show=quiet())
 
 
-def test_a_second_request_quits_at_once_and_handlers_are_put_back():
-    """The first is noted, the second raises where it strikes."""
-    before = signal.getsignal(signal.SIGINT)
+@pytest.mark.parametrize(
+    ("number", "again"), [(signal.SIGINT, "press Ctrl-C again to quit"), (signal.SIGTERM, "another SIGTERM quits")]
+)
+def test_a_second_request_quits_at_once_and_handlers_are_put_back(number, again):
+    """The first is noted, with how to make the second, which raises where it strikes."""
+    before = signal.getsignal(number)
     told: list[str] = []
     with stop_requests(told.append) as stop:
         assert not stop.made
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
         assert stop.made
         with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert len(told) == 1
-    assert signal.getsignal(signal.SIGINT) is before
+            signal.raise_signal(number)
+    assert told == [f"stopping after this step; {again} at once"]
+    assert signal.getsignal(number) is before
 
 
 def test_a_run_outside_the_main_thread_hears_no_signals():

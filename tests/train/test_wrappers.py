@@ -49,6 +49,22 @@ def sharded(model: nn.Module) -> nn.Module:
     return fully_shard(model, mesh=init_device_mesh("cpu", (1,)))
 
 
+def parallelized(model: nn.Module) -> nn.Module:
+    """Tensor parallelism, which replaces parameter after parameter of the modules that its plan names."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Replicate
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    columns, rows = (f"layers.*.{path}" for path in ("attn.body.[qkv]", "attn.body.out"))
+    plan = {
+        "embed": RowwiseParallel(input_layouts=Replicate()),
+        "head": ColwiseParallel(output_layouts=Replicate()),
+        **{columns: ColwiseParallel(), rows: RowwiseParallel()},
+        **{"layers.*.ffn.body.up": ColwiseParallel(), "layers.*.ffn.body.down": RowwiseParallel()},
+    }
+    return parallelize_module(model, init_device_mesh("cpu", (1,)), plan)
+
+
 WRAPPERS: dict[str, Callable[[nn.Module], nn.Module]] = {
     "torch.compile": lambda model: torch.compile(model, backend="eager"),
     "DDP": nn.parallel.DistributedDataParallel,
@@ -56,6 +72,7 @@ WRAPPERS: dict[str, Callable[[nn.Module], nn.Module]] = {
     "checkpoint of layers": checkpointed,
     "checkpoint of all": checkpoint_wrapper,
     "DDP of torch.compile": lambda model: nn.parallel.DistributedDataParallel(torch.compile(model, backend="eager")),
+    "tensor parallelism": parallelized,
     "a module of one's own": lambda model: nn.ModuleDict({"net": model}),
 }
 
@@ -68,17 +85,35 @@ def test_loss_and_groups_are_those_of_the_model_inside(name, model, alone):
     composer.loss(plain, BATCH).total.backward()
     wrapped = WRAPPERS[name](model)
     assert task_of(wrapped) == "causal_lm"
+    groups, expected = (composer.param_groups(each, weight_decay=0.1) for each in (wrapped, plain))
     called = model if isinstance(wrapped, nn.ModuleDict) else wrapped  # a dictionary cannot be called
     total = composer.loss(called, BATCH).total
     total.backward()
     assert torch.equal(total, composer.loss(plain, BATCH).total)
-    groups, expected = (composer.param_groups(each, weight_decay=0.1) for each in (wrapped, plain))
     assert [group["weight_decay"] for group in groups] == [0.1, 0.0]
     for group, other in zip(groups, expected, strict=True):
         assert len(group["params"]) == len(other["params"])
         for mine, theirs in zip(group["params"], other["params"], strict=True):
             grad = mine.grad.full_tensor() if hasattr(mine.grad, "full_tensor") else mine.grad
             torch.testing.assert_close(grad, theirs.grad)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["alone", "inside"])
+def test_ties_survive_tensor_parallelism(name, model, alone):
+    """The embedding and the head stay one parameter, which learns from both, also where an optimizer asks a module around."""
+    plain = copy.deepcopy(model)
+    parallelized(model)
+    for each in (model, plain):
+        asked = nn.ModuleDict({"net": each}) if name == "inside" else each
+        optimizer = torch.optim.SGD(asked.parameters(), lr=0.5)
+        composer.loss(each, BATCH).total.backward()
+        optimizer.step()
+    assert model.head.weight is model.embed.weight and hasattr(model.head.weight, "placements")
+    found, expected = model.state_dict(), plain.state_dict()
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+        torch.testing.assert_close(getattr(found[key], "full_tensor", lambda key=key: found[key])(), value)
 
 
 def test_peft_trains_its_adapters_with_decay(model):

@@ -255,7 +255,7 @@ def started(arguments: argparse.Namespace) -> Result:
     from composer.published.folder import is_published
     from composer.train import TrainSettings, is_table, learnable, objective_of, read_documents
     from composer.train.data.mixtures import weighed
-    from composer.train.data.objectives import TEXT_OBJECTIVES, check_mixture
+    from composer.train.data.objectives import TEXT_OBJECTIVES, Translation, check_mixture
     from composer.train.run.folder import new_folder
     from composer.train.run.reader import read_run
 
@@ -292,6 +292,9 @@ def started(arguments: argparse.Namespace) -> Result:
         documents = read_documents(arguments.data, max_bytes=arguments.max_data_bytes)
         check_mixture(objective, arguments.weights)
         data = weighed(objective.tokenize(documents, path=arguments.data), arguments.weights, documents, arguments.data)
+        if isinstance(objective, Translation):
+            count, of = objective.left_out(documents, data)
+            warn_lengths(count, f"{of:,} pairs", settings, "left out")
     window = settings.seq_len + (task == "causal_lm")  # the targets are one token further
     doubts = [left_out(data, window)] if objective.windows else []
     if objective.windows and arguments.seq_len is None:
@@ -408,10 +411,8 @@ def started_on_table(
         sample_rate=settings.sample_rate,
     )
     data = mixed(data, arguments.weights) if arguments.weights else data
-    lengths = f"of {len(table):,} rows have more than {settings.seq_len} tokens and are"
     for count, what in ((data.left_out, "left out"), (data.cut, "cut")):
-        if count:
-            warn(f"{count:,} {lengths} {what}; --seq-len sets another length")
+        warn_lengths(count, f"{len(table):,} rows", settings, what)
     if data.too_short:
         where = f"{len(data.too_short):,} of {len(table):,} rows have fewer frames than their transcripts need"
         warn(f"{where} and are left out, the first at {data.too_short[0]}")
@@ -423,6 +424,12 @@ def started_on_table(
         say(f"`{name}`: {len(labels)} classes, {shown}")
     start = start_of(arguments, recipe)
     return trained(recipe, tokenizer, data, settings, folder, device, **start, reference=reference, callbacks=callbacks)
+
+
+def warn_lengths(count: int, of: str, settings: TrainSettings, what: str) -> None:
+    """Print a warning if there are texts with more tokens than a sequence has."""
+    if count:
+        warn(f"{count:,} of {of} have more than {settings.seq_len} tokens and are {what}; --seq-len sets another length")
 
 
 def check_second(arguments: argparse.Namespace) -> None:

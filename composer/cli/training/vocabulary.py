@@ -65,20 +65,17 @@ def sized(recipe: Recipe, tokenizer: Tokenizer, *, kept: bool = False, trained: 
     A larger vocabulary may be `kept`: published embeddings often have rows that no token uses. The padding token of a recipe that
     was `trained` stays what it was.
     """
-    from composer.train.data.fitting import padding_values
+    from composer.train.data.fitting import vocabulary_values
 
-    params = recipe.program.untyped.params
-    vocab = params.get("vocab")
-    larger = kept and isinstance(vocab, int) and vocab > tokenizer.size
-    same = recipe.overridden("vocab") or vocab is None or vocab == tokenizer.size or larger
-    sizes = {} if same else {"vocab": tokenizer.size}
-    ids = {} if trained else padding_values(recipe, tokenizer)
-    said = [f"{name} is set to {size}, the size of the tokenizer" for name, size in sizes.items()]
-    whose = "its padding token" if sizes else "the padding token of the tokenizer"
-    said += [f"{name} is set to {token}, {whose}" for name, token in ids.items()]
-    if said:
+    values = vocabulary_values(recipe, tokenizer, kept=kept, trained=trained)
+    whose = "its padding token" if "vocab" in values else "the padding token of the tokenizer"
+    if values:
+        said = [
+            f"{name} is set to {value}, {'the size of the tokenizer' if name == 'vocab' else whose}"
+            for name, value in values.items()
+        ]
         print(", and ".join(said))
-    return recipe.with_overrides({**sizes, **ids}) if said else recipe
+    return recipe.with_overrides(values) if values else recipe
 
 
 def with_blank(recipe: Recipe, tokenizer: Tokenizer) -> Recipe:

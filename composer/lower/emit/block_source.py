@@ -70,6 +70,11 @@ class Tied(nn.Module):
             module = module._modules[each]
         return module._parameters if name in module._parameters else module._buffers, name
 
+    def named_modules(self, *args, **kwargs):
+        if any(hasattr(tensors.get(name), "placements") for tensors, name in map(self._place, self._ties)):
+            self._tie()  # `parallelize_module` forgets them too; whoever asks for parameters finds them tied
+        return super().named_modules(*args, **kwargs)
+
     def _drop_aliases(self, state, prefix, *_):
         for alias in self._ties:
             state.pop(prefix + alias, None)
@@ -84,7 +89,7 @@ class Tied(nn.Module):
         self._tie()  # torch forgets ties where it replaces tensors, as `to_empty` does
         return self
 '''
-"""The base of a model with ties, which hold through materializing, loading and copying."""
+"""The base of a model with ties, which hold through materializing, loading, copying and tensor parallelism."""
 LORA_CLASS = "LoRALinear"
 LORA = '''
 

@@ -168,3 +168,21 @@ def padding_values(recipe: Recipe, tokenizer: Tokenizer) -> dict[str, int]:
     """
     params, token = recipe.program.untyped.params, padding_of(tokenizer)
     return {} if token is None else {name: token for name in padding_params(recipe) if params[name] != token}
+
+
+def vocabulary_values(recipe: Recipe, tokenizer: Tokenizer | int, *, kept: bool = False, trained: bool = False) -> dict[str, int]:
+    """Return the params of a recipe that follow from a tokenizer, `vocab` and the padding token, as overrides: where they differ,
+    and no override sets them.
+
+    Args:
+        recipe: The recipe.
+        tokenizer: The tokenizer, or its size alone.
+        kept: Whether a larger vocabulary stays: published embeddings often have rows that no token uses.
+        trained: Whether the recipe was trained, so that its padding token stays what it was.
+    """
+    size = tokenizer if isinstance(tokenizer, int) else tokenizer.size
+    vocab = recipe.program.untyped.params.get("vocab")
+    larger = kept and isinstance(vocab, int) and vocab > size
+    sizes = {} if vocab in (None, size) or larger or recipe.overridden("vocab") else {"vocab": size}
+    ids = {} if trained or isinstance(tokenizer, int) else padding_values(recipe, tokenizer)
+    return {**sizes, **ids}

@@ -226,31 +226,34 @@ class Translation:
 
     windows: ClassVar[bool] = False
     tokenizer: MarkedTokenizer
+    longest: int = 0
+    """Tokens that a source or a target may have in training, one mark included; pairs with more are left out. 0 keeps all."""
     split: Memo[IdentityKey[Ids], Sequence[tuple[Ids, Ids]]] = field(default_factory=Memo, init=False, repr=False, compare=False)
     """The pairs of each stream."""
     ends: Memo[IdentityKey[Ids], npt.NDArray[np.int64]] = field(default_factory=Memo, init=False, repr=False, compare=False)
     """Where the pairs of each stream end."""
 
     def tokenize(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
-        parts = [self._pairs_of(document, document.path or path) for document in texts.as_documents(text)]
-        held_out = ["".join(target for _, target in pairs) for _, pairs in parts]
+        split = [self._pairs_of(document, document.path or path) for document in texts.as_documents(text)]
+        train, validation = ([self._stream(part[side]) for part in split] for side in (0, 1))
         return texts.data_of(
             text,
             path=path,
-            train=[self._stream(pairs) for pairs, _ in parts],
-            validation=[self._stream(pairs) for _, pairs in parts],
-            held_out=held_out,
+            train=[stream for stream, _ in train],
+            validation=[stream for stream, _ in validation],
+            held_out=[targets for _, targets in validation],
         )
 
     def unseen(self, text: str | Sequence[TextDocument], *, path: StrPath | Sequence[StrPath]) -> TextData:
         split = [self._pairs_of(document, document.path or path) for document in texts.as_documents(text)]
-        parts = [[*first, *rest] for first, rest in split]
+        every = replace(self, longest=0)
+        parts = [every._stream([*first, *rest]) for first, rest in split]
         data = texts.data_of(
             text,
             path=path,
-            train=[self._stream([]) for _ in parts],
-            validation=[self._stream(pairs) for pairs in parts],
-            held_out=["".join(target for _, target in pairs) for pairs in parts],
+            train=[self._stream([])[0] for _ in parts],
+            validation=[stream for stream, _ in parts],
+            held_out=[targets for _, targets in parts],
         )
         return texts.predictable(data)
 
@@ -267,12 +270,19 @@ class Translation:
         sides = [tuple(side.strip() for side in line.split("\t")) for _, line in lines]
         return sides[:boundary], sides[boundary:]
 
-    def _stream(self, pairs: Sequence[tuple[str, ...]]) -> Ids:
-        """Return all pairs concatenated: source, start, target, end."""
+    def _stream(self, pairs: Sequence[tuple[str, ...]]) -> tuple[Ids, str]:
+        """Return the pairs that are not too long, concatenated: source, start, target, end; and their targets as one text."""
         dtype = np.uint16 if self.tokenizer.size <= 1 << 16 else np.uint32
         start, end = self.tokenizer.mark(START), self.tokenizer.mark(END)
-        rows = [[*self.tokenizer.encode(source), start, *self.tokenizer.encode(target), end] for source, target in pairs]
-        return np.concatenate([np.array([], dtype=dtype), *(np.array(row, dtype=dtype) for row in rows)])
+        encoded = [(self.tokenizer.encode(source), self.tokenizer.encode(target), target) for source, target in pairs]
+        kept = [each for each in encoded if not self.longest or max(len(each[0]), len(each[1])) < self.longest]
+        rows = [np.array([*source, start, *target, end], dtype=dtype) for source, target, _ in kept]
+        return np.concatenate([np.array([], dtype=dtype), *rows]), "".join(target for *_, target in kept)
+
+    def left_out(self, documents: Sequence[TextDocument], data: TextData) -> tuple[int, int]:
+        """Return how many pairs of the documents are too long to be in the data, and how many there are."""
+        count = sum(1 for document in documents for line in document.text.splitlines() if line.strip())
+        return count - sum(len(self.pairs(stream)) for stream in (data.train, data.validation)), count
 
     def check(self, data: TextData, seq_len: int) -> None:
         if data.mixture:
@@ -280,7 +290,8 @@ class Translation:
         for stream in (data.train, data.validation):
             pairs = self.pairs(stream)
             if not pairs:
-                raise TrainingError(f"{data.name} has too few pairs to hold out a tenth of them")
+                fitting = f" of at most {self.longest} tokens" if self.longest else ""
+                raise TrainingError(f"{data.name} has too few pairs{fitting} to hold out a tenth of them")
             longest = max(
                 max(len(source), len(target) - 1) for source, target in pairs
             )  # the number of tokens that the model reads
@@ -440,6 +451,8 @@ def objective_of(
         return replace(objective, window=settings.window, negatives=settings.negatives)
     if isinstance(objective, PrefixLM):
         return replace(objective, prefix=needed_prefix(program))
+    if isinstance(objective, Translation):
+        return replace(objective, longest=settings.seq_len)
     return replace(objective, ends=settings.end_tokens) if isinstance(objective, NextToken) else objective
 
 
