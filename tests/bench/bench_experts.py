@@ -1,24 +1,28 @@
-"""How fast mixtures of experts are beside transformers' `grouped_mm`: `python -m tests.bench.bench_experts [--train]`.
+"""How fast mixtures of experts are beside transformers' `grouped_mm`: `python -m tests.bench --only experts`.
 
-A layer of Mixtral with the same weights: router, experts and sum. They are run in turn, call by call, in one process: on a
-processor in float32 with one thread, whose time is measured, whatever else runs; on a GPU in bfloat16. Speeds are multiples of
-transformers'; that of transformers beside itself says how far the machine can be believed.
+A layer of Mixtral with the same weights: router, experts and sum. Speeds are multiples of transformers'. On a card,
+`tests.bench.gpu` measures the same.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-from time import perf_counter, process_time
+from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
 from transformers import MixtralConfig
 from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock
 
 import composer
-from tests.bench.bench_masks import medians
+from tests.bench.tables import Column, Row, Table
+from tests.bench.timing import Work, times
+
+TABLE = Table(
+    name="experts",
+    names=["experts", "width → hidden", "positions", "work"],
+    columns={"experts beside transformers": Column("more")},
+    about="float32, medians of 15 calls each, in turn; the control is transformers' layer beside itself",
+)
 
 SHAPES = (
     (8, 2, 256, 512, 512),
@@ -29,13 +33,6 @@ SHAPES = (
     (128, 8, 128, 64, 8),
 )
 """Experts, experts of a position, width, hidden width, positions."""
-ON_A_GPU = (
-    (8, 2, 1024, 3584, 8192),
-    (8, 2, 2048, 7168, 4096),
-    (64, 6, 2048, 1408, 4096),
-    (128, 8, 2048, 768, 4096),
-    (8, 2, 1024, 3584, 16),
-)
 
 
 def both(experts: int, top_k: int, width: int, hidden: int) -> tuple[Any, Any]:
@@ -54,47 +51,30 @@ def both(experts: int, top_k: int, width: int, hidden: int) -> tuple[Any, Any]:
     return theirs, ours.moe
 
 
-def work(layer: Any, x: Tensor, *, train: bool) -> Callable[[], object]:
+def passes(layer: Any, x: torch.Tensor, *, train: bool) -> Work:
     """Return a call of a layer, with its backward pass in training."""
 
     def forward() -> None:
         with torch.no_grad():
             layer(x)
-        synchronize()
 
-    def both_passes() -> None:
-        layer(x).backward(x.detach())
-        synchronize()
-
-    return both_passes if train else forward
+    return (lambda: layer(x).backward(x.detach())) if train else forward
 
 
-def synchronize() -> None:
-    """Wait for a GPU."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-
-
-def main() -> None:
-    """Print the speeds."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--train", action="store_true", help="forward and backward")
-    parser.add_argument("--calls", type=int, default=25)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    on_gpu = torch.cuda.is_available()
-    device, dtype = ("cuda", torch.bfloat16) if on_gpu else ("cpu", torch.float32)
-    kind = "forward and backward" if options.train else "forward"
-    print(f"torch {torch.__version__}, {device}, {kind}, {options.calls} calls each, in turn")
-    for experts, top_k, width, hidden, length in ON_A_GPU if on_gpu else SHAPES:
+def rows(*, toy: bool) -> Iterator[Row]:
+    """Yield a row for each shape and work."""
+    for experts, top_k, width, hidden, length in SHAPES[-1:] if toy else SHAPES:
         torch.manual_seed(0)
-        theirs, ours = (layer.to(device, dtype) for layer in both(experts, top_k, width, hidden))
-        x = torch.randn(1, length, width, device=device, dtype=dtype, requires_grad=True)
-        calls = [work(layer, x, train=options.train) for layer in (theirs, theirs, ours)]
-        first, again, own = medians(calls, calls=options.calls, clock=perf_counter if on_gpu else process_time)
-        shape = f"{top_k} of {experts} experts, {width} → {hidden}, {length} positions"
-        print(f"{shape}: ours {first / own:.2f}, control {first / again:.2f}", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        theirs, ours = both(experts, top_k, width, hidden)
+        x = torch.randn(1, length, width, requires_grad=True)
+        for kind, train in (("forward", False), ("forward and backward", True)):
+            works = {"theirs": passes(theirs, x, train=train), "ours": passes(ours, x, train=train)}
+            found = times(works, rounds=2 if toy else 15)
+            yield {
+                "experts": f"{top_k} of {experts}",
+                "width → hidden": f"{width} → {hidden:,}",
+                "positions": f"{length:,}",
+                "work": kind,
+                "experts beside transformers": found.speed("ours", beside="theirs"),
+                "control": found.control,
+            }
