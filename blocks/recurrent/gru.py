@@ -37,7 +37,8 @@ class GRU(Recurrent, kind="gru"):
         before = self.before("h", h, x)
         if valid is None:
             weights = joined(self.parameters_in_order())
-            y, h = torch.gru(x, before, weights, True, self.layers, *self.in_training(), self.bidirectional, True)
+            dropout, keeps = self.in_training()
+            y, h = torch.gru(x, before, weights, True, self.layers, dropout, keeps, self.bidirectional, True)
         else:
             y, h = self.padded(x, valid, before)
         h = h.transpose(0, 1)  # [B, layers · directions, hidden]

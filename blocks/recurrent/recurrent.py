@@ -203,7 +203,7 @@ def joined(weights: list[torch.Tensor]) -> list[torch.Tensor]:
         return weights  # kernels of the compiler take pieces, and autocast makes one
     is_bias = [number % 4 > 1 for number in range(len(weights))]
     order = sorted(range(len(weights)), key=is_bias.__getitem__)
-    pieces = torch.cat([weights[n].flatten() for n in order]).split([weights[n].numel() for n in order])
+    pieces = torch.split(torch.cat([weights[n].flatten() for n in order]), [weights[n].numel() for n in order])
     return [pieces[order.index(n)].view_as(weight) for n, weight in enumerate(weights)]
 
 

@@ -313,7 +313,8 @@ class DiagramBuilder:
         flows = [self.flow(graph, given[index], here)[0] for graph, index in kinds.items()]
         one, several = repeats.layer_title(node, flows), len(passes) > 1
         title = f"× {len(passes)} {one}" if several else one
-        box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here, here.all)
+        counts = [sum(node.passes[index] == graph for index in passes) for graph in kinds]
+        box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here, counts, here.all)
         named = f"{node.name}({passes[0]}:{passes[-1] + 1})" if several else f"{node.name}({passes[0]})"
         out.items.append(replace(box, look=replace(box.look, facts=(named, *box.look.facts))))
         second_streams: set[Origin] = set().union(*(flow.second_streams for flow in flows))
