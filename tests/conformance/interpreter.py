@@ -294,7 +294,8 @@ class Interpreter:
     def counted(self, block: TypedBlock, port: str, given: Mapping[str, Any]) -> torch.Tensor:
         """Return 0, 1, 2 … along the axis of a port of positions, which a mask compares whatever is wired."""
         axis = block.sizes[block.part.position_inputs[port]]
-        name = next(name for name, type_ in block.inputs.items() if not isinstance(type_, tuple) and axis in type_.sizes)
+        there = {name: type_ for name, type_ in block.inputs.items() if given.get(name) is not None}
+        name = next(name for name, type_ in there.items() if not isinstance(type_, tuple) and axis in type_.sizes)
         x = given[name]
         return torch.arange(x.shape[block.inputs[name].sizes.index(axis)], device=x.device)
 
