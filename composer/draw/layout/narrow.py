@@ -70,8 +70,8 @@ def _leaf(leaf: Leaf, width: float, typography: Typography) -> Leaf:
     room = width - PAD - (ICON_ROOM if look.icon is not None and not drawn else PAD)
     params = leaf.params if leaf.params != "tied" or "weight" not in detail_of(alone) else ""
     detail = " · ".join(filter(None, [leaf.name, detail_of(alone), params]))
-    said = (line for one in (detail, *words) for line in lines("detail", one, room, typography))
-    return replace(alone, rows=drawn, lines=(*lines("title", look.title, room, typography), *said))
+    under = (line for one in (detail, *words) for line in lines("detail", one, room, typography))
+    return replace(alone, rows=drawn, lines=(*lines("title", look.title, room, typography), *under))
 
 
 def lines(role: Role, text: str, room: float, typography: Typography) -> Iterator[tuple[Role, str]]:
