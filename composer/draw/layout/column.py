@@ -16,7 +16,7 @@ from composer.draw.layout.frames import frame
 from composer.draw.layout.irregular import irregular_fragment
 from composer.draw.layout.lanes import style_of, wire
 from composer.draw.layout.outer_inputs import OuterInput
-from composer.draw.layout.outgoing_edges import outgoing_at_side, outgoing_through
+from composer.draw.layout.outgoing_edges import Output, outgoing_at_side, outgoing_through
 from composer.draw.layout.parallel_flows import APART, FEW_BRANCHES, apart_for, side_by_side
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
@@ -184,6 +184,8 @@ class Stations:
     def fragment(self, item: Item, incoming: Incoming, is_circle: bool) -> Fragment:
         """Lay out an item, with what comes in at its sides."""
         outgoing = outgoing_at_side(self.flow, item, self.spine.ports.get(item.about.path, ()), self.spine.sent)
+        if self.options.alone:  # a narrow page has no room for what outputs are called in the recipe
+            outgoing = [replace(one, inside="") if isinstance(one, Output) else one for one in outgoing]
         match item:
             case Leaf():
                 own = [own_side(item, side, incoming.references if item.look.sign else []) for side in item.look.sides]

@@ -64,13 +64,14 @@ def _leaf(leaf: Leaf, width: float, typography: Typography) -> Leaf:
         said = (*look.sides[0].facts, *beside[1:]) if look.sign else (*look.facts, *beside)
         look = replace(look, facts=said, hue=look.sides[0].hue if look.sign else look.hue, sides=(), sign=None)
     alone = replace(leaf, look=look)
-    room = width - PAD - (ICON_ROOM if look.icon is not None and not leaf.rows else PAD)
+    rows = [replace(row, share=re.sub(r" of \d+:(?! ×)", " ×", row.share)) for row in leaf.rows]
+    drawn = tuple(row for row in rows if row.look.title)
+    words = [row.share for row in rows if not row.look.title]  # of a repeat that is closed, which may take several lines
+    room = width - PAD - (ICON_ROOM if look.icon is not None and not drawn else PAD)
     params = leaf.params if leaf.params != "tied" or "weight" not in detail_of(alone) else ""
     detail = " · ".join(filter(None, [leaf.name, detail_of(alone), params]))
-    rows = tuple(replace(row, share=re.sub(r" of \d+:(?! ×)", " ×", row.share)) for row in leaf.rows)
-    return replace(
-        alone, rows=rows, lines=(*lines("title", look.title, room, typography), *lines("detail", detail, room, typography))
-    )
+    under = (line for one in (detail, *words) for line in lines("detail", one, room, typography))
+    return replace(alone, rows=drawn, lines=(*lines("title", look.title, room, typography), *under))
 
 
 def lines(role: Role, text: str, room: float, typography: Typography) -> Iterator[tuple[Role, str]]:

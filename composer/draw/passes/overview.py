@@ -28,7 +28,8 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str, doc: 
     rows = [Row(f"{count} of {sum(passes)}: {' · '.join(said)}", Look(""), count) for said, count in kinds.items()]
     if 1 < len(rows) <= MAX_KINDS and () not in kinds and max(len(row.share) for row in rows) <= MAX_LETTERS and not doc:
         whole = of_group(flows, about, title, params)
-        in_words = replace(whole.look, facts=(), known_mask="")  # the mask, which has no picture where there are rows
+        word = whole.look.known_mask  # in place of its picture, which there is not where there are rows
+        in_words = replace(whole.look, facts=(word,), known_mask="", mask="") if word else replace(whole.look, facts=())
         return replace(whole, look=in_words, rows=tuple(rows))
     leaves = [item for flow in flows for item in flow.leaves()]
     pictured = [(item.about.path, item.look if isinstance(item, Leaf) else item.expert) for item in leaves]
