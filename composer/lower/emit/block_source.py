@@ -15,7 +15,7 @@ from typing import Any
 from blocks.core import Activation, Part
 from blocks.core.lazy import F, nn, torch
 from composer.lower.emit.constructor_trees import literal
-from composer.lower.emit.part_source import Definition, NoSource, definition, part_definition
+from composer.lower.emit.part_source import CodeText, NoSource, code_of, part_code
 from composer.memo import IdentityKey
 from composer.printable import printable
 
@@ -152,18 +152,18 @@ class CopiedSource:
         if IdentityKey(part) in self.names:
             return self.names[IdentityKey(part)]
         name = self._claim(part, part.__name__)
-        found = part_definition(part)
+        found = part_code(part)
         self.attributes[part] = found.attributes
         renamed: dict[str, str] = {}
         for method in found.methods:
-            renamed |= self._uses(method.definition, method.known)
+            renamed |= self._uses(method.code, method.known)
         curve = issubclass(part, Activation) and part.weights == {} and "training" not in found.attributes
         base = "Module" if (part.outputs or "output_types" in vars(part)) and not curve else "Plain"
         defaults = self.defaults[name] = found.defaults
         body = ["\n".join(docstring(_summary(part))) + "\n"]
         if defaults:
             body.append("".join(f"    {key} = {literal(value)}\n" for key, value in defaults.items()))
-        body += [textwrap.indent(_rename(method.definition.text, renamed), "    ") for method in found.methods]
+        body += [textwrap.indent(_rename(method.code.text, renamed), "    ") for method in found.methods]
         if any(method.name == "setup" for method in found.methods):
             body.append(SETUP)
         if base == "Plain":
@@ -186,7 +186,7 @@ class CopiedSource:
         self.names[IdentityKey(thing)] = name
         return name
 
-    def _uses(self, source: Definition, known: Mapping[str, Any]) -> dict[str, str]:
+    def _uses(self, source: CodeText, known: Mapping[str, Any]) -> dict[str, str]:
         """Copy what a function or a class uses, given the globals where it stands; return the names that had to change."""
         renamed: dict[str, str] = {}
         for name in source.reads:
@@ -223,7 +223,7 @@ class CopiedSource:
 
     def _copy(self, name: str, value: Any, known: Mapping[str, Any]) -> str:
         """Copy a function or a class; return its name in the generated module."""
-        given, source = self._claim(value, name), definition(value)
+        given, source = self._claim(value, name), code_of(value)
         renamed = self._uses(source, known)
         self.pieces[given] = _rename(source.text, {**renamed, name: given})
         return given

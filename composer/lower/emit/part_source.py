@@ -32,7 +32,7 @@ class NoSource(ComposerError, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class CodeText:
     """The source of a function or a class."""
 
     text: str
@@ -45,13 +45,13 @@ class Method:
     """A method of a part."""
 
     name: str
-    definition: Definition
+    code: CodeText
     known: Mapping[str, Any]
     """The globals where it is defined."""
 
 
 @dataclass(frozen=True, slots=True)
-class PartDefinition:
+class PartCode:
     """What is copied of a part."""
 
     methods: tuple[Method, ...]
@@ -62,23 +62,23 @@ class PartDefinition:
     """The plain fields with a default that its code may read."""
 
 
-def definition(thing: Any) -> Definition:
+def code_of(thing: Any) -> CodeText:
     """Return the source of a function or a class.
 
     Raises:
         NoSource: It is not there, as for what was typed at a prompt.
     """
     bare = thing if isinstance(thing, type) else inspect.unwrap(thing)
-    return _known_definition(bare) if _is_ours(bare) else _definition(bare)
+    return _known_code(bare) if _is_ours(bare) else _code(bare)
 
 
-def part_definition(part: type[Part]) -> PartDefinition:
+def part_code(part: type[Part]) -> PartCode:
     """Return what is copied of a part.
 
     Raises:
         NoSource: Its source is not there.
     """
-    return _known_part_definition(part) if _is_ours(part) else _part_definition(part)
+    return _known_part_code(part) if _is_ours(part) else _part_code(part)
 
 
 def _is_ours(thing: type | types.FunctionType) -> bool:
@@ -87,22 +87,22 @@ def _is_ours(thing: type | types.FunctionType) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _known_definition(thing: type | types.FunctionType) -> Definition:
-    return _definition(thing)
+def _known_code(thing: type | types.FunctionType) -> CodeText:
+    return _code(thing)
 
 
 @lru_cache(maxsize=1024)
-def _known_part_definition(part: type[Part]) -> PartDefinition:
-    return _part_definition(part)
+def _known_part_code(part: type[Part]) -> PartCode:
+    return _part_code(part)
 
 
-def _definition(thing: type | types.FunctionType) -> Definition:
+def _code(thing: type | types.FunctionType) -> CodeText:
     try:
         source = textwrap.dedent(inspect.getsource(thing))
     except (OSError, TypeError):
         raise NoSource(thing.__qualname__) from None
     text = _SELF.sub("self", source).replace("    # type: ignore", "  # type: ignore")
-    return Definition(text, tuple(dict.fromkeys(_loaded(text))))
+    return CodeText(text, tuple(dict.fromkeys(_loaded(text))))
 
 
 def _loaded(source: str) -> Iterator[str]:
@@ -113,14 +113,14 @@ def _loaded(source: str) -> Iterator[str]:
                 yield instruction.argval
 
 
-def _part_definition(part: type[Part]) -> PartDefinition:
+def _part_code(part: type[Part]) -> PartCode:
     methods = list(_methods(part))
     reached = _reached(methods)
     while more := [each for each in _properties(part) if each.__name__ in reached and each not in methods]:
         methods += more
         reached = _reached(methods)
-    read = {method.__name__: Method(method.__name__, definition(method), method.__globals__) for method in methods}
-    return PartDefinition(tuple(read.values()), reached, {key: value for key, value in _defaults(part) if key in reached})
+    read = {method.__name__: Method(method.__name__, code_of(method), method.__globals__) for method in methods}
+    return PartCode(tuple(read.values()), reached, {key: value for key, value in _defaults(part) if key in reached})
 
 
 def _reached(methods: Iterable[Any]) -> frozenset[str]:
