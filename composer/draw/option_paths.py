@@ -8,7 +8,7 @@ from dataclasses import replace
 from composer.draw.arrange.apply import label_places
 from composer.draw.arrange.arrangement import Unarrangeable, listed
 from composer.draw.build.diagram_builder import build_diagram
-from composer.draw.build.levels import LEVELS, Depth, Passes
+from composer.draw.build.levels import LEVELS, Depth, PassRange
 from composer.draw.diagram import Flow, Group
 from composer.draw.options import Options, passes_of
 from composer.draw.paths import above, belongs, lies_in, plain
@@ -53,7 +53,7 @@ class _KnownPaths:
         self.paths = self.nodes | {sink.path for sink in whole.sinks}
         self.inputs = {one.name for one in model.program.untyped.inputs}
 
-    def repeated(self, some: Passes) -> Passes:
+    def repeated(self, some: PassRange) -> PassRange:
         """Return passes with the path of their repeat as it is called in a drawing.
 
         Raises:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, TypedDict
 
 from composer.draw.arrange.arrangement import Unarrangeable
 from composer.draw.arrange.shares import Coloring
-from composer.draw.build.levels import Passes, passes
+from composer.draw.build.levels import PassRange, passes
 from composer.draw.scene import Direction
 from composer.draw.style.themes import ThemeName
 
@@ -94,7 +94,7 @@ DEFAULTS: Options = {
 """The options that are not given."""
 
 
-def passes_of(options: Options) -> tuple[Passes, ...]:
+def passes_of(options: Options) -> tuple[PassRange, ...]:
     """Return which passes are drawn by themselves where not all are.
 
     Raises:

@@ -415,8 +415,8 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
         if box.merged:
             yield from merged(box, lines, model)
             continue
-        if plain(box.path) in model.counts and RANGE.search(" ".join(box.lines)):
-            yield from of_range(box, lines, model)
+        if found := range_of(box, model):
+            yield from of_range(box, found, lines, model)
             continue
         if " + " in box.tip.partition(" — ")[0]:  # a norm with what reads it, whose parameters are those of both
             lines = [" · ".join(said for said in line.split(" · ") if not PARAMETERS.fullmatch(said)) for line in lines]
@@ -448,18 +448,24 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             yield from counted(frame.path, [*frame.lines, *frame.tip.split(" — ")], model, any if one_kind else all)
 
 
-def of_range(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
+def range_of(box: DrawnBox, model: Model) -> re.Match[str] | None:
+    """Return where a box says which passes of a repeat it stands for, if it stands for some."""
+    holder = plain(box.path)
+    if holder not in model.counts or holder == box.path:
+        return None
+    return next((one for one in RANGE.finditer(" ".join(box.lines)) if one[1] == holder.rpartition(".")[2]), None)
+
+
+def of_range(box: DrawnBox, found: re.Match[str], lines: list[str], model: Model) -> Iterator[str]:
     """Yield what is not so of a box for some passes of a repeat, `layers(3:12)`: how many these are, and what they have."""
-    found = RANGE.search(" ".join(box.lines))
-    assert found
     first, end = int(found[2]), int(found[3] or int(found[2]) + 1)
     holder = plain(box.path)
     (each,) = model.counts[holder]
-    if found[1] != holder.rpartition(".")[2] or not box.path.endswith(f"{holder}.{first}"):
+    if box.path != f"{holder}.{first}":
         yield f"{box.path}: it is not `{found[0]}`"
     passes = [
-        {path: [one for one in found if first <= int(one.path[len(holder) + 1 :].partition(".")[0]) < end]}
-        for path, found in model.by_path.items()
+        {path: [one for one in truths if first <= int(one.path[len(holder) + 1 :].partition(".")[0]) < end]}
+        for path, truths in model.by_path.items()
         if path.startswith(f"{holder}.")
     ]
     inner = [one for known in passes for one in known.values()]
@@ -650,8 +656,8 @@ def left_out(svg: str, model: Model) -> Iterator[str]:
     shown = {path for box in picture.boxes for path in (box.path, *box.merged)}
     shown |= {frame.path for frame in picture.frames if frame.path not in model.counts}
     for box in picture.boxes:
-        if (holder := plain(box.path)) in model.counts and (some := RANGE.search(" ".join(box.lines))):
-            shown |= {f"{holder}.{number}" for number in range(int(some[2]), int(some[3] or int(some[2]) + 1))}
+        if some := range_of(box, model):
+            shown |= {f"{plain(box.path)}.{number}" for number in range(int(some[2]), int(some[3] or int(some[2]) + 1))}
     whole, parameters = 0, {name: count for name, count in model.owned.items() if name}
     leaves = {name: count for name, count in parameters.items() if not any(other.startswith(f"{name}.") for other in parameters)}
     for name, count in leaves.items():

@@ -11,7 +11,7 @@ LEVELS: tuple[Level, ...] = ("overview", "block", "full")
 
 
 @dataclass(frozen=True, slots=True)
-class Passes:
+class PassRange:
     """Some passes of a repeat, from one to before another, as a recipe counts them; a negative number counts from the end."""
 
     path: str
@@ -29,15 +29,15 @@ class Passes:
         return range(*slice(self.start, self.stop).indices(count))
 
 
-def passes(path: str, text: str) -> Passes | None:
+def passes(path: str, text: str) -> PassRange | None:
     """Return the passes that a text names, `1:3`, `:2`, `-1:` or `4`; None where it names none."""
     if not (found := re.fullmatch(r"(-?\d{1,6})?(:)?(-?\d{1,6})?", text.strip())) or not (found[2] or found[1]):
         return None
     start, stop = (int(one) if one else None for one in (found[1], found[3]))
     if not found[2]:
         assert start is not None
-        return Passes(path, start, None if start == -1 else start + 1)
-    return Passes(path, start, stop)
+        return PassRange(path, start, None if start == -1 else start + 1)
+    return PassRange(path, start, stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Depth:
     """Paths of what is shown from inside, whatever the level."""
     unrolled: bool = False
     """Whether every pass of a repeat is drawn."""
-    passes: tuple[Passes, ...] = ()
+    passes: tuple[PassRange, ...] = ()
     """Which passes are drawn by themselves of repeats where others are not."""
     params: bool = True
     """Whether blocks tell how many parameters they have."""

@@ -30,13 +30,13 @@ class Picture(Protocol):
         """Return its text."""
 
 
-Drawn = TypeVar("Drawn", covariant=True)
+DrawnPicture = TypeVar("DrawnPicture", covariant=True)
 
 
-class Redraw(Protocol[Drawn]):
+class Redraw(Protocol[DrawnPicture]):
     """Draws a model again."""
 
-    def __call__(self, level: Level, opened: Sequence[str], color: Coloring | None = None) -> Drawn:
+    def __call__(self, level: Level, opened: Sequence[str], color: Coloring | None = None) -> DrawnPicture:
         """Return its drawing at a level with some nodes opened, in the same colors or in others."""
 
 

@@ -64,7 +64,7 @@ class Across:
 
 
 @dataclass(slots=True)
-class Line:
+class AcrossLine:
     """What stands at one place along the stream, from one coordinate across it to another."""
 
     place: float
@@ -81,7 +81,7 @@ class Along:
     def __init__(self) -> None:
         self.drawn: dict[float, list[tuple[float, float]]] = {}
         self.spans: list[tuple[float, float, float, float]] = []
-        self.lines: dict[float, list[Line]] = {}
+        self.lines: dict[float, list[AcrossLine]] = {}
         self.pulled: list[tuple[float, float, float]] = []
         self.end = 0.0
 
@@ -104,13 +104,13 @@ class Along:
     def solve(self) -> None:
         """Place all lines, each as far to the front as the others let it."""
         self.lines = {place: _joined(place, pieces) for place, pieces in self.drawn.items()}
-        before: dict[int, list[tuple[Line, float]]] = {}
+        before: dict[int, list[tuple[AcrossLine, float]]] = {}
         for start, end, across, least in self.spans:
             before.setdefault(id(self.line(end, across)), []).append((self.line(start, across), least))
         for place, across, pull in self.pulled:
             self.line(place, across).pull = pull
-        placed: list[Line] = []
-        after: dict[int, list[tuple[Line, float]]] = {}
+        placed: list[AcrossLine] = []
+        after: dict[int, list[tuple[AcrossLine, float]]] = {}
         for place in sorted(self.lines):
             for line in self.lines[place]:
                 met = [one for one in placed if one.low <= line.high + BESIDE and line.low <= one.high + BESIDE]
@@ -124,7 +124,7 @@ class Along:
                 line.new += line.pull * (min(one.new - least for one, least in after[id(line)]) - line.new)
         self.end = max(line.new for line in placed)
 
-    def line(self, place: float, across: float) -> Line:
+    def line(self, place: float, across: float) -> AcrossLine:
         """Return the line of a place that goes through a coordinate across the stream, or ends next to it."""
         return min(self.lines[near(place)], key=lambda line: max(line.low - across, across - line.high, 0.0))
 
@@ -133,14 +133,14 @@ class Along:
         return self.line(place, across).new
 
 
-def _joined(place: float, pieces: Iterable[tuple[float, float]]) -> list[Line]:
+def _joined(place: float, pieces: Iterable[tuple[float, float]]) -> list[AcrossLine]:
     """Return the lines of some pieces, those that touch in one."""
-    found: list[Line] = []
+    found: list[AcrossLine] = []
     for low, high in sorted(pieces):
         if found and low <= found[-1].high + ON:
             found[-1].high = max(found[-1].high, high)
         else:
-            found.append(Line(place, low, high))
+            found.append(AcrossLine(place, low, high))
     return found
 
 

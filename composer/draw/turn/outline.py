@@ -31,7 +31,7 @@ class Slab:
     """Where wires meet it that come across."""
 
 
-class Outline:
+class SceneOutline:
     """A scene whose stream runs up, with boxes as narrow as they will be high."""
 
     def __init__(self, scene: Scene, typography: Typography) -> None:

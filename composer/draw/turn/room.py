@@ -7,7 +7,7 @@ from itertools import pairwise
 from composer.draw.geometry import Text
 from composer.draw.scene import RADIUS, Frame
 from composer.draw.turn.axes import GAP, ON, Across, Along, near, on
-from composer.draw.turn.outline import Outline
+from composer.draw.turn.outline import SceneOutline
 
 HEAD, HEAD_LINE = 30.0, 13.0
 """Height of a frame's header, and of each more line: those of the usual layout."""
@@ -17,7 +17,7 @@ CURVE = 40.0
 """Length of a curve along the stream, at most."""
 
 
-def axes_of(outline: Outline) -> tuple[Along, Across]:
+def axes_of(outline: SceneOutline) -> tuple[Along, Across]:
     """Return both axes, with everything placed."""
     room = _Room(outline)
     room.require()
@@ -27,7 +27,7 @@ def axes_of(outline: Outline) -> tuple[Along, Across]:
 
 
 class _Room:
-    def __init__(self, outline: Outline) -> None:
+    def __init__(self, outline: SceneOutline) -> None:
         self.outline, self.given, self.size = outline, outline.given, outline.typography.scale
         self.along, self.across = Along(), Across()
 

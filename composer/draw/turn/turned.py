@@ -13,7 +13,7 @@ from composer.draw.layout.page import MARGIN
 from composer.draw.scene import Box, Dot, Frame, MergeCircle, Scene, Strip, WirePath
 from composer.draw.style.typography import Typography
 from composer.draw.turn.axes import GAP, ON, near, on
-from composer.draw.turn.outline import FREE, Outline, Slab
+from composer.draw.turn.outline import FREE, SceneOutline, Slab
 from composer.draw.turn.room import HEAD_LINE, axes_of
 
 
@@ -25,7 +25,7 @@ def turned(scene: Scene, typography: Typography) -> Scene:
 class _Turn:
     def __init__(self, scene: Scene, typography: Typography) -> None:
         self.given, self.size = scene, typography.scale
-        self.outline = Outline(scene, typography)
+        self.outline = SceneOutline(scene, typography)
         self.along, self.across = axes_of(self.outline)
         self.drawn: list[tuple[Area, Area]] = []
         self.top = max([0.0, *(text.y for text in self.outline.head)]) + MARGIN
