@@ -101,7 +101,7 @@ def test_width_and_title() -> None:
 
 def test_an_option_that_there_is_not_is_refused() -> None:
     """It is not passed over in silence."""
-    with pytest.raises(TypeError, match="unknown option: shade; the options are theme, open,"):
+    with pytest.raises(TypeError, match="unknown option: shade; the options are direction, theme, open,"):
         composer.load("gpt2").draw(shade="red")  # type: ignore[call-arg]
 
 
