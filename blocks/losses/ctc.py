@@ -42,10 +42,10 @@ losses: {loss: {type: ctc, in: {input: logits, target: text}}}
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         for index, one in enumerate(inputs["input"]):
-            batch, frames, classes = one.sizes
-            if batch != inputs["target"].sizes[0]:
+            if len(one.sizes) != 3 or one.sizes[0] != inputs["target"].sizes[0]:
                 message = f"takes logits over classes for each frame of as many rows as {inputs['target']}, not {one}"
                 raise BlockError(message, port="input", index=index, code="type-mismatch")
+            _, frames, classes = one.sizes
             if isinstance(classes, int) and self.blank >= classes:
                 raise BlockError(f"the blank is class {self.blank}, and there are {classes}, counted from 0", field="blank")
             if "valid" in inputs and inputs["valid"].sizes[1] != frames:

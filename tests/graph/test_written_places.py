@@ -127,5 +127,5 @@ def test_a_line_of_the_exported_file_names_its_own_place(node: str, tmp_path: Pa
     file = tmp_path / "example.yaml"
     file.write_text(f"{HEAD}graph:\n  a: {node}\n  up: {{type: linear, out: 32}}\n  b: {node}\n", encoding="utf-8")
     code = composer.load(file).export().splitlines()
-    places = {name: {int(line.rpartition(":")[2]) for line in code if re.search(rf"self\.{name}\b.*  # ", line)} for name in "ab"}
+    places = {name: {int(line.rpartition(":")[2]) for line in code if re.search(rf"\b{name}_?[.(].*  # ", line)} for name in "ab"}
     assert places == {"a": {4}, "b": {6}}
