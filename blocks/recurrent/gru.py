@@ -37,8 +37,8 @@ class GRU(Recurrent, kind="gru"):
         before = self.before("h", h, x)
         if valid is None:
             weights = joined(self.parameters_in_order())
-            dropout, keeps = self.in_training()
-            y, h = torch.gru(x, before, weights, True, self.layers, dropout, keeps, self.bidirectional, True)
+            dropout, training = self.in_training()
+            y, h = torch.gru(x, before, weights, True, self.layers, dropout, training, self.bidirectional, True)
         else:
             y, h = self.padded(x, valid, before)
         h = h.transpose(0, 1)  # [B, layers · directions, hidden]

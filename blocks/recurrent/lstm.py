@@ -56,8 +56,8 @@ class LSTM(Recurrent, kind="lstm"):
         before = self.before("h", h, x), self.before("c", c, x)
         if valid is None:
             weights = joined(self.parameters_in_order())
-            dropout, keeps = self.in_training()
-            y, h, c = torch.lstm(x, before, weights, True, self.layers, dropout, keeps, self.bidirectional, True)
+            dropout, training = self.in_training()
+            y, h, c = torch.lstm(x, before, weights, True, self.layers, dropout, training, self.bidirectional, True)
         else:
             y, h, c = self.padded(x, valid, *before)
         h, c = h.transpose(0, 1), c.transpose(0, 1)  # [B, layers · directions, hidden]

@@ -40,8 +40,8 @@ class RNN(Recurrent, kind="rnn"):
         before = self.before("h", h, x)
         if valid is None:
             run, weights = torch.rnn_relu if self.activation == "relu" else torch.rnn_tanh, joined(self.parameters_in_order())
-            dropout, keeps = self.in_training()
-            y, h = run(x, before, weights, True, self.layers, dropout, keeps, self.bidirectional, True)
+            dropout, training = self.in_training()
+            y, h = run(x, before, weights, True, self.layers, dropout, training, self.bidirectional, True)
         else:
             y, h = self.padded(x, valid, before)
         h = h.transpose(0, 1)  # [B, layers · directions, hidden]

@@ -17,7 +17,7 @@ from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedNode
 from composer.graph.visit import every_node, walk
 from composer.language.recipe.ast import InputDecl
-from composer.language.tasks import TASKS
+from composer.language.tasks import EACH_WORD, TASKS, Task
 from composer.memo import lazy
 
 
@@ -106,5 +106,5 @@ class Captions:
         outputs = dict(self.program.root.graph.outputs)
         if str(outputs.get("logits")) != path:
             return ""
-        task = self.program.untyped.recipe.task
-        return "Classifier" if task and TASKS[task].classifies else "LM head"
+        task = TASKS.get(self.program.untyped.recipe.task or "", Task())
+        return "Classifier" if task.classifies else "LM head" if task.outputs == EACH_WORD else ""
