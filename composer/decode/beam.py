@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from composer.decode.encoder_inputs import EncoderInputs, check_encoder_inputs, rows_of
 from composer.decode.errors import DecodeError
 from composer.decode.reading import Reading, uncached
-from composer.decode.request import Refuse, check_length
+from composer.decode.request import Refuse, check_count, check_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,7 @@ class Search:
     """Number of tokens with a text; higher ids of the model are never used."""
 
     def __post_init__(self) -> None:
+        check_count(self.max_new_tokens)
         if self.num_beams < 1:
             raise DecodeError(f"`num_beams` is {self.num_beams}; it must be at least 1")
         if not math.isfinite(self.length_penalty):

@@ -48,6 +48,15 @@ class Request:
     vocabulary: int | None = None
     """Number of tokens with a text; higher ids are never drawn, since a model may be padded beyond its tokenizer."""
 
+    def __post_init__(self) -> None:
+        check_count(self.max_new_tokens)
+
+
+def check_count(max_new_tokens: int) -> None:
+    """Raise `DecodeError` unless a number of new tokens is one."""
+    if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or max_new_tokens < 0:
+        raise DecodeError(f"`max_new_tokens` is {max_new_tokens}; it must be a whole number, 0 or more")
+
 
 def latest(sequence: Tensor, limit: Refuse | Slide | None) -> Tensor:
     """Return the end of the sequence that fits the context."""

@@ -257,3 +257,11 @@ def test_a_session_that_is_called_says_what_to_call(model):
                 call()
         model(IDS)
         assert past.length == 6
+
+
+@pytest.mark.parametrize("count", [-1, 2.5, "a", True])
+def test_a_number_of_new_tokens_that_is_none_is_refused(count):
+    """Before anything is read: a negative one never came to its end."""
+    for request in (Request, Search):
+        with pytest.raises(DecodeError, match=f"`max_new_tokens` is {count}; it must be a whole number, 0 or more"):
+            request(max_new_tokens=count)
