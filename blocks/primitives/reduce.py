@@ -153,4 +153,6 @@ graph: {y: {type: select, axis: time, index: 0, in: x}}
         return Look(self.called(), (f"index {self.index} of {axis_in_words(self.axis)}",), "merge")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        if not -x.shape[self.dim] <= self.index < x.shape[self.dim]:
+            raise IndexError(f"index {self.index} is out of range for an axis of {x.shape[self.dim]}")
         return x.select(self.dim, self.index)

@@ -85,7 +85,7 @@ RecipeT = TypeVar("RecipeT", bound=CompilableRecipe, default=CompilableRecipe, c
 class Model(nn.Module, Generic[RecipeT]):
     """A recipe's module. Calling it takes the recipe's inputs, by order or name, and returns a named tuple: one field per
     output, and `losses`, a mapping of the recipe's own scalars that is empty where there are none. A tensor of another kind of
-    numbers or with other axes than its input raises an `InputError`.
+    numbers or with other axes or lengths than its input raises an `InputError`.
 
     Its `state_dict` names each tied parameter once, under its owner; ties hold through materializing, loading, copying,
     pickling and tensor parallelism.
@@ -106,7 +106,9 @@ class Model(nn.Module, Generic[RecipeT]):
     declared_inputs: tuple[DeclaredInput, ...] = ()
     """The inputs, against which each call is held."""
     in_session: bool = False
-    """Whether calls belong to a session, which checks lengths itself: some inputs are those of the next tokens, others whole."""
+    """Whether calls belong to a session, which checks lengths itself, but for numbers: some inputs are those of the next tokens,
+    others whole.
+    """
 
     @property
     def source(self) -> str:
@@ -167,10 +169,9 @@ def own_call() -> Callable[..., Any]:
 
 def _call(self: Model, *args: Any, **kwargs: Any) -> Any:
     check_kinds(self.program, self.declared_inputs, args, kwargs)
-    if torch.compiler.is_compiling():  # which knows no lengths, and finds those that disagree
+    if torch.compiler.is_compiling():  # which knows no lengths: to compare them would make a program for each
         return nn.Module.__call__(self, *args, **kwargs)
-    if not self.in_session:
-        check_lengths(self.program, self.declared_inputs, args, kwargs)
+    check_lengths(self.program, self.declared_inputs, args, kwargs, in_session=self.in_session)
     try:
         return nn.Module.__call__(self, *args, **kwargs)
     except Exception as error:

@@ -12,7 +12,7 @@ from composer.block_declarations import place_of
 from composer.diagnostics import Declaration, Diagnostic, Label, Span, as_json, report
 from composer.graph.row_mixing import mixing
 from composer.graph.typed import TypedBlock
-from composer.graph.visit import walk
+from composer.graph.visit import Visit, walk
 from composer.verify.alone import NODE, alone, in_language_model
 from composer.verify.declarations import TESTS, BlockAlone, DeclarationTest
 from composer.verify.properties import PROPERTIES
@@ -79,15 +79,15 @@ def verify(recipe: VerifiableRecipe) -> Verification:
     own = tuple(recipe.library[kind] for kind in recipe.library if kind not in standard())
     recipe = type(recipe)(recipe.source, recipe.overrides, own)  # classes, so that no file is executed again
     small = Subject(shrunk(recipe))
-    own_blocks = [block for block in _distinct(small) if block.part.kind not in standard()]
-    found = [each for block in own_blocks for each in _of_block(block, small, recipe)]
+    tried = _distinct(small)
+    own_blocks = [visit for visit in tried if _block(visit).part.kind not in standard()]
+    found = [each for visit in own_blocks for each in _of_block(visit, small, recipe)]
     held, broken, not_tried = _of_model(small)
     if broken and not found:
-        rest = [block for block in _distinct(small) if block not in own_blocks]
-        found = [each for block in rest for each in _of_block(block, small, recipe)]
+        found = [each for visit in tried if visit not in own_blocks for each in _of_block(visit, small, recipe)]
     if broken and not found:
         found = [_of_recipe(each, recipe) for each in broken]
-    names = tuple(dict.fromkeys(block.part.kind for block in own_blocks))
+    names = tuple(dict.fromkeys(_block(visit).part.kind for visit in own_blocks))
     return Verification(program.name, tuple(found), tuple(held), not_tried, names)
 
 
@@ -115,18 +115,24 @@ def _of_model(subject: Subject) -> tuple[list[str], list[Violation], dict[str, s
     return held, broken, not_tried
 
 
-def _distinct(subject: Subject) -> list[TypedBlock]:
-    """Return the blocks of a model, one of each class with equal fields and inputs."""
-    found: dict[str, TypedBlock] = {}
+def _distinct(subject: Subject) -> list[Visit]:
+    """Return the blocks of a model at their places, the first of each class with equal fields and inputs."""
+    found: dict[str, Visit] = {}
     for visit in walk(subject.program.root, once=True):
         if isinstance(visit.node, TypedBlock):
             types = {port: str(type_) for port, type_ in visit.node.inputs.items()}
-            found.setdefault(f"{visit.node.part.kind} {visit.node.part!r} {types}", visit.node)
+            found.setdefault(f"{visit.node.part.kind} {visit.node.part!r} {types}", visit)
     return list(found.values())
 
 
-def _of_block(block: TypedBlock, around: Subject, recipe: VerifiableRecipe) -> Iterator[Diagnostic]:
+def _block(visit: Visit) -> TypedBlock:
+    assert isinstance(visit.node, TypedBlock)
+    return visit.node
+
+
+def _of_block(visit: Visit, around: Subject, recipe: VerifiableRecipe) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each declaration of a block that is not true."""
+    block = _block(visit)
     own = alone(block, around.recipe)
     if own is None:
         return
@@ -142,18 +148,18 @@ def _of_block(block: TypedBlock, around: Subject, recipe: VerifiableRecipe) -> I
             continue
         except Exception as error:
             yield _diagnostic(
-                block, test, _raised(error), "forward", "it is called with inputs of the declared types", recipe, error
+                visit, test, _raised(error), "forward", "it is called with inputs of the declared types", recipe, error
             )
             return
         for each in seen[:1]:
             said.add(test.name)
-            yield _diagnostic(block, test, each.message, test.declaration, test.hint, recipe, None)
+            yield _diagnostic(visit, test, each.message, test.declaration, test.hint, recipe, None)
         if seen and test.name in ENDS:
             return
 
 
 def _diagnostic(
-    block: TypedBlock,
+    visit: Visit,
     test: DeclarationTest,
     message: str,
     declaration: str,
@@ -162,10 +168,11 @@ def _diagnostic(
     error: Exception | None,
 ) -> Diagnostic:
     """Return a diagnostic at a declaration of a block; for a block of the library, where the recipe uses it."""
-    node = _node_span(block, recipe)
+    block, node = _block(visit), _node_span(visit, recipe)
     told = f"{block.part.kind}: {message.replace(f'`{NODE}.', '`')}"
     if block.part.kind in standard():  # no one can change its declarations
-        return Diagnostic(test.name, told, node or _top(recipe), hint=MASKED if test.name == "causal" else WIRED)
+        said = {"causal": MASKED, "rows": MIXED}.get(test.name, WIRED if error is None else hint)
+        return Diagnostic(test.name, told, node or _top(recipe), hint=said)
     labels = (Label(node, "used here"),) if node is not None else ()
     return Diagnostic(test.name, told, place_of(type(block.part), declaration, error), labels=labels, hint=hint)
 
@@ -178,13 +185,16 @@ def _of_recipe(broken: Violation, recipe: VerifiableRecipe) -> Diagnostic:
     return Diagnostic(broken.property, broken.message, _top(recipe), hint=WIRED)
 
 
-def _node_span(block: TypedBlock, recipe: VerifiableRecipe) -> Span | None:
-    """Return the first node of the user's own recipe that is such a block."""
-    for visit in walk(recipe.program.root, once=True):
-        if isinstance(visit.node, TypedBlock) and visit.node.part.kind == block.part.kind:
-            span = visit.node.node.span
-            return None if isinstance(span.source, Declaration) else span
-    return None
+def _node_span(small: Visit, recipe: VerifiableRecipe) -> Span | None:
+    """Return the node of the user's own recipe that a block of the small one is: that at its path, or else, where a smaller
+    number has changed the paths, the first of its type.
+    """
+    kind = _block(small).part.kind
+    alike = (visit for visit in walk(recipe.program.root) if isinstance(visit.node, TypedBlock) and visit.node.part.kind == kind)
+    found = min(alike, key=lambda visit: visit.path != small.path, default=None)
+    if found is None or isinstance(found.node.node.span.source, Declaration):
+        return None
+    return found.node.node.span
 
 
 def _top(recipe: VerifiableRecipe) -> Span:

@@ -248,6 +248,10 @@ def test_lengths_that_are_known_late_are_checked_then() -> None:
     most = alone("type: top_k, k: 3, axis: time", "x", x="float[batch, time]")
     with pytest.raises(IndexError, match="3 values cannot be chosen from an axis of 2"):
         most(torch.randn(1, 2))
+    for index in (4, -5):
+        one = alone(f"type: select, axis: time, index: {index}", "x", x="float[batch, time]")
+        with pytest.raises(IndexError, match=f"index {index} is out of range for an axis of 4"):
+            one(torch.randn(1, 4))
 
 
 GRADIENTS = ["sum", "min", "logsumexp", "cumsum", "cumprod", "shift", "flip", "sort", "slice", "pad", "fft"]

@@ -230,8 +230,10 @@ def test_what_looks_a_module_up_finds_all_of_it() -> None:
     assert type(pickle.loads(pickle.dumps(output))) is type(output)
     assert type(pickle.loads(pickle.dumps(layer))) is type(layer)
     assert type(copy.deepcopy(layer)) is type(layer)
+    broken = copy.deepcopy(model)
+    broken.get_submodule("first").weight = torch.nn.Parameter(torch.zeros(4, 5000))
     with pytest.raises(RuntimeError) as failed:
-        model(torch.zeros(1, 3, 5000), torch.ones(1, 3, dtype=torch.bool))
+        broken(*batch(1003))
     frames = [each for each in traceback.extract_tb(failed.value.__traceback__) if each.filename == model.filename]
     assert frames and all(each.line for each in frames)
     module.__dict__["added"] = 1

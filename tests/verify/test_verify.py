@@ -273,6 +273,26 @@ graph:
     assert [each.code for each in composer.load(text).verify().diagnostics] == ["rows"]
 
 
+@pytest.mark.parametrize(
+    ("inputs", "first", "second", "code", "hint"),
+    [
+        (
+            '{x: "int[batch, n]", k: "int[batch]"}',
+            "{compute: x + 1}",
+            "{compute: a // k, axes: {a: b n, k: b}}",
+            "types",
+            "inputs of the declared types",
+        ),
+        ('{x: "float[batch, n]"}', "{type: cumsum, axis: n}", "{type: cumsum, axis: batch}", "rows", "use another axis"),
+    ],
+)
+def test_of_two_nodes_of_a_type_the_one_that_fails_is_shown(inputs: str, first: str, second: str, code: str, hint: str) -> None:
+    """A type may stand in a recipe many times, with other fields each time."""
+    text = f"recipe: example\ninputs: {inputs}\ngraph:\n  a: {first}\n  y: {second}\n"
+    (found,) = composer.load(text).verify().diagnostics
+    assert (found.code, found.span.line) == (code, 5) and found.hint is not None and hint in found.hint
+
+
 COUNTED = ALWAYS_COUNTED.replace("update: always", "update: WHEN")
 MEAN = """
 recipe: running
