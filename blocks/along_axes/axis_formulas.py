@@ -6,7 +6,7 @@ import ast
 import keyword
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from blocks.core import BlockError
@@ -19,6 +19,8 @@ OPERATORS = {
 FUNCTIONS = {"min": 2, "max": 2, "abs": 1, "floor": 1, "ceil": 1, "round": 1, "exp": 1, "log": 1, "sqrt": 1, "sin": 1, "cos": 1}
 """The functions of a formula over axes, with the number of their arguments."""
 
+LONGEST = 4096
+"""Bits of an int above which its power is too large for any dtype."""
 CHOICE = "a comparison is 0 or 1: `(y >= 2) * a + (y < 2) * b`"
 """How to choose between numbers, where there is neither `where` nor `if`."""
 MARK = "ß"
@@ -111,19 +113,33 @@ def has_floats(tree: Any) -> bool:
     return not is_whole(tree) or any(has_floats(operand) for operand in tree[1:])
 
 
-def evaluated(tree: Any, values: Mapping[str, Any]) -> Any:
+def evaluated(tree: Any, values: Mapping[str, Any], bounded: Callable[[Any], Any] = lambda value: value) -> Any:
     """Return what a formula comes to; a comparison is 0 or 1.
 
     Args:
         tree: The formula.
         values: Numbers or tensors by name.
+        bounded: What each value in the formula goes through, such as a check.
     """
     if isinstance(tree, str):
         return values[tree]
     if not isinstance(tree, tuple):
-        return tree
-    name, first = tree[0], evaluated(tree[1], values)
-    return _of_two(name, first, evaluated(tree[2], values)) if len(tree) == 3 else _of_one(name, first)
+        return bounded(tree)
+    name, first = tree[0], evaluated(tree[1], values, bounded)
+    return bounded(_of_two(name, first, evaluated(tree[2], values, bounded)) if len(tree) == 3 else _of_one(name, first))
+
+
+def constants_in(tree: Any) -> Iterator[Any]:
+    """Yield the parts of a formula that read no axis, the largest ones.
+
+    Args:
+        tree: The formula.
+    """
+    if not names_in(tree):
+        yield tree
+    elif isinstance(tree, tuple):
+        for operand in tree[1:]:
+            yield from constants_in(operand)
 
 
 def _of_two(name: str, a: Any, b: Any) -> Any:
@@ -140,7 +156,7 @@ def _of_two(name: str, a: Any, b: Any) -> Any:
     if name == "%":
         return a % b
     if name == "**":
-        return a**b
+        return _power(a, b)
     if name == "and":
         return _flag(a != 0) * _flag(b != 0)
     if name == "or":
@@ -148,6 +164,15 @@ def _of_two(name: str, a: Any, b: Any) -> Any:
     if name in ("min", "max"):
         return _extreme(name, a, b)
     return _flag(_compared(name, a, b))
+
+
+def _power(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int) and abs(a) > 1 and b * a.bit_length() > LONGEST:
+        raise OverflowError("the result is too large")
+    power = a**b
+    if isinstance(power, complex):
+        raise ValueError(f"{a} ** {b} is no real number")
+    return power
 
 
 def _compared(name: str, a: Any, b: Any) -> Any:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any
 
-from blocks.along_axes.axis_formulas import FUNCTIONS, evaluated, has_floats, is_whole, names_in, parsed
+from blocks.along_axes.axis_formulas import FUNCTIONS, constants_in, evaluated, has_floats, is_whole, names_in, parsed
 from blocks.core import UNIT_BUFFER, AxisFormulaText, AxisSize, Block, BlockError, BlockView, Look, Sizes, torch
 from blocks.primitives.axes import axis_index
 
 MOST_CHECKED = 65_536
 """Places up to which the values of a formula are computed when a recipe is checked."""
+LARGEST_INT = 2**63 - 1
+LARGEST_FLOAT = 3.4028234663852886e38
+"""The largest number in float32, which a model computes in unless another dtype is chosen."""
 SHOWN = 40
 """Characters of a formula that a drawing shows."""
 
@@ -22,8 +26,9 @@ class AxisConstant(Block, kind="constant"):
     """Values that a formula gives at each place of some axes, such as distances, regions or indices of a table: `y[i, j] = value`
     for `over: {i: 4, j: 4}`.
 
-    The formula reads the axes, each counted from 0, and numbers in scope; a comparison is 0 or 1. Where it is made of ints, so is
-    the result. With `like`, a length that is the name of an axis is that of this axis of `like`, which may be known only when the
+    The formula reads the axes, each counted from 0, and numbers in scope; a comparison is 0 or 1. The result is of ints where
+    all that it is computed from is and nothing makes floats, as `/` and `2 ** i` do; `floor`, `ceil` and `round` make ints of
+    these. With `like`, a length that is the name of an axis is that of this axis of `like`, which may be known only when the
     model runs. The values are computed when the model runs, and not saved.
     """
 
@@ -64,6 +69,8 @@ graph:
             hint = f"the axes are {', '.join([*self.over, *known])}"
             raise BlockError(f"there is no axis and no number `{strange[0]}`", field="value", hint=hint)
         lengths = {name: known[size] if isinstance(size, str) else size for name, size in self.over.items()}
+        for part in constants_in(tree):
+            number(part, tree, {})
         within = known_range(self.value, tuple(lengths.items())) if not places else None
         own = {
             "formula_tree": tree,
@@ -112,8 +119,38 @@ def known_range(formula: str, axes: tuple[tuple[str, int], ...]) -> tuple[int, i
     if prod(lengths) > MOST_CHECKED:
         return None
     tree = parsed(formula)
+    found = [number(tree, tree, dict(zip(names, at, strict=True))) for at in product(*map(range, lengths))]
+    return (min(found), max(found)) if is_whole(tree) else None
+
+
+def number(part: Any, tree: Any, values: Mapping[str, int]) -> Any:
+    """Return what a part of a formula comes to, if tensors can hold that and what it is made of.
+
+    Args:
+        part: The part.
+        tree: The formula, of which it depends whether ints are computed as such.
+        values: The place on each axis that the part reads.
+
+    Raises:
+        BlockError: It has no value, or a larger one.
+    """
+    exact = not has_floats(tree)
+
+    def bounded(value: Any) -> Any:
+        if exact and not -LARGEST_INT <= value <= LARGEST_INT:
+            raise OverflowError
+        return value
+
+    whole = is_whole(tree)
+    most = math.inf if part is not tree else LARGEST_INT if whole else LARGEST_FLOAT
     try:
-        found = [evaluated(tree, dict(zip(names, at, strict=True))) for at in product(*map(range, lengths))]
+        value = evaluated(part, values, bounded)
+        if not abs(value) <= most:
+            raise OverflowError
+    except OverflowError:
+        at = f" at {', '.join(f'{name} = {place}' for name, place in values.items())}" if values else ""
+        limit = "ints reach to 2 ** 63 - 1" if whole else "floats reach to 3.4e38"
+        raise BlockError(f"the formula has too large a number{at}: {limit}", field="value") from None
     except (ArithmeticError, ValueError) as error:
         raise BlockError(f"the formula has no value somewhere: {error}", field="value") from None
-    return (min(found), max(found)) if is_whole(tree) else None
+    return value

@@ -19,6 +19,7 @@ from composer.printable import json_text
 
 WIDTH = 100
 INDENT = " " * 4
+TRIED_AT = "docs/verify.md shows a block with each of five such mistakes, and lists all that is tried."
 
 
 def declare(parser: Parser, name: str) -> None:
@@ -29,7 +30,7 @@ def declare(parser: Parser, name: str) -> None:
                 "code",
                 metavar="CODE",
                 nargs="?",
-                help="The code in brackets after `error` or `warning` (default: list all codes)",
+                help="The code in brackets after `error` or `warning`, also of `arco verify` (default: list all codes)",
             )
             parser.examples = [
                 ("Explain what `arco check` reports as error[indivisible]", "arco explain indivisible"),
@@ -62,13 +63,26 @@ def explain(arguments: argparse.Namespace) -> int:
             print(line)
         return 0
     code = arguments.code.strip("[]").removeprefix("error[").removeprefix("warning[")
-    if code not in known:
+    tried = {} if code in known else _tried()
+    if code not in known and code not in tried:
         raise Problem(
             f"arco explain: there is no error called `{arguments.code}`",
-            misspelled(code, known) or "`arco explain` lists all codes",
+            misspelled(code, [*known, *tried]) or "`arco explain` lists all codes",
         )
-    print(f"{painter(sys.stdout)(code, 'strong')}\n\n{plain(known[code])}")
+    print(f"{painter(sys.stdout)(code, 'strong')}\n\n{plain(known[code] if code in known else tried[code])}")
     return 0
+
+
+def _tried() -> dict[str, str]:
+    """Return what `arco verify` tries, by the names that its errors have; loaded only for these, since it loads torch."""
+    from composer.verify.declarations import TESTS
+    from composer.verify.properties import PROPERTIES
+
+    found = {each.name: ["`arco verify` tries this.", f"Of every model: {each.says}."] for each in PROPERTIES}
+    for test in TESTS:
+        lines = found.setdefault(test.name, ["`arco verify` tries this."])
+        lines += [f"Of a block alone: {test.says}. Where it is not true: {test.hint}."]
+    return {name: "\n\n".join([*lines, TRIED_AT]) for name, lines in found.items()}
 
 
 def sections(page: str) -> dict[str, str]:

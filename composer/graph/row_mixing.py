@@ -108,6 +108,8 @@ def _ordered(part: Part, block: TypedBlock) -> Iterator[Dim]:
     if kept:
         own = {axes[0].text for text in kept.values() if (axes := pattern(text).axes) and isinstance(axes[0], RefPath)}
         yield from (size for name, size in block.sizes.items() if name not in own and isinstance(size, Symbolic))
+    if type(part).past_axes is not Part.past_axes:  # what is there by default names, in `...`, also the rows of position ids
+        yield from part.past_axes(block.sizes)
     yield from (block.sizes[axis] for axis in part.position_inputs.values())
     for _, _, query, key in masks(part, block.inputs, block.sizes):
         yield from (query, key)

@@ -23,7 +23,10 @@ from composer.language.yaml.nodes import YamlScalar
 OTHER_DTYPE: Mapping[tuple[str, DType], str] = {
     ("float", "bool"): "`{compute: float(x)}` turns booleans into 0 and 1; masks and ports `valid` read them as they are",
     ("float", "int"): "`embedding` or `one_hot` turns integers into vectors, `{compute: float(x)}` into floats",
-    ("int", "float"): "in a formula, `//` divides integers to integers, and `int(…)` drops the fraction of a float",
+    ("int", "float"): (
+        "in a formula, `//` divides integers to integers, and `int(…)` drops the fraction of a float; in a `constant`, "
+        "`floor(…)` does"
+    ),
 }
 """What to do where one dtype is wanted and another is given."""
 

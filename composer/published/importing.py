@@ -225,6 +225,8 @@ def _fitted(
                 {}, None, (), [*(replace(each, hint=hint) for each in lacking), *(e for e in wrong if e not in lacking)]
             )
         wrong = [each for each in wrong if each.code != "checkpoints-missing"]
+    elif beside and any(each.code == "checkpoints-missing" for each in wrong):
+        wrong = made.check(shapes)  # what seems to be another head may be what is missing, by other names
     data = [] if cut is None else [cut_away(recipe, made, kind, cut)]
     if beside:
         data.append(passing_over(recipe, kind, patterns(beside)))

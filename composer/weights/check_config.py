@@ -49,7 +49,7 @@ def config_mistakes(
         if node is not None and document.root is not None and not reader.diagnostics:
             paths = _Paths(document, document.root, library, params)
             found += paths.mistakes(config.settings)
-            found += _said_twice(config)
+            found += _said_twice(config, params)
             for constant in config.constants:
                 found += _constant(constant, params)
     return first_of_each(found)
@@ -182,8 +182,16 @@ def _bounded_by_another(wrong: Diagnostic) -> bool:
     return any(letter.isalpha() for letter in _written(wrong.labels[0].span))
 
 
-def _said_twice(config: Config) -> Iterator[Diagnostic]:
-    """Yield an error for each key that is ignored although it is mapped."""
+def _said_twice(config: Config, params: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    """Yield an error for each key that is ignored although it is mapped, and for each that sets a param and has one value."""
+    read = {key: setting for setting in config.settings if not setting.counted for key in setting.keys}
+    for constant in config.constants:
+        setting = read.get(constant.key)
+        if setting is not None and len(constant.words) == 1 and constant.count is None and not constant.reads(params):
+            message = f"{setting.path.text} is set from {constant.key}, which can only be {constant.words[0].text}"
+            also = (Label(setting.path.span, "set from it here"),)
+            yield Diagnostic("checkpoints-ambiguous", message, constant.span, labels=also,
+                             hint=f"a param may be limited to some values, `{constant.key}: [A, B]`")  # fmt: skip
     for key in config.ignore:
         if key.text in config.mapped:
             yield Diagnostic("checkpoints-ambiguous", f"{key.text} is ignored, but it is a param or a constant too", key.span)

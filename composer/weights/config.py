@@ -13,7 +13,7 @@ from composer.diagnostics import Diagnostic, Label, RecipeError, Source, Span
 from composer.language.composition.override import Override, read_override, to_text
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import evaluate, evaluate_word
-from composer.language.expressions.parser import names, parse_expression
+from composer.language.expressions.parser import parse_expression
 from composer.language.recipe.ast import Param
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.wording import counted, format_value
@@ -308,7 +308,12 @@ def _value(setting: Setting, file: ConfigFile, own: Applied | None, wrong: list[
         wrong.append(Diagnostic("config-value", f"{values}: these must be equal", span, labels=labels))
         return None
     if setting.counted:
-        return str(len(value)) if isinstance(value, list | dict) else "1"
+        if isinstance(entries := at(file.values, key), list | dict):
+            return str(len(entries))
+        message = f"{key} is {json.dumps(value)}, which has no entries that {path.text} could count"
+        hint = f"`{path.text}: {key}` reads the value itself"
+        wrong.append(Diagnostic("config-value", message, span, labels=labels, hint=hint))
+        return None
     if setting.times is not None and not isinstance(value, list):
         count = at(file.values, setting.times)
         if not isinstance(count, int) or isinstance(count, bool) or not 0 < count <= MAX_ITEMS:
@@ -362,7 +367,7 @@ def _broken(config: Config, file: ConfigFile, params: abc.Mapping[str, Any], unk
     computed from an unknown param."""
     for constant in config.constants:
         value = at(file.values, constant.key)
-        if value is not ABSENT and not _reads(constant, unknown) and not _holds(value, constant, params):
+        if value is not ABSENT and not constant.reads(unknown) and not _holds(value, constant, params):
             yield _other_value(constant, file)
 
 
@@ -381,17 +386,6 @@ def _other_types(config: Config, file: ConfigFile) -> Iterator[Diagnostic]:
         value = at(file.values, constant.key)
         if constant.key.endswith(".model_type") and value is not ABSENT and not _holds(value, constant, {}):
             yield _other_value(constant, file)
-
-
-def _reads(constant: Constant, params: set[str]) -> bool:
-    """Return whether a constant is computed from one of some params."""
-    for word in (*constant.words, *([] if constant.count is None else [constant.count])):
-        try:
-            if names(parse_expression(word)) & params:
-                return True
-        except ExpressionError:  # a word that is no expression
-            continue
-    return False
 
 
 def _holds(value: Any, constant: Constant, params: abc.Mapping[str, Any]) -> bool:

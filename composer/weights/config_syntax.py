@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from composer.diagnostics import Span
 from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError
-from composer.language.expressions.parser import names, parse_expression
+from composer.language.expressions.evaluator import check_call
+from composer.language.expressions.functions import FUNCTIONS
+from composer.language.expressions.parser import names, parse_expression, paths
 from composer.language.recipe.keys import VALUE_WORDS, keys_of
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.weights.rule_syntax import Forms
@@ -106,6 +109,16 @@ class Constant:
     count: YamlScalar | None
     """For a list, the number of items; the only expression in `words` then gives each item and may use its index `layer`."""
 
+    def reads(self, params: Collection[str]) -> bool:
+        """Return whether the values are computed from one of some params."""
+        for word in (*self.words, *([] if self.count is None else [self.count])):
+            try:
+                if not names(parse_expression(word)).isdisjoint(params):
+                    return True
+            except ExpressionError:  # a word that is no expression
+                continue
+        return False
+
 
 @dataclass(frozen=True)
 class Config:
@@ -198,7 +211,9 @@ class ConfigReader(Forms):
         if not isinstance(node, YamlScalar) or not ARITHMETIC.search(node.text):
             return self._names(node), None
         try:
-            formula = _with_whole_keys(parse_expression(node))
+            written = parse_expression(node)
+            _check_calls(written)
+            formula = _with_whole_keys(written)
         except ExpressionError as error:
             self.diagnostics.append(error.diagnostic)
             return (), None
@@ -226,6 +241,20 @@ class ConfigReader(Forms):
         for item in items:
             self.text(item, "the value of a constant is")
         return tuple(item for item in items if isinstance(item, YamlScalar))
+
+
+def _check_calls(expression: Expression) -> None:
+    """Check the calls of functions in what is computed from keys; `KEY(0)` is an item of a list, whose place is a number.
+
+    Raises:
+        ExpressionError: There is no such function, or it takes another number of arguments.
+    """
+    for path in paths(expression):
+        *_, last = path.steps
+        if last.arguments is None or len(path.steps) > 1:
+            continue
+        if last.name in FUNCTIONS or len(last.arguments) != 1 or names(last.arguments[0]):
+            check_call(last, path.span)
 
 
 E = TypeVar("E", Expression, Expression | Slice)

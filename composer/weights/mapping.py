@@ -95,8 +95,7 @@ class WeightMap:
             hint = f"write a rule for {them(strange)}, or list {them(strange)} under `ignore`"
             wrong.append(Diagnostic("checkpoints-unexpected", message, rules.span, hint=hint))
         if len(found) < len(shapes):
-            message = f"two published tensors have the same name after `{rules.strip_prefix}` and legacy names are replaced"
-            wrong.append(Diagnostic("checkpoints-ambiguous", message, rules.span))
+            wrong.append(self._of_one_name(shapes, match.difference))
         for move in self.moves:
             for index, name in enumerate(move.theirs):
                 wanted = self.published[name]
@@ -105,6 +104,16 @@ class WeightMap:
                     hint = shape_hint(move, index, shape, [self.ours[each] for each in move.ours])
                     wrong.append(Diagnostic("checkpoints-shape", message, move.rule.theirs.span, hint=hint))
         return first_of_each(wrong)
+
+    def _of_one_name(self, names: Iterable[str], difference: PrefixDifference | None) -> Diagnostic:
+        """Return the error for the first two of a checkpoint's tensors that have one name in the rules."""
+        by_name: dict[str, list[str]] = {}
+        for name in names:
+            plain = self.rules.plain(name)
+            by_name.setdefault(plain if difference is None else difference.plain(plain), []).append(name)
+        plain, several = next((plain, several) for plain, several in by_name.items() if len(several) > 1)
+        message = f"{several[0]} and {several[1]} are both {plain} in the rules, without prefixes and with new words for old ones"
+        return Diagnostic("checkpoints-ambiguous", message, self.rules.span)
 
     def load(self, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the model's parameters by name.

@@ -48,7 +48,7 @@ class RuleReader(Forms):
             entry.key.text,
             entry.key.span,
             tuple(rule for each in self.entries(rules, "rules map our names to published ones") for rule in self._rules(each)),
-            self.text(strip, "a prefix is") if strip is not None else "",
+            self._prefix(strip) if strip is not None else "",
             tuple(
                 (each.key.text, self.text(each.value, "the word of newer files is"))
                 for each in self.entries(
@@ -66,6 +66,13 @@ class RuleReader(Forms):
             ),
             tuple(self.off),
         )
+
+    def _prefix(self, node: YamlNode) -> str:
+        """Return the prefix of published names, which ends where a component of a name does."""
+        prefix = self.text(node, "a prefix is")
+        if prefix and (prefix[-1].isalnum() or prefix[-1] == "_"):
+            self.error("checkpoints-form", node.span, f"the prefix {prefix} ends inside a name", hint=f"write `{prefix}.`")
+        return prefix
 
     def _rules(self, entry: YamlEntry) -> Iterator[Rule]:
         """Yield the rules for one pattern of our names that apply: one, or of a list those whose `when` is true."""

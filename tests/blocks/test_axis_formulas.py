@@ -75,6 +75,42 @@ def test_a_tree_has_the_precedence_of_the_language(text: str, value: int) -> Non
     assert evaluated(parsed(text), {}) == value
 
 
+@pytest.mark.parametrize(
+    ("formula", "says"),
+    [
+        ("k * 2 ** 62", "too large a number at k = 2: ints reach to 2 ** 63 - 1"),
+        ("k * 2 ** 62 - k * 2 ** 62", "too large a number at k = 2"),
+        ("k * 2 ** 61", ""),
+        ("k ** 100000000000", "too large a number at k = 2"),
+        ("10 ** (k * 60)", "too large a number at k = 1: floats reach to 3.4e38"),
+        ("10.5 ** (k * 60)", "too large a number at k = 1: floats reach to 3.4e38"),
+        ("exp(k * 1000)", "too large a number at k = 1"),
+        ("2 ** (k * 1000000000)", "too large a number at k = 1"),
+        ("floor(k / 10.0 ** 30)", ""),
+        ("10 ** (-k * 60)", ""),
+        ("1 / (k - 3)", "division by zero"),
+        ("(k - 3) ** 0.5", "-3 ** 0.5 is no real number"),
+    ],
+)
+def test_numbers_that_no_dtype_holds_are_refused(formula: str, says: str) -> None:
+    """At the first place that has one, also inside the formula; whatever is accepted has Python's values."""
+    text = f"recipe: c\ninputs: {{x: 'float[batch, wide]'}}\ngraph:\n  c: {{type: constant, over: {{k: 4}}, value: {formula}}}\n"
+    found = [each.message for each in composer.load(text).check() if each.severity == "error"]
+    assert len(found) == bool(says) and all(says in each for each in found)
+    if not found:
+        (values, _) = composer.load(text).compile(seed=0).double()(torch.zeros(1, 2, dtype=torch.float64))
+        assert values.tolist() == pytest.approx([eval(formula, PYTHON, {"k": k}) for k in range(4)], rel=1e-15)
+
+
+def test_numbers_in_a_formula_are_checked_where_lengths_are_unknown() -> None:
+    """What they come to by themselves."""
+    text = "recipe: c\ninputs: {x: 'float[batch, wide]'}\ngraph:\n"
+    text += "  c: {type: constant, over: {k: wide}, value: k * 2 ** 63, in: {like: x}}\n"
+    (found,) = composer.load(text).check()
+    assert (found.code, found.message) == ("rejected", "the formula has too large a number: ints reach to 2 ** 63 - 1")
+    assert composer.load(text.replace("63", "62")).check() == []
+
+
 def test_values_follow_the_model() -> None:
     """Floats have its dtype, ints stay what they are; one number is saved for each; a session computes them once."""
     text = "recipe: c\ntask: causal_lm\ninputs: {tokens: 'int[batch, time]'}\ngraph:\n"

@@ -9,6 +9,8 @@ import pytest
 
 from blocks.core import fields, standard
 from composer.block_reference import docs_of
+from composer.verify.declarations import TESTS
+from composer.verify.properties import PROPERTIES
 from tests.cases.case import FILES, cases
 from tests.cli.conftest import Arco
 
@@ -32,6 +34,19 @@ def test_a_code_is_taken_as_it_stands_in_a_report(arco: Arco) -> None:
     assert arco("explain", "error[cycle]") == arco("explain", "cycle")
     done = arco("explain", "indivisble")
     assert (done.code, done.out) == (2, "") and "did you mean indivisible?" in done.err
+
+
+@pytest.mark.slow
+def test_what_verify_tries_is_explained_too(arco: Arco) -> None:
+    """As its errors are called, with what holds; of a block, also with what to do."""
+    codes = {case.code for case in EVERY_CASE}
+    for name, says in [*((each.name, each.says) for each in PROPERTIES), *((each.name, each.says) for each in TESTS)]:
+        done = arco("explain", f"error[{name}]")
+        assert (done.code, done.err) == (0, "")
+        words = " ".join(done.out.split())
+        assert done.out.startswith(f"{name}\n\n")
+        assert says in words if name not in codes else "`arco verify` also calls" in words, name
+    assert "did you mean gradients?" in arco("explain", "gradient").err
 
 
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.exhaustive)])

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+import yaml
 
 import composer
+from blocks.core import standard
+from composer.block_reference import example
 from composer.graph.row_mixing import mixing
 from composer.verify.computing import rows_are_apart
-from composer.verify.subject import Subject
+from composer.verify.subject import DoesNotApply, Subject
 from tests.zoo import each_representative
 
 HEAD = """
@@ -44,6 +49,9 @@ MIXED = {
   x: {type: add, in: [embed, m], axes: [b t d, b t d]}""",
     "softmax": "  n: {type: softmax, axis: batch}",
     "l2norm": "  n: {type: l2norm, axis: batch}",
+    "cumulative sum": "  n: {type: cumsum, axis: batch}",
+    "cumulative product": "  n: {type: cumprod, axis: batch}",
+    "shift": "  n: {type: shift, axis: batch}",
     "recurrence": TURNED.replace("NODE", "{type: gru, hidden: 8}"),
     "both directions": TURNED.replace("NODE", "{type: gru, hidden: 4, bidirectional: true}"),
     "attention": TURNED.replace("NODE", "{type: attention, heads: 2, mask: full}"),
@@ -112,6 +120,48 @@ def test_a_node_that_mixes_no_rows_is_not(name: str) -> None:
     recipe = loaded(APART[name])
     assert [*mixing(recipe.program, training=True)] == []
     assert [*rows_are_apart(Subject(recipe))] == [*rows_are_apart(Subject(recipe, training=True))] == []
+
+
+ALONG = {
+    kind: "by" if kind == "roll" else "axis"
+    for kind in standard()
+    if kind == "roll" or any("axis" in vars(each).get("__annotations__", {}) for each in standard()[kind].__mro__)
+}
+OTHER_INPUTS = {
+    "concat": "inputs: {a: 'float[batch, 8]', b: 'float[batch, 8]'}",
+    "scatter": "inputs: {x: 'float[batch, 8]', places: 'int[batch]'}",
+}
+"""Inputs of examples that have none to go along the batch with."""
+JOINED = {"concat": "rows stay as they are", "stack": "rows stay as they are", "split": "has no lengths for an unknown number"}
+"""Blocks along an axis that mix no rows on it."""
+
+
+def along_the_batch(kind: str) -> composer.Recipe:
+    """Return the example of a block with its axis set to the rows."""
+    data: dict[str, Any] = yaml.safe_load(example(standard()[kind]))
+    if kind in OTHER_INPUTS:
+        data |= yaml.safe_load(OTHER_INPUTS[kind])
+    node = next(each for each in data["graph"].values() if isinstance(each, dict) and each.get("type") == kind)
+    node[ALONG[kind]] = {"batch": 1} if kind == "roll" else "batch"
+    return composer.load(yaml.safe_dump(data, sort_keys=False))
+
+
+@pytest.mark.parametrize("kind", ALONG)
+def test_every_block_along_the_batch_declares_that_it_mixes_rows(kind: str) -> None:
+    """Those that compute across rows, or give one value for all: none forgets it."""
+    recipe = along_the_batch(kind)
+    if kind == "split":
+        assert [each.code for each in recipe.check()] != []
+        return
+    assert [each for each in recipe.check() if each.severity == "error"] == []
+    found = [each.path for each in mixing(recipe.program, training=False)]
+    assert bool(found) == (kind not in JOINED)
+    try:
+        seen = [*rows_are_apart(Subject(recipe))]
+    except DoesNotApply:  # no output has rows
+        return
+    assert bool(seen) <= bool(found), "what computes across rows is named"
+    assert seen or kind in {*JOINED, "arange"}, "what is named computes across rows, or counts them"
 
 
 def test_batch_statistics_count_in_training_alone() -> None:

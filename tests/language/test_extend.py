@@ -62,6 +62,25 @@ graph:
     assert load(folder, top).expand() == written_out(same)
 
 
+@pytest.mark.parametrize(
+    ("graph", "order"),
+    [
+        ("n: relu, a: {norm: rmsnorm}", "n a b"),
+        ("n: relu, m: gelu, b: {bias: false}, o: relu", "a n m b o"),
+        ("n: relu, a: null, o: gelu", "n o b"),
+        ("n: relu, a: {}, o: gelu, b: {}, p: relu", "n a o b p"),
+        ("b: {}, n: relu, a: {}", "a b n"),
+        ("n: relu", "a b n"),
+    ],
+)
+def test_a_new_node_stands_where_its_neighbors_do(graph: str, order: str, folder: Path) -> None:
+    """After the one before it, or else before the first that follows; last where no other is named."""
+    top = load(folder, f"recipe: top\nextends: base.yaml\ngraph: {{{graph}}}\n")
+    assert [node.name for node in top.program.root.nodes] == order.split()
+    (output,) = top.program.root.outputs
+    assert output == order.split()[-1]
+
+
 def test_paths_lead_on_from_the_recipe_that_they_stand_in(folder: Path) -> None:
     """Also back up, as far as the folder of the outermost one."""
     recipe = load(folder, "recipe: base\nextends: below/over.yaml\n")
@@ -185,8 +204,10 @@ def test_a_chain_is_too_long_whatever_shorter_way_there_is(folder: Path) -> None
 
 
 def test_a_node_in_front_of_the_last_one_is_told_its_mark() -> None:
-    """Without a mark, it goes behind the last node, and reads what is to read it."""
-    text = "recipe: less\nextends: gpt_mini\ngraph:\n{}  less: {{type: linear, out: d_model}}\n  head: {{in: less}}\n"
+    """Written below what reads it and without a mark, it goes behind that; above, it stands before."""
+    text = "recipe: less\nextends: gpt_mini\ngraph:\n  head: {{in: less}}\n{}  less: {{type: linear, out: d_model}}\n"
     (cycle,) = (each for each in composer.load(text.format("")).check() if each.code == "cycle")
     assert cycle.hint == "`less` stands behind `head`, which reads it: `norm: {}` above `less` puts it before `head`"
     assert composer.load(text.format("  norm: {}\n")).check() == []
+    above = "recipe: less\nextends: gpt_mini\ngraph:\n  less: {type: linear, out: d_model}\n  head: {}\n"
+    assert composer.load(above).check() == []

@@ -160,6 +160,25 @@ def test_a_head_that_the_configuration_promises_is_no_head_to_leave_out(tmp_path
     assert imported(folder(place, body, architectures=["AlbertModel"])).findings.cut is not None
 
 
+def test_what_is_missing_is_told_beside_what_no_rule_covers(tmp_path: Path) -> None:
+    """Tensors of other names may be those that are missing, so they are no head to pass over without a word."""
+    own = "recipe: own\nparams: {width: 8}\ninputs: {x: 'float[batch, time, width]'}\ngraph:\n"
+    own += "  layers: {repeat: 2, graph: {f: {type: linear, out: width}}}\n  head: {type: linear, out: 3}\n"
+    own += "checkpoints:\n  own:\n    config: {params: {width: n_embd}}\n"
+    own += "    rules: {layers.<layer>.f.*: h.<layer>.*, head.*: head.*}\n"
+    (tmp_path / "own.yaml").write_text(own, encoding="utf-8")
+    (tmp_path / "theirs").mkdir()
+    named = {name.replace("layers", "blocks"): value for name, value in composer.load(own).compile().state_dict().items()}
+    save_file({name.replace(".f.", "."): value for name, value in named.items()}, tmp_path / "theirs" / "model.safetensors")
+    (tmp_path / "theirs" / "config.json").write_text('{"model_type": "own", "n_embd": 8}', encoding="utf-8")
+    with pytest.raises(RecipeError) as error:
+        imported(tmp_path / "theirs", recipe=str(tmp_path / "own.yaml"))
+    assert [(each.code, each.message) for each in error.value.diagnostics] == [
+        ("checkpoints-missing", "the checkpoint lacks 4 tensors: h.<n>.weight (2), h.<n>.bias (2)"),
+        ("checkpoints-unexpected", "no rule covers 4 published tensors: blocks.<n>.bias (2), blocks.<n>.weight (2)"),
+    ]
+
+
 def test_mistakes_of_configuration_and_weights_are_told_at_once(tmp_path: Path) -> None:
     """Each by its name: keys that are not mapped, old ones that change something, values, and tensors."""
     changed = {**OLD, "is_decoder": True, "pruned_heads": {"1": [0]}, "gap_size": 2, "novel": 1, "auto_map": {"AutoModel": "x.Y"}}

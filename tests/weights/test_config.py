@@ -453,6 +453,13 @@ checkpoints:
         ("constants: {a: 3}\n      ignore: [a]", ["a"]),
         ("params: {width: a}\n      ignore: [b, a]", ["a"]),
         ("params: {width: a.b}\n      ignore: [a]", []),  # what else is in a
+        ("params: {width: a}\n      constants: {a: 8}", ["a"]),
+        ("params: {width: a}\n      constants: {a: [8, 16]}", []),  # these alone
+        ("params: {width: a}\n      constants: {a: 2 * round(width / 2)}", []),  # which holds of some
+        ("params: {n_layers: {count: a}}\n      constants: {a: full}", []),
+        ("params: {width: root(b)}", ["root"]),
+        ("params: {width: max(b) + 1}", ["max(b)"]),
+        ("params: {width: b(-1) + b.c(0)}", []),
     ],
 )  # fmt: skip
 def test_what_a_config_names_is_checked_without_a_file(config: str, expected: list[str]) -> None:
@@ -553,6 +560,22 @@ def test_lists_that_do_not_fit_are_refused(changed: dict[str, Any], code: str, m
         composer.load(STAGES).with_config({key: value for key, value in published.items() if value is not None})
     assert code in {each.code for each in refused.value.diagnostics}
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("value", [7, "abc", True, 0.5], ids=str)
+def test_what_has_no_entries_is_not_counted(value: Any) -> None:
+    """By the key in the file; a list and an object have as many as they have."""
+    counted = composer.load(CONFIG.format(config="      params: {width: {count: sizes}}"))
+    for sound in ([*range(5)], dict.fromkeys("abcde", 0)):
+        values = {"model_type": "model", "sizes": sound}
+        assert counted.with_config(values).program.untyped.params["width"] == 5
+    with pytest.raises(RecipeError) as refused:
+        counted.with_config({"model_type": "model", "sizes": value})
+    (found,) = refused.value.diagnostics
+    assert (found.code, found.message) == (
+        "config-value", f"sizes is {json.dumps(value)}, which has no entries that width could count"
+    )  # fmt: skip
+    assert found.span.source.lines[found.span.line - 1][found.span.column - 1 : found.span.end_column - 1] == '"sizes"'
 
 
 @pytest.mark.parametrize(

@@ -222,6 +222,7 @@ def test_a_prefix_is_taken_off_where_it_stands() -> None:
     with pytest.raises(RecipeError) as error:
         made.load({"base.b.w": w, "b.w": w})
     assert codes(error) == ["checkpoints-ambiguous"]
+    assert "base.b.w and b.w are both b.w" in str(error.value)
 
 
 def test_older_files_may_have_another_last_word() -> None:
@@ -327,6 +328,7 @@ def test_rules_that_do_not_fit_the_model_are_refused(text: str, ours: dict[str, 
     [
         ("model: gpt2", "checkpoints-form"),
         ("model: {strip_prefix: a.}", "checkpoints-form"),
+        ("model: {strip_prefix: a, rules: {a: b}}", "checkpoints-form"),
         ("model: {rules: {a: {transpose: true}}}", "checkpoints-form"),
         ("model: {rules: {a: {from: b, transpose: yes}}}", "checkpoints-form"),
         ("model: {rules: {a: {from: b, axis: x}}}", "checkpoints-form"),

@@ -17,7 +17,7 @@ from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 END = ""
-"""What a new key goes after that stands before all others in a change: the last key."""
+"""What a new key goes after that stands before all others in a change, other than a node: the last key."""
 DELETED = "null"
 
 MergeStep: TypeAlias = Callable[[YamlNode, YamlNode], YamlNode]
@@ -31,7 +31,8 @@ def merge(
 
     Every key and value keeps the place where it was written. Mappings merge key by key, once their shorthands are
     expanded; a different `type` replaces a node; scalars and lists replace; `null` deletes. A new key goes right after the
-    key that stands before it in the change, or in the place of the one that is deleted there. A node that a change `from_file`
+    key that stands before it in the change, or in the place of the one that is deleted there; a new node before all others right
+    before the first of the base's that the change names after it; and without such a key, last. A node that a change `from_file`
     names stands where the change does, so that what is said of the node quotes no line that is not valid anymore.
     """
     merger = Merger(with_definitions(change, with_definitions(base, library)), base, from_file=from_file)
@@ -103,7 +104,7 @@ class Merger:
     def graph(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Merge two graphs, node by node."""
         if isinstance(base, YamlMapping) and isinstance(change, YamlMapping):
-            return self._mapping(base, change, lambda key: self.node, own_keys=self.from_file)
+            return self._mapping(base, change, lambda key: self.node, own_keys=self.from_file, in_order=True)
         return change
 
     def node(self, base: YamlNode, change: YamlNode) -> YamlNode:
@@ -209,12 +210,19 @@ class Merger:
         return merge_named
 
     def _mapping(
-        self, base: YamlMapping, change: YamlMapping, place: Callable[[str], MergeStep], *, own_keys: bool = False
+        self,
+        base: YamlMapping,
+        change: YamlMapping,
+        place: Callable[[str], MergeStep],
+        *,
+        own_keys: bool = False,
+        in_order: bool = False,
     ) -> YamlMapping:
         entries = {entry.key.text: entry for entry in base}
         added: dict[str, list[YamlEntry]] = {name: [] for name in [*entries, END]}
         """What is new, by the key of the base after which it goes, which may be deleted."""
         after, known = END, dict(entries)
+        before = next((entry.key.text for entry in change if entry.key.text in known), END) if in_order else END
         for entry in change:
             name = entry.key.text
             if name in known:
@@ -230,7 +238,13 @@ class Merger:
                 value = place(name)(entries[name].value, entry.value)
                 kept = isinstance(value, YamlMapping) and not own_keys
                 entries[name] = YamlEntry(entries[name].key if kept else entry.key, value)
-        merged = [each for name in [*known, END] for each in (entries.get(name), *added[name]) if each is not None]
+        leading = {before: added.pop(END)}
+        merged = [
+            each
+            for name in [*known, END]
+            for each in (*leading.get(name, ()), entries.get(name), *added.get(name, ()))
+            if each is not None
+        ]
         return YamlMapping(tuple(merged), base.span)
 
     def _nothing_to_delete(self, entry: YamlEntry, known: Iterable[str]) -> None:

@@ -257,17 +257,25 @@ def _bare(expression: Expression, scope: Mapping[str, Value]) -> str:
     return ""
 
 
-def _call(step: PathStep, span: Span, scope: Mapping[str, Value]) -> RealNumber:
-    function = FUNCTIONS.get(step.name)
-    if function is None:
-        if step.name in scope:
-            refuse("not-a-value", f"`{step.name}` is a value, not a function", step.name_span)
+def check_call(step: PathStep, span: Span) -> None:
+    """Check that there is a function of this name, which takes as many arguments.
+
+    Raises:
+        ExpressionError: There is none, or it takes another number.
+    """
+    if step.name not in FUNCTIONS:
         raise ExpressionError(unknown("unknown-name", step.name_span, "function", step.name, FUNCTIONS))
-    arguments = step.arguments or ()
-    least, most = ARGUMENTS[step.name]
-    if not least <= len(arguments) <= most:
-        refuse("argument-count", f"`{step.name}` does not take {len(arguments)} argument{'s' * (len(arguments) != 1)}", span,
+    count, (least, most) = len(step.arguments or ()), ARGUMENTS[step.name]
+    if not least <= count <= most:
+        refuse("argument-count", f"`{step.name}` does not take {count} argument{'s' * (count != 1)}", span,
                hint=f"write `{USAGE[step.name]}`")  # fmt: skip
+
+
+def _call(step: PathStep, span: Span, scope: Mapping[str, Value]) -> RealNumber:
+    if step.name not in FUNCTIONS and step.name in scope:
+        refuse("not-a-value", f"`{step.name}` is a value, not a function", step.name_span)
+    check_call(step, span)
+    arguments = step.arguments or ()
     values: list[RealNumber] = []
     for argument in arguments:
         if isinstance(argument, Slice):
@@ -276,7 +284,7 @@ def _call(step: PathStep, span: Span, scope: Mapping[str, Value]) -> RealNumber:
             return len(_list(argument, scope))
         values.append(_real(argument, scope))
     try:
-        value = function(*values)
+        value = FUNCTIONS[step.name](*values)
     except OverflowError:
         refuse_large(span)
     except ValueError:
