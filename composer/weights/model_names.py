@@ -16,7 +16,7 @@ from composer.graph.passes.expand.composite_blocks import declared_graph
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat
 from composer.graph.visit import Visit, every_node, every_pass, owned, walk
 from composer.language.expressions.parser import names, parse_expression
-from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
+from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.weights.left_out_names import WORD, LeftOutNames
 from composer.weights.tensor_maps import TensorShape
 
@@ -102,7 +102,7 @@ class _LeftOut:
         if "type" not in written or not isinstance(value, YamlScalar):
             return False
         needed = {slot, *(names(parse_expression(value)) & fields(part).keys())}
-        return not needed & self.variable and not any(self._varies(written.get(field)) for field in needed)
+        return not needed & self.set_by_config and not any(self._varies(written.get(field)) for field in needed)
 
     def _varies(self, value: YamlNode | None) -> bool:
         """Return whether params decide what a slot or a word of a block is."""
@@ -115,26 +115,36 @@ class _LeftOut:
 
     @cached_property
     def variable(self) -> frozenset[str]:
-        """The names of params and of values of repeats in the whole recipe, and the last ones of paths that a `config` sets."""
-        found: set[str] = set()
-        left: list[YamlNode] = [self.root]
-        while left:
-            node = left.pop()
-            if isinstance(node, YamlList):
-                left += node.items
-            for entry in node if isinstance(node, YamlMapping) else ():
-                left.append(entry.value)
-                if entry.key.text in ("params", "each") and isinstance(entry.value, YamlMapping):
-                    found |= {one.key.text.rpartition(".")[2] for one in entry.value}
-                elif entry.key.text == "as" and isinstance(entry.value, YamlScalar):
-                    found.add(entry.value.text)
-        return frozenset(found)
+        """The names of params, and of values and indices of repeats, in the whole recipe."""
+        indices = (entry.value.text for entry in _entries(self.root, "as") if isinstance(entry.value, YamlScalar))
+        found = (
+            one.key.text for key in ("params", "each") for entry in _entries(self.root, key) for one in _mapping(entry.value)
+        )
+        return frozenset({"layer", *indices, *found})
+
+    @cached_property
+    def set_by_config(self) -> frozenset[str]:
+        """The last names of the paths that a `config` sets."""
+        maps = _entries(_mapping(self.root.get("checkpoints")), "params")
+        return frozenset(one.key.text.rpartition(".")[2] for entry in maps for one in _mapping(entry.value))
 
     def _in_graph(self, holder: str, prefix: str, graph: TypedGraph) -> None:
         """Collect the nodes that are written in a graph and are not in it."""
         for entry in self.written[holder]:
             if entry.key.text not in graph.by_name:
                 self.paths[prefix + entry.key.text] = entry.value
+
+
+def _entries(root: YamlNode, key: str) -> Iterator[YamlEntry]:
+    """Yield every entry of a name in a node, at any depth."""
+    left = [root]
+    while left:
+        node = left.pop()
+        left += node.items if isinstance(node, YamlList) else ()
+        for entry in node if isinstance(node, YamlMapping) else ():
+            left.append(entry.value)
+            if entry.key.text == key:
+                yield entry
 
 
 def _mapping(node: YamlNode | None) -> YamlMapping:
