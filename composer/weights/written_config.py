@@ -163,6 +163,9 @@ class _Writer:
         try:
             solved = key_for(formula, value, scope)
         except (NoInverse, ExpressionError) as error:
+            open_keys = {key for key in setting.keys if key not in scope}
+            if open_keys and open_keys <= {constant.key for constant in self.config.constants}:
+                return  # a constant says what the key is
             self._refuse(setting, f"{setting.path.text} is {shown(plain(value))}, from which {error} cannot be computed back")
             return
         if solved is not None:
@@ -205,7 +208,10 @@ class _Writer:
             return text_at(expression.span)  # a word, such as `full-attention`
 
     def _refuse(self, setting: Setting, message: str) -> None:
-        self.wrong.append(Diagnostic("config-value", message, setting.path.span, hint="a config.json cannot hold this recipe"))
+        hint = "a config.json cannot hold this recipe"
+        if setting.formula is not None:
+            hint = f"say what {' or '.join(setting.keys)} is under `constants` too: a value, or {{each: …, count: …}} for a list"
+        self.wrong.append(Diagnostic("config-value", message, setting.path.span, hint=hint))
 
 
 def config_in(node: YamlNode | None) -> Config:

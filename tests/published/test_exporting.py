@@ -162,6 +162,20 @@ def test_a_constant_is_never_the_text_of_an_expression(constant: str, written: A
     assert json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))["key"] == written
 
 
+@pytest.mark.parametrize("said", [True, False])
+def test_a_list_of_which_one_item_is_read_is_written_by_a_constant(said: bool, tmp_path: Path) -> None:
+    """From the item alone, the list cannot be computed back; what is written is read again."""
+    text = CONSTANTS.format(constant="3").replace("n: n}", "n: n, width: at(0) - 1}").replace("width: hidden, ", "")
+    recipe = composer.load(text.replace("key: 3", "at: {each: width + 1 + 4 * layer, count: n}") if said else text)
+    if not said:
+        with pytest.raises(RecipeError, match="say what at is under `constants` too"):
+            export_folder(recipe.compile(), tmp_path / "out")
+        return
+    export_folder(recipe.compile(), tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))["at"] == [9, 13]
+    assert composer.load(tmp_path / "out").diff(recipe).equal
+
+
 TOKENIZERS: dict[str, Tokenizer] = {
     "characters": characters_of(TEXT + "née — 漢字\r\n\t"),
     "bytes": ByteTokenizer(),
