@@ -29,13 +29,14 @@ class MixtureOfExperts(Block, kind="moe"):
     """Mixture of experts (MoE), where each position is processed by a few of many experts: `y = Σ w · expert(x) + shared(x)`
     over the experts that the router selects, with its weights w; with `weighed: inputs`, `y = Σ expert(w · x) + shared(x)`.
 
-    Only the selected experts are computed for a position. Expert parameters are stacked: `expert.up.weight` is
-    `[experts, hidden, dim]`; a learned activation is shared by all experts. Of the optional outputs, `load_balancing` is the
-    auxiliary loss `experts · Σ f p` with f the fraction of positions that select an expert and p its mean probability, smallest
-    where both are uniform; `router_z` is the router z-loss, the mean square of the logsumexp of the router's logits; `load` is
-    f; `routing` has the weight of each expert at each position, 0 where it is not selected. A `correction` is added to the scores
-    that select experts, not to the weights (*Auxiliary-Loss-Free Load Balancing*, arXiv:2408.15664). With `logits`, the router
-    takes what other nodes compute in place of its own `gate(x)`, such as `gate(x)` and a vector for the task of each row.
+    Only the selected experts are computed for a position. Expert parameters are stacked: `expert.up.weight` is `[experts,
+    hidden, dim]`; a learned activation is shared by all experts. Of the optional outputs, `load_balancing` is the auxiliary
+    loss `experts · Σ f p` with f the fraction of positions that select an expert and p its mean probability, smallest where
+    both are uniform, of this layer alone and over all positions, those of padding too; `router_z` is the router z-loss, the
+    mean square of the logsumexp of the router's logits; `load` is f; `routing` has the weight of each expert at each position,
+    0 where it is not selected. A `correction` is added to the scores that select experts, not to the weights
+    (*Auxiliary-Loss-Free Load Balancing*, arXiv:2408.15664). With `logits`, the router takes what other nodes compute in place
+    of its own `gate(x)`, such as `gate(x)` and a vector for the task of each row.
     """
 
     experts: PositiveInt

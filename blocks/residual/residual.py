@@ -24,7 +24,8 @@ class Residual(Block, kind="residual"):
     """Norm after the sum (post-norm)."""
     placement: Literal["pre", "post", "sandwich", "reordered"] = "pre"
     """Where `norm` is applied: before the body (`pre`), after the sum (`post`), both before and after the body (`sandwich`, two
-    norms), or after the body (`reordered`, as in OLMo 2).
+    norms), or after the body (`reordered`, as in OLMo 2). Its parameters are named by the place: after the body,
+    `branch_norm`; after the sum, `post_norm`.
     """
     scale: float = 1.0
     """Constant factor of the branch."""

@@ -14,14 +14,15 @@ from composer.graph.passes.expand.expand import expand
 from composer.language.composition.locator import Locator
 from composer.language.composition.merge import merge
 from composer.language.composition.override import OverrideError
-from composer.language.expressions.ast import Binary, Expression, If, Number, RefPath, Unary
+from composer.language.expressions.ast import Expression, If, RefPath
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import as_bool, as_int, evaluate
-from composer.language.expressions.parser import names, parse_expression
+from composer.language.expressions.parser import parse_expression
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import Document, YamlList, YamlMapping, YamlNode, YamlScalar
-from composer.weights.config_syntax import Config, ConfigReader, Constant, Setting
+from composer.weights.config import text_at
+from composer.weights.config_syntax import Config, ConfigReader, Constant, Setting, computes
 from composer.weights.fit import first_of_each
 
 INDEX = "layer"
@@ -170,16 +171,11 @@ def _inside(span: Span, outer: Span) -> bool:
     return span.source == outer.source and (outer.line, outer.column) <= first and last <= (outer.end_line, outer.end_column)
 
 
-def _written(span: Span) -> str:
-    """Return the text at a place in one line."""
-    return span.source.lines[span.line - 1][span.column - 1 : span.end_column - 1]
-
-
 def _bounded_by_another(wrong: Diagnostic) -> bool:
     """Return whether a value is out of a range that a param gives, which the file may set too."""
     if wrong.code != "out-of-range" or not wrong.labels:
         return False
-    return any(letter.isalpha() for letter in _written(wrong.labels[0].span))
+    return any(letter.isalpha() for letter in text_at(wrong.labels[0].span))
 
 
 def _said_twice(config: Config, params: Mapping[str, Any]) -> Iterator[Diagnostic]:
@@ -207,7 +203,7 @@ def _constant(constant: Constant, params: Mapping[str, Any]) -> Iterator[Diagnos
                 yield Diagnostic("out-of-range", f"the count is {count}; it must be at least 0", constant.count.span)
         except ExpressionError as no:
             yield no.diagnostic
-    for word in constant.words:
+    for word in constant.scalars:
         try:
             expression = parse_expression(word)
         except ExpressionError:  # a word that is no expression
@@ -229,25 +225,8 @@ def _expression(expression: Expression, word: YamlScalar, scope: Mapping[str, An
                 message = f"`{text}` is no param, so it is a word"
                 hint = f"{did_you_mean(offered)} In quotes, a word is meant"
                 yield Diagnostic("unknown-name", message, expression.span, "warning", hint=hint)
-        case _ if _computes(expression) and (_numbers(expression) or names(expression) & scope.keys()):
+        case _ if computes(expression, scope):
             try:
                 evaluate(expression, scope)
             except ExpressionError as no:
                 yield no.diagnostic
-
-
-def _computes(expression: Expression) -> bool:
-    """Return whether an expression is more than a name or a number; `full-attention` is."""
-    item = isinstance(expression, RefPath) and expression.steps[0].arguments is not None
-    return item or not isinstance(expression, Number | RefPath)
-
-
-def _numbers(expression: Expression) -> bool:
-    match expression:
-        case Number():
-            return True
-        case Binary(left=left, right=right):
-            return _numbers(left) or _numbers(right)
-        case Unary(operand=operand):
-            return _numbers(operand)
-    return False

@@ -11,8 +11,9 @@ from typing import Any
 
 from composer.diagnostics import Diagnostic, Label, RecipeError, Source, Span
 from composer.language.composition.override import Override, read_override, to_text
+from composer.language.expressions.ast import Expression, If, RefPath
 from composer.language.expressions.errors import ExpressionError
-from composer.language.expressions.evaluator import evaluate, evaluate_word
+from composer.language.expressions.evaluator import as_bool, evaluate, evaluate_word
 from composer.language.expressions.parser import parse_expression
 from composer.language.recipe.ast import Param
 from composer.language.suggestions import did_you_mean, suggest
@@ -28,6 +29,8 @@ from composer.weights.config_syntax import (
     ConfigReader,
     Constant,
     Setting,
+    computes,
+    scalars,
 )
 from composer.weights.json_places import JsonPlace, places
 from composer.weights.mapping import entry_of
@@ -372,12 +375,16 @@ def _broken(config: Config, file: ConfigFile, params: abc.Mapping[str, Any], unk
 
 
 def _other_value(constant: Constant, file: ConfigFile) -> Diagnostic:
-    needed = " or ".join(word.text for word in constant.words)
+    needed = " or ".join(_as_json(word) for word in constant.words)
     if constant.count is not None:
         needed = f"{needed}, for each layer below {constant.count.text}"
     message = f"{constant.key} is {shown(at(file.values, constant.key))}; this recipe needs {needed}"
     labels = (Label(constant.words[0].span, "needed here"),)
     return Diagnostic("config-value", message, file.place(constant.key), labels=labels)
+
+
+def _as_json(word: YamlScalar | YamlList) -> str:
+    return word.text if isinstance(word, YamlScalar) else f"[{', '.join(item.text for item in scalars(word))}]"
 
 
 def _other_types(config: Config, file: ConfigFile) -> Iterator[Diagnostic]:
@@ -400,11 +407,34 @@ def _holds(value: Any, constant: Constant, params: abc.Mapping[str, Any]) -> boo
     return all(_same(item, constant.words[0], {**params, "layer": layer}) for layer, item in enumerate(value))
 
 
-def _same(value: Any, word: YamlScalar, params: abc.Mapping[str, Any]) -> bool:
+def chosen(expression: Expression, scope: abc.Mapping[str, Any]) -> Expression:
+    """Return the branch of `then if condition else otherwise` that is taken.
+
+    Raises:
+        ExpressionError: A condition has no value.
+    """
+    while isinstance(expression, If):
+        taken = as_bool(evaluate(expression.condition, scope), expression.condition.span)
+        expression = expression.then if taken else expression.otherwise
+    return expression
+
+
+def text_at(span: Span) -> str:
+    """Return what is written at a place in one line."""
+    return span.source.lines[span.line - 1][span.column - 1 : span.end_column - 1]
+
+
+def _same(value: Any, word: YamlScalar | YamlList, params: abc.Mapping[str, Any]) -> bool:
+    if isinstance(word, YamlList):
+        items = [*scalars(word)]
+        there = isinstance(value, list) and len(value) == len(items)
+        return there and all(_same(one, item, params) for one, item in zip(value, items, strict=True))
     if shown(value) == word.text:
         return True
     try:
-        expression = parse_expression(word)
+        expression = chosen(parse_expression(word), params)
+        if value == text_at(expression.span) and not isinstance(expression, RefPath) and not computes(expression, params):
+            return True  # a word that is no name, such as `full-attention`
         if isinstance(value, str):
             return evaluate_word(expression, params, [value]) == value
         wanted = evaluate(expression, params)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from composer.diagnostics import Span
-from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary
+from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import check_call
 from composer.language.expressions.functions import FUNCTIONS
@@ -55,6 +55,8 @@ CLASSES = "architectures"
 """The key that names the class of transformers, in a list of one."""
 ARITHMETIC = re.compile(r"[\s(]")
 """What is in no key, but in what is computed from keys."""
+OPERATORS = re.compile(r"[+*%=<>()]|[-/]\s|\s[-/]|[-/]$|\b(?:if|else)\b")
+"""What is in an expression, and in a published word only in quotes; `full-attention` and `p2c|c2p` are words."""
 
 
 @dataclass(frozen=True)
@@ -104,14 +106,20 @@ class Constant:
 
     key: str
     span: Span
-    words: tuple[YamlScalar, ...]
-    """The allowed values: words, numbers, and expressions over the recipe's params."""
+    words: tuple[YamlScalar | YamlList, ...]
+    """The allowed values: words, numbers, expressions over the recipe's params, and lists of these."""
     count: YamlScalar | None
     """For a list, the number of items; the only expression in `words` then gives each item and may use its index `layer`."""
 
+    @property
+    def scalars(self) -> Iterator[YamlScalar]:
+        """The allowed values, of lists each item."""
+        for word in self.words:
+            yield from (word,) if isinstance(word, YamlScalar) else scalars(word)
+
     def reads(self, params: Collection[str]) -> bool:
         """Return whether the values are computed from one of some params."""
-        for word in (*self.words, *([] if self.count is None else [self.count])):
+        for word in (*self.scalars, *([] if self.count is None else [self.count])):
             try:
                 if not names(parse_expression(word)).isdisjoint(params):
                     return True
@@ -229,18 +237,56 @@ class ConfigReader(Forms):
             self.error("checkpoints-form", value.span, "a list has `count` items, each with the value of `each`",
                        hint="{each: full if layer == 0 else sliding, count: n_layers}")  # fmt: skip
             return Constant(entry.key.text, entry.key.span, (), None)
+        self._parses(each)
         return Constant(entry.key.text, entry.key.span, (each,), count)
 
     def _names(self, node: YamlNode) -> tuple[str, ...]:
         return tuple(self.text(item, "a key is") for item in (node.items if isinstance(node, YamlList) else (node,)))
 
-    def _words(self, node: YamlNode) -> tuple[YamlScalar, ...]:
+    def _words(self, node: YamlNode) -> tuple[YamlScalar | YamlList, ...]:
         items = node.items if isinstance(node, YamlList) else (node,)
         if not items:
             self.error("checkpoints-form", node.span, "a constant needs its allowed values")
         for item in items:
-            self.text(item, "the value of a constant is")
-        return tuple(item for item in items if isinstance(item, YamlScalar))
+            for word in item.items if isinstance(item, YamlList) else (item,):
+                if not isinstance(word, YamlScalar):
+                    self.error("checkpoints-form", word.span, "the value of a constant is one word, or a list of words",
+                               hint="KEY: [[0.0, Infinity]] allows one list, of two numbers")  # fmt: skip
+                else:
+                    self._parses(word)
+        return tuple(item for item in items if isinstance(item, YamlScalar | YamlList))
+
+    def _parses(self, word: YamlScalar) -> None:
+        """Report what is written as an expression and is none; in quotes, a word may look like one."""
+        if word.plain and OPERATORS.search(word.text):
+            try:
+                parse_expression(word)
+            except ExpressionError as error:
+                found = error.diagnostic
+                self.diagnostics.append(replace(found, hint=f"{found.hint}; in quotes, a word is meant".removeprefix("; ")))
+
+
+def scalars(node: YamlList) -> Iterator[YamlScalar]:
+    """Yield the scalars in a list."""
+    return (item for item in node.items if isinstance(item, YamlScalar))
+
+
+def computes(expression: Expression, scope: Container[str]) -> bool:
+    """Return whether an expression over the names in `scope` gives a number, and is not a word such as `full-attention`."""
+    item = isinstance(expression, RefPath) and expression.steps[0].arguments is not None
+    several = item or not isinstance(expression, Number | RefPath)
+    return several and (_numbers(expression) or any(name in scope for name in names(expression)))
+
+
+def _numbers(expression: Expression) -> bool:
+    match expression:
+        case Number():
+            return True
+        case Binary(left=left, right=right):
+            return _numbers(left) or _numbers(right)
+        case Unary(operand=operand):
+            return _numbers(operand)
+    return False
 
 
 def _check_calls(expression: Expression) -> None:

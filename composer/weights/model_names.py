@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from blocks.core import Part, fields
 from blocks.core.fields import SlotOf
@@ -14,8 +15,9 @@ from composer.graph.parameters import parameters
 from composer.graph.passes.expand.composite_blocks import declared_graph
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat
 from composer.graph.visit import Visit, every_node, every_pass, owned, walk
-from composer.language.yaml.nodes import YamlMapping, YamlNode
-from composer.weights.left_out_names import LeftOutNames
+from composer.language.expressions.parser import names, parse_expression
+from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
+from composer.weights.left_out_names import WORD, LeftOutNames
 from composer.weights.tensor_maps import TensorShape
 
 NOTHING = YamlMapping((), Span(Source("", ""), 1, 1, 1, 1))
@@ -63,7 +65,7 @@ class _LeftOut:
     def __init__(self, typed: TypedProgram, passes: Collection[int] | None) -> None:
         self.passes = passes
         self.paths: dict[str, YamlNode | None] = {}
-        root = typed.untyped.recipe.root
+        self.root = root = typed.untyped.recipe.root
         self.blocks = _mapping(root.get("blocks"))
         self.written = {"": _mapping(root.get("graph"))}
         """What is written in each graph, by the path of the node that holds it."""
@@ -75,8 +77,10 @@ class _LeftOut:
         beside = self.written.get("" if visit.holder is None else visit.holder.path, NOTHING)
         written = _mapping(_mapping(beside.get(node.name)).get("graph"))
         if isinstance(node, TypedGroup) and node.node.part is not None:
+            whole = _mapping(beside.get(node.name))
             written = _mapping(_mapping(self.blocks.get(node.node.part.kind)).get("graph"))
-            slots = (slot for slot in _slots(node.node.part) if slot not in node.graph.by_name)
+            absent = (slot for slot in _slots(node.node.part) if slot not in node.graph.by_name)
+            slots = [slot for slot in absent if not self._never(whole, node.node.part, slot)]
             self.paths |= dict.fromkeys(f"{visit.path}.{slot}" for slot in slots)
             for entry in declared_graph(node.node.part) if node.node.part.graph else ():
                 if isinstance(entry.value, YamlMapping) and entry.key.text not in node.graph.by_name:
@@ -92,11 +96,55 @@ class _LeftOut:
         slots = (slot for slot in _slots(type(block.part)) if getattr(block.part, slot) is None)
         self.paths |= dict.fromkeys(f"{visit.path}.{slot}" for slot in slots)
 
+    def _never(self, written: YamlMapping, part: type[Part], slot: str) -> bool:
+        """Return whether an empty slot of a block with a graph stays empty whatever the params are and a `config` sets."""
+        value = declared_graph(part).get(slot) if part.graph else None
+        if "type" not in written or not isinstance(value, YamlScalar):
+            return False
+        needed = {slot, *(names(parse_expression(value)) & fields(part).keys())}
+        return not needed & self.set_by_config and not any(self._varies(written.get(field)) for field in needed)
+
+    def _varies(self, value: YamlNode | None) -> bool:
+        """Return whether params decide what a slot or a word of a block is."""
+        match value:
+            case YamlMapping():
+                return "if" in value or "when" in value or self._varies(value.get("type"))
+            case YamlScalar(text=text):
+                return any(word in self.variable for word in WORD.findall(text))
+        return value is not None
+
+    @cached_property
+    def variable(self) -> frozenset[str]:
+        """The names of params, and of values and indices of repeats, in the whole recipe."""
+        indices = (entry.value.text for entry in _entries(self.root, "as") if isinstance(entry.value, YamlScalar))
+        found = (
+            one.key.text for key in ("params", "each") for entry in _entries(self.root, key) for one in _mapping(entry.value)
+        )
+        return frozenset({"layer", *indices, *found})
+
+    @cached_property
+    def set_by_config(self) -> frozenset[str]:
+        """The last names of the paths that a `config` sets."""
+        maps = _entries(_mapping(self.root.get("checkpoints")), "params")
+        return frozenset(one.key.text.rpartition(".")[2] for entry in maps for one in _mapping(entry.value))
+
     def _in_graph(self, holder: str, prefix: str, graph: TypedGraph) -> None:
         """Collect the nodes that are written in a graph and are not in it."""
         for entry in self.written[holder]:
             if entry.key.text not in graph.by_name:
                 self.paths[prefix + entry.key.text] = entry.value
+
+
+def _entries(root: YamlNode, key: str) -> Iterator[YamlEntry]:
+    """Yield every entry of a name in a node, at any depth."""
+    left = [root]
+    while left:
+        node = left.pop()
+        left += node.items if isinstance(node, YamlList) else ()
+        for entry in node if isinstance(node, YamlMapping) else ():
+            left.append(entry.value)
+            if entry.key.text == key:
+                yield entry
 
 
 def _mapping(node: YamlNode | None) -> YamlMapping:

@@ -14,14 +14,14 @@ from composer.language.composition.locator import Locator
 from composer.language.composition.override import OverrideError
 from composer.language.expressions.ast import Expression, If, RefPath
 from composer.language.expressions.errors import ExpressionError
-from composer.language.expressions.evaluator import as_bool, as_int, evaluate
+from composer.language.expressions.evaluator import as_int, evaluate
 from composer.language.expressions.inverse import NoInverse, key_for
 from composer.language.expressions.parser import names, parse_expression
 from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
-from composer.weights.config import ABSENT, at, shown, sole
-from composer.weights.config_syntax import CLASSES, Config, ConfigReader, Constant, Setting
+from composer.weights.config import ABSENT, at, chosen, shown, sole, text_at
+from composer.weights.config_syntax import CLASSES, Config, ConfigReader, Constant, Setting, computes, scalars
 
 COUNTED = {"id2label": "label2id"}
 """Keys of which the entries are counted and that can be written: names of classes, each with the key that maps them back."""
@@ -119,10 +119,10 @@ class _Writer:
         if constant.key in self.by or at(self.known, constant.key) is not ABSENT:
             return
         if constant.count is None:
-            self._put(constant.key, self._word(constant.words[0], self.held.params))
+            self._put(constant.key, self._constant(constant.words[0], self.held.params))
             return
         count = as_int(evaluate(parse_expression(constant.count), self.held.params), constant.count.span)
-        items = [self._word(constant.words[0], {**self.held.params, INDEX: index}) for index in range(count)]
+        items = [self._constant(constant.words[0], {**self.held.params, INDEX: index}) for index in range(count)]
         self._put(constant.key, items)
 
     def _put_all(self, setting: Setting, value: Any) -> None:
@@ -163,6 +163,9 @@ class _Writer:
         try:
             solved = key_for(formula, value, scope)
         except (NoInverse, ExpressionError) as error:
+            open_keys = {key for key in setting.keys if key not in scope}
+            if open_keys and open_keys <= {constant.key for constant in self.config.constants}:
+                return  # a constant says what the key is
             self._refuse(setting, f"{setting.path.text} is {shown(plain(value))}, from which {error} cannot be computed back")
             return
         if solved is not None:
@@ -183,24 +186,32 @@ class _Writer:
             return ABSENT
         return [known[each] for each in items] if isinstance(value, tuple) else known[items[0]]
 
-    def _word(self, word: YamlScalar, scope: Mapping[str, Any]) -> Any:
-        """Return the value that a constant needs: a word, a number, or what an expression over params gives."""
+    def _constant(self, word: YamlScalar | YamlList, scope: Mapping[str, Any]) -> Any:
+        """Return the value that a constant needs: a word, a number, what an expression over params gives, or a list of these."""
+        if isinstance(word, YamlList):
+            return [self._constant(item, scope) for item in scalars(word)]
         found = _published(word.text)
         if not isinstance(found, str):
             return found
         try:
             expression = parse_expression(word)
-            while isinstance(expression, If):
-                taken = as_bool(evaluate(expression.condition, scope), expression.condition.span)
-                expression = expression.then if taken else expression.otherwise
+        except ExpressionError:  # a word that is no expression
+            return word.text
+        try:
+            expression = chosen(expression, scope)
             if isinstance(expression, RefPath) and not names(expression) & (scope.keys() | VALUE_WORDS):
                 return expression.text
             return plain(evaluate(expression, scope))
-        except ExpressionError:  # a word that is no expression
-            return word.text
+        except ExpressionError as error:
+            if computes(expression, scope) or (word.plain and isinstance(expression, If)):
+                self.wrong.append(error.diagnostic)
+            return text_at(expression.span)  # a word, such as `full-attention`
 
     def _refuse(self, setting: Setting, message: str) -> None:
-        self.wrong.append(Diagnostic("config-value", message, setting.path.span, hint="a config.json cannot hold this recipe"))
+        hint = "a config.json cannot hold this recipe"
+        if setting.formula is not None:
+            hint = f"say what {' or '.join(setting.keys)} is under `constants` too: a value, or {{each: …, count: …}} for a list"
+        self.wrong.append(Diagnostic("config-value", message, setting.path.span, hint=hint))
 
 
 def config_in(node: YamlNode | None) -> Config:
@@ -232,12 +243,12 @@ def plain(value: Any) -> Any:
 
 
 def _published(word: str) -> Any:
-    """Return the value that is shown as a word: a number, a boolean or null as such, and a string otherwise."""
+    """Return the value that is shown as a word: a string, unless it is another value in JSON, such as `0.5`, `null` or `{}`."""
     try:
         value = json.loads(word)
-    except ValueError:
+    except (ValueError, RecursionError):
         return word
-    return word if isinstance(value, str | list | dict) else value
+    return word if isinstance(value, str) else value
 
 
 def _like_default(value: Any, default: YamlNode | None) -> Any:

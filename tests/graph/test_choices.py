@@ -92,3 +92,30 @@ def test_a_path_leads_into_a_choice() -> None:
     recipe = composer.load(text, overrides=["layers.n0.else.hidden=24"])
     shapes = {each.name: each.parameter.shape for each in parameters(recipe.program)}
     assert shapes["layers.0.n0.up.weight"] == (24, 16)
+
+
+@pytest.mark.parametrize(
+    ("graph", "unused"),
+    [
+        ("y: {if: dense, then: {type: plain}, else: {type: ffn, hidden: 8}}", ["other"]),
+        ("y: {type: plain if dense else ffn8}", ["other"]),
+        ("y: {type: other, when: dense}\n  z: {type: ffn, hidden: 8}", []),
+        ("y: {if: dense, then: {graph: {a: {type: other}}}, else: {type: ffn, hidden: 8}}", []),
+        ("y: {type: ffn, hidden: 8, when: not dense}", ["plain", "other"]),
+    ],
+)
+def test_a_block_in_a_branch_that_is_not_taken_is_used(graph: str, unused: list[str]) -> None:
+    """Itself, by its name, and through another block; `other` names `plain`."""
+    text = f"""
+recipe: example
+params: {{dense: false}}
+blocks:
+  plain: {{inputs: {{x: "float[..., dim]"}}, graph: {{net: {{type: linear, out: dim}}}}}}
+  other: {{inputs: {{x: "float[..., dim]"}}, graph: {{net: {{type: plain}}}}}}
+  ffn8: {{inputs: {{x: "float[..., dim]"}}, graph: {{net: {{type: ffn, hidden: 8}}}}}}
+inputs: {{x: "float[batch, time, 8]"}}
+graph:
+  {graph}
+"""
+    found = [each.message for each in composer.load(text).check() if "ffn8" not in each.message]
+    assert found == [f"nothing uses the block `{name}`" for name in unused]

@@ -906,3 +906,26 @@ def test_a_slot_is_written_with_a_definition_where_a_param_hides_its_axis() -> N
     expanded = one.expand()
     assert "blocks:" in expanded
     assert one.diff(composer.load(expanded)).equal
+
+
+@pytest.mark.parametrize("terms", [1, 6])
+def test_an_expression_stays_short_enough_to_be_read(terms: int) -> None:
+    """With short names of its values, or else with each pass by itself, as the name of a node can be as long as the line."""
+    value = " + ".join(["(q // w - k // w + w - 1) * (2 * w - 1) + q % w - k % w"] + ["w * q + w * k + w"] * terms)
+    text = f"""
+recipe: example
+inputs: {{x: "float[batch, time, 16]"}}
+graph:
+  layers:
+    repeat: 2
+    each: {{w: [2, 4]}}
+    graph:
+      relative_distances: {{type: constant, over: {{q: 16, k: 16}}, value: {value}}}
+      z: {{type: sum, axis: first, in: relative_distances}}
+      y: {{compute: input + 0.01 * float(z)}}
+"""
+    assert len(value) < 200
+    recipe = composer.load(text)
+    again = composer.load(recipe.expand())
+    assert again.check() == []
+    assert again.diff(recipe).equal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import resource
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,6 +105,75 @@ def test_the_zoo_goes_out_and_comes_in(name: str, tmp_path: Path) -> None:
         "ImageTextToText": (lambda: model(image, tokens), {"pixel_values": image, "decoder_input_ids": tokens}),
     }.get(kind, (lambda: model(tokens), {"input_ids": tokens}))
     close(ours().logits, theirs(**given).logits)
+
+
+@torch.no_grad()
+def test_a_list_with_infinity_goes_out_as_a_list(tmp_path: Path) -> None:
+    """The limits of Mamba-2's steps, as its own class of transformers reads them; a folder with others is refused."""
+    sizes = {"vocab": 53, "d_model": 16, "n_layers": 2, "n_heads": 4, "head_dim": 8, "n_groups": 1, "state": 4}
+    model = perturbed(composer.load("mamba2", sizes))
+    folder = tmp_path / "mamba2"
+    export_folder(model, folder)
+    assert json.loads((folder / "config.json").read_text(encoding="utf-8"))["time_step_limit"] == [0.0, math.inf]
+    tokens = torch.randint(53, (2, 7), generator=torch.Generator().manual_seed(2))
+    theirs = AutoModelForCausalLM.from_pretrained(folder)
+    assert tuple(theirs.config.time_step_limit) == (0.0, math.inf)
+    close(model(tokens).logits, theirs(input_ids=tokens).logits)
+    (folder / "recipe.yaml").unlink()
+    assert_same_weights(folder, model)
+    for limits in ([0.0, 1.0], [0.0], [0.0, math.inf, math.inf], "[0.0, Infinity]"):
+        with pytest.raises(RecipeError, match=r"needs \[0.0, Infinity\]"):
+            composer.load("mamba2", sizes).with_config({**theirs.config.to_dict(), "time_step_limit": limits})
+
+
+CONSTANTS = """
+recipe: scaled
+params: {{width: 8, n: 2}}
+inputs: {{x: "float[batch, time, width]"}}
+graph: {{a: {{type: linear, out: width, bias: false}}}}
+checkpoints:
+  scaled:
+    config:
+      params: {{width: hidden, n: n}}
+      constants: {{key: {constant}}}
+    rules: {{a.weight: a.weight}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("constant", "written"),
+    [
+        ("[[width, 2 * width, full-attention, null, true], [x]]", [8, 16, "full-attention", None, True]),
+        ("[[], 3]", []),
+        ('"{}"', {}),
+        ("full-attention if n == 2 else none", "full-attention"),
+        ("p2c|c2p", "p2c|c2p"),
+        ('"1 / (n - 2)"', None),
+    ],
+)
+def test_a_constant_is_never_the_text_of_an_expression(constant: str, written: Any, tmp_path: Path) -> None:
+    """Lists item by item; a computation without a value is an error of the recipe."""
+    recipe = composer.load(CONSTANTS.format(constant=constant))
+    if written is None:
+        with pytest.raises(RecipeError, match="zero"):
+            export_folder(recipe.compile(), tmp_path / "out")
+        return
+    export_folder(recipe.compile(), tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))["key"] == written
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_a_list_of_which_one_item_is_read_is_written_by_a_constant(said: bool, tmp_path: Path) -> None:
+    """From the item alone, the list cannot be computed back; what is written is read again."""
+    text = CONSTANTS.format(constant="3").replace("n: n}", "n: n, width: at(0) - 1}").replace("width: hidden, ", "")
+    recipe = composer.load(text.replace("key: 3", "at: {each: width + 1 + 4 * layer, count: n}") if said else text)
+    if not said:
+        with pytest.raises(RecipeError, match="say what at is under `constants` too"):
+            export_folder(recipe.compile(), tmp_path / "out")
+        return
+    export_folder(recipe.compile(), tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))["at"] == [9, 13]
+    assert composer.load(tmp_path / "out").diff(recipe).equal
 
 
 TOKENIZERS: dict[str, Tokenizer] = {

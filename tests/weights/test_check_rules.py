@@ -11,6 +11,7 @@ import torch
 import composer
 from composer.graph.parameters import buffers, parameters
 from composer.weights import load_published, mapping
+from composer.weights.config import text_at
 from composer.weights.model_names import names_of, typical_passes
 from tests.zoo import each_graph
 
@@ -298,3 +299,44 @@ def test_a_rule_that_two_maps_share_is_told_once() -> None:
     shared = MODEL.format(rules="      hed.(weight|bias): h.(w|b)", copies="{}") + "  gpt3: {like: gpt2}\n"
     wrong = [each for each in lines(composer.load(shared)) if each.startswith("hed")]
     assert wrong == ["hed: there is no node called `hed`"]
+
+
+PLACED = """
+recipe: placed
+params: {{placement: {{type: choice, of: [pre, post, reordered], default: reordered}}, wide: false}}
+inputs: {{x: "float[batch, time, 16]"}}
+graph:
+  a: {node}
+  b: {{type: scale, by: 2, when: wide and placement == pre}}
+checkpoints:
+  t:
+    config: {{params: {config}}}
+    rules:
+      a.{rule}: nothing.here
+      a.branch_norm.weight: n.weight
+      a.body.weight: w.weight
+"""
+BODY = "body: {type: linear, out: 16, bias: false}"
+
+
+@pytest.mark.parametrize(
+    ("node", "config", "rule", "wrong"),
+    [
+        ("placement: reordered, norm: rmsnorm", "{}", "norm.weight", "norm"),
+        ("placement: reordered, norm: rmsnorm", "{}", "norm.wieght", "norm"),
+        ("placement: reordered, norm: rmsnorm", "{}", "post_norm.weight", "post_norm"),
+        ("branch_norm: rmsnorm", "{}", "norm.weight", "norm"),
+        ("branch_norm: {type: rmsnorm, eps: 1e-5}", "{}", "post_norm.weight", "post_norm"),
+        ("placement: placement, norm: rmsnorm", "{}", "norm.weight", None),
+        ("placement: placement, norm: rmsnorm", "{}", "post_norm.weight", None),
+        ("placement: reordered if not wide else pre, norm: rmsnorm", "{}", "norm.weight", None),
+        ("branch_norm: rmsnorm, norm: {if: wide, then: rmsnorm, else: none}", "{}", "norm.weight", None),
+        ("placement: reordered, norm: rmsnorm", "{a.placement: {from: p, values: {x: pre, y: post}, default: pre}}",
+         "norm.weight", None),
+    ],
+)  # fmt: skip
+def test_a_rule_for_a_slot_that_nothing_fills_is_a_mistake(node: str, config: str, rule: str, wrong: str | None) -> None:
+    """Unless a param, or a key of the published file, decides whether it is filled."""
+    recipe = composer.load(PLACED.format(node=f"{{type: residual, {node}, {BODY}}}", config=config, rule=rule))
+    found = [(each.code, text_at(each.span)) for each in recipe.check()]
+    assert found == ([] if wrong is None else [("checkpoints-unknown-name", wrong)])

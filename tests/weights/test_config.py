@@ -450,6 +450,13 @@ checkpoints:
         ("constants: {a: {each: full, count: n_layrs}}", ["n_layrs"]),
         ("constants: {a: {each: full, count: n_layers - 3}}", ["n_layers - 3"]),
         ("constants: {a: {each: full, count: n_layers / 4}}", ["n_layers / 4"]),
+        ("constants: {a: [[0.0, Infinity], [width, gelu]], b: [[2 * n_layers, p2c|c2p]], c: [[]]}", []),
+        ("constants: {a: [[3, widht]], b: [[2 * widht]]}", ["widht", "widht"]),
+        ("constants: {a: [[3, [4]]]}", ["[4]"]),
+        ("constants: {a: 8 *}", ["*"]),
+        ('constants: {a: "8 *", b: p2c|c2p, c: gpt-4o, d: a/b-3c}', []),
+        ("constants: {a: 3 if width == 8 else slding window}", ["window"]),
+        ("constants: {a: {each: full if layer = 0 else local, count: n_layers}}", ["="]),
         ("constants: {a: 3}\n      ignore: [a]", ["a"]),
         ("params: {width: a}\n      ignore: [b, a]", ["a"]),
         ("params: {width: a.b}\n      ignore: [a]", []),  # what else is in a

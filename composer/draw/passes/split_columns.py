@@ -42,8 +42,9 @@ def split_into_columns(flow: Flow) -> list[Flow]:
     roots = dict.fromkeys(root(item.about.path) for item in flow.items)
     ordered = [one for one in roots if one != last] + [last]
     named = {root(source.path) for _, source in flow.exits if source.path in group}
-    main = {path for path in group if root(path) == last}
-    read = {root(e.source.path) for e in flow.all_edges() if e.source.path in group and belongs(e.target, main)}
+    column = {one: {path for path in group if root(path) == one} for one in roots}
+    given = [(root(e.source.path), e.target) for e in flow.all_edges() if e.source.path in group]
+    read = {one for one, target in given if not belongs(target, column[one])}
     later = [one for one in ordered[list(roots).index(last) : -1] if one in named - read]  # other outputs, in their order
     ordered = [one for one in ordered if one not in later] + later
     columns = []

@@ -71,7 +71,30 @@ class _Turn:
                     points[end] = (points[end][0], area.top if abs(x - thing.left) < abs(x - thing.right) else area.bottom)
                 else:
                     points[end] = (area.right if abs(y - thing.top) < abs(y - thing.bottom) else area.left, points[end][1])
+        at = self.cell(wire)
+        if at is not None:  # what goes on from a cell of a map stays level with it
+            level = points[0][0]
+            count = next((number for number, (x, _) in enumerate(points) if not on(x, level)), len(points))
+            if count == len(points):  # it is straight, and ends where it did
+                middle = 0.1 * points[0][1] + 0.9 * points[-1][1]  # beyond the numbers of layers
+                points[1:-1] = [(at, middle), (level, middle)]
+                count = 2
+            points[:count] = [(at, y) for _, y in points[:count]]
         return wire.through(points)
+
+    def cell(self, wire: WirePath) -> float | None:
+        """Return where the cell of a map of layers is that a wire starts at; None for a wire that starts elsewhere."""
+        x, y = wire.points[0]
+        for frame in self.given.frames:
+            strip = frame.strip
+            if strip is None or frame.about.path != wire.source:
+                continue
+            for index in range(len(strip.kinds)):
+                right, middle = strip.exit_of(index)
+                if on(x, right) and on(y, middle):
+                    turned = self.strip(frame, strip)
+                    return turned.x + turned.width * (index + 0.5) / len(strip.kinds)
+        return None
 
     def bent(self, wire: WirePath) -> list[Point]:
         """Return a curve whose control points lie between its ends as they did."""

@@ -22,6 +22,7 @@ from composer.graph.unparse.node_text import (
     words,
 )
 from composer.language.expressions.functions import FUNCTIONS
+from composer.language.expressions.lexer import MAX_CHARACTERS
 from composer.language.recipe.writer import Remark, YamlData, YamlValue
 
 ABSENT = {"when": "true", "trainable": "true", "tie": "none", "share": "false"}
@@ -30,6 +31,10 @@ BLOCK = frozenset({"type", "graph", "repeat", "scan"})
 """Keys that only a block has."""
 MAX_CHOICE_CHARACTERS = 190
 """Characters of a value that chooses among several."""
+SHORT_NAME = "v"
+"""The name of an `each` value in an expression that would be too long with the usual one."""
+LONGEST_NUMBER = len("_10")
+"""What may tell several such values apart."""
 MAX_NAME_CHARACTERS = 60
 
 NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
@@ -242,13 +247,21 @@ class _Folder:
             if (choice := self._choice(texts, path)) is None:
                 raise PassesDiffer
             return FormulaText(choice)
-        same = (alike[0] if len(set(alike)) == 1 else self._name([*alike], path) for alike in zip(*pieces, strict=True))
+        places = [*zip(*pieces, strict=True)]
+        same_length = sum(len(alike[0]) for alike in places if len(set(alike)) == 1)
+        named = sum(len(set(alike)) > 1 for alike in places)
+        bases = [base for base in (_each_name(path), SHORT_NAME)
+                 if same_length + named * (len(base) + LONGEST_NUMBER) <= MAX_CHARACTERS]  # fmt: skip
+        if not bases:
+            raise PassesDiffer
+        base = bases[0]
+        same = (alike[0] if len(set(alike)) == 1 else self._name([*alike], path, base) for alike in places)
         return FormulaText("".join(same))
 
-    def _name(self, values: list[YamlData], path: TextPath) -> str:
+    def _name(self, values: list[YamlData], path: TextPath, base: str = "") -> str:
         """Return the name of an `each` value that has these values, pass by pass."""
         shown: YamlData = values[: _period(values)]
-        base = _each_name(path)
+        base = base or _each_name(path)
         name, count = base, 1
         while name in self.taken or (name in self.each and self.each[name] != shown):
             count += 1

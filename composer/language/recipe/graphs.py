@@ -251,6 +251,9 @@ class GraphParser:
         for key in (entry.key for entry in node if entry.key.text not in KEYS["node"]):
             hint = f"write its fields where `{kind.text}` is set; here stand only {', '.join(OPTIONS)}"
             message = f"`{kind.text}` names a block, and its field `{key.text}` cannot be set here"
+            if kind.text == NONE:
+                hint = "write `if: CONDITION`, `then: {type: …}` with the fields, and `else: none`"
+                message = f"`{NONE}` is no block, and has no field `{key.text}`"
             self.reader.error("slot-form", key.span, message, hint=hint)
         return BlockChoice(kind, node.span, node_options(self.reader, node), family)
 
