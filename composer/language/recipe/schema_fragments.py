@@ -54,12 +54,17 @@ def mapping(value: Schema) -> Schema:
     return {"type": "object", "additionalProperties": value}
 
 
+def names_to(value: Schema) -> Schema:
+    """Return a mapping to references, which no `if` chooses: that is for blocks."""
+    return {**mapping(value), "not": {"required": ["if", "then"]}}
+
+
 def either(*ways: Schema) -> Schema:
     """Return what may be written in one of several ways."""
     return {"anyOf": list(ways)}
 
 
-EDGES: Schema = either(STRING, STRINGS, mapping(STRING_OR_LIST))
+EDGES: Schema = either(STRING, STRINGS, names_to(STRING_OR_LIST))
 """One reference for the first port, a list, or a mapping from port to reference."""
 INITIALIZER: Schema = {
     "type": "object",
