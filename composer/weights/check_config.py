@@ -184,7 +184,7 @@ def _said_twice(config: Config, params: Mapping[str, Any]) -> Iterator[Diagnosti
     for constant in config.constants:
         setting = read.get(constant.key)
         if setting is not None and len(constant.words) == 1 and constant.count is None and not constant.reads(params):
-            message = f"{setting.path.text} is set from {constant.key}, which can only be {constant.words[0].text}"
+            message = f"{setting.path.text} is set from {constant.key}, which can only be {text_at(constant.words[0].span)}"
             also = (Label(setting.path.span, "set from it here"),)
             yield Diagnostic("checkpoints-ambiguous", message, constant.span, labels=also,
                              hint=f"a param may be limited to some values, `{constant.key}: [A, B]`")  # fmt: skip
