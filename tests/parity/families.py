@@ -429,7 +429,7 @@ FAMILIES: dict[str, Family] = {
         CLASSES,
         {"embedding_size": 6, "hidden_sizes": [8, 20], "depths": [2, 2], "num_channels": 2, "num_labels": 5},
         {"embedding_size": 64, "hidden_sizes": [64, 128], "num_labels": 32},
-        images(24),
+        images(224),
         {"hidden_act": "gelu", "layer_type": "basic", "downsample_in_first_stage": True, "downsample_in_bottleneck": True},
     ),
     "bart": Family(
