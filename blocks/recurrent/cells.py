@@ -26,7 +26,7 @@ from blocks.core import (
     size,
     torch,
 )
-from blocks.recurrent.gates import gru_pieces, linear, lstm_pieces, rnn_pieces
+from blocks.recurrent.gates import gru_pieces, linear, lstm_pieces, rnn_pieces, wired
 
 
 class Cell(Block):
@@ -163,8 +163,3 @@ graph:
         c = torch.sigmoid(f) * kept + torch.sigmoid(i) * torch.tanh(g)
         h = torch.sigmoid(o) * torch.tanh(c)
         return (h, c) if "c" in self.requested_outputs else h
-
-
-def wired(port: str, view: BlockView) -> tuple[str, ...]:
-    """Return what a state before is read as, if it is wired."""
-    return (f"${port}",) if port in view.edges else ()

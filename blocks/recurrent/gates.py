@@ -80,3 +80,8 @@ def lstm_pieces(maps: Piece, c: Sequence[str], state: str) -> tuple[Piece, ...]:
         gate("o", "sigmoid", "output gate o", "maps"),
         merge("y", "×", ("curve", ""), ("o", ""), gives=(state,)),
     )
+
+
+def wired(port: str, view: BlockView) -> tuple[str, ...]:
+    """Return what a state before is read as, if it is wired."""
+    return (f"${port}",) if port in view.edges else ()

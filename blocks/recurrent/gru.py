@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from blocks.core import BlockView, Paper, Piece, declaration, store_carry, torch
-from blocks.recurrent.gates import gru_pieces
-from blocks.recurrent.recurrent import Recurrent, joined
+from blocks.recurrent.gates import gru_pieces, wired
+from blocks.recurrent.recurrent import Recurrent
 
 
 class GRU(Recurrent, kind="gru"):
@@ -31,14 +31,12 @@ class GRU(Recurrent, kind="gru"):
 
     @declaration
     def pieces(self, maps: Piece, view: BlockView) -> tuple[Piece, ...]:
-        return gru_pieces(maps, ("@y", *(("$h",) if "h" in view.edges else ())))
+        return gru_pieces(maps, ("@y", *wired("h", view)))
 
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, valid: torch.Tensor | None = None) -> Any:
         before = self.before("h", h, x)
         if valid is None:
-            weights = joined(self.parameters_in_order())
-            dropout, training = self.in_training()
-            y, h = torch.gru(x, before, weights, True, self.layers, dropout, training, self.bidirectional, True)
+            y, h = self.all_layers(torch.gru, x, before)
         else:
             y, h = self.padded(x, valid, before)
         h = h.transpose(0, 1)  # [B, layers · directions, hidden]
@@ -46,4 +44,4 @@ class GRU(Recurrent, kind="gru"):
         return (y, h) if "h" in self.requested_outputs else y
 
     def one_direction(self: Any, x: torch.Tensor, h: torch.Tensor, weights: list[torch.Tensor], padding: torch.Tensor) -> Any:
-        return torch.gru(x, h, joined(weights), True, 1, 0.0, self.in_training()[1], False, True)
+        return self.call(torch.gru, x, h, weights)

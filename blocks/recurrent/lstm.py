@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from blocks.core import BlockView, Paper, Piece, declaration, store_carry, torch
-from blocks.recurrent.gates import lstm_pieces
-from blocks.recurrent.recurrent import Recurrent, joined
+from blocks.recurrent.gates import lstm_pieces, wired
+from blocks.recurrent.recurrent import Recurrent
 
 
 class LSTM(Recurrent, kind="lstm"):
@@ -40,7 +40,7 @@ class LSTM(Recurrent, kind="lstm"):
 
     @declaration
     def pieces(self, maps: Piece, view: BlockView) -> tuple[Piece, ...]:
-        return lstm_pieces(maps, ("@c", *(("$c",) if "c" in view.edges else ())), "y")
+        return lstm_pieces(maps, ("@c", *wired("c", view)), "y")
 
     def forward(
         self: Any,
@@ -55,9 +55,7 @@ class LSTM(Recurrent, kind="lstm"):
             x = x + 0 * self.bias_ih_l0[0]
         before = self.before("h", h, x), self.before("c", c, x)
         if valid is None:
-            weights = joined(self.parameters_in_order())
-            dropout, training = self.in_training()
-            y, h, c = torch.lstm(x, before, weights, True, self.layers, dropout, training, self.bidirectional, True)
+            y, h, c = self.all_layers(torch.lstm, x, before)
         else:
             y, h, c = self.padded(x, valid, *before)
         h, c = h.transpose(0, 1), c.transpose(0, 1)  # [B, layers · directions, hidden]
@@ -77,4 +75,4 @@ class LSTM(Recurrent, kind="lstm"):
             far = weights[0].new_full((self.hidden, 1), 1e4)  # where the sigmoid is exactly 0 or 1, and flat
             channel = torch.cat([-far, far, 0 * far, 0 * far])  # of the gates i, f, g, o
             weights = [torch.cat([weights[0], channel], dim=1), *weights[1:]]
-        return torch.lstm(x, (h, c), joined(weights), True, 1, 0.0, self.in_training()[1], False, True)
+        return self.call(torch.lstm, x, (h, c), weights)

@@ -28,7 +28,7 @@ from blocks.core import (
     size,
     torch,
 )
-from blocks.recurrent.gates import linear
+from blocks.recurrent.gates import linear, wired
 
 
 class Recurrent(Block):
@@ -109,7 +109,7 @@ graph: {y: {type: <kind>, hidden: 12, in: x}}
 
     def steps(self, view: BlockView) -> Sequence[Steps]:
         found = []
-        h = ("@y", *(("$h",) if "h" in view.edges else ()))
+        h = ("@y", *wired("h", view))
         for layer in range(self.layers):
             dim = size(view.sizes["dim"]) if layer == 0 else grouped(self.directions() * self.hidden)
             for end in ("", "_reverse")[: self.directions()]:
@@ -178,9 +178,24 @@ graph: {y: {type: <kind>, hidden: 12, in: x}}
                 x = torch.dropout(x, self.dropout, self.training)
         return at_positions(x, order.argsort(dim=1)), *(torch.cat(states) for states in zip(*after, strict=True))
 
-    def in_training(self: Any) -> tuple[float, bool]:
-        """Return the dropout of a kernel, and whether it must keep what a gradient needs: cuDNN has none in inference."""
-        return (self.dropout if self.training else 0.0), self.training or torch.is_grad_enabled()
+    def all_layers(self: Any, kernel: Any, x: torch.Tensor, before: Any) -> Any:
+        """Call a kernel of torch with all layers and directions."""
+        dropout = self.dropout if self.training else 0.0
+        return self.call(kernel, x, before, self.parameters_in_order(), self.layers, dropout, self.bidirectional)
+
+    def call(
+        self: Any,
+        kernel: Any,
+        x: torch.Tensor,
+        before: Any,
+        weights: list[torch.Tensor],
+        layers: int = 1,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+    ) -> Any:
+        """Call a kernel of torch, which keeps what a gradient needs in evaluation too: cuDNN has no other gradient."""
+        training = self.training or torch.is_grad_enabled()
+        return kernel(x, before, joined(weights), True, layers, dropout, training, bidirectional, True)
 
     def parameters_in_order(self: Any) -> list[torch.Tensor]:
         """Return the weights for torch's kernels: for each layer and direction, two maps and two biases, the second of which is

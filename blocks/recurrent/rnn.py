@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from blocks.core import BlockView, Paper, Piece, activation_piece, declaration, standard, store_carry, torch
 from blocks.recurrent.gates import rnn_pieces
-from blocks.recurrent.recurrent import Recurrent, joined
+from blocks.recurrent.recurrent import Recurrent
 
 
 class RNN(Recurrent, kind="rnn"):
@@ -39,9 +39,7 @@ class RNN(Recurrent, kind="rnn"):
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, valid: torch.Tensor | None = None) -> Any:
         before = self.before("h", h, x)
         if valid is None:
-            run, weights = torch.rnn_relu if self.activation == "relu" else torch.rnn_tanh, joined(self.parameters_in_order())
-            dropout, training = self.in_training()
-            y, h = run(x, before, weights, True, self.layers, dropout, training, self.bidirectional, True)
+            y, h = self.all_layers(torch.rnn_relu if self.activation == "relu" else torch.rnn_tanh, x, before)
         else:
             y, h = self.padded(x, valid, before)
         h = h.transpose(0, 1)  # [B, layers · directions, hidden]
@@ -53,8 +51,8 @@ class RNN(Recurrent, kind="rnn"):
         could grow to infinity, which times a gradient of zero is NaN.
         """
         if self.activation == "tanh":
-            return torch.rnn_tanh(x, h, joined(weights), True, 1, 0.0, self.in_training()[1], False, True)
+            return self.call(torch.rnn_tanh, x, h, weights)
         x = torch.cat([x, padding.to(x.dtype)], dim=-1)
         channel = weights[0].new_full((self.hidden, 1), -1e4)
         weights = [torch.cat([weights[0], channel], dim=1), *weights[1:]]
-        return torch.rnn_relu(x, h, joined(weights), True, 1, 0.0, self.in_training()[1], False, True)
+        return self.call(torch.rnn_relu, x, h, weights)
