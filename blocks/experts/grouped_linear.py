@@ -56,24 +56,20 @@ def register_grouped_linear() -> None:
 
 def product(x: torch.Tensor, weight: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
     """Return y [N, O], by the operator."""
-    operator: Any = torch.ops.composer.grouped_linear
-    if torch._C._are_functorch_transforms_active():
-        operator = with_gradients(operator, backward)
-    y: torch.Tensor = operator(x, weight, counts)
+    y: torch.Tensor = transformable(torch.ops.composer.grouped_linear, backward)(x, weight, counts)
     return y
 
 
 def product_of_rows(grad: torch.Tensor, x: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
     """Return the gradient [E, O, D] of the maps, by the operator."""
-    operator: Any = torch.ops.composer.grouped_linear_weight
-    if torch._C._are_functorch_transforms_active():
-        operator = with_gradients(operator, backward_of_weights)
-    maps: torch.Tensor = operator(grad, x, counts)
+    maps: torch.Tensor = transformable(torch.ops.composer.grouped_linear_weight, backward_of_weights)(grad, x, counts)
     return maps
 
 
-def with_gradients(operator: Any, gradients: Any) -> Any:
-    """Return an operator as a function that `torch.func` takes gradients of, which of operators it does not."""
+def transformable(operator: Any, gradients: Any) -> Any:
+    """Return an operator, within `torch.func` as a function that it takes gradients of, which of operators it does not."""
+    if not torch._C._are_functorch_transforms_active():
+        return operator
 
     class Differentiable(torch.autograd.Function):
         generate_vmap_rule = True

@@ -109,8 +109,11 @@ class Strip:
         return Area(self.x, self.y, self.x + self.width, self.y + self.height)
 
     def exit_of(self, index: int) -> Point:
-        """Return where a wire starts at the right of a cell."""
-        return self.x + self.width, self.y + self.height * (1 - (index + 0.5) / len(self.kinds))
+        """Return where a wire starts at the right of a cell, or below it where the first cell is at the left."""
+        share = (index + 0.5) / len(self.kinds)
+        if self.level:
+            return self.x + self.width * share, self.y + self.height
+        return self.x + self.width, self.y + self.height * (1 - share)
 
     def moved(self, dx: float, dy: float) -> Strip:
         """Return the same elsewhere."""

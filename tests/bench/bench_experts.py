@@ -7,6 +7,7 @@ A layer of Mixtral with the same weights: router, experts and sum. Speeds are mu
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock
 
 import composer
 from tests.bench.tables import Column, Row, Table
-from tests.bench.timing import Work, times
+from tests.bench.timing import passes, times
 
 TABLE = Table(
     name="experts",
@@ -51,16 +52,6 @@ def both(experts: int, top_k: int, width: int, hidden: int) -> tuple[Any, Any]:
     return theirs, ours.moe
 
 
-def passes(layer: Any, x: torch.Tensor, *, train: bool) -> Work:
-    """Return a call of a layer, with its backward pass in training."""
-
-    def forward() -> None:
-        with torch.no_grad():
-            layer(x)
-
-    return (lambda: layer(x).backward(x.detach())) if train else forward
-
-
 def rows(*, toy: bool) -> Iterator[Row]:
     """Yield a row for each shape and work."""
     for experts, top_k, width, hidden, length in SHAPES[-1:] if toy else SHAPES:
@@ -68,7 +59,7 @@ def rows(*, toy: bool) -> Iterator[Row]:
         theirs, ours = both(experts, top_k, width, hidden)
         x = torch.randn(1, length, width, requires_grad=True)
         for kind, train in (("forward", False), ("forward and backward", True)):
-            works = {"theirs": passes(theirs, x, train=train), "ours": passes(ours, x, train=train)}
+            works = {name: passes(partial(layer, x), train=train) for name, layer in (("theirs", theirs), ("ours", ours))}
             found = times(works, rounds=2 if toy else 15)
             yield {
                 "experts": f"{top_k} of {experts}",

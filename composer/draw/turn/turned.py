@@ -92,8 +92,7 @@ class _Turn:
             for index in range(len(strip.kinds)):
                 right, middle = strip.exit_of(index)
                 if on(x, right) and on(y, middle):
-                    turned = self.strip(frame, strip)
-                    return turned.x + turned.width * (index + 0.5) / len(strip.kinds)
+                    return self.strip(frame, strip).exit_of(index)[0]
         return None
 
     def bent(self, wire: WirePath) -> list[Point]:
