@@ -52,7 +52,7 @@ fuzz: $(VENV)/installed-dev
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.bench $(BENCH)
 
-# Measurements on a card, for some minutes: make gpu GPU="--only masks --out results"
+# Measurements on a GPU, for some minutes: make gpu GPU="--only masks --out results"
 gpu: $(VENV)/installed-dev
 	$(BIN)/python -m tests.bench.gpu $(GPU)
 

@@ -14,7 +14,7 @@ SIDE = 64
 """Queries, and keys, in a block."""
 SHORTEST = 256
 """Sequences below this length are computed with the dense matrix, which is then faster. Measured on a CPU."""
-SHORTEST_ON_A_CARD = 16_384
+SHORTEST_ON_GPU = 16_384
 """The same on a GPU, where blocks are gathered by many small kernels: on an H100, the dense matrix is faster at 8,192 still."""
 DENSEST = 0.5
 """Share of the blocks from which on the dense matrix is faster, on a CPU: it has no copies of keys and values."""

@@ -30,7 +30,7 @@ def dot_product_attention(
     grouped = False
     if q.shape[1] != k.shape[1]:  # a branch, since `torch.compile` may compare symbols, and the kernel takes no symbol
         grouped = True
-    if grouped and q.is_cuda and (mask is not None or not in_16_bits(q)):  # else a card computes whole matrices of scores
+    if grouped and q.is_cuda and (mask is not None or not in_16_bits(q)):  # else a GPU computes whole matrices of scores
         k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)  # [B, H, S, D]
         v = v.repeat_interleave(q.shape[1] // v.shape[1], dim=1)
         grouped = False

@@ -98,7 +98,7 @@ graph:
 
 
 def slopes(heads: int, device: torch.device) -> torch.Tensor:
-    """Return the slope of each head, [H]: how fast its scores fall, per position. It is computed where it is used, since a card
+    """Return the slope of each head, [H]: how fast its scores fall, per position. It is computed where it is used, since a GPU
     would have to wait for numbers of the host.
     """
     power = 2 ** int(math.log2(heads))

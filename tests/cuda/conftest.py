@@ -9,9 +9,9 @@ import torch
 
 
 @pytest.fixture
-def card() -> str:
-    """The GPU; `CARD=cpu` runs the tests without one, to mend the tests themselves."""
-    name = os.environ.get("CARD", "cuda")
+def gpu() -> str:
+    """The GPU; `TESTS_GPU=cpu` runs the tests without one, to mend the tests themselves."""
+    name = os.environ.get("TESTS_GPU", "cuda")
     if name == "cuda" and not torch.cuda.is_available():
         pytest.skip("this machine has no GPU that torch can use")
     return name

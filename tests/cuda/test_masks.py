@@ -55,16 +55,16 @@ def given(length: int, kind: torch.dtype, place: str) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", BOUNDS)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("mask", MASKS)
-def test_attention_is_that_of_float64(mask: str, options: str, kind: torch.dtype, card: str) -> None:
+def test_attention_is_that_of_float64(mask: str, options: str, kind: torch.dtype, gpu: str) -> None:
     """Values and gradients, of an odd length and of one that fills blocks."""
-    if card == "cpu" and kind == torch.float16:
+    if gpu == "cpu" and kind == torch.float16:
         pytest.skip("half precision is for GPUs")
     recipe = attention(mask, options)
     for length in (97, 384):
         oracle = recipe.compile(seed=2).double()
-        model = recipe.compile(seed=2).to(card, kind)
+        model = recipe.compile(seed=2).to(gpu, kind)
         found = []
-        for each, inputs in ((oracle, given(length, torch.double, "cpu")), (model, given(length, kind, card))):
+        for each, inputs in ((oracle, given(length, torch.double, "cpu")), (model, given(length, kind, gpu))):
             known = {name: value for name, value in inputs.items() if name in each.program.inputs}
             known["x"].requires_grad_()
             y = each(**known)[0]

@@ -40,12 +40,12 @@ def recipe(name: str, vocab: int) -> composer.Recipe:
     return composer.load(name, {**SIZES[name], "vocab": vocab})
 
 
-def trained(name: str, folder: Path, card: str, *, stop: int | None = None, **changed: Any) -> None:
+def trained(name: str, folder: Path, gpu: str, *, stop: int | None = None, **changed: Any) -> None:
     """Train in a new folder; at `stop`, as if by Control-C, and on to the end from there."""
     tokenizer, path = characters_of(TEXT), folder.parent / "text.txt"
     path.write_text(TEXT, encoding="utf-8", newline="")
     settings = TrainSettings(**{**SETTINGS, **changed})
-    model = recipe(name, tokenizer.size).compile(seed=1).to(card)
+    model = recipe(name, tokenizer.size).compile(seed=1).to(gpu)
 
     def after(step: int) -> None:
         if step == stop:
@@ -61,7 +61,7 @@ def trained(name: str, folder: Path, card: str, *, stop: int | None = None, **ch
         return
     with pytest.raises(KeyboardInterrupt):
         begin()
-    resume(folder, build=lambda text: recipe(name, tokenizer.size).compile(seed=2).to(card), show=Quiet())
+    resume(folder, build=lambda text: recipe(name, tokenizer.size).compile(seed=2).to(gpu), show=Quiet())
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -72,10 +72,10 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("name", SIZES)
-def test_a_run_that_stops_and_goes_on_is_the_run_that_never_stopped(name: str, precision: str, card: str, tmp_path: Path) -> None:
+def test_a_run_that_stops_and_goes_on_is_the_run_that_never_stopped(name: str, precision: str, gpu: str, tmp_path: Path) -> None:
     """Bit for bit, dropout included: every number and every tensor."""
-    trained(name, tmp_path / "whole", card, precision=precision)
-    trained(name, tmp_path / "run", card, precision=precision, stop=6)
+    trained(name, tmp_path / "whole", gpu, precision=precision)
+    trained(name, tmp_path / "run", gpu, precision=precision, stop=6)
     assert lines(tmp_path / "run") == lines(tmp_path / "whole")
     whole, run = (read_run(tmp_path / each) for each in ("whole", "run"))
     one, two = (each.checkpoint(each.name(None)) for each in (whole, run))
@@ -85,10 +85,10 @@ def test_a_run_that_stops_and_goes_on_is_the_run_that_never_stopped(name: str, p
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "adafactor", "muon", "sgd"])
-def test_a_run_learns_on_the_card_what_it_learns_on_the_cpu(optimizer: str, card: str, tmp_path: Path) -> None:
+def test_a_run_learns_on_the_gpu_what_it_learns_on_the_cpu(optimizer: str, gpu: str, tmp_path: Path) -> None:
     """Without dropout and in fp32, to rounding; with matrix products in bfloat16, nearly so."""
     found = []
-    for place, precision in (("cpu", "fp32"), (card, "fp32"), (card, "bf16")):
+    for place, precision in (("cpu", "fp32"), (gpu, "fp32"), (gpu, "bf16")):
         folder = tmp_path / str(len(found))
         trained("llama3", folder, place, precision=precision, optimizer=optimizer)
         found.append(torch.tensor([line["loss"] for line in lines(folder) if "loss" in line]))
@@ -99,25 +99,25 @@ def test_a_run_learns_on_the_card_what_it_learns_on_the_cpu(optimizer: str, card
 
 
 @contextmanager
-def no_waiting(card: str) -> Iterator[None]:
+def no_waiting(gpu: str) -> Iterator[None]:
     """Raises where an operator waits for the device."""
-    if card == "cuda":
+    if gpu == "cuda":
         torch.cuda.synchronize()
         torch.cuda.set_sync_debug_mode("error")
     try:
         yield
     finally:
-        if card == "cuda":
+        if gpu == "cuda":
             torch.cuda.set_sync_debug_mode("default")
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama3", "mamba", "mixtral"])
-def test_a_forward_and_a_backward_pass_never_wait_for_the_card(name: str, card: str) -> None:
+def test_a_forward_and_a_backward_pass_never_wait_for_the_gpu(name: str, gpu: str) -> None:
     """So the host can run ahead, and a CUDA graph can capture them. Experts have a kernel where widths are multiples of 8."""
-    model = recipe(name, 64).compile(seed=1).to(card).train()
-    text = torch.randint(64, (2, 16), generator=torch.Generator().manual_seed(0)).to(card)
+    model = recipe(name, 64).compile(seed=1).to(gpu).train()
+    text = torch.randint(64, (2, 16), generator=torch.Generator().manual_seed(0)).to(gpu)
     for attempt in range(2):  # the first call may measure, and loads kernels
-        with no_waiting(card if attempt else "cpu"), torch.autocast(card, torch.bfloat16):
+        with no_waiting(gpu if attempt else "cpu"), torch.autocast(gpu, torch.bfloat16):
             output = model(text)
             (output.logits.float().square().mean() + sum(output.losses.values())).backward()
 
@@ -131,11 +131,11 @@ def workspaces() -> int:
 
 @pytest.mark.parametrize(("name", "lengths"), [("gpt2", {"batch": 8, "time": 256}), ("llama3", {"batch": 4, "time": 512})])
 @pytest.mark.parametrize("chosen", [{}, {"precision": "bf16"}, {"recompute": ("layers.*",)}, {"logits_chunk": 300}])
-def test_the_estimated_peak_is_what_the_allocator_holds(name: str, lengths: dict[str, int], chosen: Any, card: str) -> None:
+def test_the_estimated_peak_is_what_the_allocator_holds(name: str, lengths: dict[str, int], chosen: Any, gpu: str) -> None:
     """Within a tenth."""
     from composer.train.techniques.recompute import recomputing
 
-    if card != "cuda":
+    if gpu != "cuda":
         pytest.skip("torch has no peak of a CPU")
     sizes = {"vocab": 20_011, "d_model": 512, "n_layers": 6, "n_heads": 8}
     own = {"context": 512} if name == "gpt2" else {"n_kv_heads": 4, "hidden": 1024}
@@ -143,10 +143,10 @@ def test_the_estimated_peak_is_what_the_allocator_holds(name: str, lengths: dict
     settings = TrainSettings(**{"precision": "fp32", **chosen})
     at = lengths_of(loaded.program, lengths)
     estimated = traced_step(loaded.compile(device="meta"), at, settings, on_gpu=True).memory.peak
-    model = loaded.compile(seed=0).to(card).train()
+    model = loaded.compile(seed=0).to(gpu).train()
     optimizer = build_optimizer(model, settings)
     settings = with_logits_chunk(settings, model)
-    batch = {key: value.to(card) for key, value in batch_of(model.program, at).items()}
+    batch = {key: value.to(gpu) for key, value in batch_of(model.program, at).items()}
     with recomputing(model, settings.recompute):
         for _ in range(2):
             update(model, optimizer, [batch], settings, rate=1e-3)
@@ -158,11 +158,11 @@ def test_the_estimated_peak_is_what_the_allocator_holds(name: str, lengths: dict
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama3", "mixtral"])
-def test_blocks_compiled_for_the_card_compute_the_same(name: str, card: str) -> None:
+def test_blocks_compiled_for_the_gpu_compute_the_same(name: str, gpu: str) -> None:
     """Logits and gradients of `accelerate`, in fp32."""
-    model = recipe(name, 61).compile(seed=3).to(card).eval()
+    model = recipe(name, 61).compile(seed=3).to(gpu).eval()
     fast = accelerate(copy.deepcopy(model))
-    text = torch.randint(61, (2, 19), generator=torch.Generator().manual_seed(0)).to(card)
+    text = torch.randint(61, (2, 19), generator=torch.Generator().manual_seed(0)).to(gpu)
     outputs = [each(text).logits for each in (model, fast)]
     torch.testing.assert_close(outputs[1], outputs[0], rtol=1e-3, atol=1e-3)
     for output in outputs:
@@ -172,9 +172,9 @@ def test_blocks_compiled_for_the_card_compute_the_same(name: str, card: str) -> 
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama3", "mixtral", "mamba", "lstm_lm"])
-def test_a_model_drawn_on_the_card_has_the_numbers_of_the_cpu(name: str, card: str) -> None:
+def test_a_model_drawn_on_the_gpu_has_the_numbers_of_the_cpu(name: str, gpu: str) -> None:
     """The first weights depend on the seed alone."""
-    one, two = recipe(name, 61).compile(seed=4), recipe(name, 61).compile(seed=4, device=card)
+    one, two = recipe(name, 61).compile(seed=4), recipe(name, 61).compile(seed=4, device=gpu)
     for (path, ours), theirs in zip(one.named_parameters(), two.parameters(), strict=True):
-        assert theirs.device.type == card
+        assert theirs.device.type == gpu
         assert torch.equal(ours, theirs.cpu()), path
