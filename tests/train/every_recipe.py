@@ -41,6 +41,8 @@ LONGEST = 64
 """Tokens of a source and of a target, at most; pairs are not cut."""
 FEW = 4
 """Steps at either end whose mean losses are compared."""
+SAMPLES = 24
+"""Of a series of numbers: enough frames for a transcript, whose CTC is infinite otherwise."""
 VOCAB = 128
 """More than the few letters of the text and all marks of any objective."""
 RATE = 3e-3
@@ -115,7 +117,8 @@ def learned_by_loop(name: str) -> list[float]:
     typed, task = model.program, TASKS.get(recipe.task or "")
     generator = torch.Generator().manual_seed(0)
     open_axes = {axis for type_ in typed.inputs.values() for size in type_.sizes for axis in names(size)}
-    batch = batch_of(typed, {axis: 4 if axis == "batch" else 6 for axis in open_axes})
+    measured = {axis for type_ in typed.inputs.values() if type_.dtype == "float" for size in type_.sizes for axis in names(size)}
+    batch = batch_of(typed, {axis: 4 if axis == "batch" else SAMPLES if axis in measured else 6 for axis in open_axes})
     for key, value in batch.items():
         if value.is_floating_point():
             batch[key] = torch.randn(value.shape, generator=generator)
