@@ -10,7 +10,7 @@ import torch
 
 import composer
 from composer.lower.passes.flatten import flatten
-from composer.lower.passes.hoist_steps import hoist_steps
+from composer.graph.scans.hoist_steps import hoist_steps
 from tests.docs.pages import ROOT, examples
 
 TEXT = next(each.text for each in examples(ROOT / "docs" / "language.md") if "recipe: selective_scan" in each.text)
