@@ -233,7 +233,11 @@ class Interpreter:
         return next(iter(self.graph(slot.graph, {stream: x}, path).values()))
 
     def leaf(self, block: TypedBlock, path: str) -> Any:
-        """Return the model's own module; what is written as an operator in its code has none."""
+        """Return the model's own module; what is written as an operator in its code has none, and what the code has for all steps of
+        a scan is another one.
+        """
+        if type(block.part).over_steps is not Part.over_steps:
+            return Running(block.part, **block.sizes).forward
         found: Any = self.model
         for name in path.split("."):
             held = found._modules if isinstance(found, nn.Module) else {}

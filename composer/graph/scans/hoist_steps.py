@@ -105,7 +105,7 @@ class _Relief:
                     self.moved.append(found[0])
                     self.known[node.name] = found[1]
                     return
-            if is_pointwise(node):
+            if is_pointwise(node) and not node.buffers:
                 node = self._taken_apart(node, reads)
         self.kept.append(node)
 

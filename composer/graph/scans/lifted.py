@@ -68,7 +68,7 @@ def pointwise(
 def is_pointwise(block: TypedBlock) -> bool:
     """Return whether a block computes each number of its output from one number of each input, without parameters."""
     part = block.part
-    plain = not block.parameters and not block.slots and not block.buffers and not block.node.ties
+    plain = not block.parameters and not block.slots and not block.node.ties
     several = [ref for wire in block.node.wires for ref in wire.refs]
     return plain and type(part).broadcasts and part.inline(block.sizes) is not None and len(several) == len(block.expansions)
 

@@ -4,8 +4,9 @@ for itself. Then no step has to wait for the one before.
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TypeAlias
@@ -25,6 +26,9 @@ Way: TypeAlias = tuple[int | None, ...]
 """Where the axes of a value stand among those of another."""
 _JOINED = re.compile(r"\{xs: ([+*]) \}")
 """The forward of a sum or a product of all inputs."""
+OF_NUMBERS: Mapping[str, Callable[..., float]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "negative": operator.neg,
+}  # fmt: skip
 ONE = KnownNumber(-1)
 """The factor of a state that is only added to."""
 
@@ -96,15 +100,14 @@ class LinearSteps:
             case ReadValue(index=index):
                 return values[index]
             case KnownNumber(index=index):
-                self.numbers.append(formula.numbers[index])
-                return Affine(None, None, KnownNumber(len(self.numbers) - 1))
+                return Affine(None, None, self._number(formula.numbers[index]))
             case AppliedFunction(function=function, arguments=arguments):
                 return self._applied(function, tuple(self._tree(one, formula, values) for one in arguments))
 
     def _applied(self, function: str, arguments: tuple[Affine, ...]) -> Affine:
         carries = {one.carry for one in arguments} - {None}
         if not carries:
-            return Affine(None, None, AppliedFunction(function, tuple(self._some(one.add) for one in arguments)))
+            return Affine(None, None, self._call(function, *(one.add for one in arguments)))
         if len(carries) > 1:
             raise NotLinear
         (carry,) = carries
@@ -115,44 +118,46 @@ class LinearSteps:
                 state, factor = (one, other) if other.carry is None else (other, one)
                 keep, add = (self._product(each, factor.add) for each in (state.keep, state.add))
             case "/", (state, divisor) if divisor.carry is None:
-                keep, add = (each and AppliedFunction("/", (self._some(each), self._some(divisor.add))) for each in
-                             (state.keep, state.add))  # fmt: skip
+                keep, add = (each and self._call("/", each, divisor.add) for each in (state.keep, state.add))
             case ("negative", (state,)) | ("float32", (state,)):
                 keep, add = (self._of_one(function, each) for each in (state.keep, state.add))
             case "where", (condition, one, other) if condition.carry is None:
-                keep, add = (
-                    AppliedFunction(CHOICE, (self._some(condition.add), self._some(a), self._some(b))) if a or b else None
-                    for a, b in ((one.keep, other.keep), (one.add, other.add))
-                )
+                pairs = ((one.keep, other.keep), (one.add, other.add))
+                keep, add = (self._call(CHOICE, condition.add, a, b) if a or b else None for a, b in pairs)
             case _:
                 raise NotLinear
         return Affine(carry, keep, add)
 
-    def _some(self, tree: FormulaTree | None) -> FormulaTree:
-        """Return a tree, with numbers for 0 and for the factor of a state."""
-        if tree is None or tree == ONE:
-            self.numbers.append(0.0 if tree is None else 1.0)
-            return KnownNumber(len(self.numbers) - 1)
-        return tree
+    def _call(self, function: str, *arguments: FormulaTree | None) -> FormulaTree:
+        """Return a function of trees; a number where these are numbers."""
+        trees = tuple(self._number(0.0 if one is None else 1.0) if one in (None, ONE) else one for one in arguments)
+        numbers = [self.number(one) for one in trees]
+        if function in OF_NUMBERS and None not in numbers:
+            return self._number(OF_NUMBERS[function](*numbers))
+        return AppliedFunction(function, trees)  # type: ignore[arg-type]  # there is no None left among the trees
+
+    def _number(self, value: bool | int | float) -> KnownNumber:
+        self.numbers.append(value)
+        return KnownNumber(len(self.numbers) - 1)
 
     def _sum(self, function: str, one: FormulaTree | None, other: FormulaTree | None) -> FormulaTree | None:
         if other is None:
             return one
         if one is None:
-            return other if function == "+" else AppliedFunction("negative", (self._some(other),))
-        return AppliedFunction(function, (self._some(one), self._some(other)))
+            return other if function == "+" else self._call("negative", other)
+        return self._call(function, one, other)
 
     def _product(self, one: FormulaTree | None, factor: FormulaTree | None) -> FormulaTree | None:
         if one is None or factor is None:
             return None
-        return factor if one == ONE else AppliedFunction("*", (one, factor))
+        return factor if one == ONE else self._call("*", one, factor)
 
     def _of_one(self, function: str, tree: FormulaTree | None) -> FormulaTree | None:
-        if tree is None or (tree == ONE and function == ISLAND):
+        if tree is None or (function == ISLAND and self.number(tree) is not None):
             return tree
         if function == ISLAND and isinstance(tree, ReadValue) and self.leaves[tree.index][0] in self.islands:
             return tree
-        return AppliedFunction(function, (self._some(tree),))
+        return self._call(function, tree)
 
     # -- what is found as values
 
