@@ -20,6 +20,7 @@ from blocks.masks.mask import Mask
 from blocks.masks.plans import pair, plan
 from blocks.masks.views import DenseView, FullView, matrix
 from composer.graph.anatomy import wires_of
+from composer.graph.flatten import flatten
 from composer.graph.ir import Ref, Wire
 from composer.graph.leading_axes import LeadingPart, declared_inputs, leading_part
 from composer.graph.scans.hoist_steps import hoist_steps
@@ -28,7 +29,6 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.graph.types import TensorType
 from composer.language.expressions.evaluator import evaluate
 from composer.lower import Model
-from composer.lower.passes.flatten import flatten
 from composer.lower.passes.node_queries import is_optional
 from composer.lower.passes.shared_weights import modules_of
 from tests.formulas import tensor_value
@@ -233,8 +233,8 @@ class Interpreter:
         return next(iter(self.graph(slot.graph, {stream: x}, path).values()))
 
     def leaf(self, block: TypedBlock, path: str) -> Any:
-        """Return the model's own module; what is written as an operator in its code has none, and what the code has for all steps of
-        a scan is another one.
+        """Return the model's own module; what is written as an operator in its code has none, and what the code has for all
+        steps of a scan is another one.
         """
         if type(block.part).over_steps is not Part.over_steps:
             return Running(block.part, **block.sizes).forward

@@ -1,4 +1,4 @@
-"""Scans whose steps are linear in what is carried, against the loop over the steps: which they are, and that nothing else differs."""
+"""Scans whose steps are linear in what is carried, against the loop over the steps: which they are, and that all is equal."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch import nn
 
 import composer
 from composer.decode import session
+from composer.graph.flatten import flatten
 from composer.graph.scans.hoist_steps import hoist_steps
 from composer.graph.typed import TypedScan
-from composer.lower.passes.flatten import flatten
 from tests.conformance.interpreter import Interpreter
 
 B, T, D = 2, 37, 3
@@ -62,8 +62,11 @@ AFTER = {
     "the states before": ("y: {compute: h * v}", "{y: y, h: n}"),
     "both": ("y: {compute: tanh(h) + n * u}", "{y: y, h: n}"),
     "a map of them": (f"y: {{type: linear, out: {D}, in: n}}", "{y: y, h: n}"),
-    "a sum over them": ("e: {type: einsum, pattern: 'b d, b d -> b', in: [n, v]}, y: {compute: e * u, axes: {e: b, u: b d}}", "{y: y, h: n}"),
-}  # fmt: skip
+    "a sum over them": (
+        "e: {type: einsum, pattern: 'b d, b d -> b', in: [n, v]}, y: {compute: e * u, axes: {e: b, u: b d}}",
+        "{y: y, h: n}",
+    ),
+}
 
 
 def text(graph: str, outputs: str = "{y: n, h: n}") -> str:

@@ -5,17 +5,16 @@ linear in what is carried, the states of all steps are computed at once too, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from blocks.core import Part, Sizes
-from blocks.core.fields import formula_field, formula_of
-from blocks.core.formula import AppliedFunction, Formula, FormulaTree, KnownNumber, ReadValue, subtrees
+from blocks.core.fields import formula_of
+from blocks.core.formula import AppliedFunction, FormulaTree, ReadValue
 from composer.graph.anatomy import wires_of, with_wires
 from composer.graph.ir import Graph, GraphInput, Ref, Wire
+from composer.graph.scans.formula_parts import ISLAND, alone, block_of, known_parts, needs_module, swapped, typed_subtrees
 from composer.graph.scans.lifted import Outside, is_pointwise, lifted, may_be_lifted, pointwise, with_steps
-from composer.graph.scans.linear_steps import CHOICE, ISLAND, LinearSteps, NotLinear, is_float
+from composer.graph.scans.linear_steps import LinearSteps, NotLinear, is_float
 from composer.graph.scans.sink_steps import Sunk, needed, read_by, sink, value_of
 from composer.graph.typed import AlignedPort, LinearStep, TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedScan
 from composer.graph.types import TensorType, each_of
@@ -120,38 +119,38 @@ class _Relief:
         if formula is None:
             return node
         known = [self._knows(ref) for ref in reads]
-        parts = list(_parts(formula.tree, known))
-        typed = {id(one.tree): one for one in _all_typed(node.sizes["typed"])}
+        parts = list(known_parts(formula.tree, known))
+        typed = {id(one.tree): one for one in typed_subtrees(node.sizes["typed"])}
         refs, ways, types = list(reads), list(node.expansions), list(each_of(node.inputs["xs"]))
-        swapped: dict[int, FormulaTree] = {}
+        by: dict[int, FormulaTree] = {}
         for part in parts:
             island = typed[id(part)].float32
-            own, used = _alone(AppliedFunction(ISLAND, (part,)) if island else part, formula)
-            block = _of_formula(type(node.part), own)
+            own, used = alone(AppliedFunction(ISLAND, (part,)) if island else part, formula)
+            block = block_of(type(node.part), own)
             places = [place for place in range(len(ways[0])) if any(ways[index][place] is not None for index in used)]
             inner = [tuple(ways[index][place] for place in places) for index in used]
             name = self._fresh(node.name)
             given = [self.known[reads[index].node] for index in used]
             moved, result = pointwise(self.scan, node, name, given, block, inner)
-            if _needs_module(moved.part, moved.sizes):
+            if needs_module(moved.part, moved.sizes):
                 continue
             self.moved.append(moved)
             self.known[name] = result
             if island:
                 self.islands.add(name)
             value: FormulaTree = ReadValue(len(refs))
-            swapped[id(part)] = AppliedFunction(ISLAND, (value,)) if island else value
+            by[id(part)] = AppliedFunction(ISLAND, (value,)) if island else value
             refs.append(Ref(name))
             order = iter(range(len(places)))
             ways.append(tuple(next(order) if place in places else None for place in range(len(ways[0]))))
             types.append(result.one_step())
-        if not swapped:
+        if not by:
             return node
-        rest, used = _alone(_swapped(formula.tree, swapped), formula)
-        block = _of_formula(type(node.part), rest)
+        rest, used = alone(swapped(formula.tree, by), formula)
+        block = block_of(type(node.part), rest)
         given_types = {"xs": tuple(types[index] for index in used)}
         sizes = {**node.sizes, "inputs": len(used), **block.constants(given_types, {})}
-        if _needs_module(block, sizes):
+        if needs_module(block, sizes):
             return node
         wires = (replace(node.node.wires[0], refs=tuple(refs[index] for index in used), spans=()),)
         return replace(
@@ -222,12 +221,12 @@ class _Relief:
         places = [place for place in range(rank) if any(way[place] is not None for _, way in reads)]
         inner = [tuple(way[place] for place in places) for _, way in reads]
         given = [self.known[name] for name, _ in reads]
-        name, part = self._fresh(node.name), _of_formula(type(node.part), formula)
+        name, part = self._fresh(node.name), block_of(type(node.part), formula)
         moved, result = pointwise(self.scan, node, name, given, part, inner)
         if moved.sizes["typed"].float32 and getattr(formula.tree, "function", "") != ISLAND:
-            part = _of_formula(type(node.part), replace(formula, tree=AppliedFunction(ISLAND, (formula.tree,))))
+            part = block_of(type(node.part), replace(formula, tree=AppliedFunction(ISLAND, (formula.tree,))))
             moved, result = pointwise(self.scan, node, name, given, part, inner)
-        if _needs_module(moved.part, moved.sizes):
+        if needs_module(moved.part, moved.sizes):
             raise NotLinear
         blocks.append(moved)
         self.known[name] = result
@@ -282,58 +281,3 @@ class _Relief:
         typed = TypedGraph(inner, given, tuple(kept), types, {node.name: node for node in kept})
         node = replace(scan.node, graph=inner, wires=wires)
         return replace(scan, node=node, graph=typed, steps=ordered, outputs=after, stacked=stacked, linear=linear)
-
-
-def _of_formula(part: type[Part], formula: Formula) -> Part:
-    """Return a block with a formula whose axes are matched already."""
-    values: dict[str, Any] = {formula_field(part): formula, "axes": ()}
-    return part.model_construct(**values)
-
-
-def _needs_module(part: Part, sizes: Sizes) -> bool:
-    """Return whether a block keeps tensors, so that it stays at its place in the `state_dict`."""
-    return bool(part.buffers(sizes) if callable(part.buffers) else part.buffers)
-
-
-def _parts(tree: FormulaTree, known: Sequence[bool]) -> Iterator[FormulaTree]:
-    """Yield the largest parts of a formula that apply something to known values only."""
-    if not isinstance(tree, AppliedFunction) or tree.function == CHOICE:
-        return
-    reads = [one.index for one in subtrees(tree) if isinstance(one, ReadValue)]
-    if reads and all(known[index] for index in reads):
-        yield tree
-        return
-    for argument in tree.arguments:
-        yield from _parts(argument, known)
-
-
-def _all_typed(typed: Any) -> Iterator[Any]:
-    yield typed
-    for argument in typed.arguments:
-        yield from _all_typed(argument)
-
-
-def _swapped(tree: FormulaTree, by: Mapping[int, FormulaTree]) -> FormulaTree:
-    if id(tree) in by:
-        return by[id(tree)]
-    return (
-        replace(tree, arguments=tuple(_swapped(one, by) for one in tree.arguments)) if isinstance(tree, AppliedFunction) else tree
-    )
-
-
-def _alone(tree: FormulaTree, whole: Formula) -> tuple[Formula, list[int]]:
-    """Return a part of a formula as one of its own, with the values that it reads, by their indices in the whole."""
-    reads = list(dict.fromkeys(one.index for one in subtrees(tree) if isinstance(one, ReadValue)))
-    numbers = list(dict.fromkeys(one.index for one in subtrees(tree) if isinstance(one, KnownNumber)))
-
-    def renumbered(one: FormulaTree) -> FormulaTree:
-        match one:
-            case ReadValue(index=index):
-                return ReadValue(reads.index(index), one.place)
-            case KnownNumber(index=index):
-                return KnownNumber(numbers.index(index), one.place)
-            case AppliedFunction():
-                return replace(one, arguments=tuple(map(renumbered, one.arguments)))
-
-    names = tuple(whole.names[index] if index < len(whole.names) else f"part_{index}" for index in reads)
-    return Formula(renumbered(tree), tuple(whole.numbers[index] for index in numbers), names), reads

@@ -14,14 +14,12 @@ from typing import TypeAlias
 from blocks.core.fields import formula_of
 from blocks.core.formula import AppliedFunction, Formula, FormulaTree, KnownNumber, ReadValue, subtrees
 from composer.graph.ir import Ref
+from composer.graph.scans.formula_parts import CHOICE, ISLAND
 from composer.graph.scans.lifted import Outside, is_pointwise
 from composer.graph.scans.sink_steps import read_by
 from composer.graph.typed import TypedBlock, TypedNode, TypedScan
 from composer.graph.types import TensorType
 
-ISLAND = "float32"
-"""The function whose result stays in float32."""
-CHOICE = "where"
 Way: TypeAlias = tuple[int | None, ...]
 """Where the axes of a value stand among those of another."""
 _JOINED = re.compile(r"\{xs: ([+*]) \}")

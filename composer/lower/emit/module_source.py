@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from composer.graph.anatomy import wires_of
 from composer.graph.dims import Dim
+from composer.graph.flatten import flatten
 from composer.graph.parameters import parameters
 from composer.graph.passes.adapt import MATRICES
 from composer.graph.scans.hoist_steps import hoist_steps
@@ -25,7 +26,6 @@ from composer.lower.emit.skeletons import Class, Classes
 from composer.lower.emit.statements import LOSSES, LossValue, SourceLines, StatementWriter
 from composer.lower.model import Module
 from composer.lower.passes.fixed_nodes import outputs_left_out
-from composer.lower.passes.flatten import flatten
 from composer.lower.passes.node_queries import is_optional, key_of
 from composer.lower.passes.shared_weights import copies
 

@@ -8,10 +8,10 @@ from typing import assert_never
 
 from composer.graph.anatomy import optional_output
 from composer.graph.dims import Dim
+from composer.graph.flatten import flatten
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.graph.types import Axis, Depends, TensorType, Type
 from composer.lower.passes.batch_axis import BatchAxis, batch_axis, each_size
-from composer.lower.passes.flatten import flatten
 from composer.lower.passes.shared_weights import passes_of
 
 
