@@ -132,7 +132,7 @@ class LinearSteps:
         numbers = [self.number(one) for one in trees]
         if function in OF_NUMBERS and None not in numbers:
             return self._number(OF_NUMBERS[function](*numbers))
-        return AppliedFunction(function, trees)  # type: ignore[arg-type]  # there is no None left among the trees
+        return AppliedFunction(function, trees)
 
     def _number(self, value: bool | int | float) -> KnownNumber:
         self.numbers.append(value)

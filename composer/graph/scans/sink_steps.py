@@ -99,7 +99,7 @@ def needed(values: Iterable[Ref], nodes: Sequence[TypedNode]) -> set[str]:
 def value_of(scan: TypedScan, kept: Sequence[TypedNode], ref: Ref, port: str) -> Outside | None:
     """Return a value in the loop as an output of the scan that has every step of it."""
     node = next((one for one in kept if one.name == ref.node), None)
-    type_ = scan.graph.inputs[ref.node] if node is None else output(node.outputs, ref.port)  # type: ignore[union-attr]  # no repeat
+    type_ = scan.graph.inputs[ref.node] if node is None else output(node.outputs, ref.port)
     if not isinstance(type_, TensorType):
         return None
     place = min(next(iter(scan.steps.values())), len(type_.axes))
