@@ -185,6 +185,42 @@ def test_a_session_goes_on_from_the_last_state() -> None:
         torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=1e-11, atol=1e-11)
 
 
+READ = """
+recipe: read
+task: causal_lm
+inputs: {tokens: "int[batch, time]", memory: "float[batch, source, 6]"}
+graph:
+  start: {type: parameter, shape: [6], std: 0.5}
+  read:
+    scan: source
+    in: {h: start, u: memory}
+    graph:
+      gate: {type: linear, out: 6, in: u}
+      n: {compute: STEP}
+      y: {type: linear, out: 6, in: n}
+    outputs: {y: y, h: n}
+  all: {type: mean, axis: source, in: read}
+  embed: {type: embedding, vocab: 11, dim: 6, in: tokens}
+  both: {compute: embed + all + read.h, axes: {embed: b t d, all: b d, read.h: b d}}
+  head: {type: linear, out: 11}
+outputs: {logits: head}
+"""
+
+
+@pytest.mark.parametrize("step", ["sigmoid(gate) * h + u", "tanh(h + gate)"], ids=["linear", "loop"])
+def test_a_session_reads_another_sequence_once(step: str) -> None:
+    """What stands before and after a scan of it, too."""
+    model = composer.load(READ.replace("STEP", step)).compile(dtype=torch.float64, seed=0)
+    generator = torch.Generator().manual_seed(1)
+    tokens = torch.randint(11, (B, 6), generator=generator)
+    memory = torch.randn(B, 20, 6, generator=generator, dtype=torch.float64)
+    with torch.no_grad():
+        whole = model(tokens, memory).logits
+        with session(model):
+            parts = [model(part, memory).logits for part in tokens.split([2, 1, 3], 1)]
+    torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=1e-11, atol=1e-11)
+
+
 @pytest.mark.parametrize("graph", [LINEAR["a decay and a sum"], LINEAR["a sum"]], ids=["decay", "sum"])
 def test_torch_transforms_it(graph: str) -> None:
     """`torch.compile` without a break, `torch.export`, `vmap` of gradients, and second derivatives."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from blocks.core.fields import formula_of
 from blocks.core.formula import AppliedFunction, FormulaTree, ReadValue
@@ -23,11 +24,14 @@ from composer.graph.visit import Map
 
 def hoist_steps(typed: TypedProgram) -> TypedProgram:
     """Return the program in which scans do in each step only what depends on the steps before."""
-    return replace(typed, root=Map(_relieved).graph(typed.root))
+    positions = frozenset(ref.node for _, ref in typed.untyped.positions)
+    return replace(typed, root=Map(partial(_relieved, positions)).graph(typed.root))
 
 
-def _relieved(graph: TypedGraph) -> TypedGraph:
-    """Return a graph in whose scans nothing is left that can be computed before or after."""
+def _relieved(positions: frozenset[str], graph: TypedGraph) -> TypedGraph:
+    """Return a graph in whose scans nothing is left that can be computed before or after, but for those whose outputs are read as
+    `positions`, by name and not by a wire.
+    """
     if not any(isinstance(node, TypedScan) for node in graph.nodes):
         return graph
     nodes: list[TypedNode] = []
@@ -40,7 +44,7 @@ def _relieved(graph: TypedGraph) -> TypedGraph:
     for node in graph.nodes:
         if any(ref in elsewhere for wire in wires_of(node) for ref in wire.refs):
             node = with_wires(node, read)
-        if isinstance(node, TypedScan) and node.carried:
+        if isinstance(node, TypedScan) and node.carried and node.name not in positions:
             around = replace(graph, nodes=tuple(nodes), by_name={**graph.by_name, **{one.name: one for one in nodes}})
             relief = _Relief(around, node)
             nodes += relief.nodes()
