@@ -68,13 +68,13 @@ def in_chunks(h: torch.Tensor, keep: torch.Tensor, add: torch.Tensor, axis: int)
     count = add.shape[axis]
     length = int(count**0.5)
     whole = count // length * length
-    keeps, adds = (
+    factors, terms = (
         torch.unflatten(each.narrow(axis, 0, whole), axis, (whole // length, length)).unbind(axis + 1) for each in (keep, add)
     )
-    products = [keeps[0]]  # of `keep` since the chunk's start
-    for kept in keeps[1:]:
+    products = [factors[0]]  # of `keep` since the chunk's start
+    for kept in factors[1:]:
         products.append(kept * products[-1])
-    from_zero = one_after_another(torch.zeros_like(adds[0]), keeps, adds)
+    from_zero = one_after_another(torch.zeros_like(terms[0]), factors, terms)
     ends = one_after_another(h, products[-1].unbind(axis), from_zero[-1].unbind(axis))
     starts = torch.stack([h.expand_as(ends[0]), *ends[:-1]], axis).unsqueeze(axis + 1)
     states = torch.addcmul(torch.stack(from_zero, axis + 1), torch.stack(products, axis + 1), starts).flatten(axis, axis + 1)

@@ -20,7 +20,7 @@ from composer.graph.scans.sink_steps import read_by
 from composer.graph.typed import TypedBlock, TypedNode, TypedScan
 from composer.graph.types import TensorType
 
-Way: TypeAlias = tuple[int | None, ...]
+Expansion: TypeAlias = tuple[int | None, ...]
 """Where the axes of a value stand among those of another."""
 _JOINED = re.compile(r"\{xs: ([+*]) \}")
 """The forward of a sum or a product of all inputs."""
@@ -54,7 +54,7 @@ class LinearSteps:
     known: Mapping[str, Outside]
     islands: frozenset[str]
     """What is known outside and in float32 whatever the dtype of the model."""
-    leaves: list[tuple[str, Way]] = field(default_factory=list)
+    leaves: list[tuple[str, Expansion]] = field(default_factory=list)
     """Values from outside of the loop, with the way of their axes."""
     numbers: list[bool | int | float] = field(default_factory=list)
     found: dict[str, Affine] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class LinearSteps:
         self.found[node.name] = value
         return value
 
-    def _read(self, ref: Ref, way: Way) -> Affine:
+    def _read(self, ref: Ref, way: Expansion) -> Affine:
         if ref.port or ref.index is not None:
             raise NotLinear
         if ref.node in self.known:
@@ -103,12 +103,12 @@ class LinearSteps:
                 return self._applied(function, tuple(self._tree(one, formula, values) for one in arguments))
 
     def _applied(self, function: str, arguments: tuple[Affine, ...]) -> Affine:
-        carries = {one.carry for one in arguments} - {None}
-        if not carries:
+        states = {one.carry for one in arguments} - {None}
+        if not states:
             return Affine(None, None, self._call(function, *(one.add for one in arguments)))
-        if len(carries) > 1:
+        if len(states) > 1:
             raise NotLinear
-        (carry,) = carries
+        (carry,) = states
         match function, arguments:
             case "+" | "-", (one, other):
                 keep, add = (self._sum(function, a, b) for a, b in ((one.keep, other.keep), (one.add, other.add)))
@@ -165,7 +165,7 @@ class LinearSteps:
             return 1.0
         return float(self.numbers[tree.index]) if isinstance(tree, KnownNumber) else None
 
-    def formula(self, tree: FormulaTree) -> tuple[Formula, list[tuple[str, Way]]]:
+    def formula(self, tree: FormulaTree) -> tuple[Formula, list[tuple[str, Expansion]]]:
         """Return a tree as a formula of its own, with the values that it reads."""
         reads = list(dict.fromkeys(self.leaves[one.index] for one in subtrees(tree) if isinstance(one, ReadValue)))
         numbers = list(dict.fromkeys(one.index for one in subtrees(tree) if isinstance(one, KnownNumber)))
