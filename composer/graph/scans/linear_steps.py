@@ -20,7 +20,7 @@ from composer.graph.scans.sink_steps import read_by
 from composer.graph.typed import TypedBlock, TypedNode, TypedScan
 from composer.graph.types import TensorType
 
-Expansion: TypeAlias = tuple[int | None, ...]
+AxisOrder: TypeAlias = tuple[int | None, ...]
 """Where the axes of a value stand among those of another."""
 _JOINED = re.compile(r"\{xs: ([+*]) \}")
 """The forward of a sum or a product of all inputs."""
@@ -54,7 +54,7 @@ class LinearSteps:
     known: Mapping[str, Outside]
     islands: frozenset[str]
     """What is known outside and in float32 whatever the dtype of the model."""
-    leaves: list[tuple[str, Expansion]] = field(default_factory=list)
+    leaves: list[tuple[str, AxisOrder]] = field(default_factory=list)
     """Values from outside of the loop, with the way of their axes."""
     numbers: list[bool | int | float] = field(default_factory=list)
     found: dict[str, Affine] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class LinearSteps:
         self.found[node.name] = value
         return value
 
-    def _read(self, ref: Ref, way: Expansion) -> Affine:
+    def _read(self, ref: Ref, way: AxisOrder) -> Affine:
         if ref.port or ref.index is not None:
             raise NotLinear
         if ref.node in self.known:
@@ -165,7 +165,7 @@ class LinearSteps:
             return 1.0
         return float(self.numbers[tree.index]) if isinstance(tree, KnownNumber) else None
 
-    def formula(self, tree: FormulaTree) -> tuple[Formula, list[tuple[str, Expansion]]]:
+    def formula(self, tree: FormulaTree) -> tuple[Formula, list[tuple[str, AxisOrder]]]:
         """Return a tree as a formula of its own, with the values that it reads."""
         reads = list(dict.fromkeys(self.leaves[one.index] for one in subtrees(tree) if isinstance(one, ReadValue)))
         numbers = list(dict.fromkeys(one.index for one in subtrees(tree) if isinstance(one, KnownNumber)))
