@@ -188,8 +188,8 @@ class Classes:
             case TypedGroup():
                 return ("group", self.instances[node.graph, hoisted.inner[node.name]].class_)
             case TypedScan():
-                ways = (tuple(node.steps.items()), tuple(node.carried.items()), tuple(node.widened.items()), node.place)
-                ways += (node.stacked, tuple(node.linear.items()))
+                ports = tuple(node.steps.items()), tuple(node.carried.items()), tuple(node.widened.items())
+                ways = (*ports, node.place, node.stacked, tuple(node.linear.items()))
                 return ("scan", self.instances[node.graph, hoisted.inner[node.name]].class_, ways)
             case TypedRepeat():
                 inner = zip(pass_names(node), node.passes, strict=True)
