@@ -21,7 +21,7 @@ def scan_forms(typed: TypedProgram) -> Mapping[Span, str]:
         >>> import composer
         >>> from composer.graph.scans.forms import scan_forms
         >>> [*scan_forms(composer.load("seq2seq_rnn").program).values()]
-        []
+        ['loop']
     """
     forms: Mapping[Span, str] = typed.found.get("scan forms", lambda: dict(_forms(typed)))
     return forms
