@@ -283,6 +283,16 @@ class Part(BaseModel):
         """
         return None
 
+    def over_steps(self, places: Sequence[int | None], place: int) -> "Part | None":
+        """Return the part that computes for all steps of a scan what this one computes for one; None if there is none. A part
+        whose ports have `[...]` in front computes it itself.
+
+        Args:
+            places: Where each input has the axis of the steps; None where it has none.
+            place: Where the output has it.
+        """
+        return None
+
     def reads(self, wired: frozenset[str]) -> Mapping[str, Sequence[str]]:
         """Return the inputs and slots that an output or a slot is computed from, for those that are not computed from all inputs.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from blocks.core import Paper, Sizes, cached, store_carry, torch
+from blocks.linear_recurrences.elementwise import one_after_another
 from blocks.linear_recurrences.recurrence import LinearRecurrence, check_decay, wide
 
 
@@ -159,11 +160,8 @@ def decays_of_channels(log_decay: torch.Tensor | None, x: torch.Tensor, valid: t
 
 def decaying_sum(h: torch.Tensor, keep: torch.Tensor, add: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the states `keep · h' + add` after each position, [B, T, …], and the last, [B, …]; a step is one operation."""
-    states = []
-    for kept, added in zip(keep.unbind(1), add.unbind(1), strict=True):
-        h = torch.addcmul(added, kept, h)
-        states.append(h)
-    return torch.stack(states, 1), h
+    states = one_after_another(h, keep.unbind(1), add.unbind(1))
+    return torch.stack(states, 1), states[-1]
 
 
 def decaying_maxima(largest: torch.Tensor, decays: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:

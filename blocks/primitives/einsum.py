@@ -57,6 +57,13 @@ graph: {y: {type: einsum, pattern: "b t d, b s d -> b t s", in: [q, k]}}
         axes = [replace(first.axes[0], name=name, size=sizes["lengths"][name]) for name in operands(self.pattern)[1]]
         return {"y": replace(first, axes=tuple(axes))}
 
+    def over_steps(self, places: Sequence[int | None], place: int) -> Einsum:
+        terms, out = operands(self.pattern)
+        steps = next(name for name in ("steps", *(f"steps_{n}" for n in range(99))) if all(name not in term for term in terms))
+        wider = [_with(names, steps, own) for names, own in zip((*terms, out), (*places, place), strict=True)]
+        left, right = ", ".join(map(" ".join, wider[:-1])), " ".join(wider[-1])
+        return self.model_copy(update={"pattern": f"{left} -> {right}"})
+
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         lengths, out = sizes["lengths"], operands(self.pattern)[1]
         every = list(lengths.values())
@@ -75,6 +82,10 @@ graph: {y: {type: einsum, pattern: "b t d, b s d -> b t s", in: [q, k]}}
 
     def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
         return torch.einsum(self.equation, *xs)
+
+
+def _with(names: Sequence[str], steps: str, place: int | None) -> Sequence[str]:
+    return names if place is None else (*names[:place], steps, *names[place:])
 
 
 def operands(pattern: str) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:

@@ -10,12 +10,13 @@ from composer.cost.costs import costs
 from composer.cost.lengths import axes, unknown_axis
 from composer.cost.summary import Rows, Summary, SummaryRow
 from composer.cost.units import ranges
-from composer.diagnostics import RecipeError
+from composer.diagnostics import RecipeError, Span
 from composer.graph.anatomy import TYPED
 from composer.graph.describe import kind_of, phrases
 from composer.graph.ir import RepeatNode
 from composer.graph.parameters import NamedParameter, in_file_order, owned
 from composer.graph.passes.roll_layers.roll_layers import folded
+from composer.graph.scans.forms import scan_forms
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.graph.visit import Fold, Inside, every_pass, walk
 
@@ -32,16 +33,16 @@ def summarize(typed: TypedProgram, lengths: Mapping[str, int] | None = None) -> 
     recipe = typed.untyped.recipe
     model = folded(typed)  # layers written one by one are one row, as in a drawing
     written = {visit.node.node for visit in walk(typed.root, every_pass, once=True) if isinstance(visit.node, TypedRepeat)}
-    rows = _Rows(model.parameters, written).graph(model.program.root)
+    rows = _Rows(model.parameters, written, scan_forms(typed)).graph(model.program.root)
     return Summary(recipe.name, recipe.doc, recipe.paper, costs(typed, lengths), rows)
 
 
 class _Rows:
     """Builds the rows of nodes; a row stands for all places (prefixes of names) of its graph."""
 
-    def __init__(self, table: Sequence[NamedParameter], written: Collection[RepeatNode]) -> None:
-        self.written = written
-        """The repeats that the recipe itself contains."""
+    def __init__(self, table: Sequence[NamedParameter], written: Collection[RepeatNode], forms: Mapping[Span, str]) -> None:
+        self.written, self.forms = written, forms
+        """The repeats that the recipe itself contains, and how its scans run."""
         self.owned = owned(table)
         self.ties = {entry.name: entry.tied_to for entry in table if entry.tied_to}
         self.frozen = {entry.name for entry in table if not (entry.tied_to or entry.trainable)}
@@ -61,6 +62,7 @@ class _Rows:
                 filled = ((slots[name], row) for name, row in inside.slots)
                 children = tuple(replace(row, output="") for held, row in filled if self._has_weights(held))
             case TypedGroup() | TypedScan():
+                detail = self.forms.get(node.node.name_span, "") if isinstance(node, TypedScan) else ""
                 children = tuple(row for _, rows in inside.regions for row in rows)
             case TypedRepeat(passes=passes):
                 block = f"× {len(passes)}"

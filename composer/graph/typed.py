@@ -131,6 +131,23 @@ class TypedRepeat:
         return self.passes[-1].outputs
 
 
+class AlignedPort(NamedTuple):
+    """A value at a port of a scan, beside the states of all steps."""
+
+    port: str
+    way: tuple[int | None, ...]
+    """Which of its axes stands at each axis of the states, or none."""
+
+
+class LinearStep(NamedTuple):
+    """What a step makes of a state by itself: `keep · state + add`."""
+
+    keep: AlignedPort | float
+    add: AlignedPort
+    rounded: bool
+    """Whether the state is rounded to the dtype of the model, though what it is computed from may be in float32."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TypedScan:
     """A scan with its graph typed for one step."""
@@ -146,6 +163,11 @@ class TypedScan:
     """For each carried input, how many axes its start lacks, such as the batch: it starts the same in each row."""
     outputs: PortTypes
     """The first with the axis; the others are what the last step returned."""
+    stacked: int = 1
+    """How many outputs, from the first on, have the axis."""
+    linear: Mapping[str, LinearStep] = field(default_factory=dict)
+    """The carried inputs where all are linear in themselves: the states of all steps are then computed at once, and those before
+    each step, where they are among the outputs."""
 
     @property
     def name(self) -> str:
@@ -155,8 +177,11 @@ class TypedScan:
     @property
     def place(self) -> int:
         """Where the axis stands in the first output."""
-        first = next(iter(self.outputs.values()))
-        return min(next(iter(self.steps.values()), 0), len(first.axes) - 1) if isinstance(first, TensorType) else 0
+        return self.place_in(next(iter(self.outputs.values())))
+
+    def place_in(self, stacked: Type) -> int:
+        """Return where the axis stands in an output that has it."""
+        return min(next(iter(self.steps.values()), 0), len(stacked.axes) - 1) if isinstance(stacked, TensorType) else 0
 
 
 TypedNode: TypeAlias = TypedBlock | TypedGroup | TypedRepeat | TypedScan

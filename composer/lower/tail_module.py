@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from composer.graph.anatomy import with_wires
+from composer.graph.flatten import flatten
 from composer.graph.ir import Graph, GraphInput, Ref
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram
 from composer.graph.types import TensorType
 from composer.lower.emit.module_source import lower
 from composer.lower.generated import execute
 from composer.lower.model import Model, TailSource, module_at
-from composer.lower.passes.flatten import flatten
 from composer.lower.passes.tail import LOGITS, tail_nodes
 
 

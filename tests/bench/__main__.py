@@ -31,6 +31,7 @@ BENCHES: Mapping[str, str] = {
     "forward": "bench_forward",
     "peers": "bench_peers",
     "recurrences": "bench_recurrences",
+    "scans": "bench_scans",
     "experts": "bench_experts",
     "masks": "bench_masks",
     "padding": "bench_padding",

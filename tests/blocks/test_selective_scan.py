@@ -9,8 +9,9 @@ import pytest
 import torch
 
 import composer
-from composer.lower.passes.flatten import flatten
-from composer.lower.passes.hoist_steps import hoist_steps
+from composer.graph.flatten import flatten
+from composer.graph.scans.hoist_steps import hoist_steps
+from composer.graph.typed import TypedScan
 from tests.docs.pages import ROOT, examples
 
 TEXT = next(each.text for each in examples(ROOT / "docs" / "language.md") if "recipe: selective_scan" in each.text)
@@ -51,15 +52,26 @@ def test_it_is_the_plain_loop() -> None:
         torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-12)
 
 
-def test_what_is_not_carried_is_computed_before_the_loop() -> None:
-    """In one step, what reads the state is left: one product, one sum and the readout."""
+def test_it_has_no_loop() -> None:
+    """The states of all steps are computed at once: a step is linear in the state."""
     source = composer.load(TEXT).export()
+    assert (
+        "recurrence(" in source.partition("class SelectiveScan(")[2]
+        and " in zip(" not in source.partition("class SelectiveScan(")[2]
+    )
+    (scan,) = [node for node in hoist_steps(flatten(composer.load(TEXT).program)).root.nodes if node.name == "ssm"]
+    assert isinstance(scan, TypedScan) and [*scan.linear] == ["h"]
+
+
+def test_what_is_not_carried_is_computed_before_the_loop() -> None:
+    """Where a step is not linear, what reads the state is left in it: one product, one sum and a curve."""
+    text = TEXT.replace("compute: decay * h + dt * u * b", "compute: tanh(decay * h + dt * u * b)")
+    source = composer.load(text).export()
     step = source.partition("class SelectiveScanSsm")[2].partition("class SelectiveScan(")[0]
-    assert "exp" not in step
+    assert "exp" not in step and "einsum" not in step
     assert step.count("*") == 1
-    typed = flatten(composer.load(TEXT).program)
-    (scan,) = [node for node in hoist_steps(typed).root.nodes if node.name == "ssm"]
-    assert [node.name for node in scan.graph.nodes] == ["new", "y"]  # type: ignore[union-attr]  # a scan
+    (scan,) = [node for node in hoist_steps(flatten(composer.load(text).program)).root.nodes if node.name == "ssm"]
+    assert isinstance(scan, TypedScan) and [node.name for node in scan.graph.nodes] == ["new", "y"]
 
 
 def test_in_bfloat16_the_island_is_exact() -> None:

@@ -25,6 +25,31 @@ def further(function: Callable[[Draft], Any]) -> Callable[[Draft], Any]:
 
 
 @further
+def linear_steps(draft: Draft) -> None:
+    """Write a scan whose steps are linear in one or two states, or were it not for a curve, and what reads these."""
+    before = draft.above
+    start = draft.add(
+        draft.pick({"type": "parameter", "shape": ["6"], "std": "0.5"}, {"type": "zeros", "shape": ["6"], "in": before})
+    )
+    gate, value, new, read = (draft.name() for _ in range(4))
+    keep = draft.pick(f"sigmoid({gate})", f"exp(-softplus(float32({gate})))", f"tanh({gate})", "0.5", "1")
+    step = draft.pick(f"{keep} * h + {value}", f"{value} - {keep} * h", f"where({gate} > 0, {keep} * h + {value}, h)")
+    graph = {
+        gate: {"type": "linear", "out": "6", "in": "step"},
+        value: {"type": "linear", "out": "6", "in": "step"},
+        new: {"compute": draft.pick(step, step, f"tanh({step})")},
+        read: draft.pick({"compute": f"{new} + h * {gate}"}, {"type": "linear", "out": "6", "in": new}, "rmsnorm"),
+    }
+    wires, outputs = {"step": before, "h": start}, {"y": read, "h": new}
+    if draft.pick(0, 1):
+        other, both = draft.name(), draft.name()
+        graph |= {other: {"compute": f"0.9 * c + {value} * {gate}"}, both: {"type": "multiply", "in": [read, other]}}
+        wires, outputs = {**wires, "c": start}, {"y": both, "h": new, "c": other}
+    draft.add({"scan": "time", "in": wires, "graph": graph, "outputs": outputs})
+    draft.add({"type": "linear", "out": "width"})
+
+
+@further
 def repeats_of_other_widths(draft: Draft) -> None:
     """Write a repeat whose passes have different widths, with a repeat in each, and fields that differ in both."""
     mask = f"{'causal and window' if draft.causal else 'local'}(inner + 2)"

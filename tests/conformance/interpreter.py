@@ -15,19 +15,20 @@ from torch import nn
 
 from blocks.core import Part
 from blocks.core.fields import formula_of
+from blocks.linear_recurrences.elementwise import recurrence, running_sum, states_before
 from blocks.masks.mask import Mask
 from blocks.masks.plans import pair, plan
 from blocks.masks.views import DenseView, FullView, matrix
 from composer.graph.anatomy import wires_of
+from composer.graph.flatten import flatten
 from composer.graph.ir import Ref, Wire
 from composer.graph.leading_axes import LeadingPart, declared_inputs, leading_part
+from composer.graph.scans.hoist_steps import hoist_steps
 from composer.graph.type_patterns import declared, pattern, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 from composer.graph.types import TensorType
 from composer.language.expressions.evaluator import evaluate
 from composer.lower import Model
-from composer.lower.passes.flatten import flatten
-from composer.lower.passes.hoist_steps import hoist_steps
 from composer.lower.passes.node_queries import is_optional
 from composer.lower.passes.shared_weights import modules_of
 from tests.formulas import tensor_value
@@ -108,16 +109,18 @@ class Interpreter:
         return {name: read(values, ref) for name, ref in graph.graph.outputs}
 
     def scan(self, scan: TypedScan, given: dict[str, Any], path: str) -> dict[str, Any]:
-        """Return what a scan gives: its graph walked once for each step."""
+        """Return what a scan gives: its graph walked once for each step, or, where it is linear, the recurrence's."""
         walked = next(iter(scan.steps))
         carried = {name: given[name].expand(*given[walked].shape[:n], *given[name].shape) for name, n in scan.widened.items()}
+        if scan.linear:
+            return recurrences(scan, given, carried)
         steps: list[dict[str, Any]] = []
         for step in range(given[walked].shape[scan.steps[walked]]):
             here = {name: None if given[name] is None else given[name].select(axis, step) for name, axis in scan.steps.items()}
             steps.append(self.graph(scan.graph, {**given, **here, **carried}, path))
             carried = {name: steps[-1][output] for name, output in scan.carried.items()}
-        first = next(iter(scan.outputs))
-        return {**steps[-1], first: torch.stack([step[first] for step in steps], scan.place)}
+        every = list(scan.outputs.items())[: scan.stacked]
+        return steps[-1] | {name: torch.stack([step[name] for step in steps], scan.place_in(type_)) for name, type_ in every}
 
     def lacks(self, node: TypedNode, values: Mapping[str, Any]) -> bool:
         """Return whether a loss asks for what was not given."""
@@ -230,7 +233,11 @@ class Interpreter:
         return next(iter(self.graph(slot.graph, {stream: x}, path).values()))
 
     def leaf(self, block: TypedBlock, path: str) -> Any:
-        """Return the model's own module; what is written as an operator in its code has none."""
+        """Return the model's own module; what is written as an operator in its code has none, and what the code has for all
+        steps of a scan is another one.
+        """
+        if type(block.part).over_steps is not Part.over_steps:
+            return Running(block.part, **block.sizes).forward
         found: Any = self.model
         for name in path.split("."):
             held = found._modules if isinstance(found, nn.Module) else {}
@@ -312,3 +319,32 @@ def read(values: Mapping[str, Any], ref: Ref) -> Any:
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
+
+
+def recurrences(scan: TypedScan, given: dict[str, Any], widened: dict[str, Any]) -> dict[str, Any]:
+    """Return what a scan gives whose steps are linear in what is carried, by the function that the code calls."""
+    found: dict[str, Any] = {}
+    refs, every = dict(scan.graph.graph.outputs), list(scan.outputs)[: scan.stacked]
+    for carry, step in scan.linear.items():
+        start = widened.get(carry, given[carry])
+        place = min(next(iter(scan.steps.values())), start.dim())
+        beside = [one if isinstance(one, float) else aligned(given[one.port], one.way) for one in step[:2]]
+        states = running_sum(start, beside[1], place) if step.keep == 1 else recurrence(start, *beside, place)
+        states = states.to(start.dtype) if step.rounded else states
+        after = refs[scan.carried[carry]]
+        for name, ref in refs.items():
+            if name in every and ref == after:
+                found[name] = states
+            elif name in every and ref.node == carry:
+                found[name] = states_before(start, states, place)
+            elif name == scan.carried[carry]:
+                found[name] = states.select(place, -1)
+    return found
+
+
+def aligned(x: torch.Tensor, way: tuple[int | None, ...]) -> torch.Tensor:
+    """Return a value with its axes where they stand among those of another."""
+    x = x.permute([axis for axis in way if axis is not None])
+    for place, axis in enumerate(way):
+        x = x.unsqueeze(place) if axis is None else x
+    return x

@@ -13,12 +13,12 @@ import composer
 from blocks.activations.self_gated import Silu
 from blocks.norms.rmsnorm import RMSNorm
 from composer.diagnostics import Source, Span
+from composer.graph.flatten import flatten
 from composer.graph.typed import TypedBlock, TypedProgram, TypedRepeat
 from composer.lower.emit.block_source import HEADER, CopiedSource
 from composer.lower.emit.identifiers import attribute, camel, one_line, parameter_names, safe
 from composer.lower.emit.skeletons import Classes
 from composer.lower.emit.statements import Statement, StatementWriter, needed
-from composer.lower.passes.flatten import flatten
 from composer.lower.passes.hoist import Hoisting
 from composer.lower.passes.node_queries import Key
 

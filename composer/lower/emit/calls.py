@@ -14,7 +14,7 @@ from composer.graph.typed import TypedBlock, TypedRepeat
 from composer.graph.types import TensorType, each_given
 from composer.lower.emit.constructor_trees import Hole
 from composer.lower.emit.identifiers import attribute
-from composer.lower.emit.scope import ForwardScope
+from composer.lower.emit.scope import ForwardScope, aligned
 from composer.lower.emit.statements import Naming, Statement
 from composer.lower.passes.node_queries import Key, folded_ports, inline_fields, takes
 
@@ -95,7 +95,7 @@ def _expression(
         if lists:
             texts = [f"*{name(one.key)}" if one.is_list else name(one.key) for one in given]
             return f"{'math.prod' if math else 'sum'}([{', '.join(texts)}])"
-        texts = [name(one.key) + _index(one.expansion) for one in given]
+        texts = [name(one.key) + aligned(one.expansion) for one in given]
         text = VARIADIC.sub(lambda match: match[1].join(texts), template)
         names = [name(one.key) for one in given]
         text = ONE_OF.sub(lambda match: f"{names[int(match[1])]}.dtype" if match[2] else texts[int(match[1])], text)
@@ -123,7 +123,7 @@ def _module(
         texts = []
         leading = True
         for one in given:
-            text = name(one.key) + _index(one.expansion)
+            text = name(one.key) + aligned(one.expansion)
             text += f".flatten(0, {count - 1})" if one.port in folds else ""
             leading = leading and one.mark in ("", "*") and not (one.mark == "" and "*" in marks)
             texts.append(f"*{text}" if one.is_list else text if leading else f"{one.port}={text}")
@@ -152,23 +152,3 @@ def _spread(scope: ForwardScope, texts: list[str], keys: list[Key]) -> list[str]
         found.append(f"*{kept}" if whole else texts[0])
         texts, keys = texts[count if whole else 1 :], keys[count if whole else 1 :]
     return found
-
-
-def _index(places: tuple[int | None, ...]) -> str:
-    """Return `[:, None]`: new axes where a value lacks them, after its own are put in the order of the output."""
-    order = tuple(place for place in places if place is not None)
-    moved = "" if order == tuple(sorted(order)) else f".permute{order}"
-    return moved + _new_axes(places)
-
-
-def _new_axes(places: tuple[int | None, ...]) -> str:
-    if None not in places:
-        return ""
-    trimmed = list(places)
-    while trimmed and trimmed[-1] is not None:
-        trimmed.pop()
-    kept = [":" if place is not None else "None" for place in trimmed]
-    first = next((i for i, item in enumerate(kept) if item == ":"), len(kept))
-    if first == len(kept) and len(trimmed) < len(places):
-        return "" if all(item == "None" for item in kept) else f"[{', '.join(kept)}]"
-    return f"[{', '.join(kept)}]" if ":" in kept else ""

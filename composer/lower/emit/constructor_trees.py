@@ -199,20 +199,26 @@ def resolve(tree: Tree, nested: Mapping[object, Tree]) -> Tree:
 
 
 def together(modules: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Return constructor calls with those of an inlined block, `attn.norm` and `attn.body`, inside of one `Module`."""
+    """Return constructor calls with those of an inlined block, `attn.norm` and `attn.body`, inside of one `Module`. What stands
+    in a module of a class of its own, as do blocks of a scan that are computed for all steps at once, comes after it.
+    """
     nested: dict[str, Tree | dict[str, Tree]] = {}
+    added: dict[str, dict[str, Tree]] = {}
     for path, tree in modules.items():
         name, _, rest = path.partition(".")
-        if rest:
+        if any(path[:end] in modules for end, sign in enumerate(path) if sign == "."):
+            added.setdefault(name, {})[path] = tree
+        elif rest:
             held = nested.setdefault(name, {})
             assert isinstance(held, dict)
             held[rest] = tree
         else:
             nested[name] = tree
-    return {
-        name: New("Module", (), tuple(together(held).items())) if isinstance(held, dict) else held
-        for name, held in nested.items()
-    }
+    calls: dict[str, Tree] = {}
+    for name, held in nested.items():
+        calls[name] = New("Module", (), tuple(together(held).items())) if isinstance(held, dict) else held
+        calls |= added.get(name, {})
+    return calls
 
 
 def pretty(tree: Tree, indent: int) -> list[str]:

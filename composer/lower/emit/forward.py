@@ -80,7 +80,7 @@ def _node(scope: ForwardScope, node: TypedNode) -> Sequence[Statement]:
         case TypedGroup():
             return [_group(scope, node)]
         case TypedScan():
-            return [scan(scope, node)]
+            return scan(scope, node)
         case TypedRepeat():
             return _repeat(scope, node)
         case _:

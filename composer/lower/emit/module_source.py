@@ -10,8 +10,10 @@ from types import MappingProxyType
 
 from composer.graph.anatomy import wires_of
 from composer.graph.dims import Dim
+from composer.graph.flatten import flatten
 from composer.graph.parameters import parameters
 from composer.graph.passes.adapt import MATRICES
+from composer.graph.scans.hoist_steps import hoist_steps
 from composer.graph.typed import TypedProgram
 from composer.graph.types import TensorType
 from composer.lower.emit.block_source import HEADER, LORA, TIED, docstring
@@ -24,8 +26,6 @@ from composer.lower.emit.skeletons import Class, Classes
 from composer.lower.emit.statements import LOSSES, LossValue, SourceLines, StatementWriter
 from composer.lower.model import Module
 from composer.lower.passes.fixed_nodes import outputs_left_out
-from composer.lower.passes.flatten import flatten
-from composer.lower.passes.hoist_steps import hoist_steps
 from composer.lower.passes.node_queries import is_optional, key_of
 from composer.lower.passes.shared_weights import copies
 
@@ -181,6 +181,8 @@ class _ModuleWriter:
         if ties:
             lines.append(("        self._tie()", None, ""))
         lines += [(f"        {line}", None, "") for line in self._frozen(frozen)]
+        if not class_.is_called:
+            return lines
         lines.append(("", None, ""))
         return lines + [(f"    {line}", span, node) for line, span, node in forward]
 

@@ -1,19 +1,28 @@
-"""Scans as a loop over the steps, with variables of its own for what is carried."""
+"""Scans as a loop over the steps, with variables of its own for what is carried, or as a call that gives all states at once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
 from blocks.core import load_carry, store_carry
+from blocks.linear_recurrences.elementwise import recurrence, running_sum, states_before
 from composer.graph.ir import Ref
-from composer.graph.typed import TypedScan
+from composer.graph.typed import AlignedPort, LinearStep, TypedScan
+from composer.graph.types import TensorType
 from composer.lower.emit.identifiers import attribute
-from composer.lower.emit.scope import ForwardScope
+from composer.lower.emit.scope import ForwardScope, aligned
 from composer.lower.emit.statements import Naming, ScanStatement, Statement
 from composer.lower.passes.cache_layout import carry_is_cached, growing_axis
 from composer.lower.passes.node_queries import Key
 
 
-def scan(scope: ForwardScope, node: TypedScan) -> Statement:
-    """Return the statement of a scan."""
+def scan(scope: ForwardScope, node: TypedScan) -> list[Statement]:
+    """Return the statements of a scan."""
+    return [*_recurrences(scope, node)] if node.linear else [_loop(scope, node)]
+
+
+def _loop(scope: ForwardScope, node: TypedScan) -> Statement:
     texts = _Scan(scope, node)
     outputs = [name for name, _ in node.graph.graph.outputs]
     steps = ScanStatement(
@@ -23,7 +32,7 @@ def scan(scope: ForwardScope, node: TypedScan) -> Statement:
         texts.start,
         texts.call,
         outputs,
-        node.place,
+        [node.place_in(type_) for type_ in list(node.outputs.values())[: node.stacked]],
         texts.end if texts.cached else None,
     )
     around = [key for argument in texts.arguments for key in argument.keys if key not in texts.own.values()]
@@ -82,3 +91,72 @@ class _Scan:
         states = ", ".join(f"{port}={name(self.own[port])}" for port in self.node.carried)
         function = self.scope.classes.copied.function(store_carry)
         return f"{function}({self.module}, {self._shape(name, self.axis)}, {states})"
+
+
+def _recurrences(scope: ForwardScope, node: TypedScan) -> Iterator[Statement]:
+    """Yield the statements of a scan whose steps are linear in what is carried: for each state its start, its values after all
+    steps, and before them where they are read, and the last; then what caches the last.
+    """
+    texts, copied = _Scan(scope, node), scope.classes.copied
+    outputs, results = list(node.graph.graph.outputs), scope.results(node.name, node.graph)
+    states = {output: ref for output, ref in outputs if output in node.carried.values()}
+    ports = {wire.port: scope.key(wire.refs[0]) for wire in node.node.wires}
+    places: dict[str, int] = {}
+    every: dict[str, Key] = {}
+    for carry, step in node.linear.items():
+        state = node.graph.inputs[carry]
+        assert isinstance(state, TensorType)
+        place = places[carry] = min(texts.axis, len(state.axes))
+        start = ports[carry]
+        if texts.cached or node.widened[carry]:
+            start = texts.own[carry]
+            yield _statement(node, [start], [ports[carry], ports[texts.first]], partial(texts.start, carry))
+        after: Key = (f"{node.name}:{carry}", 1, None)
+        for index, (_, ref) in enumerate(outputs[: node.stacked]):
+            if ref == states[node.carried[carry]]:
+                after = results[index] or after
+        every[carry] = after
+        given = [ports[one.port] for one in (step.keep, step.add) if isinstance(one, AlignedPort)]
+        function = copied.function(running_sum if step.keep == 1 else recurrence)
+        yield _statement(node, [after], [start, *given], partial(_states, function, start, step, ports, place))
+        for index, (output, ref) in enumerate(outputs):
+            if index < node.stacked and ref.node == carry:
+                write = partial(_before, copied.function(states_before), start, after, place)
+                yield _statement(node, [results[index]], [start, after], write)
+            elif index >= node.stacked and output == node.carried[carry] and results[index] is not None:
+                yield _statement(node, [results[index]], [after], partial(_last, after, place))
+    if texts.cached:
+
+        def end(name: Naming) -> str:
+            own = {key: carry for carry, key in texts.own.items() if carry in every}
+            return texts.end(lambda key: _last(every[own[key]], places[own[key]], name) if key in own else name(key))
+
+        ended = _statement(node, [], [*every.values(), ports[texts.first]], end)
+        ended.caches = True
+        yield ended
+
+
+def _statement(node: TypedScan, results: list[Key | None], uses: list[Key], write: Callable[[Naming], str]) -> Statement:
+    return Statement(results, uses, write, node.node.name_span, node.name)
+
+
+def _states(function: str, start: Key, step: LinearStep, ports: Mapping[str, Key], place: int, name: Naming) -> str:
+    """Return the call that gives the states after all steps."""
+    given = [step.keep, step.add] if step.keep != 1 else [step.add]
+    texts = [name(ports[one.port]) + aligned(one.way) if isinstance(one, AlignedPort) else repr(one) for one in given]
+    rounded = f".to({name(start)}.dtype)" if step.rounded else ""
+    return f"{function}({', '.join([name(start), *texts])}{_axis(place)}){rounded}"
+
+
+def _before(function: str, start: Key, after: Key, place: int, name: Naming) -> str:
+    """Return the call that gives the states before all steps."""
+    return f"{function}({name(start)}, {name(after)}{_axis(place)})"
+
+
+def _last(after: Key, place: int, name: Naming) -> str:
+    """Return the state after the last step."""
+    return f"{name(after)}[{':, ' * place}-1]"
+
+
+def _axis(place: int) -> str:
+    return "" if place == 1 else f", axis={place}"

@@ -104,3 +104,23 @@ class ForwardScope:
         texts = [f"*{name(key)}" if self.is_list(key) else name(key) for key in argument.keys]
         text = f"[{', '.join(texts)}]" if argument.many else texts[0] if texts else "None"
         return f"{argument.keyword}={text}" if argument.keyword else text
+
+
+def aligned(places: tuple[int | None, ...]) -> str:
+    """Return `[:, None]`: new axes where a value lacks them, after its own are put in the order of the output."""
+    order = tuple(place for place in places if place is not None)
+    moved = "" if order == tuple(sorted(order)) else f".permute{order}"
+    return moved + _new_axes(places)
+
+
+def _new_axes(places: tuple[int | None, ...]) -> str:
+    if None not in places:
+        return ""
+    trimmed = list(places)
+    while trimmed and trimmed[-1] is not None:
+        trimmed.pop()
+    kept = [":" if place is not None else "None" for place in trimmed]
+    first = next((i for i, item in enumerate(kept) if item == ":"), len(kept))
+    if first == len(kept) and len(trimmed) < len(places):
+        return "" if all(item == "None" for item in kept) else f"[{', '.join(kept)}]"
+    return f"[{', '.join(kept)}]" if ":" in kept else ""

@@ -46,6 +46,8 @@ class Class:
     """The parameters of the constructor, each with its argument for every instance."""
     carry_is_cached: bool = False
     """Whether it is the step of a scan whose carry is cached from call to call."""
+    is_called: bool = False
+    """Whether its forward is called; a scan whose states are computed at once takes no steps."""
     wires: dict[str, dict[str, Wire]] = field(default_factory=dict)
     """For each block, the wires that it has in any instance, by port."""
 
@@ -67,7 +69,10 @@ class Classes:
     def all(self) -> list[Class]:
         """Return every class after those that it calls; the model's own is the last."""
         path = camel(self.program.name)
-        self._instance(self.program.root, self.hoisting.root(), path, self._class_name(path))  # before all others, which yield
+        root = self._instance(
+            self.program.root, self.hoisting.root(), path, self._class_name(path)
+        )  # before all others, which yield
+        root.class_.is_called = True
         ordered: dict[Class, None] = {}
         for class_ in self._by_skeleton.values():
             self._after_called(class_, ordered)
@@ -105,13 +110,14 @@ class Classes:
     def _inner(self, node: TypedNode, hoisted: Hoisted, path: str) -> None:
         match node:
             case TypedGroup():
-                self._instance(node.graph, hoisted.inner[node.name], _name(node, path))
+                self._instance(node.graph, hoisted.inner[node.name], _name(node, path)).class_.is_called = True
             case TypedScan():
                 step = self._instance(node.graph, hoisted.inner[node.name], path + camel(node.name))
                 step.class_.carry_is_cached |= carry_is_cached(node, growing_axis(self.program))
+                step.class_.is_called |= not node.linear
             case TypedRepeat():
                 for name, graph in zip(pass_names(node), node.passes, strict=True):
-                    self._instance(graph, hoisted.inner[name], path + camel(node.name))
+                    self._instance(graph, hoisted.inner[name], path + camel(node.name)).class_.is_called = True
             case TypedBlock():
                 self._in_slots(node, path + camel(node.name))
             case _:
@@ -122,7 +128,8 @@ class Classes:
         for name, slot in block.slots.items():
             match slot:
                 case TypedGroup():
-                    self._instance(slot.graph, self.hoisting.graph(slot.graph, frozenset()), _name(slot, path, name))
+                    inner = self._instance(slot.graph, self.hoisting.graph(slot.graph, frozenset()), _name(slot, path, name))
+                    inner.class_.is_called = True
                 case TypedBlock():
                     self._in_slots(slot, path + camel(name))
                 case TypedScan() | TypedRepeat() | None:  # in a slot, the first two stand in a group of their own
@@ -181,7 +188,8 @@ class Classes:
             case TypedGroup():
                 return ("group", self.instances[node.graph, hoisted.inner[node.name]].class_)
             case TypedScan():
-                ways = (tuple(node.steps.items()), tuple(node.carried.items()), tuple(node.widened.items()), node.place)
+                ports = tuple(node.steps.items()), tuple(node.carried.items()), tuple(node.widened.items())
+                ways = (*ports, node.place, node.stacked, tuple(node.linear.items()))
                 return ("scan", self.instances[node.graph, hoisted.inner[node.name]].class_, ways)
             case TypedRepeat():
                 inner = zip(pass_names(node), node.passes, strict=True)

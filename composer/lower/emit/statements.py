@@ -39,6 +39,8 @@ class Statement:
     """The variable that is wanted; empty for any of `STREAM`."""
     updates: bool = False
     """Whether it gives a state its next value, and so comes after all reads of the old one."""
+    caches: bool = False
+    """Whether it caches something for the next call, and so is needed though nothing reads what it gives."""
 
 
 @dataclass(slots=True)
@@ -75,8 +77,8 @@ class ScanStatement:
     """The expression of a carried value before the first step, given the variable wanted and the names of outer values."""
     call: Callable[[Naming], str]
     outputs: Sequence[str]
-    place: int
-    """The position of the axis along which the outputs of all steps are stacked."""
+    places: Sequence[int]
+    """For each output that is stacked, from the first on, the position of the axis."""
     end: Callable[[Naming], str] | None
     """The statement that caches the carry for the next call; None where no text is generated along the axis."""
 
@@ -247,27 +249,31 @@ class StatementWriter:
             if read[index]:
                 returned.setdefault(index, "")
                 returned[index] = returned[index] or fresh(re.sub(r"\W", "_", name) or "y")
-        kept = fresh(f"{statement.node.rpartition('.')[2]}_steps") if read[0] else ""
-        if kept:
-            line(f"{kept} = []")
+        kept = {
+            index: fresh(f"{(statement.node if not index else scan.outputs[index]).rpartition('.')[2]}_steps")
+            for index in range(len(scan.places))
+            if read[index]
+        }
+        for name in kept.values():
+            line(f"{name} = []")
         rows = scan.rows(outer)
         together = rows[0] if len(rows) == 1 else f"zip({', '.join(rows)})"
         line(f"for {', '.join(walked.values())} in {together}:")
         inside = {**self.names, **carried, **walked}
         targets = [returned.get(index, "_") for index in range(len(scan.outputs))]
         line(f"    {', '.join(targets)} = {scan.call(inside.__getitem__)}")
-        if kept:
-            line(f"    {kept}.append({returned[0]})")
+        for index, name in kept.items():
+            line(f"    {name}.append({returned[index]})")
         if scan.end is not None:
             line(scan.end(inside.__getitem__))
         free = [self.names.pop(key) for key in dead]
         self.deletable.update(own)
         for index, given in enumerate(statement.results):
             if given is not None and read[index]:
-                self.names[given] = returned[index] if index else self._new(statement, extra=own)
-        if kept and (first := statement.results[0]) is not None:
-            self.deletable.add(self.names[first])
-            line(f"{self.names[first]} = torch.stack({kept}, {scan.place})")
+                self.names[given] = self._new(statement, extra=own) if index in kept else returned[index]
+                if index in kept:
+                    self.deletable.add(self.names[given])
+                    line(f"{self.names[given]} = torch.stack({kept[index]}, {scan.places[index]})")
         self._delete([*free, *own])
 
     def _new(self, statement: Statement, extra: Collection[str] = ()) -> str:
@@ -285,7 +291,7 @@ def needed(values: Sequence[Key], statements: Sequence[Statement]) -> set[Statem
     wanted = set(values)
     found = set()
     for statement in reversed(statements):
-        if statement.updates or not wanted.isdisjoint(statement.results):
+        if statement.updates or statement.caches or not wanted.isdisjoint(statement.results):
             wanted.update(statement.uses)
             found.add(statement)
     return found

@@ -13,6 +13,7 @@ from blocks.masks.plans import Plan, kept
 from blocks.positions.positions import Positions
 from composer.graph.cache_slots import grown_slots, kept_rows, slot_axes
 from composer.graph.dims import Dim, Symbolic, so_far
+from composer.graph.flatten import flatten
 from composer.graph.ir import Ref
 from composer.graph.task_signature import growing
 from composer.graph.type_patterns import pattern
@@ -21,7 +22,6 @@ from composer.graph.types import Depends, TensorType, each_given
 from composer.language.tasks import TASKS
 from composer.lower.passes.batch_axis import BatchAxis, batch_axis, each_size
 from composer.lower.passes.fixed_nodes import FixedNode, fixed_nodes, is_fixed, outputs_left_out
-from composer.lower.passes.flatten import flatten
 from composer.lower.passes.hoist import Hoisted, Hoisting, Preparation, pass_names
 from composer.lower.passes.shared_weights import modules_of
 from composer.lower.passes.tail import LastRows, last_rows

@@ -8,10 +8,11 @@ from typing import assert_never
 
 from composer.graph.anatomy import optional_output
 from composer.graph.dims import Dim
+from composer.graph.flatten import flatten
+from composer.graph.scans.hoist_steps import hoist_steps
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.graph.types import Axis, Depends, TensorType, Type
 from composer.lower.passes.batch_axis import BatchAxis, batch_axis, each_size
-from composer.lower.passes.flatten import flatten
 from composer.lower.passes.shared_weights import passes_of
 
 
@@ -26,7 +27,7 @@ class FixedNode:
 
 def fixed_nodes(typed: TypedProgram, text: str) -> tuple[FixedNode, ...]:
     """Return the outermost modules whose outputs do not depend on the text, which the input `text` gives."""
-    return tuple(_in_graph(flatten(typed).root, typed.inputs[text].sizes[0], ""))
+    return tuple(_in_graph(hoist_steps(flatten(typed)).root, typed.inputs[text].sizes[0], ""))
 
 
 def _in_graph(graph: TypedGraph, batch: Dim, path: str) -> Iterator[FixedNode]:

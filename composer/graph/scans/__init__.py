@@ -1,0 +1,1 @@
+"""Scans relieved of what need not be done step by step."""
