@@ -109,7 +109,7 @@ class _Writer:
             theirs = self._theirs(setting, value)
             if theirs is not ABSENT:
                 self._put_all(setting, [theirs] if setting.keys == (CLASSES,) else theirs)
-        elif isinstance(value, str) and value not in BOOLEANS:
+        elif isinstance(value, str) and value not in BOOLEANS and setting.path.text not in self.held.params:
             self._refuse(setting, f"{setting.path.text} is {value}, for which {setting.keys[0]} has no value")
         else:
             self._put_all(setting, _like_default(plain(value), setting.default))

@@ -21,7 +21,7 @@ def key_for(expression: Expression, value: Any, known: Mapping[str, Any]) -> tup
     """Return the only unknown name of an expression with the number that gives a value, or None without such a name.
 
     Args:
-        expression: Sums, differences, products and quotients in which the name stands once, also under a condition that is known.
+        expression: Sums, differences, products and quotients, whole ones too, in which the name stands once, also under a condition that is known.
         value: The value of the expression.
         known: The values of the other names.
 
@@ -64,6 +64,8 @@ def _left(operator: str, value: RealNumber, right: RealNumber, name: str) -> Rea
         case "*" if right != 0:
             return _quotient(value, right)
         case "/" if right != 0:
+            return value * right
+        case "//" if right > 0:  # the smallest of several, of which nothing is left over
             return value * right
     raise NoInverse(name)
 
