@@ -25,6 +25,7 @@ from composer.published.writing import copy_settings, new_folder
 from composer.recipe import Recipe
 from composer.weights.adapters import merge_adapters
 from composer.weights.config import ABSENT, at, model_type_of, parsed
+from composer.weights.config_syntax import REFUSED
 from composer.weights.gguf.file import GGUF
 from composer.weights.mapping import WeightMap, entry_of
 from composer.weights.published_files import PublishedCheckpoint
@@ -147,7 +148,7 @@ def config_of(
         message = f"there is no `config` beside the rules of {entry.key.text}, by which a config.json is written"
         raise RecipeError([Diagnostic("config-unknown", message, entry.key.span, hint="config: {params: {OURS: KEY, …}}")])
     kinds = {str(tensor.dtype).removeprefix("torch.") for tensor in tensors.values() if tensor.is_floating_point()}
-    start = {key: value for key, value in kept.items() if key != "torch_dtype"} or {
+    start = {key: value for key, value in kept.items() if key not in ("torch_dtype", *REFUSED)} or {
         "model_type": entry.key.text,
         **({"architectures": [config.architecture]} if promised([config.architecture], recipe.task) else {}),
     }

@@ -21,7 +21,7 @@ from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.weights.config import ABSENT, at, chosen, shown, sole, text_at
-from composer.weights.config_syntax import CLASSES, Config, ConfigReader, Constant, Setting, computes, scalars
+from composer.weights.config_syntax import CLASSES, REFUSED, Config, ConfigReader, Constant, Setting, computes, scalars
 
 COUNTED = {"id2label": "label2id"}
 """Keys of which the entries are counted and that can be written: names of classes, each with the key that maps them back."""
@@ -115,8 +115,8 @@ class _Writer:
             self._put_all(setting, _like_default(plain(value), setting.default))
 
     def keep(self, constant: Constant) -> None:
-        """Write a constant, unless the file has a value already, which is compared when it is read."""
-        if constant.key in self.by or at(self.known, constant.key) is not ABSENT:
+        """Write a constant, unless the file has a value already, which is compared when it is read, or it names code."""
+        if constant.key in self.by or at(self.known, constant.key) is not ABSENT or constant.key.partition(".")[0] in REFUSED:
             return
         if constant.count is None:
             self._put(constant.key, self._constant(constant.words[0], self.held.params))

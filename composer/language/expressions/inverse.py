@@ -29,12 +29,18 @@ def key_for(expression: Expression, value: Any, known: Mapping[str, Any]) -> tup
         NoInverse: Several names are unknown, or one stands where it cannot be computed back.
         ExpressionError: A part of the expression that is known has no value.
     """
-    missing = sorted(names(expression) - FUNCTIONS.keys() - BOOLEANS.keys() - known.keys())
-    if not missing:
+    while isinstance(expression, If) and not _unknown(expression.condition, known):
+        taken = as_bool(evaluate(expression.condition, known), expression.condition.span)
+        expression = expression.then if taken else expression.otherwise
+    if not (missing := _unknown(expression, known)):
         return None
     if len(missing) > 1 or isinstance(value, bool | str | tuple):
         raise NoInverse(" and ".join(missing))
     return missing[0], _solved(expression, as_real(value, expression.span), known, missing[0])
+
+
+def _unknown(expression: Expression, known: Mapping[str, Any]) -> list[str]:
+    return sorted(names(expression) - FUNCTIONS.keys() - BOOLEANS.keys() - known.keys())
 
 
 def _solved(expression: Expression, value: RealNumber, known: Mapping[str, Any], name: str) -> RealNumber:
