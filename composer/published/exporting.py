@@ -86,6 +86,10 @@ def export_folder(
     made = weight_map(model, model_type or model_type_of(kept))
     kept = kept if model_type_of(kept) == made.rules.model_type else {}
     tensors = made.save(model.state_dict())
+    if kept and recipe.published is not None:
+        with PublishedCheckpoint(recipe.published) as checkpoint:
+            spelled = made.spelled(checkpoint)
+        tensors = {spelled.get(name, name): tensor for name, tensor in tensors.items()}
     config = config_of(recipe, made, tensors, kept, tokenizer)
     folder = Path(path)
     source = Source(str(folder / CONFIG), f"{json.dumps(config, indent=2)}\n")

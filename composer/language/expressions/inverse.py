@@ -21,7 +21,8 @@ def key_for(expression: Expression, value: Any, known: Mapping[str, Any]) -> tup
     """Return the only unknown name of an expression with the number that gives a value, or None without such a name.
 
     Args:
-        expression: Sums, differences, products and quotients, whole ones too, in which the name stands once, also under a condition that is known.
+        expression: Sums, differences, products and quotients, whole ones too, in which the name stands once, also under a
+            condition that is known.
         value: The value of the expression.
         known: The values of the other names.
 
