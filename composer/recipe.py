@@ -600,8 +600,8 @@ class Recipe:
             allow_nonfinite: Whether weights may have numbers that are infinite or no numbers, or that are infinite in `dtype`.
 
         Raises:
-            RecipeError: The recipe has errors, there are no weights, they do not fit, or they have numbers that are not finite; no
-                model is returned then.
+            RecipeError: The recipe has errors, there are no weights, they do not fit, or they have numbers that are not finite;
+                no model is returned then.
             TypeError: `dtype` is no floating-point `torch.dtype`.
             Int8Error: Weights that are rounded have numbers that are not finite.
 

@@ -53,5 +53,8 @@ def _lookups(traceback: TracebackType | None) -> Iterator[tuple[Tensor, int]]:
 def _same(one: Tensor, other: Tensor) -> bool:
     """Return whether two tensors are one, or one is a view of all numbers of the other."""
     return one is other or (
-        one.numel() == other.numel() and one.device == other.device and one.data_ptr() == other.data_ptr() and one.device.type != "meta"
+        one.numel() == other.numel()
+        and one.device == other.device
+        and one.data_ptr() == other.data_ptr()
+        and one.device.type != "meta"
     )

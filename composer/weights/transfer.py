@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 Published: TypeAlias = "StrPath | Mapping[str, Tensor] | Mapping[str, NDArray[Any]]"
 
 
-def load_published(
-    model: Model, source: Published, model_type: str | None = None, *, allow_nonfinite: bool = False
-) -> None:
+def load_published(model: Model, source: Published, model_type: str | None = None, *, allow_nonfinite: bool = False) -> None:
     """Fill a model's parameters from a published checkpoint.
 
     Names, shapes and numbers are checked first, so a checkpoint of another model, or a damaged one, changes nothing. Tensors are

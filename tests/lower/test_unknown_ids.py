@@ -86,7 +86,9 @@ def test_commands_say_it_in_one_line(arco: Arco, tmp_path: Path) -> None:
     tokenizer = characters_of(TEXT)
     export_folder(composer.load("gpt2", {**TINY, "vocab": tokenizer.size - 2}).compile(seed=0), "few", tokenizer=tokenizer)
     Path("text.txt").write_text(TEXT, encoding="utf-8")
-    says = re.compile(r"arco: tokens has the id \d+ at \[0, \d+\].*, and embed \(.*:\d+\) has a vocabulary of \d+: ids from 0 to \d+")
+    says = re.compile(
+        r"arco: tokens has the id \d+ at \[0, \d+\].*, and embed \(.*:\d+\) has a vocabulary of \d+: ids from 0 to \d+"
+    )
     for words in (("generate", "few", "--prompt", "the cats"), ("evaluate", "few", "--data", "text.txt")):
         done = arco(*words, "--device", "cpu")
         assert done.code != 0 and says.fullmatch(done.err.splitlines()[0]), done
