@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 Published: TypeAlias = "StrPath | Mapping[str, Tensor] | Mapping[str, NDArray[Any]]"
 
 
-def load_published(model: Model, source: Published, model_type: str | None = None, *, allow_nonfinite: bool = False) -> None:
+def load_published(
+    model: Model,
+    source: StrPath | Mapping[str, Tensor] | Mapping[str, NDArray[Any]],
+    model_type: str | None = None,
+    *,
+    allow_nonfinite: bool = False,
+) -> None:
     """Fill a model's parameters from a published checkpoint.
 
     Names, shapes and numbers are checked first, so a checkpoint of another model, or a damaged one, changes nothing. Tensors are
@@ -151,17 +157,20 @@ def _flaw(tensor: Tensor, dtype: torch.dtype) -> str:
     """Return what numbers a tensor has that a model in this dtype cannot compute with; nothing if there are none."""
     import torch
 
-    if is_finite(tensor) and is_finite(torch.stack(tensor.aminmax()).to(dtype) if tensor.numel() else tensor):
+    if not is_finite(tensor):
+        return "that are not finite"
+    if is_finite(tensor.to(dtype)):
         return ""
-    if is_finite(tensor):
-        return f"beyond the range of {str(dtype).removeprefix('torch.')}, whose largest is {torch.finfo(dtype).max:g}"
-    return "that are not finite"
+    return f"beyond the range of {str(dtype).removeprefix('torch.')}, whose largest is {torch.finfo(dtype).max:g}"
 
 
 def is_finite(tensor: Tensor) -> bool:
     """Return whether all numbers of a tensor are finite; those of one without storage are."""
-    # the least and the largest are found in half the time of `isfinite`, and without memory: both are NaN if any is
-    return tensor.is_meta or not tensor.numel() or all(bool(each.isfinite()) for each in tensor.aminmax())
+    if tensor.is_meta or not tensor.numel() or not tensor.is_floating_point():
+        return True
+    # the least and the largest are found in a tenth of the time of `isfinite`, and without memory: both are NaN if any is
+    ends = (tensor.float() if tensor.element_size() == 1 else tensor).aminmax()  # which torch does not have for float8
+    return all(bool(each.isfinite()) for each in ends)
 
 
 def _of_numbers(names: Sequence[str], flaw: str, span: Span) -> Diagnostic:

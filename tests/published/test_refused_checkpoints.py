@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -146,9 +147,22 @@ def outcomes(kind: str, named: Path, arco: Arco) -> dict[str, str]:
     return said
 
 
+SAMPLED = {
+    *((damage, "safetensors") for damage in ("none", *OF_TENSORS, *OF_FILES)),
+    *(("missing", "bin"), ("truncated", "safetensors in shards"), ("corrupt", "bin in shards"), ("corrupt", "npz")),
+    *(("none", "gguf"), ("misshaped", "gguf")),
+}
+"""Each damage and each format at least once; the others are exhaustive."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", FORMATS)
-@pytest.mark.parametrize("damage", ["none", *OF_TENSORS, *OF_FILES])
+@pytest.mark.parametrize(
+    ("damage", "kind"),
+    [
+        pair if pair in SAMPLED else pytest.param(*pair, marks=pytest.mark.exhaustive)
+        for pair in product(("none", *OF_TENSORS, *OF_FILES), FORMATS)
+    ],
+)
 def test_a_damaged_checkpoint_is_refused_by_name(
     damage: str, kind: str, sound: tuple[str, Tensors], arco: Arco, tmp_path: Path
 ) -> None:
@@ -167,7 +181,7 @@ def test_a_damaged_checkpoint_is_refused_by_name(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["bin", "bin in shards"])
+@pytest.mark.parametrize("kind", [pytest.param("bin", marks=pytest.mark.exhaustive), "bin in shards"])
 def test_code_in_a_pickle_is_refused_by_every_way(kind: str, sound: tuple[str, Tensors], arco: Arco, tmp_path: Path) -> None:
     """And not run, in any of several files."""
     Path("notes.txt").write_text("some notes to be learned\n" * 20, encoding="utf-8")
@@ -196,7 +210,7 @@ def test_an_unknown_key_is_refused_by_every_way(kind: str, sound: tuple[str, Ten
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["safetensors in shards", "bin in shards"])
+@pytest.mark.parametrize("kind", ["safetensors in shards", pytest.param("bin in shards", marks=pytest.mark.exhaustive)])
 def test_a_shard_that_is_gone_is_refused_by_every_way(kind: str, sound: tuple[str, Tensors], arco: Arco, tmp_path: Path) -> None:
     """By its name."""
     Path("notes.txt").write_text("some notes to be learned\n" * 20, encoding="utf-8")
