@@ -178,7 +178,9 @@ def _of_numbers(names: Sequence[str], flaw: str, span: Span) -> Diagnostic:
     message = f"{folded(names)} {'has' if len(names) == 1 else 'have'} numbers {flaw}"
     wide = "load the model in a dtype of a wider range, such as dtype=torch.bfloat16" * flaw.startswith("beyond")
     way = wide or "the file is damaged, or its training diverged"
-    return Diagnostic("checkpoints-value", message, span, hint=f"{way}; allow_nonfinite=True loads {them(names)} all the same")
+    return Diagnostic(
+        "checkpoints-value", message, span, hint=f"{way}; in Python, allow_nonfinite=True loads {them(names)} all the same"
+    )
 
 
 def _fill(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> bool:

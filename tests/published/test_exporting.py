@@ -429,7 +429,7 @@ def config_of(recipe: composer.Recipe, folder: Path) -> dict[str, Any]:
         ("16 / w", "e + w", {"w": 2, "e": 0}),
         ("w - e", "e", {"w": 10, "e": 2}),
         ("w * 2 if e == 2 else w", "e", {"w": 4, "e": 2}),
-        ("w if e == 3 else 8", "e", {"e": 2}),
+        ("{from: w if e == 3 else 8, default: 8}", "e", {"e": 2}),
         ("w // 3", "e", {"w": 24, "e": 2}),
         ("a.w / 2", "[e, f]", {"a": {"w": 16}, "e": 2, "f": 2}),
     ],
