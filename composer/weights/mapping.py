@@ -79,8 +79,11 @@ class WeightMap:
         strange = [name for name in match.strange if without_numbers(name) not in covered]
         there = {name: tuple(shapes[found[name]]) for name in strange}
         told = [*older(self.moves, match.missing, there)]
-        left = [name for name in match.missing if not any(name in names for _, names in told)]
-        told += misspelled(self.moves, self.published, left, there)
+        by_older = frozenset[str]().union(*(names for _, names in told))
+        lacking = [name for name in match.missing if name not in by_older]
+        told += misspelled(
+            self.moves, self.published, lacking, {name: each for name, each in there.items() if name not in by_older}
+        )
         told += idle(rules, [name for name in strange if not any(name in names for _, names in told)])
         wrong = [each for each, _ in told]
         known = frozenset[str]().union(*(names for _, names in told))

@@ -107,9 +107,10 @@ class RuleReader(Forms):
         if source is None:
             self.error("checkpoints-form", value.span, "a rule needs the published name that it reads", hint="{from: NAME, …}")
             return None
-        ours, theirs, *spellings = self._pattern(key), *map(self._pattern, self._spellings(source))
-        if ours is None or theirs is None or None in spellings:
+        ours, names = self._pattern(key), self._spellings(source)
+        if ours is None or not names:
             return None
+        theirs, spellings = names[0], names[1:]
         if sign := re.search(r"[\\-]", ours.text):
             place = ours.scalar.part(sign.start(), sign.end())
             self.error("checkpoints-pattern", place, f"`{ours.text}` is no name of ours, which consist of words", hint=OPEN)
@@ -121,9 +122,9 @@ class RuleReader(Forms):
         rule = Rule(
             span, ours, theirs, self._shape(operations), self.boolean(operations.get("transpose"), "transpose"),
             self._axis(operations), self._groups(operations), split, concat, stack, self._permutation(operations, ours),
-            self._offset(operations), either, tuple(spellings),
+            self._offset(operations), either, spellings,
         )  # fmt: skip
-        for each in (theirs, *spellings):
+        for each in names:
             pieces = self._in_pieces(operations, ours, each) if len(self.diagnostics) == before else (split, concat)
             if len(self.diagnostics) == before:
                 self._match(replace(rule, theirs=each), value.span)
@@ -131,17 +132,15 @@ class RuleReader(Forms):
                 self.error("checkpoints-pattern", each.span, "names of one tensor need their choices in the same order")
         return rule if len(self.diagnostics) == before else None
 
-    def _spellings(self, source: YamlNode) -> tuple[YamlNode, ...]:
-        """Return the published name, or the names that different files have for it."""
-        if not isinstance(source, YamlList) or len(source.items) > 1:
-            return source.items if isinstance(source, YamlList) else (source,)
-        self.error(
-            "checkpoints-form",
-            source.span,
-            "a list of names has what different files call a tensor",
-            hint="from: [NAME, OLD_NAME]",
-        )
-        return (source,)
+    def _spellings(self, source: YamlNode) -> tuple[NamePattern, ...]:
+        """Return the published name, or the names that different files have for it; none after an error, which is reported."""
+        nodes = source.items if isinstance(source, YamlList) else (source,)
+        if isinstance(source, YamlList) and len(nodes) < 2:
+            message = "a list of names has what different files call a tensor"
+            self.error("checkpoints-form", source.span, message, hint="from: [NAME, OLD_NAME]")
+            return ()
+        found = tuple(made for node in nodes if (made := self._pattern(node)) is not None)
+        return found if len(found) == len(nodes) else ()
 
     def _match(self, rule: Rule, span: Span) -> None:
         """Report if one side of a rule does not determine the other."""
