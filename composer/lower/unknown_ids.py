@@ -35,8 +35,7 @@ def unknown_id(error: BaseException, given: Mapping[str, Any], node: str) -> Unk
     if not len(wrong):
         return None
     place = wrong[0].tolist()
-    name = next((name for name, value in given.items() if isinstance(value, Tensor) and _same(value, ids)), None)
-    what = f"{name or 'an index that the model computes'} has the id {int(ids[tuple(place)])} at {place}"
+    what = f"{_named(ids, given)} has the id {int(ids[tuple(place)])} at {place}"
     several = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
     return UnknownIdError(f"{what}{several}, and {node or 'an embedding'} has a vocabulary of {rows}: ids from 0 to {rows - 1}")
 
@@ -50,11 +49,13 @@ def _lookups(traceback: TracebackType | None) -> Iterator[tuple[Tensor, int]]:
         traceback = traceback.tb_next
 
 
-def _same(one: Tensor, other: Tensor) -> bool:
-    """Return whether two tensors are one, or one is a view of all numbers of the other."""
-    return one is other or (
-        one.numel() == other.numel()
-        and one.device == other.device
-        and one.data_ptr() == other.data_ptr()
-        and one.device.type != "meta"
-    )
+def _named(ids: Tensor, given: Mapping[str, Any]) -> str:
+    """Return which input some ids are, or are a part of, as they lie in memory."""
+    inputs = {name: value for name, value in given.items() if isinstance(value, Tensor)}
+    for name, value in inputs.items():
+        if value is ids or (value.numel() == ids.numel() and value.data_ptr() == ids.data_ptr()):
+            return name
+    for name, value in inputs.items():
+        if value.untyped_storage().data_ptr() == ids.untyped_storage().data_ptr():
+            return f"a part of {name}"
+    return "an index that the model computes"

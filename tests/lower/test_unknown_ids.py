@@ -61,6 +61,13 @@ def test_an_id_beyond_the_vocabulary_is_named(way: str) -> None:
     assert model(tokens.clamp(max=60)).logits.isfinite().all()
 
 
+def test_a_part_of_an_input_is_told_as_one() -> None:
+    """Such as a column of categories."""
+    model = composer.load("mlp_table", {"sizes": [2, 5]}).compile(seed=0)
+    with pytest.raises(InputError, match=r"a part of categories has the id 7 at \[1\], and columns\.1\.embed .* vocabulary of 5"):
+        model(torch.zeros(2, 6), torch.tensor([[1, 4], [0, 7]]))
+
+
 def test_an_id_below_zero_is_none() -> None:
     """As in targets, where −100 stands for nothing."""
     with pytest.raises(InputError, match=r"tokens has the id -100 at \[0, 1\], and embed"):
