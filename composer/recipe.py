@@ -586,6 +586,7 @@ class Recipe:
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
         int8: bool = False,
+        allow_nonfinite: bool = False,
     ) -> Model[Recipe]:
         """Return the model with published weights, in evaluation mode.
 
@@ -596,9 +597,11 @@ class Recipe:
             dtype: Dtype of the parameters, such as `torch.float64`; by default, that of torch.
             int8: Whether matrices are rounded to 8 bits with a scale for each row, one by one as they are read, so that the model
                 takes about a quarter of its memory in fp32. Such a model only runs; everything else is in `dtype`.
+            allow_nonfinite: Whether weights may have numbers that are infinite or no numbers, or that are infinite in `dtype`.
 
         Raises:
-            RecipeError: The recipe has errors, there are no weights, or they do not fit; no model is returned then.
+            RecipeError: The recipe has errors, there are no weights, they do not fit, or they have numbers that are not finite;
+                no model is returned then.
             TypeError: `dtype` is no floating-point `torch.dtype`.
             Int8Error: Weights that are rounded have numbers that are not finite.
 
@@ -613,7 +616,7 @@ class Recipe:
             False
         """
         from composer.lower import compile
-        from composer.weights import load_published
+        from composer.weights.transfer import fill_new
 
         source = self.published if weights is None else weights
         if source is None:
@@ -621,5 +624,5 @@ class Recipe:
             message = "this recipe was not loaded from a folder with weights"
             raise RecipeError([Diagnostic("missing-file", message, Span(self.source, 1, 1, 1, 1), hint=hint)])
         model = compile(self, device=device, dtype=dtype, seed=0, allow_large=True, int8=int8)
-        load_published(model, source)
+        fill_new(model, source, allow_nonfinite=allow_nonfinite)
         return model.eval()

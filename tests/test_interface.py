@@ -115,7 +115,7 @@ FUNCTIONS = {
     "composer.decode.compiled": "(model: nn.Module, **options: Any) -> Reading",
     "composer.weights.load_published": (
         "(model: Model, source: StrPath | Mapping[str, Tensor] | Mapping[str, NDArray[Any]], "
-        "model_type: str | None = None) -> None"
+        "model_type: str | None = None, *, allow_nonfinite: bool = False) -> None"
     ),
     "composer.weights.merge_adapters": "(model: Model[R]) -> Model[R]",
     "composer.weights.save_published": "(model: Model, path: StrPath, model_type: str | None = None) -> None",
@@ -149,7 +149,8 @@ FUNCTIONS = {
     "composer.Recipe.with_config": "(self, config: StrPath | Mapping[str, Any]) -> Recipe",
     "composer.Recipe.pretrained": (
         "(self, weights: StrPath | Mapping[str, torch.Tensor] | Mapping[str, NDArray[Any]] | None = None, *, "
-        "device: torch.device | str | None = None, dtype: torch.dtype | None = None, int8: bool = False) -> Model[Recipe]"
+        "device: torch.device | str | None = None, dtype: torch.dtype | None = None, int8: bool = False, "
+        "allow_nonfinite: bool = False) -> Model[Recipe]"
     ),
     "composer.weights.to_int8": "(model: M) -> M",
     "composer.weights.weight_bytes": "(model: nn.Module) -> int",

@@ -60,8 +60,7 @@ def inputs(pairing: Pairing) -> Iterator[tuple[tuple[FieldChange, ...], str, str
         if one["name"] != two["name"]:
             changes.append(FieldChange("name", one["name"], two["name"]))
         if _type(before, index, ours) != _type(after, other, theirs):
-            shown = [one["type"], two["type"]]
-            changes.append(FieldChange("type", *(shown if shown[0] != shown[1] else [f"{text} of its own" for text in shown])))
+            changes.append(FieldChange("type", one["type"], two["type"]))
         if one["default"] != two["default"]:
             changes.append(FieldChange("default", one["default"], two["default"]))
         if ranks[other] != place:

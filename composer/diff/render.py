@@ -85,7 +85,8 @@ def changed_costs(difference: DifferenceData) -> Iterator[tuple[str, str]]:
     for what, before, after, unit in _costs_of(difference):
         if before != after:
             notes = [_growth(before, after), f"at {at}" * (what.startswith("FLOPs") and bool(at))]
-            yield what, f"{unit(before)} → {unit(after)} ({', '.join(filter(None, notes))})"
+            exact = "{:,}".format if unit(before) == unit(after) else unit
+            yield what, f"{exact(before)} → {exact(after)} ({', '.join(filter(None, notes))})"
 
 
 def unchanged_costs(difference: DifferenceData) -> Iterator[tuple[str, str]]:
@@ -121,7 +122,7 @@ def _flops(one: Costs, other: Costs) -> tuple[int, int]:
 def notes(difference: DifferenceData) -> Iterator[str]:
     """Yield what is not a change itself: params, whose effects are the changes, and names of nodes."""
     if difference.params:
-        yield "params: " + ", ".join(f"{param.name} {param.before} → {param.after}" for param in difference.params)
+        yield "params: " + ", ".join(f"{param.name} {_sides(param.before, param.after)}" for param in difference.params)
     if count := len(difference.renamed):
         listed = ", ".join(f"{one} → {other}" for one, other in difference.renamed[:MAX_PARAMETERS])
         more = f" and {count - MAX_PARAMETERS} more" if count > MAX_PARAMETERS else ""
@@ -137,24 +138,33 @@ def caption(change: Change) -> tuple[str, str]:
         case Added(after=nodes) | Removed(before=nodes):
             return _times(nodes), f"{nodes.kind}: {nodes.detail}" if nodes.detail else nodes.kind
         case Replaced(before=before, after=after):
-            return _times(before), f"{_described(before)} → {_described(after)}"
+            return _times(before), _sides(_described(before), _described(after))
         case Altered(before=before, fields=fields):
-            return _times(before), ", ".join(f"{field.name} {field.before} → {field.after}" for field in fields)
+            return _times(before), ", ".join(f"{field.name} {_sides(field.before, field.after)}" for field in fields)
         case Rewired(before=before, ports=ports):
             return _times(before), "; ".join(
-                f"{port.port} reads {_listed(port.after)} instead of {_listed(port.before)}" for port in ports
+                f"{port.port} reads {_other(port.before, port.after)} instead of {_listed(port.before)}" for port in ports
             )
         case Tied(before=before_, after=after_, parameters=parameters):
             first = f"shared with {before_}" if before_ else "not shared"
-            return _listed(parameters[:MAX_PARAMETERS]), f"{first} → {f'shared with {after_}' if after_ else 'not shared'}"
+            return _listed(parameters[:MAX_PARAMETERS]), _sides(first, f"shared with {after_}" if after_ else "not shared")
         case LearnedChange(what=what, before=before_, after=after_, parameters=parameters):
             more = f" and {len(parameters) - MAX_PARAMETERS} more" if len(parameters) > MAX_PARAMETERS else ""
             return (
                 "initial values" if what == "starts" else what,
-                f"{before_} → {after_}: {_listed(parameters[:MAX_PARAMETERS])}{more}",
+                f"{_sides(before_, after_)}: {_listed(parameters[:MAX_PARAMETERS])}{more}",
             )
         case Stated(what=what, before=before_, after=after_):
-            return what, f"{before_} → {after_}"
+            return what, _sides(before_, after_)
+
+
+def _sides(before: str, after: str) -> str:
+    """Return both sides of a change; what differs and is called alike is another one."""
+    return f"{before} → {after}" if before != after else f"{before} → another {after}"
+
+
+def _other(before: tuple[str, ...], after: tuple[str, ...]) -> str:
+    return f"another {_listed(after)}" if before == after else _listed(after)
 
 
 def _described(nodes: Nodes) -> str:

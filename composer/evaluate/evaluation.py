@@ -15,6 +15,7 @@ from composer.evaluate.calibration import Calibration, Calibrator
 from composer.evaluate.examples import TableEvaluation, evaluated_table, perplexity_of
 from composer.evaluate.translations import Translations, check_installed, translations_of
 from composer.lower.model import Model
+from composer.lower.model_inputs import InputError
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.objectives import TEXT_TASKS, Objective, Translation, objective_of, reads_plain
 from composer.train.data.prepared.prepare import text_of_run
@@ -259,6 +260,8 @@ def evaluated(
     """
     try:
         found = predicted(model, text, objective, batch_size=batch_size, seq_len=seq_len, calibration=calibration)
+    except InputError as error:  # an id beyond the vocabulary
+        raise TrainingError(str(error)) from None
     except IndexError as error:  # learned positions, of which there is a number
         raise TrainingError(f"the model cannot read {seq_len} tokens: {str(error).splitlines()[0]}") from None
     targets = objective.whole(text)

@@ -10,19 +10,23 @@ from functools import cached_property
 from composer.diagnostics import Diagnostic, Span
 from composer.language.yaml.nodes import YamlScalar
 
-PIECE = re.compile(r"<(?P<index>[a-z][a-z0-9_]*)>|\((?P<any>[\w.]+(?:\|[\w.]+)+)\)|(?P<literal>\w+)", re.ASCII)
-INDEXED = re.compile(r"(\w*[^\W\d])?<\w+>", re.ASCII)
+PIECE = re.compile(r"<(?P<index>[a-z][a-z0-9_]*)>|\((?P<any>[\w.-]+(?:\|[\w.-]+)+)\)|(?P<literal>(?:[\w-]|\\[^\w.])+)", re.ASCII)
+"""A part of a component: a backslash stands before a sign that has a meaning here, `\\*`, or that is in few names."""
+INDEXED = re.compile(r"((?:[\w-]|\\.)*(?:[^\W\d]|\W))?<\w+>", re.ASCII)
 """A component with an index, which must not follow a digit: its start would be ambiguous."""
 CALCULATION = re.compile(r"<[^<>]*[^\w<>][^<>]*>")
 CODE = "checkpoints-pattern"
 STAR = "`*` is only allowed alone, after the last dot"
 COMPUTED = "`<layer>` is a number as it stands; where published names count otherwise, write a rule for each: layers.0.*: h.1.*"
-OPEN = "between dots, write a word, `<layer>` for digits, or a choice such as `(q|k|v)`; `*` at the end matches the rest"
-BETWEEN = re.compile(r"\.(?![^()]*\))")
-"""A dot between components; in a choice, it is one of a word's own."""
-ANYTHING = r"\w+(?:\.\w+)*"
+OPEN = (
+    "between dots, write a word, `<layer>` for digits, or a choice such as `(q|k|v)`; `*` at the end matches the rest; "
+    "before any other sign of a name stands a backslash"
+)
+COMPONENT = re.compile(r"(?:\\.|\([^()]*\)|[^.\\]|\\$)*")
+"""What stands between two dots; in a choice, a dot is one of a word's own."""
+ANYTHING = r"[^.]+(?:\.[^.]+)*"
 """The regular expression of `*`: one or more components."""
-TOKEN = re.compile(r"<\w+>|\([^)]*\)|\*|[^<(*]+")
+TOKEN = re.compile(r"<\w+>|\([^)]*\)|\*|(?:\\.|[^<(*\\])+")
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class NamePattern:
     A component between dots is a word; `<layer>` for digits, which are the same wherever it occurs, on both sides of a rule; a
     word that ends in digits, `expert_<expert>`; or one with a choice of words, `(q|k|v)_proj`, of which each may be several
     components, `(attn.q|gate)`. `*` at the end matches the rest of the name, one or more components. In a pattern that is matched
-    only, `*` may stand for components at any place.
+    only, `*` may stand for components at any place. A sign behind a backslash, `\\*`, is one of the name.
     """
 
     scalar: YamlScalar
@@ -101,7 +105,7 @@ class NamePattern:
                 return self.choices[place][found.chosen[place]]
             case "*":
                 return found.rest
-        return token
+        return plain(token)
 
 
 def pattern(scalar: YamlScalar, *, matched_only: bool = False) -> NamePattern | Diagnostic:
@@ -143,7 +147,13 @@ def pattern(scalar: YamlScalar, *, matched_only: bool = False) -> NamePattern | 
 
 def components_of(text: str) -> list[str]:
     """Return the components of a pattern: what stands between its dots, but for those in a choice."""
-    return BETWEEN.split(text)
+    found, start = [], 0
+    while start <= len(text):
+        match = COMPONENT.match(text, start)
+        assert match is not None  # of any text, nothing is a component too
+        found.append(match.group())
+        start = match.end() + 1
+    return found
 
 
 def only_ours(ours: NamePattern, theirs: NamePattern) -> list[int]:
@@ -193,7 +203,17 @@ def _expression(token: str, place: int, seen: set[str]) -> str:
             seen.add(name)
             return f"(?P={name})" if again else rf"(?P<{name}>\d+)"
         case "(":
-            return f"(?P<CHOICE{place}>{token[1:-1].replace('.', '[.]')})"
+            return f"(?P<CHOICE{place}>{'|'.join(map(re.escape, token[1:-1].split('|')))})"
         case "*":
             return ANYTHING
-    return re.escape(token)
+    return re.escape(plain(token))
+
+
+def escaped(name: str) -> str:
+    """Return the pattern of one name: a backslash stands before each sign that is no part of a word."""
+    return re.sub(r"[^\w.-]", r"\\\g<0>", name, flags=re.ASCII)
+
+
+def plain(text: str) -> str:
+    """Return a piece of a pattern as names have it, without the backslashes before its signs."""
+    return re.sub(r"\\(.)", r"\1", text)

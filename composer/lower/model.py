@@ -17,6 +17,7 @@ from composer.graph.parameters import NamedParameter
 from composer.graph.typed import TypedProgram
 from composer.lower.model_inputs import DeclaredInput, check_kinds, check_lengths, declared_inputs
 from composer.lower.passes.cache_layout import CacheLayout
+from composer.lower.unknown_ids import unknown_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +177,9 @@ def _call(self: Model, *args: Any, **kwargs: Any) -> Any:
         return nn.Module.__call__(self, *args, **kwargs)
     except Exception as error:
         note = _node_of(error, self)
+        named = dict(zip((each.name for each in self.declared_inputs), args, strict=False)) | kwargs
+        if (unknown := unknown_id(error, named, note.removeprefix("in "))) is not None:
+            raise unknown from None
         if note and note not in getattr(error, "__notes__", ()):
             error.add_note(note)
         raise

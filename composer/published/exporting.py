@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,8 @@ from composer.published.tokenizer_files import token_ids, tokenizer_files
 from composer.published.writing import copy_settings, new_folder
 from composer.recipe import Recipe
 from composer.weights.adapters import merge_adapters
-from composer.weights.config import model_type_of, parsed
+from composer.weights.config import ABSENT, at, model_type_of, parsed
+from composer.weights.config_syntax import REFUSED
 from composer.weights.gguf.file import GGUF
 from composer.weights.mapping import WeightMap, entry_of
 from composer.weights.published_files import PublishedCheckpoint
@@ -85,6 +86,10 @@ def export_folder(
     made = weight_map(model, model_type or model_type_of(kept))
     kept = kept if model_type_of(kept) == made.rules.model_type else {}
     tensors = made.save(model.state_dict())
+    if kept and recipe.published is not None:
+        with PublishedCheckpoint(recipe.published) as checkpoint:
+            spelled = made.spelled(checkpoint)
+        tensors = {spelled.get(name, name): tensor for name, tensor in tensors.items()}
     config = config_of(recipe, made, tensors, kept, tokenizer)
     folder = Path(path)
     source = Source(str(folder / CONFIG), f"{json.dumps(config, indent=2)}\n")
@@ -93,7 +98,7 @@ def export_folder(
         if home is not None and tokenizer is None:
             copy_settings(home.path, aside)
         elif (task := TASKS.get(recipe.task or "")) is not None and task.text:
-            ids = {key: value for key, value in token_ids(tokenizer, recipe.task).items() if value is not None}
+            ids = _generation_ids(config, token_ids(tokenizer, recipe.task))
             (aside / GENERATION).write_text(f"{json.dumps(ids, indent=2)}\n", encoding="utf-8")
         if tokenizer is not None:
             context = model.program.untyped.params.get("context")
@@ -147,24 +152,42 @@ def config_of(
         message = f"there is no `config` beside the rules of {entry.key.text}, by which a config.json is written"
         raise RecipeError([Diagnostic("config-unknown", message, entry.key.span, hint="config: {params: {OURS: KEY, …}}")])
     kinds = {str(tensor.dtype).removeprefix("torch.") for tensor in tensors.values() if tensor.is_floating_point()}
-    start = {key: value for key, value in kept.items() if key != "torch_dtype"} or {
+    start = {key: value for key, value in kept.items() if key not in ("torch_dtype", *REFUSED)} or {
         "model_type": entry.key.text,
         **({"architectures": [config.architecture]} if promised([config.architecture], recipe.task) else {}),
     }
     start |= {"dtype": kinds.pop() if len(kinds) == 1 else "float32"}
     found = written_config(config, _held(recipe), start)
     if tokenizer is not None or not kept:
-        _set_beside_vocabulary(found, token_ids(tokenizer, recipe.task))
+        ignored = [key.text for key in config.ignore]
+        said = [key for key in config.mapped if at(found, key) is not ABSENT]
+        _set_beside_vocabulary(found, token_ids(tokenizer, recipe.task, also=ignored), said)
     return found
 
 
-def _set_beside_vocabulary(config: dict[str, Any], ids: Mapping[str, int | None]) -> bool:
-    """Write the ids of special tokens beside every size of a vocabulary, and around it; return whether there is one."""
-    there = [_set_beside_vocabulary(inside, ids) for inside in config.values() if isinstance(inside, dict)]
+def _set_beside_vocabulary(config: dict[str, Any], ids: Mapping[str, int | None], said: Collection[str], above: str = "") -> bool:
+    """Write the ids of special tokens beside every size of a vocabulary, and around it; return whether there is one.
+
+    Args:
+        config: The configuration, or an object inside of it.
+        ids: The ids by key.
+        said: The paths of the keys that the recipe sets, which stay: the model computes with these ids.
+        above: The path of `config`, with the dot at its end.
+    """
+    there = [
+        _set_beside_vocabulary(inside, ids, said, f"{above}{key}.") for key, inside in config.items() if isinstance(inside, dict)
+    ]
     if any(there) or "vocab_size" in config:
-        config |= ids
+        config |= {key: value for key, value in ids.items() if f"{above}{key}" not in said}
         return True
     return False
+
+
+def _generation_ids(config: Mapping[str, Any], ids: Iterable[str]) -> dict[str, int]:
+    """Return the ids of special tokens with which a text is generated: those of the configuration of the text's decoder."""
+    inner = next((each for key in ("text_config", "decoder") if isinstance(each := config.get(key), dict)), config)
+    found = {key: inner.get(key, config.get(key)) for key in ids}
+    return {key: value for key, value in found.items() if isinstance(value, int)}
 
 
 def rules_entry(recipe: Recipe, made: WeightMap) -> YamlEntry:

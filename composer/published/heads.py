@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from composer.graph.anatomy import wires_of
 from composer.graph.typed import TypedProgram
+from composer.language.name_patterns import escaped
 from composer.language.recipe.writer import data_of
 from composer.language.tasks import TASKS
 from composer.language.yaml.nodes import YamlMapping, YamlNode
@@ -119,7 +120,7 @@ def other_heads(typed: TypedProgram, made: WeightMap, match: Match) -> tuple[str
 
 def patterns(names: Collection[str]) -> list[str]:
     """Return the patterns of `ignore` for tensors by the first words of their names."""
-    return list(dict.fromkeys(name if "." not in name else f"{_first(name)}.*" for name in names))
+    return list(dict.fromkeys(escaped(name) if "." not in name else f"{escaped(_first(name))}.*" for name in names))
 
 
 class _Top:

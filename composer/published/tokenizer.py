@@ -51,8 +51,13 @@ class PublishedTokenizer:
         Args:
             text: The text.
             special: Whether the tokens that begin and end every text are added.
+
+        Raises:
+            TrainingError: A character of the text has no token.
         """
-        return list(self.pieces.encode(text, add_special_tokens=special).ids)
+        from composer.train.data.tokenizers import ids_in_pieces
+
+        return ids_in_pieces(self.pieces, text, special=special)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids, without special tokens.

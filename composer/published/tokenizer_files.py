@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from composer.language.tasks import TASKS
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ANY_CHARACTER = r"[\s\S]"
 
 
-def token_ids(tokenizer: Tokenizer | None, task: str | None) -> dict[str, int | None]:
+def token_ids(tokenizer: Tokenizer | None, task: str | None, *, also: Collection[str] = ()) -> dict[str, int | None]:
     """Return the ids of special tokens by the keys that settings have for them; None for those that the tokenizer lacks.
 
     Every key is there, for transformers has ids of its own for those that are not.
@@ -24,9 +24,10 @@ def token_ids(tokenizer: Tokenizer | None, task: str | None) -> dict[str, int | 
     Args:
         tokenizer: The tokenizer of a run; None without one.
         task: The task of the recipe.
+        also: Keys that the settings of this type have besides, of which those of special tokens get theirs.
     """
     from composer.train.data.fitting import padding_of
-    from composer.train.data.objectives import END, START
+    from composer.train.data.objectives import END, MASK, START
 
     start, end = _mark(tokenizer, START), _mark(tokenizer, END)
     padding = None if tokenizer is None else padding_of(tokenizer)
@@ -34,7 +35,8 @@ def token_ids(tokenizer: Tokenizer | None, task: str | None) -> dict[str, int | 
     known = TASKS.get(task or "")
     if known is not None and known.text == "target":
         found["decoder_start_token_id"] = start
-    return found
+    of_encoders = {"cls_token_id": None, "sep_token_id": None, "mask_token_id": _mark(tokenizer, MASK)}
+    return found | {key: token for key, token in of_encoders.items() if key in also}
 
 
 def tokenizer_files(tokenizer: Tokenizer, context: int | None) -> Mapping[str, str]:

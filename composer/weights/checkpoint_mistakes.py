@@ -85,6 +85,36 @@ def _near(kind: str, others: Sequence[str]) -> list[str]:
     return found or suggest(kind, others)
 
 
+OLDER = (
+    ("weight", "gamma"), ("bias", "beta"), ("parametrizations.weight.original0", "weight_g"),
+    ("parametrizations.weight.original1", "weight_v"),
+)  # fmt: skip
+"""How names end today, each with how they ended in older versions of torch and transformers."""
+
+
+def older(
+    moves: Sequence[TensorMap], missing: Sequence[str], strange: Mapping[str, TensorShape]
+) -> Iterator[tuple[Diagnostic, frozenset[str]]]:
+    """Yield an error for each rule whose tensors are there by names as older files have them, and the names of both.
+
+    Args:
+        moves: Each rule at its places.
+        missing: The published names that the checkpoint lacks.
+        strange: The shapes of the tensors in the checkpoint that the rules do not know, by name.
+    """
+    ends = {name: (new, old) for name in missing for pair in OLDER for new, old in (pair, pair[::-1])
+            if f".{name}".endswith(f".{new}") and name.removesuffix(new) + old in strange}  # fmt: skip
+    rules = {name: move.rule for move in moves for name in move.theirs}
+    for rule in dict.fromkeys(rules[name] for name in ends):
+        pairs = dict.fromkeys(pair for name, pair in ends.items() if rules[name] is rule)
+        names = {name: name.removesuffix(new) + old for name, (new, old) in ends.items() if rules[name] is rule}
+        message = f"the checkpoint lacks {counted(len(names), 'tensor')}: {folded(names)}; it has {folded(names.values())}"
+        words = ", ".join(f"{old}: {new}" for new, old in pairs)
+        renamed = "" if "." in words else f"write `legacy_names: {{{words}}}` beside `rules`, or "
+        hint = f"{renamed}give the rule both names: `from: [{rule.theirs.text}, …]`"
+        yield Diagnostic("checkpoints-missing", message, rule.theirs.span, hint=hint), frozenset([*names, *names.values()])
+
+
 def idle(rules: Rules, strange: Sequence[str]) -> Iterator[tuple[Diagnostic, frozenset[str]]]:
     """Yield an error for each rule that reads tensors which no parameter has, and their names: its condition is false, or the
     model lacks what it is for.
@@ -101,7 +131,7 @@ def idle(rules: Rules, strange: Sequence[str]) -> Iterator[tuple[Diagnostic, fro
             yield Diagnostic("checkpoints-unexpected", message, off.span, hint=hint), frozenset(names)
             left = [name for name in left if name not in {*names}]
     for rule in rules.rules:
-        if names := [name for name in left if rule.theirs.match(name)]:
+        if names := [name for name in left if rule.reads(name)]:
             several = counted(len(names), "published tensor")
             message = f"the model has no parameter for {several} that this rule reads: {folded(names)}"
             hint = f"set the params so that the model has {rule.ours.text}, or list {them(names)} under `ignore`"

@@ -32,7 +32,7 @@ from composer.weights.config_syntax import (
     computes,
     scalars,
 )
-from composer.weights.json_places import JsonPlace, places
+from composer.weights.json_places import JsonPlace, places, repeated
 from composer.weights.mapping import entry_of
 
 ABSENT: Any = object()
@@ -155,6 +155,11 @@ def parsed(source: Source) -> dict[str, Any]:
     """
     try:
         value = json.loads(source.text, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        place = Span(source, error.lineno, error.colno, error.lineno, error.colno + 1)
+        raise RecipeError([Diagnostic("unreadable-file", f"this is not JSON: {error.msg.lower()}", place)]) from None
+    except _Twice as error:
+        raise RecipeError([Diagnostic("unreadable-file", str(error), repeated(source) or Span(source, 1, 1, 1, 1))]) from None
     except (ValueError, RecursionError) as error:
         raise RecipeError([Diagnostic("unreadable-file", f"this is not JSON: {error}", Span(source, 1, 1, 1, 1))]) from None
     if not isinstance(value, dict):
@@ -178,8 +183,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | float:
     if len(pairs) == 1 and isinstance(word := found.get("__float__"), str) and word in NO_JSON:
         return NO_JSON[word]
     if len(found) < len(pairs):
-        raise ValueError("a key occurs twice")
+        key = next(key for place, (key, _) in enumerate(pairs) if key in dict(pairs[:place]))
+        raise _Twice(f"the key {json.dumps(key)} occurs twice")
     return found
+
+
+class _Twice(ValueError):
+    """A key occurs twice in one object."""
 
 
 def model_type_of(published: abc.Mapping[str, Any]) -> str | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from blocks.core import UNIT
 from composer.diagnostics import Diagnostic, Label, Span
@@ -47,12 +48,15 @@ def fit(rules: Rules, ours: Mapping[str, TensorShape]) -> Fit:
             wrong.append(Diagnostic("checkpoints-ambiguous", f"{name} is covered by two rules", second.span, labels=also,
                                     hint="give them conditions of which only one is true: `when: …`"))  # fmt: skip
         rule, found = covering[0]
-        move = TensorMap(*rule.names(found, next(iter(ours[name]), 1)), rule.permuted(found), rule)
+        copies = next(iter(ours[name]), 1)
+        spellings = tuple(replace(rule, theirs=each).names(found, copies)[1] for each in rule.spellings)
+        move = TensorMap(*rule.names(found, copies), rule.permuted(found), rule, spellings)
         if absent := [each for each in move.ours if each not in ours]:
             message = f"{name} is a piece of a tensor with {', '.join(absent)}, which the model lacks"
             wrong.append(Diagnostic("checkpoints-uncovered", message, rule.span))
             continue
-        if taken := [each for each in move.theirs if owners.setdefault(each, move.ours[0]) != move.ours[0]]:
+        names = (*move.theirs, *chain(*spellings))
+        if taken := [each for each in names if owners.setdefault(each, move.ours[0]) != move.ours[0]]:
             message, hint = f"{owners[taken[0]]} and {move.ours[0]} both read {taken[0]}", ""
             if rule.either is not None and rule.ours.match(owners[taken[0]]):
                 message = f"{message}: of a choice that the published name lacks, two words exist here"

@@ -6,6 +6,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from composer.diagnostics import Source, Span
@@ -31,6 +32,18 @@ def places(source: Source) -> Mapping[str, JsonPlace]:
     return reader.found
 
 
+def repeated(source: Source) -> Span | None:
+    """Return where the first key stands that its object has already; None without one, or if that is in a list.
+
+    Args:
+        source: The text, which need not be valid behind such a key.
+    """
+    reader = _Reader(source)
+    with suppress(StopIteration, ValueError, RecursionError):  # what comes later need not be JSON
+        reader.value("")
+    return reader.again
+
+
 class _Reader:
     """Follows the tokens of a valid JSON text."""
 
@@ -39,6 +52,7 @@ class _Reader:
         self.tokens = TOKEN.finditer(source.text)
         self.lines = [0, *(end.end() for end in re.finditer("\n", source.text))]
         self.found: dict[str, JsonPlace] = {}
+        self.again: Span | None = None
 
     def value(self, prefix: str | None) -> Span:
         """Read a value and return its span; record the keys below it with this prefix, unless it is None."""
@@ -62,6 +76,8 @@ class _Reader:
         name = None if prefix is None else prefix + json.loads(key.group())
         span = self.value(None if name is None else f"{name}.")
         if name is not None:
+            if name in self.found and self.again is None:
+                self.again = self._span(key.start(), key.end())
             self.found.setdefault(name, JsonPlace(self._span(key.start(), key.end()), span))
 
     def _span(self, start: int, end: int) -> Span:

@@ -13,7 +13,7 @@ from composer.language.name_patterns import folded, without_numbers
 from composer.language.unknown_names import unknown
 from composer.language.wording import counted
 from composer.language.yaml import nodes as document
-from composer.weights.checkpoint_mistakes import SIZES, idle, misspelled, shape_hint, them, with_indices
+from composer.weights.checkpoint_mistakes import SIZES, idle, misspelled, older, shape_hint, them, with_indices
 from composer.weights.fit import first_of_each, fit, is_unit, uncovered
 from composer.weights.prefixes import PrefixDifference, prefix_difference
 from composer.weights.rule_reader import RuleReader
@@ -72,11 +72,18 @@ class WeightMap:
         """
         match = self.match(shapes)
         rules, found = self.rules, match.found
-        covered = {without_numbers(name): move.rule for move in self.moves for name in move.theirs}
+        covered = {
+            without_numbers(name): move.rule for move in self.moves for names in (move.theirs, *move.spellings) for name in names
+        }
         beyond = [name for name in match.strange if without_numbers(name) in covered]
         strange = [name for name in match.strange if without_numbers(name) not in covered]
         there = {name: tuple(shapes[found[name]]) for name in strange}
-        told = [*misspelled(self.moves, self.published, match.missing, there)]
+        told = [*older(self.moves, match.missing, there)]
+        by_older = frozenset[str]().union(*(names for _, names in told))
+        lacking = [name for name in match.missing if name not in by_older]
+        told += misspelled(
+            self.moves, self.published, lacking, {name: each for name, each in there.items() if name not in by_older}
+        )
         told += idle(rules, [name for name in strange if not any(name in names for _, names in told)])
         wrong = [each for each, _ in told]
         known = frozenset[str]().union(*(names for _, names in told))
@@ -109,8 +116,7 @@ class WeightMap:
         """Return the error for the first two of a checkpoint's tensors that have one name in the rules."""
         by_name: dict[str, list[str]] = {}
         for name in names:
-            plain = self.rules.plain(name)
-            by_name.setdefault(plain if difference is None else difference.plain(plain), []).append(name)
+            by_name.setdefault(self._plain(name, difference), []).append(name)
         plain, several = next((plain, several) for plain, several in by_name.items() if len(several) > 1)
         message = f"{several[0]} and {several[1]} are both {plain} in the rules, without prefixes and with new words for old ones"
         return Diagnostic("checkpoints-ambiguous", message, self.rules.span)
@@ -178,15 +184,41 @@ class WeightMap:
         Args:
             names: The names of the checkpoint's tensors.
         """
-        rules = self.rules
-        plain = {rules.plain(name): name for name in names}
+        rules, names = self.rules, [*names]
+        plain = {self._plain(name): name for name in names}
         missing, strange = self._apart(plain)
         difference = prefix_difference(missing, strange, rules.passes_over)
         if difference is not None:
-            plain = {difference.plain(name): theirs for name, theirs in plain.items()}
+            plain = {self._plain(name, difference): name for name in names}
             missing, strange = self._apart(plain)
         passed_over = tuple(name for name in plain if name not in self.published and rules.passes_over(name))
         return Match(plain, difference, tuple(missing), tuple(strange), passed_over)
+
+    @cached_property
+    def spellings(self) -> Mapping[str, str]:
+        """The names that other files have for published tensors, each with the first that the rules have."""
+        pairs = (zip(other, move.theirs, strict=True) for move in self.moves for other in move.spellings)
+        return {other: first for pair in pairs for other, first in pair}
+
+    def spelled(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the published names that a checkpoint spells otherwise, each with how it does.
+
+        Args:
+            names: The names of the checkpoint's tensors.
+        """
+        names = [*names]
+        difference = self.match(names).difference
+        own = {self._plain(name, difference): self._unspelled(name, difference) for name in names}
+        return {first: other for first, other in own.items() if other in self.spellings}
+
+    def _plain(self, name: str, difference: PrefixDifference | None = None) -> str:
+        """Return the name that the rules have for a tensor of a checkpoint, of several spellings the first."""
+        plain = self._unspelled(name, difference)
+        return self.spellings.get(plain, plain)
+
+    def _unspelled(self, name: str, difference: PrefixDifference | None) -> str:
+        plain = self.rules.plain(name)
+        return plain if difference is None else difference.plain(plain)
 
     def _apart(self, found: Mapping[str, str]) -> tuple[list[str], list[str]]:
         """Return the names that are missing in a checkpoint, and those in it that the rules do not know."""

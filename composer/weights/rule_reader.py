@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import abc
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from composer.diagnostics import Span
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate
 from composer.language.expressions.parser import parse_expression
-from composer.language.name_patterns import NamePattern, in_pieces, only_ours, pattern
+from composer.language.name_patterns import OPEN, NamePattern, in_pieces, only_ours, pattern
 from composer.language.recipe.keys import keys_of
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
@@ -105,8 +107,13 @@ class RuleReader(Forms):
         if source is None:
             self.error("checkpoints-form", value.span, "a rule needs the published name that it reads", hint="{from: NAME, …}")
             return None
-        ours, theirs = self._pattern(key), self._pattern(source)
-        if ours is None or theirs is None:
+        ours, names = self._pattern(key), self._spellings(source)
+        if ours is None or not names:
+            return None
+        theirs, spellings = names[0], names[1:]
+        if sign := re.search(r"[\\-]", ours.text):
+            place = ours.scalar.part(sign.start(), sign.end())
+            self.error("checkpoints-pattern", place, f"`{ours.text}` is no name of ours, which consist of words", hint=OPEN)
             return None
         either = None
         if not any(key in operations for key in ("split", "concat")) and len(lone := only_ours(ours, theirs)) == 1:
@@ -115,11 +122,25 @@ class RuleReader(Forms):
         rule = Rule(
             span, ours, theirs, self._shape(operations), self.boolean(operations.get("transpose"), "transpose"),
             self._axis(operations), self._groups(operations), split, concat, stack, self._permutation(operations, ours),
-            self._offset(operations), either,
+            self._offset(operations), either, spellings,
         )  # fmt: skip
-        if len(self.diagnostics) == before:
-            self._match(rule, value.span)
+        for each in names:
+            pieces = self._in_pieces(operations, ours, each) if len(self.diagnostics) == before else (split, concat)
+            if len(self.diagnostics) == before:
+                self._match(replace(rule, theirs=each), value.span)
+            if len(self.diagnostics) == before and pieces != (split, concat):
+                self.error("checkpoints-pattern", each.span, "names of one tensor need their choices in the same order")
         return rule if len(self.diagnostics) == before else None
+
+    def _spellings(self, source: YamlNode) -> tuple[NamePattern, ...]:
+        """Return the published name, or the names that different files have for it; none after an error, which is reported."""
+        nodes = source.items if isinstance(source, YamlList) else (source,)
+        if isinstance(source, YamlList) and len(nodes) < 2:
+            message = "a list of names has what different files call a tensor"
+            self.error("checkpoints-form", source.span, message, hint="from: [NAME, OLD_NAME]")
+            return ()
+        found = tuple(made for node in nodes if (made := self._pattern(node)) is not None)
+        return found if len(found) == len(nodes) else ()
 
     def _match(self, rule: Rule, span: Span) -> None:
         """Report if one side of a rule does not determine the other."""

@@ -53,6 +53,12 @@ class Rule:
     """The number to add to the published tensor to get ours."""
     either: int | None = None
     """The choice of ours that published names lack, since at most one of its words exists in each place."""
+    spellings: tuple[NamePattern, ...] = ()
+    """What `theirs` is called in other files."""
+
+    def reads(self, name: str) -> bool:
+        """Return whether a published name is one of these, in any spelling."""
+        return any(each.match(name) for each in (self.theirs, *self.spellings))
 
     def names(self, found: PatternMatch, copies: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return our names and the published ones that correspond, given the captures in one of ours and its number of copies."""

@@ -24,6 +24,8 @@ class TensorMap:
     permuted: tuple[bool, ...]
     """For each of our parameters, whether its rows are in the other rotary layout."""
     rule: Rule
+    spellings: tuple[tuple[str, ...], ...] = ()
+    """What other files call the published tensors, each as many names as `theirs`."""
 
     def load(self, published: Sequence[Tensor], shapes: Sequence[TensorShape]) -> tuple[Tensor, ...]:
         """Return our tensors, with these shapes, from the published ones."""

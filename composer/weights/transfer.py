@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError, Span
+from composer.language.name_patterns import folded
+from composer.weights.checkpoint_mistakes import them
 from composer.weights.fit import first_of_each
 from composer.weights.mapping import WeightMap, mapping, shapes_of
 from composer.weights.other_formats import Tensors
 from composer.weights.published_files import ONE, PublishedCheckpoint, type_of, type_span
 
 if TYPE_CHECKING:
+    import torch
     from numpy.typing import NDArray
     from torch import Tensor
 
     from composer.lower import Model
 
 
+Published: TypeAlias = "StrPath | Mapping[str, Tensor] | Mapping[str, NDArray[Any]]"
+
+
 def load_published(
-    model: Model, source: StrPath | Mapping[str, Tensor] | Mapping[str, NDArray[Any]], model_type: str | None = None
+    model: Model,
+    source: StrPath | Mapping[str, Tensor] | Mapping[str, NDArray[Any]],
+    model_type: str | None = None,
+    *,
+    allow_nonfinite: bool = False,
 ) -> None:
     """Fill a model's parameters from a published checkpoint.
 
-    Names and shapes are checked first, so a checkpoint of another model changes nothing. Tensors are read one by one, and
-    converted to the model's dtype.
+    Names, shapes and numbers are checked first, so a checkpoint of another model, or a damaged one, changes nothing. Tensors are
+    read one by one, and converted to the model's dtype.
 
     Args:
         model: A compiled recipe with `checkpoints:`.
@@ -34,9 +45,11 @@ def load_published(
             tensors or arrays by name.
         model_type: The model type of transformers; by default, that of the folder's `config.json`, or the only one for which the
             recipe has rules.
+        allow_nonfinite: Whether numbers are loaded that are infinite or no numbers, or that are infinite in the model's dtype.
 
     Raises:
-        RecipeError: The recipe has no rules for this model type, or the checkpoint does not match the model.
+        RecipeError: The recipe has no rules for this model type, the checkpoint does not match the model, or it has a number that
+            is not finite or too large for the model's dtype.
         Int8Error: The model has weights of 8 bits, which cannot hold numbers that are not finite.
 
     Examples:
@@ -47,13 +60,29 @@ def load_published(
         >>> model = composer.load("gpt2", tiny).compile(seed=1)
         >>> load_published(model, "model.safetensors")
     """
-    if isinstance(source, Mapping):
-        tensors = source if isinstance(source, PublishedCheckpoint) else Tensors(source)
-        return _fill(model, tensors, weight_map(model, model_type))
-    path = Path(source)
-    made = weight_map(model, model_type) if model_type is not None else weight_map(model, type_of(path), type_span(path))
-    with PublishedCheckpoint(path) as checkpoint:
-        return _fill(model, checkpoint, made)
+    with _opened(model, source, model_type) as (tensors, made):
+        _check(model, tensors, made)
+        if not allow_nonfinite:
+            _check_numbers(model, tensors, made)
+        _fill(model, tensors, made)
+
+
+def fill_new(model: Model, source: Published, *, allow_nonfinite: bool = False) -> None:
+    """Fill the parameters of a model that is thrown away after an error, as `load_published` does, reading each tensor once.
+
+    Args:
+        model: The model, which nobody else has yet.
+        source: As for `load_published`.
+        allow_nonfinite: As for `load_published`.
+
+    Raises:
+        RecipeError: As for `load_published`.
+        Int8Error: As for `load_published`.
+    """
+    with _opened(model, source, None) as (tensors, made):
+        _check(model, tensors, made)
+        if not _fill(model, tensors, made) and not allow_nonfinite:
+            _check_numbers(model, tensors, made)
 
 
 def save_published(model: Model, path: StrPath, model_type: str | None = None) -> None:
@@ -86,24 +115,93 @@ def save_published(model: Model, path: StrPath, model_type: str | None = None) -
     save_file(weight_map(model, model_type).save(model.state_dict()), file, metadata={"format": "pt"})
 
 
-def _fill(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> None:
+@contextmanager
+def _opened(model: Model, source: Published, model_type: str | None) -> Iterator[tuple[Mapping[str, Tensor], WeightMap]]:
+    """Yield the tensors of a checkpoint, and how the model reads them."""
+    if isinstance(source, Mapping):
+        tensors = source if isinstance(source, PublishedCheckpoint) else Tensors(source)
+        yield tensors, weight_map(model, model_type)
+        return
+    path = Path(source)
+    made = weight_map(model, model_type) if model_type is not None else weight_map(model, type_of(path), type_span(path))
+    with PublishedCheckpoint(path) as checkpoint:
+        yield checkpoint, made
+
+
+def _check(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> None:
+    """Raise `RecipeError` unless names, shapes and kinds of numbers fit, which the headers of files tell."""
+    if wrong := made.check(shapes_of(tensors)) or _other_numbers(model.state_dict(), tensors, made):
+        raise RecipeError(wrong)
+
+
+def _check_numbers(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> None:
+    """Raise `RecipeError` for the tensors with numbers that are not finite, as they are or in the model's dtype.
+
+    A matrix of 8 bits looks at its numbers itself.
+    """
+    from composer.lower.int8 import Int8Matrix
+
+    parameters, found = model.state_dict(), made.found(tensors)
+    names: dict[tuple[int, str], list[str]] = {}
+    for move in made.moves:
+        own = parameters[move.ours[0]]
+        for name in move.theirs if not isinstance(own, Int8Matrix) else ():
+            if flaw := _flaw(tensors[found[name]], own.dtype):
+                names.setdefault((id(move.rule), flaw), []).append(name)
+    rules = {id(move.rule): move.rule for move in made.moves}
+    if wrong := [_of_numbers(each, flaw, rules[rule].theirs.span) for (rule, flaw), each in names.items()]:
+        raise RecipeError(wrong)
+
+
+def _flaw(tensor: Tensor, dtype: torch.dtype) -> str:
+    """Return what numbers a tensor has that a model in this dtype cannot compute with; nothing if there are none."""
+    import torch
+
+    if not is_finite(tensor):
+        return "that are not finite"
+    if is_finite(tensor.to(dtype)):
+        return ""
+    return f"beyond the range of {str(dtype).removeprefix('torch.')}, whose largest is {torch.finfo(dtype).max:g}"
+
+
+def is_finite(tensor: Tensor) -> bool:
+    """Return whether all numbers of a tensor are finite; those of one without storage are."""
+    if tensor.is_meta or not tensor.numel() or not tensor.is_floating_point():
+        return True
+    # the least and the largest are found in a tenth of the time of `isfinite`, and without memory: both are NaN if any is
+    ends = (tensor.float() if tensor.element_size() == 1 else tensor).aminmax()  # which torch does not have for float8
+    return all(bool(each.isfinite()) for each in ends)
+
+
+def _of_numbers(names: Sequence[str], flaw: str, span: Span) -> Diagnostic:
+    """Return the error for published tensors with numbers that no model can compute with."""
+    message = f"{folded(names)} {'has' if len(names) == 1 else 'have'} numbers {flaw}"
+    wide = "load the model in a dtype of a wider range, such as dtype=torch.bfloat16" * flaw.startswith("beyond")
+    way = wide or "the file is damaged, or its training diverged"
+    return Diagnostic(
+        "checkpoints-value", message, span, hint=f"{way}; in Python, allow_nonfinite=True loads {them(names)} all the same"
+    )
+
+
+def _fill(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> bool:
+    """Fill the parameters, and return whether all of their numbers are finite."""
     import torch
 
     from composer.lower.int8 import Int8Error, Int8Matrix
 
-    parameters = model.state_dict()
-    if wrong := made.check(shapes_of(tensors)) or _other_numbers(parameters, tensors, made):
-        raise RecipeError(wrong)
+    parameters, finite = model.state_dict(), True
     with torch.no_grad():
         for name, tensor in made.stream(tensors):
             parameter = parameters[name]
             if not isinstance(parameter, Int8Matrix):
                 parameter.copy_(tensor)
+                finite = finite and is_finite(parameter)
                 continue
             try:
                 parameter.fill(tensor)
             except Int8Error as error:
                 raise Int8Error(f"{name}: {error}", hint=error.hint) from None
+    return finite
 
 
 def _other_numbers(parameters: Mapping[str, Tensor], tensors: Mapping[str, Tensor], made: WeightMap) -> list[Diagnostic]:

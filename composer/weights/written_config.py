@@ -21,7 +21,7 @@ from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.weights.config import ABSENT, at, chosen, shown, sole, text_at
-from composer.weights.config_syntax import CLASSES, Config, ConfigReader, Constant, Setting, computes, scalars
+from composer.weights.config_syntax import CLASSES, REFUSED, Config, ConfigReader, Constant, Setting, computes, scalars
 
 COUNTED = {"id2label": "label2id"}
 """Keys of which the entries are counted and that can be written: names of classes, each with the key that maps them back."""
@@ -109,14 +109,14 @@ class _Writer:
             theirs = self._theirs(setting, value)
             if theirs is not ABSENT:
                 self._put_all(setting, [theirs] if setting.keys == (CLASSES,) else theirs)
-        elif isinstance(value, str) and value not in BOOLEANS:
+        elif isinstance(value, str) and value not in BOOLEANS and setting.path.text not in self.held.params:
             self._refuse(setting, f"{setting.path.text} is {value}, for which {setting.keys[0]} has no value")
         else:
             self._put_all(setting, _like_default(plain(value), setting.default))
 
     def keep(self, constant: Constant) -> None:
-        """Write a constant, unless the file has a value already, which is compared when it is read."""
-        if constant.key in self.by or at(self.known, constant.key) is not ABSENT:
+        """Write a constant, unless the file has a value already, which is compared when it is read, or it names code."""
+        if constant.key in self.by or at(self.known, constant.key) is not ABSENT or constant.key.partition(".")[0] in REFUSED:
             return
         if constant.count is None:
             self._put(constant.key, self._constant(constant.words[0], self.held.params))

@@ -48,6 +48,7 @@ ELSEWHERE = {
     "checkpoints-differ": "tests/weights/test_mapping.py",
     "checkpoints-dtype": "tests/weights/test_hostile_files.py",
     "checkpoints-missing": "tests/weights/test_mapping.py",
+    "checkpoints-value": "tests/weights/test_numbers.py",
     "checkpoints-unexpected": "tests/weights/test_mapping.py",
     "yaml-syntax": "tests/diagnostics/test_cases.py",
 }

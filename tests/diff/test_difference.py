@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from typing import get_args
 
 import pytest
@@ -232,3 +233,19 @@ def test_a_wrong_recipe_is_not_compared() -> None:
     for one, other in ((sound, wrong), (wrong, sound)):
         with pytest.raises(composer.RecipeError, match="indivisible"):
             one.diff(other)
+
+
+def test_two_sides_that_are_written_alike_are_told_apart() -> None:
+    """An axis of the same name that is another one, and costs that differ in digits that are not shown."""
+    text = """
+recipe: one
+inputs: {x: "float[batch, time, 8]", y: "float[batch, time, 8]"}
+graph:
+  a: {type: linear, out: 4000, in: x}
+  b: {type: linear, out: 4, in: y}
+outputs: {a: a, b: b}
+"""
+    other = composer.load(text.replace('x: "float[batch, time, 8]"', 'x: "float[batch, places, 8]"').replace("4000", "4001"))
+    found = str(composer.load(text).diff(other))
+    assert "type float[batch, time, 8] → another float[batch, time, 8]" in found
+    assert not [line for line in found.splitlines() if re.search(r"(?:^|\s)(\S.*) → \1(?:,|;| \(|$)", line)], found

@@ -309,6 +309,66 @@ def test_a_body_goes_out_without_a_head(arco: Arco, tmp_path: Path) -> None:
     assert torch.equal(ours(tokens).last_hidden_state, theirs(tokens).last_hidden_state)
 
 
+ENCODER = {"d_model": 12, "n_layers": 1, "n_heads": 3, "hidden": 20}
+WITH_IDS: dict[str, tuple[str, dict[str, Any], str, dict[str, int | None]]] = {
+    "roberta": ("roberta", {**ENCODER, "context": 16, "padding": 5}, "MaskedLM", {"pad_token_id": 5}),
+    "modernbert": ("modernbert", {**ENCODER, "padding": 3, "reach": 2}, "MaskedLM", {
+        "pad_token_id": 3, "bos_token_id": None, "cls_token_id": None, "sep_token_id": None, "local_attention": 4,
+    }),
+    "deberta_v2": ("deberta-v2", {**ENCODER, "padding": 2}, "MaskedLM", {"pad_token_id": 2}),
+    "bigbird": ("big_bird", {**ENCODER, "context": 16, "padding": 4, "attention": "original_full"}, "MaskedLM", {
+        "pad_token_id": 4,
+    }),
+    "bart": ("bart", {**ENCODER, "context": 16, "padding": 1}, "Seq2SeqLM", {
+        "pad_token_id": 1, "bos_token_id": 256, "eos_token_id": 257, "decoder_start_token_id": 256,
+    }),
+}  # fmt: skip
+"""Recipes that map ids of special tokens: model type, sizes, class, and what is in `config.json`."""
+
+
+@torch.no_grad()
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_IDS)
+def test_ids_that_a_recipe_maps_go_out(name: str, tmp_path: Path) -> None:
+    """They are the recipe's, with a tokenizer and without; all others are the tokenizer's, and none is a default of transformers.
+    Both read the folder alike, padding included.
+    """
+    kind, sizes, auto, ids = WITH_IDS[name]
+    recipe = composer.load(name, {**sizes, "vocab": 270})
+    model = perturbed(recipe)
+    for made in (None, marked(ByteTokenizer(), recipe.task or "")):
+        folder = tmp_path / f"with {made is not None}"
+        export_folder(model, folder, kind, tokenizer=made)
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        expected = {key: None if made is None and value in (256, 257) else value for key, value in ids.items()}
+        assert {key: config[key] for key in expected} == expected
+        if (folder / "generation_config.json").is_file():
+            written = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+            assert written == {key: value for key, value in expected.items() if value is not None}
+        assert_same_weights(folder, model)
+    theirs = getattr(transformers, f"AutoModelFor{auto}").from_pretrained(folder).eval()
+    tokens = torch.randint(6, 256, (2, 7), generator=torch.Generator().manual_seed(2))
+    if auto == "Seq2SeqLM":
+        ours, given = model(source=tokens, target=tokens[:, :5]), {"decoder_input_ids": tokens[:, :5]}
+    else:
+        tokens[1, 5:] = config["pad_token_id"]  # which RoBERTa gives no position
+        ours, given = model(tokens), {}
+    close(ours.logits, theirs(input_ids=tokens, attention_mask=torch.ones_like(tokens), **given).logits)
+
+
+def test_code_of_others_does_not_go_out(tmp_path: Path) -> None:
+    """A `config.json` that names some is read, since the model is known without; what is written names none."""
+    tiny = {"vocab": 53, "d_model": 12, "n_layers": 1, "n_heads": 2}
+    recipe = composer.load("mpt", tiny)
+    export_folder(recipe.compile(seed=0), tmp_path / "one")
+    config = json.loads((tmp_path / "one" / "config.json").read_text(encoding="utf-8"))
+    assert "auto_map" not in config
+    named = {**config, "auto_map": {"AutoConfig": "configuration_mpt.MPTConfig"}}
+    (tmp_path / "one" / "config.json").write_text(json.dumps(named), encoding="utf-8")
+    export_folder(composer.load(tmp_path / "one").pretrained(), tmp_path / "two")
+    assert "auto_map" not in json.loads((tmp_path / "two" / "config.json").read_text(encoding="utf-8"))
+
+
 @pytest.mark.slow
 def test_hidden_words_are_filled_alike(arco: Arco, tmp_path: Path) -> None:
     """A masked language model of a run has its mask where transformers looks for it."""
@@ -369,6 +429,8 @@ def config_of(recipe: composer.Recipe, folder: Path) -> dict[str, Any]:
         ("16 / w", "e + w", {"w": 2, "e": 0}),
         ("w - e", "e", {"w": 10, "e": 2}),
         ("w * 2 if e == 2 else w", "e", {"w": 4, "e": 2}),
+        ("{from: w if e == 3 else 8, default: 8}", "e", {"e": 2}),
+        ("w // 3", "e", {"w": 24, "e": 2}),
         ("a.w / 2", "[e, f]", {"a": {"w": 16}, "e": 2, "f": 2}),
     ],
 )
@@ -386,7 +448,7 @@ def test_arithmetic_is_computed_back(width: str, extra: str, keys: dict[str, Any
     ("width", "extra", "says"),
     [
         ("w * w", "e", "width is 8, from which w cannot be computed back"),
-        ("w // 2", "e", "width is 8, from which w cannot be computed back"),
+        ("w % 20", "e", "width is 8, from which w cannot be computed back"),
         ("w + v", "e", "width is 8, from which v and w cannot be computed back"),
         ("0 * w", "e", "width is 8, from which w cannot be computed back"),
         ("w if w > 3 else 2", "e", "width is 8, from which w cannot be computed back"),

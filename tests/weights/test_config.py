@@ -662,3 +662,26 @@ def test_other_strings_of_a_config_are_refused(params: str, written: str, publis
     first = caught.value.diagnostics[0]
     assert (first.code, first.span.source.name, first.span.line) == (code, "config.json", 3)
     assert message in first.message
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "message"),
+    [
+        (
+            '{"model_type": "gpt2",\n "a": {"n_layer": 1},\n "n_layer": 3,\n  "n_layer": 4}',
+            4,
+            3,
+            'the key "n_layer" occurs twice',
+        ),
+        ('{"model_type": "gpt2",\n  "n_layer" 3}', 2, 13, "this is not JSON: expecting ':' delimiter"),
+        ('{"a": {"b": 1,\n "b": 2}, ]', 2, 2, 'the key "b" occurs twice'),
+        ('{"a": [{"b": 1, "b": 2}]}', 1, 1, 'the key "b" occurs twice'),
+    ],
+)
+def test_what_is_no_json_is_told_where_it_is(text: str, line: int, column: int, message: str, tmp_path: Path) -> None:
+    """At the line of the file, and at the second of two keys."""
+    (tmp_path / "config.json").write_text(text, encoding="utf-8")
+    with pytest.raises(RecipeError) as stopped:
+        composer.load("gpt2").with_config(tmp_path)
+    (wrong,) = stopped.value.diagnostics
+    assert (wrong.code, wrong.message, wrong.span.line, wrong.span.column) == ("unreadable-file", message, line, column)

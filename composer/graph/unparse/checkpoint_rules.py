@@ -32,7 +32,7 @@ def published(rules: YamlNode, params: Mapping[str, Any], names: Sequence[str]) 
     if isinstance(own := rules.get("rules"), YamlMapping):
         texts["rules"] = left = {ours: each for entry in own for ours, each in _applying(entry, params, names)}
         if isinstance(copies := rules.get("copies"), YamlMapping):
-            read = [_read(each) for each in left.values()]
+            read = [each for rule in left.values() for each in _read(rule)]
             texts["copies"] = {
                 entry.key.text: data_of(entry.value)
                 for entry in copies
@@ -66,10 +66,15 @@ def with_values(scalar: YamlScalar, params: Mapping[str, Any]) -> str:
 INDEX = re.compile(r"<(\w+)>", re.ASCII)
 
 
-def _read(rule: YamlData) -> NamePattern:
+def _read(rule: YamlData) -> list[NamePattern]:
     """Return the published names that a rule reads, as it is written."""
-    text = str(rule["from"] if isinstance(rule, dict) else rule)
-    found = pattern(YamlScalar(text, Span(Source("", text), 1, 1, 1, len(text) + 1)))
+    source = rule["from"] if isinstance(rule, dict) else rule
+    texts = map(str, source if isinstance(source, list) else [source])
+    return [_pattern(YamlScalar(text, Span(Source("", text), 1, 1, 1, len(text) + 1))) for text in texts]
+
+
+def _pattern(scalar: YamlScalar) -> NamePattern:
+    found = pattern(scalar)
     assert isinstance(found, NamePattern)
     return found
 
@@ -88,15 +93,17 @@ def _applying(rule: YamlEntry, params: Mapping[str, Any], names: Sequence[str]) 
             continue
         written = _operations(each, params)
         source = each.get("from") if isinstance(each, YamlMapping) else each
-        assert isinstance(source, YamlScalar)
-        theirs = pattern(source)
-        assert isinstance(theirs, NamePattern)
+        theirs = [
+            _pattern(name)
+            for name in (source.items if isinstance(source, YamlList) else [source])
+            if isinstance(name, YamlScalar)
+        ]
         if whole:
             yield ours.text, written
         elif isinstance(written, dict) and ("split" in written or "concat" in written):
             yield from _each_in_pieces(ours, theirs, found, written)
-        elif len(ours.choices) > len(theirs.choices):
-            (either,) = only_ours(ours, theirs)
+        elif len(ours.choices) > len(theirs[0].choices):
+            (either,) = only_ours(ours, theirs[0])
             for chosen in sorted({*found}):
                 mine = [[word] for word in chosen]
                 yield _with_words(ours, theirs, mine, [*mine[:either], *mine[either + 1 :]], written)
@@ -105,32 +112,36 @@ def _applying(rule: YamlEntry, params: Mapping[str, Any], names: Sequence[str]) 
 
 
 def _each_in_pieces(
-    ours: NamePattern, theirs: NamePattern, found: Sequence[tuple[int, ...]], written: dict[str, YamlData]
+    ours: NamePattern, theirs: Sequence[NamePattern], found: Sequence[tuple[int, ...]], written: dict[str, YamlData]
 ) -> Iterator[tuple[str, YamlData]]:
     """Yield a rule in pieces for each combination of the words that name no pieces, so that no other choice is left."""
-    split = in_pieces(ours, theirs, int(str(written["split"])))[0] if "split" in written else None
+    split = in_pieces(ours, theirs[0], int(str(written["split"])))[0] if "split" in written else None
     for combination in sorted({tuple(word for place, word in enumerate(chosen) if place != split) for chosen in found}):
         mine, other = [[word] for word in combination], [[word] for word in combination]
         if split is not None:
             mine.insert(split, list(range(len(ours.choices[split]))))
         else:
-            place = in_pieces(theirs, ours, int(str(written["concat"])))[0]
-            other.insert(place, list(range(len(theirs.choices[place]))))
+            place = in_pieces(theirs[0], ours, int(str(written["concat"])))[0]
+            other.insert(place, list(range(len(theirs[0].choices[place]))))
         yield _with_words(ours, theirs, mine, other, written)
 
 
 def _with_words(
-    ours: NamePattern, theirs: NamePattern, mine: Sequence[Sequence[int]], other: Sequence[Sequence[int]], written: YamlData
+    ours: NamePattern,
+    theirs: Sequence[NamePattern],
+    mine: Sequence[Sequence[int]],
+    other: Sequence[Sequence[int]],
+    written: YamlData,
 ) -> tuple[str, YamlData]:
     """Return a rule with some words of the choices of each side."""
-    words, published = (
+    words, *published = (
         [[choice[word] for word in some] for choice, some in zip(each.choices, numbers, strict=True)]
-        for each, numbers in ((ours, mine), (theirs, other))
+        for each, numbers in ((ours, mine), *((name, other) for name in theirs))
     )
-    text = with_words(theirs.text, published)
+    texts: list[YamlData] = [with_words(name.text, each) for name, each in zip(theirs, published, strict=True)]
     if not isinstance(written, dict):
-        return with_words(ours.text, words), text
-    operations = {**written, "from": text}
+        return with_words(ours.text, words), texts[0]
+    operations = {**written, "from": texts if len(texts) > 1 else texts[0]}
     permutation = operations.get("permute_rotary")
     if isinstance(permutation, dict) and isinstance(named := permutation.get("of"), list):
         there, in_choices = ({word for some in each for word in some} for each in (words, [one for one in words if len(one) > 1]))

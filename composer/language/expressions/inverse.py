@@ -21,7 +21,8 @@ def key_for(expression: Expression, value: Any, known: Mapping[str, Any]) -> tup
     """Return the only unknown name of an expression with the number that gives a value, or None without such a name.
 
     Args:
-        expression: Sums, differences, products and quotients in which the name stands once, also under a condition that is known.
+        expression: Sums, differences, products and quotients, whole ones too, in which the name stands once, also under a
+            condition that is known.
         value: The value of the expression.
         known: The values of the other names.
 
@@ -29,12 +30,18 @@ def key_for(expression: Expression, value: Any, known: Mapping[str, Any]) -> tup
         NoInverse: Several names are unknown, or one stands where it cannot be computed back.
         ExpressionError: A part of the expression that is known has no value.
     """
-    missing = sorted(names(expression) - FUNCTIONS.keys() - BOOLEANS.keys() - known.keys())
-    if not missing:
+    while isinstance(expression, If) and not _unknown(expression.condition, known):
+        taken = as_bool(evaluate(expression.condition, known), expression.condition.span)
+        expression = expression.then if taken else expression.otherwise
+    if not (missing := _unknown(expression, known)):
         return None
     if len(missing) > 1 or isinstance(value, bool | str | tuple):
         raise NoInverse(" and ".join(missing))
     return missing[0], _solved(expression, as_real(value, expression.span), known, missing[0])
+
+
+def _unknown(expression: Expression, known: Mapping[str, Any]) -> list[str]:
+    return sorted(names(expression) - FUNCTIONS.keys() - BOOLEANS.keys() - known.keys())
 
 
 def _solved(expression: Expression, value: RealNumber, known: Mapping[str, Any], name: str) -> RealNumber:
@@ -64,6 +71,8 @@ def _left(operator: str, value: RealNumber, right: RealNumber, name: str) -> Rea
         case "*" if right != 0:
             return _quotient(value, right)
         case "/" if right != 0:
+            return value * right
+        case "//" if right > 0:  # the smallest of several, of which nothing is left over
             return value * right
     raise NoInverse(name)
 

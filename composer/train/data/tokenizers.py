@@ -136,21 +136,51 @@ class PiecesTokenizer:
         return max(self.pieces.get_vocab().values(), default=-1) + 1
 
     def encode(self, text: str) -> list[int]:
-        return self.pieces.encode(text, add_special_tokens=False).ids
+        return ids_in_pieces(self.pieces, text, special=False)
 
     def encode_whole(self, text: str) -> list[int]:
         """Return the ids of a whole text, with the special tokens that begin and end one.
 
         Args:
             text: The text.
+
+        Raises:
+            TrainingError: A character of the text has no token.
         """
-        return self.pieces.encode(text).ids
+        return ids_in_pieces(self.pieces, text)
 
     def decode(self, ids: Sequence[int]) -> str:
         return self.pieces.decode(list(ids), skip_special_tokens=True)
 
     def to_json(self) -> Any:
         return {"pieces": json.loads(self.pieces.to_str()), "special": dict(self.special), "words": dict(self.words)}
+
+
+def ids_in_pieces(pieces: tokenizers.Tokenizer, text: str, *, special: bool = True) -> list[int]:
+    """Return the ids of a text by a tokenizer of the `tokenizers` library.
+
+    Args:
+        pieces: The tokenizer.
+        text: The text.
+        special: Whether the tokens that begin and end every text are added.
+
+    Raises:
+        TrainingError: A character of the text has no token, and the vocabulary has none for the unknown.
+    """
+    try:
+        return pieces.encode(text, add_special_tokens=special).ids
+    except Exception as error:  # the library raises no narrower class
+        what = next((character for character in text if not _is_known(pieces, character)), "")
+        which = f"the character {what!r} (U+{ord(what):04X}) is not in" if what else f"{error} in"
+        raise TrainingError(f"{which} the vocabulary of this model's tokenizer", hint="remove it from the text") from None
+
+
+def _is_known(pieces: tokenizers.Tokenizer, character: str) -> bool:
+    try:
+        pieces.encode(character, add_special_tokens=False)
+    except Exception:  # the library raises no narrower class
+        return False
+    return True
 
 
 @dataclass(frozen=True)
