@@ -33,6 +33,7 @@ BENCHES: Mapping[str, str] = {
     "recurrences": "bench_recurrences",
     "experts": "bench_experts",
     "masks": "bench_masks",
+    "formula": "bench_formula",
     "padding": "bench_padding",
     "decode": "bench_decode",
     "draw-token": "bench_draw_token",
