@@ -54,12 +54,15 @@ class YamlMapping:
     def __iter__(self) -> Iterator[YamlEntry]:
         return iter(self.entries)
 
-    def __contains__(self, key: object) -> bool:
-        return any(entry.key.text == key for entry in self.entries)
+    def __contains__(self, key: str) -> bool:
+        return self.entry(key) is not None
 
     def entry(self, key: str) -> YamlEntry | None:
         """Return the entry with this key."""
-        return next((entry for entry in self.entries if entry.key.text == key), None)
+        for entry in self.entries:
+            if entry.key.text == key:
+                return entry
+        return None
 
     def get(self, key: str) -> YamlNode | None:
         """Return the value of this key."""
