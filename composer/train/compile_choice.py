@@ -53,7 +53,7 @@ def compile_choice(
     criterion: Criterion,
     callbacks: Sequence[Callback],
 ) -> CompileChoice:
-    """Try some steps with a copy of the model, and return what pays in a run of so many.
+    """Return what pays in a run of so many steps, by a trial of a few with a copy of the model.
 
     The copy, its optimizer and what was compiled are given up afterwards; random numbers go on as if nothing had run.
     """
