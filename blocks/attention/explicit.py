@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from blocks.core import torch
-from blocks.masks.plans import is_known, is_traced
+from blocks.masks.plans import is_known
+from blocks.masks.views import is_traced
 
 AT_A_TIME = 2**20
 """Scores that are computed at a time on a CPU. Each is several numbers until the next ones are computed."""
@@ -52,7 +53,7 @@ def in_parts(
         allowed = allowed.expand(*allowed.shape[:-2], time, source)
     if bias is not None:
         bias = bias.expand(*bias.shape[:-2], time, source)
-    found = []
+    found: list[torch.Tensor] = []
     for part in torch.split(q, step, dim=2):
         start = sum(each.shape[2] for each in found)
         rows = slice(start, start + part.shape[2])

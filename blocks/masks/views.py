@@ -10,7 +10,7 @@ from blocks.masks.mask import Ends, Pair
 
 def is_traced() -> bool:
     """Return whether the call becomes a program, for other data and perhaps other lengths."""
-    return torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call,no-any-return]
+    return torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
 
 
 def biased_attention(

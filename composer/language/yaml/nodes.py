@@ -54,8 +54,11 @@ class YamlMapping:
     def __iter__(self) -> Iterator[YamlEntry]:
         return iter(self.entries)
 
-    def __contains__(self, key: str) -> bool:
-        return self.entry(key) is not None
+    def __contains__(self, key: object) -> bool:
+        for entry in self.entries:  # noqa: SIM110  # asked so often that a generator shows
+            if entry.key.text == key:
+                return True
+        return False
 
     def entry(self, key: str) -> YamlEntry | None:
         """Return the entry with this key."""
