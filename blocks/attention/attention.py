@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from blocks.attention.drawing import attention_look, attention_pieces
-from blocks.attention.explicit import attention_logsumexp, attention_scores, attention_weights, per_query_head
+from blocks.attention.explicit import (
+    attention_by_formula,
+    attention_logsumexp,
+    attention_scores,
+    attention_weights,
+    in_parts,
+    per_query_head,
+)
 from blocks.attention.heads import check_head_counts, check_split
 from blocks.core import (
     ZEROS,
@@ -37,7 +45,7 @@ from blocks.core import (
 )
 from blocks.masks.mask import Mask
 from blocks.masks.position_masks import Full
-from blocks.masks.views import dot_product_attention, masked_bias
+from blocks.masks.views import biased_attention
 from blocks.positions.positions import Positions, check_coordinates, check_leading_axes, position_ports
 
 Projection = Literal["q", "k", "v", "out", "gate"]
@@ -236,17 +244,19 @@ class MultiHead(Block):
 
         dropout = self.dropout if self.training else 0.0
         scores = weights = total = None
-        if self.softcap is not None or self.sinks or not self.requested_outputs.isdisjoint(("scores", "weights", "logsumexp")):
+        sinks = self.sink_scores if self.sinks else None
+        if self.requested_outputs and not self.requested_outputs.isdisjoint(("scores", "weights", "logsumexp")):
             scores = attention_scores(q, k, scale=self.scale, softcap=self.softcap, bias=bias)  # [B, H, T, S]
-            sinks = self.sink_scores if self.sinks else None
             if "logsumexp" in self.requested_outputs:
                 total = attention_logsumexp(scores, mask.dense(), sinks)
             weights = attention_weights(scores, mask.dense(), sinks)
             weights = torch.dropout(weights, dropout, self.training).to(v.dtype)
             y = weights @ per_query_head(v, q.shape[1])  # [B, H, T, Dv]
+        elif self.softcap is not None or sinks is not None:
+            formula = partial(attention_by_formula, scale=self.scale, softcap=self.softcap, sinks=sinks, dropout=dropout)
+            y = in_parts(formula, q, k, v, mask.dense(), bias)
         elif bias is not None:
-            bias = masked_bias(bias.to(q.dtype), mask.dense())
-            y = dot_product_attention(q, k, v, scale=self.scale, mask=bias, dropout=dropout)
+            y = in_parts(partial(biased_attention, scale=self.scale, dropout=dropout), q, k, v, mask.dense(), bias)
         else:
             y = mask.attend(q, k, v, self.scale, dropout)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from blocks.attention.explicit import in_parts
 from blocks.attention.heads import check_head_counts, check_split, join_heads, split_heads
 from blocks.core import (
     Block,
@@ -24,7 +26,7 @@ from blocks.core import (
 )
 from blocks.masks.mask import Mask
 from blocks.masks.position_masks import Full
-from blocks.masks.views import dot_product_attention, masked_bias
+from blocks.masks.views import biased_attention
 from blocks.positions.positions import check_leading_axes
 
 
@@ -110,5 +112,5 @@ graph: {y: {type: scaled_dot_product, heads: 4, mask: causal, in: {q: q, k: k, v
         dropout = self.dropout if self.training else 0.0
         if bias is None:
             return join_heads(mask.attend(q, k, v, self.scale, dropout))
-        bias = masked_bias(bias.to(q.dtype), mask.dense())
-        return join_heads(dot_product_attention(q, k, v, scale=self.scale, mask=bias, dropout=dropout))
+        biased = partial(biased_attention, scale=self.scale, dropout=dropout)
+        return join_heads(in_parts(biased, q, k, v, mask.dense(), bias))

@@ -20,6 +20,7 @@ from blocks.masks.views import (
     PaddingView,
     RowsView,
     WindowView,
+    is_traced,
     matrix,
 )
 
@@ -290,8 +291,7 @@ def all_true(flags: torch.Tensor) -> bool:
 
 def is_known(flags: torch.Tensor) -> bool:
     """Return whether a program may branch on flags: on a CPU, which does not have to wait for them, and if it is not traced."""
-    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
-    return flags.device.type == "cpu" and not traced and type(flags) is torch.Tensor
+    return flags.device.type == "cpu" and not is_traced() and type(flags) is torch.Tensor
 
 
 def plan(mask: Mask, optional: frozenset[str] = frozenset()) -> Plan:

@@ -8,6 +8,25 @@ from blocks.core import F, torch
 from blocks.masks.mask import Ends, Pair
 
 
+def is_traced() -> bool:
+    """Return whether the call becomes a program, for other data and perhaps other lengths."""
+    return torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
+
+
+def biased_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    allowed: torch.Tensor | None,
+    bias: torch.Tensor,
+    *,
+    scale: float,
+    dropout: float,
+) -> torch.Tensor:
+    """Return `dot_product_attention` with a bias, [H, T, S] or [B, H, T, S], added to the scores of keys that a query sees."""
+    return dot_product_attention(q, k, v, scale=scale, mask=masked_bias(bias.to(q.dtype), allowed), dropout=dropout)
+
+
 def masked_bias(bias: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tensor:
     """Return the bias of the scores, [H, T, S] or [B, H, T, S], with -inf where a query does not see a key."""
     return bias if allowed is None else torch.where(allowed, bias, -torch.inf)

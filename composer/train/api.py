@@ -16,6 +16,7 @@ from composer.atomic_files import StrPath
 from composer.language.tasks import TASKS
 from composer.lower.int8 import refuse_int8
 from composer.lower.model import Model
+from composer.train.compile_choice import compile_choice
 from composer.train.data.documents import read_documents, sources_of
 from composer.train.data.examples import ExampleData, Examples, TrainingData
 from composer.train.data.mixtures import mixed, weighed
@@ -115,7 +116,11 @@ def train(
     matching(model, settings.recompute)
     for callback in callbacks:
         callback.check(model, settings)
-    folder = new_folder(Path(run)).path
+    folder, show = new_folder(Path(run)).path, show or display()
+    if settings.compile == "auto":
+        choice = compile_choice(model, data, settings, objective, criterion, callbacks)
+        settings = replace(settings, compile=choice.mode)
+        show.note(str(choice))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -124,7 +129,7 @@ def train(
         identity = None if reference is None else reference.identity
         writer = RunWriter.begin(lock, recipe=recipe, settings=settings, tokenizer=tokenizer, data=data, reference=identity)
         return fit(
-            model, data, settings, writer, objective=objective, display=show or display(), recipe=recipe, callbacks=callbacks,
+            model, data, settings, writer, objective=objective, display=show, recipe=recipe, callbacks=callbacks,
             criterion=criterion, validated_by=validation_criterion(criterion),
         )  # fmt: skip
 
@@ -286,6 +291,8 @@ def refuse_changes(saved: SavedRun, *, recipe: str | None, settings: TrainSettin
     Raises:
         TrainingError: The run would use another recipe or other settings; the message names the differences.
     """
+    if settings is not None and settings.compile == "auto":
+        settings = replace(settings, compile=saved.settings.compile)  # the choice of its start
     began_with = saved.recipe
     if recipe is not None and recipe != began_with:
         lines = difflib.unified_diff(began_with.splitlines(), recipe.splitlines(), n=0, lineterm="")

@@ -177,14 +177,7 @@ def fit(
             logged = validating or every(settings.log_every, step)
             followers.before_step(step, logged=logged)
             with enough_memory(settings):
-                begun = (step - 1) * settings.grad_accum
-                batches = [
-                    objective.draw(
-                        data, batch_size=settings.batch_size, seq_len=settings.seq_len,
-                        generator=at_batch(generator, settings.seed, begun + number),
-                    )
-                    for number in range(settings.grad_accum)
-                ]  # fmt: skip
+                batches = batches_of_step(step, objective, data, settings, generator)
                 then = partial(followers.after_backward, step)
                 measured = update(model, optimizer, batches, settings, rate=rate, criterion=criterion, then=then)
             if not measured.gradient_norm < float("inf"):
@@ -220,6 +213,20 @@ def fit(
                 display.note(f"saved step {step}; to continue: {run.folder.resume_command}")
                 raise Interrupted
     return Result(run.folder.path, task_of(model) or "", settings.steps, loss, held_out, seconds)
+
+
+def batches_of_step(
+    step: int, objective: Batches[D], data: D, settings: TrainSettings, generator: torch.Generator
+) -> list[Batch]:
+    """Return the batches of a step, which depend on the seed and the number of the step alone."""
+    begun = (step - 1) * settings.grad_accum
+    return [
+        objective.draw(
+            data, batch_size=settings.batch_size, seq_len=settings.seq_len,
+            generator=at_batch(generator, settings.seed, begun + number),
+        )
+        for number in range(settings.grad_accum)
+    ]  # fmt: skip
 
 
 def with_logits_chunk(settings: TrainSettings, model: nn.Module) -> TrainSettings:

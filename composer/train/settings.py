@@ -85,7 +85,7 @@ class TrainSettings:
     precision: str = "auto"
     """Precision of matrix products: bf16 or fp32, and auto is bf16 on CUDA and fp32 elsewhere; weights and sums stay in fp32."""
     compile: str = "off"
-    """Modules that torch.compile compiles: each layer of a repeat (block), or the whole model."""
+    """Modules that torch.compile compiles: each layer of a repeat (block), or the whole model; auto tries block in long runs."""
     recompute: tuple[str, ...] = ()
     """Modules that keep only their inputs and compute the rest again in the backward pass, to save memory, such as layers.*."""
     average: float = 0.0

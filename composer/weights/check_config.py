@@ -21,6 +21,7 @@ from composer.language.expressions.parser import parse_expression
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import Document, YamlList, YamlMapping, YamlNode, YamlScalar
+from composer.memo import IdentityKey, Memo
 from composer.weights.config import text_at
 from composer.weights.config_syntax import Config, ConfigReader, Constant, Setting, computes
 from composer.weights.fit import first_of_each
@@ -62,6 +63,7 @@ class _Paths:
     def __init__(self, document: Document, root: YamlMapping, library: Library, params: Mapping[str, Any]) -> None:
         self.document, self.root, self.library, self.params = document, root, library, params
         self.locator = Locator(root, library)
+        self.with_block: Memo[IdentityKey[YamlNode], Locator | None] = Memo()
 
     def mistakes(self, settings: Sequence[Setting]) -> Iterator[Diagnostic]:
         """Yield an error for each path that leads nowhere, for two to one place, and for each value that is not taken there."""
@@ -129,11 +131,17 @@ class _Paths:
         for other in settings:
             if setting.path.text.startswith(f"{other.path.text}."):
                 for value in self._ours(other):
-                    try:
-                        change = self.locator.change(other.steps, value)
-                    except OverrideError:
-                        continue
-                    yield Locator(merge(self.root, change, self.library)[0], self.library)
+                    found = self.with_block.get(IdentityKey(value), lambda: self._with_block(other, value))  # noqa: B023
+                    if found is not None:
+                        yield found
+
+    def _with_block(self, other: Setting, value: YamlNode) -> Locator | None:
+        """Return the recipe with a block that a setting may put into it; None if it has no place."""
+        try:
+            change = self.locator.change(other.steps, value)
+        except OverrideError:
+            return None
+        return Locator(merge(self.root, change, self.library)[0], self.library)
 
     def _place(self, setting: Setting) -> tuple[str, ...]:
         """Return the whole path of a setting; nothing for one into a block that another one sets."""

@@ -34,6 +34,7 @@ BENCHES: Mapping[str, str] = {
     "scans": "bench_scans",
     "experts": "bench_experts",
     "masks": "bench_masks",
+    "formula": "bench_formula",
     "padding": "bench_padding",
     "decode": "bench_decode",
     "draw-token": "bench_draw_token",

@@ -151,7 +151,7 @@ def test_activations_that_are_computed_again_change_nothing(run):
         ({"recompute": ("layers.0.atn",)}, "did you mean `layers.0.attn`"),
         ({"average": 1.0}, "`average` is 1.0; it must be at least 0 and below 1"),
         ({"precision": "fp16"}, "`precision` is fp16; it must be auto or fp32 or bf16"),
-        ({"compile": "on"}, "`compile` is on; it must be off or block or whole"),
+        ({"compile": "on"}, "`compile` is on; it must be off or auto or block or whole"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(run, tmp_path, settings, message):

@@ -114,6 +114,9 @@ class Stations:
     def __init__(self, spine: Spine, side_inputs: SideInputs, subgraphs: dict[str, Fragment]) -> None:
         self.spine, self.side_boxes, self.subgraphs = spine, side_inputs.beside, subgraphs
         self.flow, self.width, self.options = spine.flow, spine.width, spine.options
+        self.edges_into: dict[str, dict[DiagramEdge, None]] = {}  # each edge once
+        for edge in spine.flow.edges:
+            self.edges_into.setdefault(edge.target, {})[edge] = None
 
     def lay_out(self) -> None:
         """Place all stations, from below."""
@@ -137,7 +140,7 @@ class Stations:
         """Return an item with all that stands beside it, its wires sorted by how they come."""
         path = item.about.path
         station = Station(path, item, output_of(item))
-        edges = list(dict.fromkeys(e for e in self.flow.edges if e.target == path))
+        edges = [*self.edges_into.get(path, ())]
         streams = [e for e in edges if e.main and e.upward and self.spine.number(e.source) is not None]
         straight = [e for e in streams if self.spine.number(e.source) == number - 1 and not e.source.port]
         first = next(iter([*(e for e in streams if e.forks), *straight, *streams]), None)

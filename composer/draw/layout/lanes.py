@@ -66,6 +66,7 @@ class Lanes:
     def __init__(self, spine: Spine) -> None:
         self.spine, self.found = spine, spine.found
         self.lanes: dict[tuple[Origin, int], Lane] = {}
+        self.straight = {one.straight.source.origin for one in spine.stations if one.straight is not None}
 
     def stop(self, edge: DiagramEdge, points: tuple[Point, ...]) -> None:
         """End a wire out of a lane at some points."""
@@ -202,10 +203,9 @@ class Lanes:
         """Return whether another wire leads up to where a lane starts: one that goes on from there, or that of the lane at the
         right.
         """
-        going_up = any(one.straight and one.straight.source.origin == lane.origin for one in self.spine.stations)
         number = self.spine.number(DiagramSource(lane.origin))
         leaves = bool(number and self.spine.stations[number].exit_y)
-        return going_up or leaves or (lane.side < 0 and (lane.origin, 1) in self.lanes)
+        return lane.origin in self.straight or leaves or (lane.side < 0 and (lane.origin, 1) in self.lanes)
 
 
 def overlap(lane: Lane, high: float, low: float) -> bool:

@@ -32,7 +32,7 @@ def group_branches(flow: Flow, beside: Collection[str] = (), fits: Callable[[Bra
     After:  a(x) [b(a) | c(a)] d(a) e(d)
     """
     items = flow.by_path
-    readers, read = _readers(flow, items)
+    readers, read = readers_of(flow, items)
     if not any(len(sources) > 1 for sources in read.values()):
         return flow
     meeting = _meeting(items, readers, read) if not flow.owner else None
@@ -41,12 +41,12 @@ def group_branches(flow: Flow, beside: Collection[str] = (), fits: Callable[[Bra
     for join in list(items):
         for fork in _forks(join, read, far, tree, meeting) if len(set(read.get(join, ()))) > 1 else ():
             between = _between(join, fork, read, tree, far)
-            parts = components(flow, [path for path in items if path in between])
+            parts = components(read, [path for path in items if path in between])
             found = None if between.intersection(beside) else _joined(flow, fork, join, items, parts, fits)
             if found is not None:
                 flow = found
                 items = flow.by_path
-                readers, read = _readers(flow, items)
+                readers, read = readers_of(flow, items)
                 break
     return flow
 
@@ -141,9 +141,11 @@ def _joined(
     elsewhere, such as the keys and values of a memory.
     """
     end = items[join]
+    if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) <= MAX_BRANCHES:
+        return None
     foreign = [part for part in parts if _from_elsewhere(flow, part, items)] if fork else []
     parts = [*foreign, *(part for part in parts if part not in foreign)]
-    if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) <= MAX_BRANCHES or len(foreign) == len(parts):
+    if len(foreign) == len(parts):
         return None
     gone = {path for part in parts for path in part}
     source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
@@ -194,14 +196,15 @@ def _joined(
 
 def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:
     """Return whether blocks read one value of another column, the first of them does, and nothing else is read by a wire."""
-    outside = [e for e in flow.edges if e.target in part and e.source.path not in part and not e.source.reference]
+    inside = {*part}
+    outside = [e for e in flow.edges if e.target in inside and e.source.path not in inside and not e.source.reference]
     far = all(
         e.source.path not in items and e.source.path != flow.owner and not e.source.is_model_input and e.main for e in outside
     )
     return far and len(outside) == 1 and outside[0].target == part[0]
 
 
-def _readers(flow: Flow, items: Mapping[str, Item]) -> tuple[BranchSteps, BranchSteps]:
+def readers_of(flow: Flow, items: Mapping[str, Item]) -> tuple[BranchSteps, BranchSteps]:
     """Return what each block is read by, and what each reads."""
     readers: dict[str, list[str]] = {}
     read: dict[str, list[str]] = {}
@@ -232,12 +235,13 @@ def _meeting(items: Mapping[str, Item], readers: BranchSteps, read: BranchSteps)
     return next((path for path in items if path in common and path not in starts), None)
 
 
-def components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
-    """Return the blocks in sets between which nothing flows, in the order of their first ones."""
+def components(read: BranchSteps, between: Sequence[str]) -> list[list[str]]:
+    """Return the blocks in sets between which nothing flows, in the order of their first ones, by what each block reads."""
     sets = _DisjointSets(between)
-    for edge in flow.edges:
-        if edge.source.path in sets.above and edge.target in sets.above and edge.upward:
-            sets.unite(edge.target, edge.source.path)
+    for path in between:
+        for source in read.get(path, ()):
+            if source in sets.above:
+                sets.unite(path, source)
     parts: dict[str, list[str]] = {}
     for path in between:
         parts.setdefault(sets.root(path), []).append(path)

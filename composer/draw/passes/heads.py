@@ -9,7 +9,7 @@ from blocks.core import Look, spoken
 from composer.draw.about import About
 from composer.draw.diagram import Branches, Flow, Leaf, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
-from composer.draw.passes.branches import component_counts, components
+from composer.draw.passes.branches import component_counts, components, readers_of
 from composer.draw.passes.order import inner_edges
 from composer.draw.paths import belongs, output_path
 
@@ -42,7 +42,7 @@ def group_heads(flow: Flow, kept: Collection[str] = (), sent: Collection[Origin]
         if not 2 <= counts[start] <= MAX_HEADS:
             continue
         after = paths[start:]
-        parts = components(flow, after)
+        parts = components(readers_of(flow, flow.by_path)[1], after)
         lengths = sorted(sum(1 for _ in flow.only(set(part)).leaves()) for part in parts)
         if (
             lengths[-1] - lengths[-2] <= MAX_LONGER

@@ -21,9 +21,12 @@ def split_into_columns(flow: Flow) -> list[Flow]:
     group = {item.about.path: item.about.path for item in flow.items}
 
     def root(path: str) -> str:
-        while group[path] != path:
-            path = group[path]
-        return path
+        top = path
+        while group[top] != top:
+            top = group[top]
+        while path != top:  # the next time it is nearer
+            path, group[path] = group[path], top
+        return top
 
     alone = {item.about.path for item in flow.items} - {item.about.path for item in split_side_inputs(flow).flow.items}
     for edge in flow.edges:

@@ -103,10 +103,10 @@ def _check_text(scalar: YamlScalar) -> None:
     if len(scalar.text) > MAX_CHARACTERS:
         message = f"an expression has at most {MAX_CHARACTERS} characters; this one has {len(scalar.text)}"
         refuse("expression-too-long", message, scalar.span, hint=SHORTER)
-    for place, character in enumerate(scalar.text):
-        if not character.isascii():
-            refuse("expression-not-ascii", f"`{character}` is not an ASCII character", scalar.part(place, place + 1),
-                   hint=LOOK_ALIKES.get(character, ""))  # fmt: skip
+    if not scalar.text.isascii():
+        place, character = next((place, each) for place, each in enumerate(scalar.text) if not each.isascii())
+        refuse("expression-not-ascii", f"`{character}` is not an ASCII character", scalar.part(place, place + 1),
+               hint=LOOK_ALIKES.get(character, ""))  # fmt: skip
 
 
 def _check_brackets(tokens: list[Token]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
+from functools import lru_cache
 from typing import Literal, NoReturn, cast
 
 from composer.diagnostics import Span
@@ -24,6 +25,7 @@ BINDING = {"or": 1, "and": 2, **dict.fromkeys(COMPARISONS, COMPARE), "+": 5, "-"
 RANGE = "`:` makes a range, which is only allowed in the parentheses of a path"
 
 
+@lru_cache(maxsize=1024)  # a recipe is compiled with several values of its params, which are read again
 def parse_expression(scalar: YamlScalar) -> Expression:
     """Return the tree of the expression in a scalar.
 

@@ -35,16 +35,18 @@ def identifiers(pieces: Iterable[object]) -> frozenset[str]:
             case YamlScalar(text=text):
                 found.update(IDENTIFIER.findall(text))
             case YamlMapping(entries=entries):
-                waiting.extend(entry.value for entry in entries)
+                waiting.extend([entry.value for entry in entries])
             case RefPath(steps=steps):
-                found.update(step.name for step in steps)
-                waiting.extend(step.arguments for step in steps)
+                for step in steps:
+                    found.add(step.name)
+                    waiting.append(step.arguments)
             case tuple():
                 waiting.extend(piece)
             case type() | Span() | Number():
                 pass
             case _:
-                waiting.extend(getattr(piece, name) for name in getattr(type(piece), "__slots__", ()))
+                for name in getattr(type(piece), "__slots__", ()):
+                    waiting.append(getattr(piece, name))
     return frozenset(found)
 
 

@@ -55,11 +55,17 @@ class YamlMapping:
         return iter(self.entries)
 
     def __contains__(self, key: object) -> bool:
-        return any(entry.key.text == key for entry in self.entries)
+        for entry in self.entries:  # noqa: SIM110  # asked so often that a generator shows
+            if entry.key.text == key:
+                return True
+        return False
 
     def entry(self, key: str) -> YamlEntry | None:
         """Return the entry with this key."""
-        return next((entry for entry in self.entries if entry.key.text == key), None)
+        for entry in self.entries:
+            if entry.key.text == key:
+                return entry
+        return None
 
     def get(self, key: str) -> YamlNode | None:
         """Return the value of this key."""

@@ -79,7 +79,7 @@ class _Hooked(Callback):
         self._handles: list[Callable[[], None]] = []
 
     def check(self, model: nn.Module, settings: TrainSettings) -> None:
-        if settings.compile != "off":
+        if settings.compile not in ("off", "auto"):  # auto leaves off what it may not compile
             raise TrainingError(
                 f"what happens inside a model cannot be watched while torch.compile runs it: compile is {settings.compile}",
                 hint="train with --compile off, or watch gradients and memory only",
