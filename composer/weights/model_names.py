@@ -155,12 +155,16 @@ class _LeftOut:
         slots = {name: value.text for name, value in found.items() if isinstance(value, YamlScalar) and value.text in fields(part)}
         return {name: (whole.get(slots[name]) or value) if name in slots else value for name, value in found.items()}
 
-    def _is_choice(self, value: YamlNode) -> bool:
-        """Return whether params decide which block a node is, or one in its slots."""
-        if not isinstance(value, YamlMapping):
-            return self._varies(value)
-        slots = (entry.value for entry in value if isinstance(entry.value, YamlMapping) and entry.key.text != "graph")
-        return "if" in value or self._varies(value.get("type")) or any("if" in each for each in slots)
+    def _is_choice(self, value: YamlNode | None) -> bool:
+        """Return whether params decide which block a node is, or one in its slots. What `each` lists is there in some pass."""
+        match value:
+            case YamlScalar(text=text):
+                words = WORD.findall(text)
+                return "if" in words or any(entry.key.text in words for entry in _mapping(self.root.get("params")))
+            case YamlMapping():
+                slots = (entry.value for entry in value if isinstance(entry.value, YamlMapping) and entry.key.text != "graph")
+                return "if" in value or self._is_choice(value.get("type")) or any("if" in each for each in slots)
+        return False
 
 
 def _entries(root: YamlNode, key: str) -> Iterator[YamlEntry]:
