@@ -38,7 +38,7 @@ class ModelNames:
     left_out: LeftOutNames
     """What may be a name in these nodes."""
     choices: Mapping[str, YamlNode] = field(default_factory=dict)
-    """The paths of nodes for which params decide what they are, with what is written there: the block that is there, and others."""
+    """The paths of nodes of which params decide what they are, with what is written there: the block that is there and others."""
 
 
 def names_of(typed: TypedProgram, passes: Collection[int] | None = None) -> ModelNames:
@@ -152,8 +152,9 @@ class _LeftOut:
             return {entry.key.text: entry.value for entry in _mapping(whole.get("graph"))}
         graph = declared_graph(part) if part.graph else _mapping(_mapping(self.blocks.get(part.kind)).get("graph"))
         found = {entry.key.text: entry.value for entry in graph}
-        slots = {name: value.text for name, value in found.items() if isinstance(value, YamlScalar) and value.text in fields(part)}
-        return {name: (whole.get(slots[name]) or value) if name in slots else value for name, value in found.items()}
+        words = {name: value.text for name, value in found.items() if isinstance(value, YamlScalar)}
+        given = {name: whole.get(word) for name, word in words.items() if word in fields(part)}
+        return {name: given.get(name) or value for name, value in found.items()}
 
     def _is_choice(self, value: YamlNode | None) -> bool:
         """Return whether params decide which block a node is, or one in its slots. What `each` lists is there in some pass."""
