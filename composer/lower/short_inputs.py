@@ -18,7 +18,7 @@ from composer.lower.model_inputs import DeclaredInput
 def too_short(
     program: TypedProgram, path: str, inputs: Sequence[DeclaredInput], arguments: Sequence[Any], named: Mapping[str, Any]
 ) -> str:
-    """Return which axis of a node is shorter in a call than its kernel, such as `height is 5 here, of which kernel_size 9 leaves no
+    """Return which axis of a node is shorter in a call than its kernel, `height is 5 here, of which kernel_size 9 leaves no
     place`; nothing if all outputs have places.
 
     Args:
