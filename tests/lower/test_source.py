@@ -480,7 +480,7 @@ def test_an_output_has_the_name_that_the_recipe_gives_it() -> None:
     [
         ("{type: conv2d, out: 8, kernel_size: 9}", "3, height, width", (2, 3, 20, 5), "width is 5 here, of which kernel_size 9"),
         ("{type: max_pool1d, kernel_size: 9}", "time, 8", (2, 5, 8), "time is 5 here, of which kernel_size 9"),
-        ("{type: patch_embedding, patch_size: 9, dim: 4}", "3, high, wide", (2, 3, 5, 9), "high is 5 here, of which patch_size 9"),
+        ("{type: patch_embedding, patch_size: 9, dim: 2}", "3, high, w", (2, 3, 5, 9), "high is 5 here, of which patch_size 9"),
         (
             "{repeat: 2, graph: {c: {type: conv2d, out: 3, kernel_size: 4}}}", "3, height, width", (2, 3, 5, 20),
             "height is 2 here, of which kernel_size 4",
