@@ -322,8 +322,8 @@ class Recipe:
         """Return the summary of the model: its nodes with shapes, parameters, FLOPs and memory.
 
         Args:
-            lengths: Lengths of the model's axes, by name. By default, `batch` is 1 and every other axis has the length of the
-                recipe's param `context`, or 1024 without one.
+            lengths: Lengths of the model's axes, by name. By default, `batch` is 1, `height` and `width` are 224, and every other
+                axis has the length of the recipe's param `context`, or 1024 without one.
 
         Raises:
             RecipeError: The recipe has errors, or no axis of its inputs has one of these names.

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 
-from blocks.core import Library, Part
+from blocks.core import Library, Part, standard
 from composer.cli.arguments import Parser, Problem, add_blocks, library_of, misspelled
 from composer.cli.color import painter
 from composer.cli.output import add_output, emit, rows
@@ -165,9 +165,9 @@ def _entry(part: type[Part], paint: Painter) -> Iterator[str]:
     if part.example:
         yield "\n" + paint("example", "strong")
         yield textwrap.indent(example(part).rstrip(), "  ")
-    if names := zoo_examples(part.kind):
+    if part.kind in standard():
         yield "\n" + paint("in the zoo", "strong")
-        yield f"  {', '.join(names)}"
+        yield f"  {', '.join(zoo_examples(part.kind)) or 'no recipe uses it as it is'}"
 
 
 def print_schema(arguments: argparse.Namespace) -> int:

@@ -13,6 +13,9 @@ from composer.language.unknown_names import unknown
 DEFAULT_LENGTH = 1024
 """Length of an axis if the recipe has no param `context`."""
 
+USUAL_LENGTHS = {"batch": 1, "height": 224, "width": 224}
+"""Lengths of axes that have the same name in every recipe: a batch, and the sides of an image in pixels."""
+
 
 def axes(typed: TypedProgram) -> tuple[str, ...]:
     """Return the axes of the inputs whose lengths are known only at run time, in order."""
@@ -27,7 +30,7 @@ def unknown_axis(name: str, known: Sequence[str]) -> Diagnostic:
 
 
 def lengths_of(typed: TypedProgram, given: Mapping[str, int]) -> dict[str, int]:
-    """Return a length for every axis: the given one, else 1 for `batch`, else the param `context`, else `DEFAULT_LENGTH`."""
+    """Return a length for every axis: the given one, that of `USUAL_LENGTHS`, the param `context`, else `DEFAULT_LENGTH`."""
     context = typed.untyped.params.get("context")
     usual = context if isinstance(context, int) and not isinstance(context, bool) else DEFAULT_LENGTH
-    return {name: given.get(name, 1 if name == "batch" else usual) for name in axes(typed)}
+    return {name: given.get(name, USUAL_LENGTHS.get(name, usual)) for name in axes(typed)}

@@ -17,6 +17,7 @@ from composer.graph.parameters import NamedParameter
 from composer.graph.typed import TypedProgram
 from composer.lower.model_inputs import DeclaredInput, check_kinds, check_lengths, declared_inputs
 from composer.lower.passes.cache_layout import CacheLayout
+from composer.lower.short_inputs import too_short
 from composer.lower.unknown_ids import unknown_id
 
 
@@ -176,12 +177,17 @@ def _call(self: Model, *args: Any, **kwargs: Any) -> Any:
     try:
         return nn.Module.__call__(self, *args, **kwargs)
     except Exception as error:
-        note = _node_of(error, self)
+        path, place = _node_of(error, self)
+        node = f"{path} ({place})" if path else ""
         named = dict(zip((each.name for each in self.declared_inputs), args, strict=False)) | kwargs
-        if (unknown := unknown_id(error, named, note.removeprefix("in "))) is not None:
+        if (unknown := unknown_id(error, named, node)) is not None:
             raise unknown from None
-        if note and note not in getattr(error, "__notes__", ()):
+        note = f"in {node}"
+        if path and note not in getattr(error, "__notes__", ()):
             error.add_note(note)
+            short = "" if self.in_session else too_short(self.program, path, self.declared_inputs, args, kwargs)
+            if short:
+                error.add_note(short)
         raise
 
 
@@ -196,9 +202,9 @@ def _rebuild(recipe: CompilableRecipe, state: Mapping[str, torch.Tensor], traini
     return model.train(training)
 
 
-def _node_of(error: BaseException, model: Model) -> str:
-    """Return `in layers.3.attn.body (recipes/gpt2.yaml:31)`: the innermost node whose code was running; nothing if none was."""
-    found = ""
+def _node_of(error: BaseException, model: Model) -> tuple[str, str]:
+    """Return the path of the innermost node whose code was running and its place, `recipes/gpt2.yaml:31`; nothing if none was."""
+    found = ("", "")
     traceback = error.__traceback__
     paths = {id(module): name for name, module in model.named_modules()}
     while traceback is not None:
@@ -207,6 +213,6 @@ def _node_of(error: BaseException, model: Model) -> str:
             node, place = model.module.lines[traceback.tb_lineno]
             path = paths.get(id(frame.f_locals.get("self")), "")
             if node:
-                found = f"in {path}{'.' if path else ''}{node} ({place})"
+                found = (f"{path}{'.' if path else ''}{node}", place)
         traceback = traceback.tb_next
     return found

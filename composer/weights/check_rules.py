@@ -169,7 +169,17 @@ def _lost_in(rule: Rule, steps: Sequence[PatternComponent], names: ModelNames, k
     if any(one is Names.UNKNOWN for one in alone):
         return None
     wrong = next((one for one in alone if isinstance(one, Misspelled)), None)
-    return _missing(rule, steps, known) if wrong is None else _Lost(rule, _no_name(wrong), None)
+    lost = _missing(rule, steps, known) if wrong is None else _Lost(rule, _no_name(wrong), None)
+    return None if _chosen_otherwise(steps, names, misspelled=lost.meant is not None) else lost
+
+
+def _chosen_otherwise(steps: Sequence[PatternComponent], names: ModelNames, *, misspelled: bool) -> bool:
+    """Return whether a pattern is about a block that a condition over params puts in place of the one that is there; what cannot
+    be known of that block is taken for right, unless the pattern may be a misspelled name of what is there.
+    """
+    choices = [path for path in names.choices if _leads_into(path.split("."), steps)]
+    found = {names.left_out.misspelled(names.choices[path], steps[path.count(".") + 1 :]) for path in choices}
+    return Names.RIGHT in found or (Names.UNKNOWN in found and not misspelled)
 
 
 def _ways(pattern: NamePattern, place: int | None, word: int) -> Iterator[list[PatternComponent]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from blocks.core import Part, fields
@@ -37,6 +37,8 @@ class ModelNames:
     """The paths of nodes that are left out, with what is written there, and of slots that are empty."""
     left_out: LeftOutNames
     """What may be a name in these nodes."""
+    choices: Mapping[str, YamlNode] = field(default_factory=dict)
+    """The paths of nodes of which params decide what they are, with what is written there: the block that is there and others."""
 
 
 def names_of(typed: TypedProgram, passes: Collection[int] | None = None) -> ModelNames:
@@ -56,6 +58,7 @@ def names_of(typed: TypedProgram, passes: Collection[int] | None = None) -> Mode
         tied,
         left_out.paths,
         LeftOutNames(typed.untyped.recipe.library, left_out.blocks),
+        left_out.choices,
     )
 
 
@@ -69,6 +72,9 @@ class _LeftOut:
         self.blocks = _mapping(root.get("blocks"))
         self.written = {"": _mapping(root.get("graph"))}
         """What is written in each graph, by the path of the node that holds it."""
+        self.choices: dict[str, YamlNode] = {}
+        self.filled: dict[str, Mapping[str, YamlNode]] = {"": {entry.key.text: entry.value for entry in self.written[""]}}
+        """What each node of a graph is, by its name, where the slots of a block are what fills them."""
         self._in_graph("", "", typed.root)
 
     def entered(self, visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
@@ -86,6 +92,7 @@ class _LeftOut:
                 if isinstance(entry.value, YamlMapping) and entry.key.text not in node.graph.by_name:
                     self.paths[f"{visit.path}.{entry.key.text}"] = entry.value
         self.written[visit.path] = written
+        self.filled[visit.path] = self._filled(visit)
         for prefix, region in owned(visit):
             if self.passes is None or region.number is None or region.number in self.passes or not region.name:
                 self._in_graph(visit.path, prefix, region.graph)
@@ -133,6 +140,32 @@ class _LeftOut:
         for entry in self.written[holder]:
             if entry.key.text not in graph.by_name:
                 self.paths[prefix + entry.key.text] = entry.value
+        for name, value in self.filled[holder].items():
+            if name in graph.by_name and self._is_choice(value):
+                self.choices[prefix + name] = value
+
+    def _filled(self, visit: Visit) -> Mapping[str, YamlNode]:
+        """Return what each node in a node is, by its name."""
+        beside = self.filled.get("" if visit.holder is None else visit.holder.path, {})
+        whole, part = _mapping(beside.get(visit.node.name)), getattr(visit.node.node, "part", None)
+        if part is None:
+            return {entry.key.text: entry.value for entry in _mapping(whole.get("graph"))}
+        graph = declared_graph(part) if part.graph else _mapping(_mapping(self.blocks.get(part.kind)).get("graph"))
+        found = {entry.key.text: entry.value for entry in graph}
+        words = {name: value.text for name, value in found.items() if isinstance(value, YamlScalar)}
+        given = {name: whole.get(word) for name, word in words.items() if word in fields(part)}
+        return {name: given.get(name) or value for name, value in found.items()}
+
+    def _is_choice(self, value: YamlNode | None) -> bool:
+        """Return whether params decide which block a node is, or one in its slots. What `each` lists is there in some pass."""
+        match value:
+            case YamlScalar(text=text):
+                words = WORD.findall(text)
+                return "if" in words or any(entry.key.text in words for entry in _mapping(self.root.get("params")))
+            case YamlMapping():
+                slots = (entry.value for entry in value if isinstance(entry.value, YamlMapping) and entry.key.text != "graph")
+                return "if" in value or self._is_choice(value.get("type")) or any("if" in each for each in slots)
+        return False
 
 
 def _entries(root: YamlNode, key: str) -> Iterator[YamlEntry]:

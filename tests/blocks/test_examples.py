@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from contextlib import suppress
 
 import pytest
@@ -66,3 +67,12 @@ def test_the_reference_names_recipes_of_the_zoo(capsys: pytest.CaptureFixture[st
     """Below the example."""
     assert main(["blocks", "selective_scan"]) == 0
     assert capsys.readouterr().out.endswith("\nin the zoo\n  mamba, jamba\n")
+
+
+@each_kind
+def test_the_terminal_shows_every_part_with_its_example(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """And says where the zoo uses it, or that no recipe does."""
+    assert main(["blocks", kind]) == 0
+    shown, _, used = capsys.readouterr().out.partition("\nin the zoo\n  ")
+    assert textwrap.indent(example(standard()[kind]).rstrip(), "  ") in shown
+    assert used.strip() == (", ".join(zoo_examples(kind)) or "no recipe uses it as it is")

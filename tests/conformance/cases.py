@@ -171,8 +171,8 @@ TINY: Mapping[str, dict[str, Any]] = {
         "size": 12, "patch": 4, "mask_ratio": 0.5, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20, "d_decoder": 12,
         "n_decoder_layers": 2, "n_decoder_heads": 3, "decoder_hidden": 14,
     },
-    "pixtral_vision": {"height": 8, "width": 14, "patch": 4, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
-    "convnext": {"size": 16, "patch": 4, "n_classes": 5, "depths": [1, 2], "widths": [4, 6]},
+    "pixtral_vision": {"patch": 4, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "convnext": {"patch": 4, "n_classes": 5, "depths": [1, 2], "widths": [4, 6]},
     "dit": {
         "size": 6, "n_channels": 3, "patch": 2, "n_classes": 5, "n_frequencies": 7, "d_model": 12, "n_layers": 2, "n_heads": 3,
         "mlp_ratio": 1.5,
@@ -180,7 +180,7 @@ TINY: Mapping[str, dict[str, Any]] = {
     "uvit": {
         "size": 6, "n_channels": 3, "patch": 2, "n_classes": 5, "d_model": 12, "half": 2, "n_heads": 3, "mlp_ratio": 1.5,
     },
-    "resnet": {"size": 16, "n_classes": 5, "start": 4, "depths": [2, 1], "widths": [8, 12]},
+    "resnet": {"n_classes": 5, "start": 4, "depths": [2, 1], "widths": [8, 12]},
     "bart": {
         "vocab": 11, "context": 16, "d_model": 16, "n_encoder_layers": 2, "n_layers": 2, "n_heads": 2, "hidden": 20, "padding": 1,
     },

@@ -228,3 +228,52 @@ def mistakes(text: str) -> set[tuple[str, str, int, int]]:
     except composer.RecipeError as error:
         found = list(error.diagnostics)
     return {(each.code, each.message, each.span.line, each.span.column) for each in found if each.severity == "error"}
+
+
+LOSSES = """recipe: ahead
+task: causal_lm
+params: {ahead: true}
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 11, dim: 16}
+  states: {type: gru, hidden: 16}
+  after: {type: linear, out: 11, when: ahead}
+  head: {type: linear, out: 11, in: states}
+outputs: {logits: head}
+losses:
+  after: {type: cross_entropy, in: AFTER, target: tokens, shift: 2, weight: 0.3, when: ahead}
+"""
+
+
+def test_a_loss_is_left_out() -> None:
+    """With what it alone reads: the model and its loss are those of a recipe without it."""
+    recipe = composer.load(LOSSES.replace("AFTER", "after"))
+    without = recipe.with_overrides({"ahead": False})
+    plain = composer.load(
+        "\n".join(line for line in LOSSES.splitlines() if "after" not in line and not line.startswith("losses"))
+    )
+    assert recipe.check() == without.check() == []
+    tokens = torch.randint(11, (2, 7), generator=torch.Generator().manual_seed(0))
+    with_it, found, expected = (
+        composer.loss(each.compile(seed=0), {"tokens": tokens}).by_name
+        for each in (recipe, without, plain.with_overrides({"ahead": None}))
+    )
+    assert {*with_it} == {"causal_lm", "after"} and found == expected
+    assert "losses" not in without.expand() and without.summary().costs == plain.with_overrides({"ahead": None}).summary().costs
+
+
+@pytest.mark.parametrize(
+    ("after", "settings", "code", "name"),
+    [
+        ("aftr", {"ahead": False}, "unknown-node", "aftr"),
+        ("after", {"losses.after.when": 3}, "not-a-boolean", "3"),
+        ("after", {"graph.after.when": None, "ahead": False}, "dead-node", "after"),
+    ],
+)
+def test_what_is_wrong_with_a_loss_that_is_left_out_is_told(
+    after: str, settings: dict[str, object], code: str, name: str
+) -> None:
+    """Its names are checked, and what nothing else reads is dead."""
+    found = composer.load(LOSSES.replace("AFTER", after), settings).check()
+    assert [each.code for each in found if each.code != "dead-node" or code == "dead-node"] == [code]
+    assert name in found[0].message

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import composer
 from composer.diagnostics import Source, Span
 from composer.language.expressions.ast import Expression
 from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate, evaluate_word
@@ -31,6 +32,47 @@ def refusal(text: str) -> tuple[str, str]:
         value(text)
     diagnostic = refused.value.diagnostic
     return diagnostic.code, text[diagnostic.span.column - 1 : diagnostic.span.end_column - 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "layers"),
+    [
+        ("layer in places", {1, 4}),
+        ("layer not in places", {0, 2, 3}),
+        ("not layer in places", {0, 2, 3}),
+        ("layer + 1 in places and deep", {0, 3}),
+        ("layer in places or layer == 0", {0, 1, 4}),
+        ("layer in none_of_them", set()),
+        ("kinds(layer) in kinds", {0, 1, 2, 3, 4}),
+        ("far in kinds", {0, 1, 2, 3, 4}),
+        ("huge not in kinds", {0, 1, 2, 3, 4}),
+    ],
+)
+def test_a_list_has_an_item_where_python_finds_it(text: str, layers: set[int]) -> None:
+    """In conditions, which bind as in Python; a bare word is one beside words."""
+    scope = {"places": (1, Fraction(4)), "none_of_them": (), "deep": True, "kinds": ("near", "far", "far", "near", "far")}
+    assert {layer for layer in range(5) if evaluate(parsed(text), {**scope, "layer": layer})} == layers
+
+
+def test_layers_of_a_list_are_others() -> None:
+    """The condition of a node, and a param that asks a list."""
+    recipe = composer.load("""recipe: some
+params:
+  places: [1, 3]
+  kinds: {type: [choice], of: [near, far], default: [near, far, near, near]}
+  any_far: far in kinds
+inputs: {x: "float[batch, time, 16]"}
+graph:
+  layers:
+    repeat: 4
+    graph:
+      ffn: {type: ffn, hidden: 48 if layer in places else 32}
+      norm: {type: rmsnorm, when: layer not in places and any_far}
+""")
+    assert recipe.check() == []
+    names = [name for name, _ in recipe.compile(seed=0, device="meta").named_parameters()]
+    assert [index for index in range(4) if f"layers.{index}.norm.weight" in names] == [0, 2]
+    assert recipe.summary().costs.parameters == sum(2 * 16 * width + width + 16 for width in (32, 48, 32, 48)) + 2 * 16
 
 
 def test_arithmetic_is_exact() -> None:

@@ -473,3 +473,43 @@ def test_an_output_has_the_name_that_the_recipe_gives_it() -> None:
     assert found._fields == (*first, *names[5:], "losses")
     assert all(torch.equal(value, x.relu()) for value in found[:-1])
     assert found.losses == {}
+
+
+@pytest.mark.parametrize(
+    ("node", "shape", "given", "said"),
+    [
+        ("{type: conv2d, out: 8, kernel_size: 9}", "3, height, width", (2, 3, 20, 5), "width is 5 here, of which kernel_size 9"),
+        ("{type: max_pool1d, kernel_size: 9}", "time, 8", (2, 5, 8), "time is 5 here, of which kernel_size 9"),
+        ("{type: patch_embedding, patch_size: 9, dim: 2}", "3, high, w", (2, 3, 5, 9), "high is 5 here, of which patch_size 9"),
+        (
+            "{repeat: 2, graph: {c: {type: conv2d, out: 3, kernel_size: 4}}}", "3, height, width", (2, 3, 5, 20),
+            "height is 2 here, of which kernel_size 4",
+        ),
+    ],
+)  # fmt: skip
+def test_a_kernel_that_is_longer_than_an_axis_of_a_call_is_named(
+    node: str, shape: str, given: tuple[int, ...], said: str
+) -> None:
+    """Beside torch's own error, with the node."""
+    model = composer.load(f'recipe: r\ninputs: {{x: "float[batch, {shape}]"}}\ngraph:\n  c: {node}\n').compile(seed=0)
+    with pytest.raises(RuntimeError) as caught:
+        model(torch.zeros(given))
+    where, short = caught.value.__notes__
+    assert where.startswith("in c") and short == f"{said} leaves no place"
+
+
+def test_a_kernel_of_a_block_of_a_recipe_is_named_by_its_own_axes() -> None:
+    """In the names of its declaration; where the call fails for another reason, nothing is said of kernels."""
+    text = """recipe: r
+blocks:
+  narrow: {inputs: {x: "float[batch, 3, high, wide]"}, graph: {c: {type: conv2d, out: 3, kernel_size: 4}}}
+inputs: {x: "float[batch, 3, height, width]"}
+graph: {n: narrow}
+"""
+    with pytest.raises(RuntimeError) as caught:
+        composer.load(text).compile(seed=0)(torch.zeros(2, 3, 9, 2))
+    with pytest.raises(RuntimeError) as other:
+        composer.load(text).compile(seed=0)(torch.zeros(2, 3, 9, 8, dtype=torch.float64))
+    assert (
+        len(other.value.__notes__) == 1 and caught.value.__notes__[1] == "wide is 2 here, of which kernel_size 4 leaves no place"
+    )

@@ -113,11 +113,11 @@ class Family:
         return self.model(self.config(**self.published))
 
 
-def images(size: int, channels: int = 2, count: int = 2) -> Callable[[], Mapping[str, Given]]:
-    """Return what gives both the same images."""
+def images(height: int, width: int | None = None, channels: int = 2, count: int = 2) -> Callable[[], Mapping[str, Given]]:
+    """Return what gives both the same images, square ones unless a width is given."""
 
     def given() -> Mapping[str, Given]:
-        image = torch.randn(count, channels, size, size, generator=torch.Generator().manual_seed(2))
+        image = torch.randn(count, channels, height, width or height, generator=torch.Generator().manual_seed(2))
         return {"images": Given({"image": image}, {"pixel_values": image})}
 
     return given
@@ -391,7 +391,7 @@ FAMILIES: dict[str, Family] = {
             "intermediate_size": 40, "num_channels": 2, "hidden_act": "silu", "rope_parameters": {"rope_theta": 300.0},
         },
         {"hidden_size": 192, "intermediate_size": 160},
-        images(20, count=1),  # of which transformers puts several in a row
+        images(16, 20, count=1),  # of which transformers puts several in a row
         {"hidden_act": "gelu", "attention_dropout": 0.1},
         {"hidden": "last_hidden_state"},
     ),
@@ -420,7 +420,7 @@ FAMILIES: dict[str, Family] = {
             "num_labels": 5,
         },
         {"hidden_sizes": [96, 64], "num_labels": 32},
-        images(24),
+        images(32, 23),
         {"hidden_act": "relu", "num_stages": 1},
     ),
     "resnet": Family(
@@ -429,7 +429,7 @@ FAMILIES: dict[str, Family] = {
         CLASSES,
         {"embedding_size": 6, "hidden_sizes": [8, 20], "depths": [2, 2], "num_channels": 2, "num_labels": 5},
         {"embedding_size": 64, "hidden_sizes": [64, 128], "num_labels": 32},
-        images(224),
+        images(37, 52),
         {"hidden_act": "gelu", "layer_type": "basic", "downsample_in_first_stage": True, "downsample_in_bottleneck": True},
     ),
     "bart": Family(

@@ -73,8 +73,8 @@ def test_an_image_of_another_shape_is_placed_as_in_pixtral() -> None:
     sizes = {"hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = PixtralVisionConfig(**sizes, image_size=20, patch_size=4, hidden_act="silu")
     reference = perturbed(PixtralVisionModel(config))
-    recipe = composer.load("pixtral_vision").with_config(config.to_dict())
-    model = recipe.with_overrides({"height": 12}).compile(seed=0).eval()
+    model = composer.load("pixtral_vision").with_config(config.to_dict()).compile(seed=0).eval()
     load_published(model, reference.state_dict())
-    image = torch.randn(1, 3, 12, 20, generator=torch.Generator().manual_seed(0))
-    close(model(image).hidden, reference(image).last_hidden_state)
+    for height, width in ((12, 20), (20, 8)):
+        image = torch.randn(1, 3, height, width, generator=torch.Generator().manual_seed(0))
+        close(model(image).hidden, reference(image).last_hidden_state)

@@ -201,9 +201,38 @@ def test_image_files_are_scaled_and_cut_to_the_middle(tmp_path, mode):
     listed = Table((tmp_path / "t.csv",), listed.columns, listed.sha256, [(str(tmp_path / "t.csv"), row) for row in range(12)])
     found = examples_of(listed, recipe.program, ByteTokenizer(), seq_len=1).batch(np.array([0]))
     assert torch.equal(found["image"][0], left)
+    assert left.is_contiguous()  # channels last in memory crash torch's gradients of narrow convolutions
     (tmp_path / "left" / "0.png").write_bytes(b"no image")
     with pytest.raises(TrainingError, match=r"0\.png cannot be read as an image"):
         examples_of(listed, recipe.program, ByteTokenizer(), seq_len=1)
+
+
+@pytest.mark.parametrize(
+    ("sides", "shape"), [("height, width", (6, 14)), ("8, width", (8, 14)), ("side, side", (6, 6))], ids=["both", "one", "square"]
+)
+def test_image_files_keep_their_size_where_the_recipe_leaves_it_open(tmp_path, sides, shape):
+    """If all have the same one; else they are scaled to the usual size of images."""
+    image = pytest.importorskip("PIL.Image")
+    names = [f"{number}.png" for number in range(4)]
+    for number, name in enumerate(names):
+        image.new("RGB", (14, 6), (number, 0, 0)).save(tmp_path / name)
+    recipe = composer.load(
+        f"""recipe: averaged
+task: image_classification
+inputs: {{image: "float[batch, 3, {sides}]"}}
+graph:
+  conv: {{type: conv2d, out: 2, kernel_size: 3, padding: 1}}
+  flat: {{type: rearrange, pattern: b c y x -> b (y x) c}}
+  mean: {{type: pool, mode: mean}}
+outputs: {{logits: mean}}
+"""
+    )
+    table = table_of({"image": [tmp_path / name for name in names], "label": ["a", "b"] * 2})
+    batch = examples_of(table, recipe.program, ByteTokenizer(), seq_len=1).batch(np.arange(4))
+    assert batch["image"].shape == (4, 3, *shape)
+    image.new("RGB", (14, 7)).save(tmp_path / names[-1])
+    batch = examples_of(table, recipe.program, ByteTokenizer(), seq_len=1).batch(np.arange(4))
+    assert batch["image"].shape == (4, 3, 8 if sides.startswith("8") else 224, 224)
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,49 @@ def test_rules_for_what_is_left_out_are_no_mistake(params: dict[str, object]) ->
     assert published(again) == published(found)
 
 
+BRANCHES = """
+recipe: example
+params: {kind: {type: choice, of: [dense, experts], default: dense}, wide: true, last: {type: block, default: layernorm}}
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  layers:
+    repeat: 2
+    graph:
+      ffn:
+        type: residual
+        norm: {type: layernorm if wide else rmsnorm}
+        body:
+          if: kind == dense
+          then: {type: ffn, hidden: 9}
+          else: {type: moe, experts: 2, expert: {type: gated_ffn, hidden: 5}}
+      mix: {if: wide, then: {type: linear, out: 8}, else: identity}
+  end: last
+checkpoints:
+  example:
+    rules:
+      layers.<layer>.ffn.norm.(weight|bias): h.<layer>.ln.(weight|bias)
+      layers.<layer>.ffn.body.(up|down).*: h.<layer>.mlp.(up|down).*
+      layers.<layer>.ffn.body.gate.weight: h.<layer>.router.weight
+      layers.<layer>.ffn.body.expert.(gate|up|down).weight: {from: h.<layer>.e.<e>.(gate|up|down).weight, stack: e}
+      layers.<layer>.mix.(weight|bias): h.<layer>.mix.(weight|bias)
+      end.(weight|bias): ln.(weight|bias)
+"""
+
+
+@pytest.mark.parametrize("settings", [{}, {"kind": "experts"}, {"wide": False}, {"last": "rmsnorm"}], ids=str)
+def test_rules_for_a_block_that_another_setting_puts_there_are_no_mistake(settings: dict[str, object]) -> None:
+    """One map is right for either branch of a choice, and covers every parameter of it; names of neither are mistakes."""
+    found = composer.load(BRANCHES, settings)
+    assert lines(found) == []
+    again = composer.load(found.expand())
+    assert lines(again) == [] and published(again) == published(found)
+    dense = "kind" not in settings
+    assert any(".mlp." in name for name in published(found)) == dense
+    old, new = ("ffn.body.(up|down)", "ffn.body.(upp|down)") if dense else ("body.expert.(gate", "body.expert.(gat")
+    wrong = lines(composer.load(BRANCHES.replace(old, new), settings))
+    assert len(wrong) == 1 and "no node or parameter" in wrong[0]
+
+
 def published(found: composer.Recipe) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the published tensors."""
     assert found.checkpoints is not None

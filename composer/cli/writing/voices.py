@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from composer.decode import Draft, EncoderInputs
+    from composer.graph.dims import Dim
     from composer.graph.types import TensorType
     from composer.published.opened import PublishedModel
     from composer.train import Trained
@@ -183,10 +184,9 @@ def given_inputs(trained: Trained, image: Path | None, inputs: Sequence[str]) ->
         Problem: The model has no such input, or the value is none of its type.
         TrainingError: The image cannot be read.
     """
-    import numpy as np
     import torch
 
-    from composer.train.data.images import read_image
+    from composer.train.data.images import file_shape, read_image
 
     found: dict[str, torch.Tensor] = {}
     single = single_inputs(trained)
@@ -204,22 +204,25 @@ def given_inputs(trained: Trained, image: Path | None, inputs: Sequence[str]) ->
         dtype = {"int": torch.int64, "float": torch.float32, "bool": torch.bool}[single[name].dtype]
         found[name] = torch.tensor([read]).to(dtype)
     if image is not None:
-        shape = image_shape(trained)
+        sizes = image_sizes(trained)
+        shape = None if sizes is None else file_shape(sizes, [image])
         if shape is None:
-            raise Problem("arco generate: --image: the model reads no image of a fixed size", "it is for models of image_to_text")
-        found["image"] = torch.from_numpy(np.ascontiguousarray(read_image(image, shape)))[None]
+            raise Problem(
+                "arco generate: --image: the model reads no image of a fixed number of channels",
+                "it is for models of image_to_text",
+            )
+        found["image"] = torch.from_numpy(read_image(image, shape))[None]
     return found
 
 
-def image_shape(trained: Trained) -> tuple[int, int, int] | None:
-    """Return the shape of the images about which a model writes: channels, height and width; None if it writes about none."""
+def image_sizes(trained: Trained) -> tuple[Dim, ...] | None:
+    """Return the sizes of the images about which a model writes: channels, height and width; None if it writes about none."""
     from composer.lower.model import Model
     from composer.train import task_of
 
     if task_of(trained.model) != "image_to_text" or not isinstance(trained.model, Model):
         return None
-    sizes = [size for size in trained.model.program.inputs["image"].sizes[1:] if isinstance(size, int)]
-    return (sizes[0], sizes[1], sizes[2]) if len(sizes) == 3 else None
+    return trained.model.program.inputs["image"].sizes[1:]
 
 
 def single_inputs(trained: Trained) -> Mapping[str, TensorType]:

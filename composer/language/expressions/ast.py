@@ -61,9 +61,9 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """Arithmetic, a comparison, or `and` and `or`."""
+    """Arithmetic, a comparison, which `x in LIST` is too, or `and` and `or`."""
 
-    operator: Literal["+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "and", "or"]
+    operator: Literal["+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or"]
     left: Expression
     right: Expression
     span: Span

@@ -64,6 +64,8 @@ def evaluate(expression: Expression, scope: Mapping[str, Value]) -> Value:
             return _boolean(expression.left, scope) or _boolean(expression.right, scope)
         case Binary(operator="==" | "!="):
             return _same(expression, scope) == (expression.operator == "==")
+        case Binary(operator="in" | "not in"):
+            return _held(expression, scope) == (expression.operator == "in")
         case Binary(operator="<" | "<=" | ">" | ">="):
             left, right = _real(expression.left, scope), _real(expression.right, scope)
             return ORDER[expression.operator](left, right)
@@ -234,6 +236,28 @@ def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
     return a == b
 
 
+def _held(comparison: Binary, scope: Mapping[str, Value]) -> bool:
+    """Return whether the list on the right has what is on the left; a name that is not in scope is a word, beside words."""
+    left, right = comparison.left, comparison.right
+    items = _list(right, scope, hint="`x in xs` says whether the list `xs` has the item `x`")
+    word = _bare(left, scope)
+    wanted = word if word and all(isinstance(item, str) for item in items) else evaluate(left, scope)
+    for item in items:
+        if isinstance(item, NoValue):
+            refuse("not-a-value", "a list of blocks or masks is counted, and its items are not compared", right.span)
+        if word and isinstance(item, ChoiceWord):
+            check_word(word, item.of, left.span)
+        if _kind(wanted) != _kind(item):
+            message = f"{describe_operand(left, wanted)}, and {describe_value(item)}: they are never equal"
+            refuse("unlike-values", message, comparison.span, hint=one_item(left, wanted))
+    return wanted in items
+
+
+def _kind(value: object) -> type:
+    """Return what a value is compared as: values of different kinds are never equal."""
+    return next((kind for kind in (bool, str, tuple) if isinstance(value, kind)), float)
+
+
 def check_word(word: str, words: Sequence[str], span: Span) -> None:
     """Refuse a word that is none of those of a choice.
 
@@ -293,11 +317,11 @@ def _call(step: PathStep, span: Span, scope: Mapping[str, Value]) -> RealNumber:
     return bounded(value, span)
 
 
-def _list(expression: Expression, scope: Mapping[str, Value]) -> tuple[PlainValue | NoValue, ...]:
+def _list(expression: Expression, scope: Mapping[str, Value], hint: str = "") -> tuple[PlainValue | NoValue, ...]:
     value = evaluate(expression, scope)
     if isinstance(value, tuple):
         return value
-    refuse("not-a-list", f"{describe_operand(expression, value)}, not a list", expression.span)
+    refuse("not-a-list", f"{describe_operand(expression, value)}, not a list", expression.span, hint=hint)
 
 
 def _is_real(value: object) -> TypeGuard[RealNumber]:

@@ -39,6 +39,7 @@ YAML_VALUES = {
 """Values that YAML knows and recipes do not, each with the code, the mistake and the hint."""
 NUMBER = re.compile(r"(?P<whole>\d+)?(?P<rest>(?:\.\d+)?(?:[eE][+-]?\d+)?)", re.ASCII)
 
+LISTED = "name the list under `params`, `places: [1, 4]`, and write `in places`"
 INSTEAD = {
     "[": "square brackets are lists in YAML; use parentheses, as in `layers(2)`",
     "]": "square brackets are lists in YAML; use parentheses, as in `layers(2)`",
@@ -80,7 +81,9 @@ def tokenize(scalar: YamlScalar) -> list[Token]:
     for match in TOKEN.finditer(scalar.text):
         kind, text, span = match.lastgroup or "", match.group(), scalar.part(*match.span())
         if kind == "other":
-            refuse("expression-syntax", f"`{text}` has no meaning in an expression", span, hint=INSTEAD.get(text, ""))
+            listed = text == "[" and tokens and tokens[-1].text == "in"
+            hint = LISTED if listed else INSTEAD.get(text, "")
+            refuse("expression-syntax", f"`{text}` has no meaning in an expression", span, hint=hint)
         if kind == "name" and text in KEYWORDS:
             kind = "sign"
         if kind == "number" and tokens and tokens[-1].kind == "name" and text.startswith("."):

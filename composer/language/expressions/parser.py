@@ -9,7 +9,7 @@ from typing import Literal, NoReturn, cast
 from composer.diagnostics import Span
 from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError, refuse
-from composer.language.expressions.lexer import Token, number, tokenize
+from composer.language.expressions.lexer import LISTED, Token, number, tokenize
 from composer.language.wording import BOOLEANS
 from composer.language.yaml.nodes import YamlScalar
 
@@ -18,7 +18,9 @@ __all__ = ["ExpressionError", "names", "parse_expression", "paths"]
 MAX_DEPTH = 80
 """Nested operators and brackets, so that no recursion over the tree overflows the stack."""
 
-COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+IN, NOT_IN = "in", "not in"
+"""Whether a list has an item."""
+COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", IN, NOT_IN})
 NOT, COMPARE, POWER = 3, 4, 8
 BINDING = {"or": 1, "and": 2, **dict.fromkeys(COMPARISONS, COMPARE), "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "**": POWER}
 """The binding power of an operator; unary minus stands between `*` and `**`."""
@@ -89,6 +91,10 @@ def compared_words(expression: Expression | Slice, known: Container[str]) -> Ite
                     yield from compared_words(end, known)
         case Unary(operand=operand):
             yield from compared_words(operand, known)
+        case Binary(operator="in" | "not in", left=left, right=right) if is_word(left, known):
+            assert isinstance(left, RefPath)
+            yield left, right
+            yield from compared_words(right, known)
         case Binary(operator="==" | "!=", left=left, right=right) if is_word(left, known) != is_word(right, known):
             word, beside = (left, right) if is_word(left, known) else (right, left)
             assert isinstance(word, RefPath)
@@ -144,11 +150,12 @@ class _Parser:
         if depth == MAX_DEPTH:
             refuse("expression-too-deep", f"more than {MAX_DEPTH} operators are nested", self.tokens[start - 1].span)
         left = self.operand(tightest, depth + 1)
-        while (binding := BINDING.get(self.peek, 0)) >= tightest:
-            operator = self.take().text
+        while (binding := BINDING.get(self.infix, 0)) >= tightest:
+            operator = self.infix
+            self.place += len(operator.split())
             # A power takes its right side first, 2 ** 3 ** 2 = 2 ** 9; everything else its left.
             right = self.binary(binding if operator == "**" else binding + 1, depth + 1)
-            if operator in COMPARISONS and self.peek in COMPARISONS:
+            if operator in COMPARISONS and self.infix in COMPARISONS:
                 self.refuse_chain(start)
             left = Binary(cast("Literal['+']", operator), left, right, self.span(start))
         return left
@@ -225,6 +232,12 @@ class _Parser:
         token = self.tokens[self.place] if self.place < len(self.tokens) else None
         return token.text if token and token.kind == "sign" else ""
 
+    @property
+    def infix(self) -> str:
+        """The operator that stands next, between two operands; there, `in` cannot be a name."""
+        words = [token.text for token in self.tokens[self.place : self.place + 2]]
+        return NOT_IN if words == NOT_IN.split() else IN if words[:1] == [IN] else self.peek
+
     def at(self, text: str) -> bool:
         return self.peek == text
 
@@ -263,6 +276,7 @@ class _Parser:
         match token.text:
             case ",":
                 message, hint = "a comma is only allowed between the arguments of a path", "as in `window(2, 3)`"
+                hint = LISTED if any(before.text == IN for before in self.tokens[: self.place]) else hint
             case ":":
                 message, hint = RANGE, "as in `layers(2:5)`"
             case "else":

@@ -204,6 +204,8 @@ TABLE: tuple[KeyRow, ...] = (
     KeyRow("type", ("loss",), "the loss; without it, the mean of the scalars that it reads", "value", STRING,
         "language.recipe.losses.losses", "computed"),
     KeyRow("in", ("loss",), "the inputs of the loss", "edges", EDGES, "language.recipe.losses.losses", "computed"),
+    KeyRow("when", ("loss",), "the loss is left out unless this is true", "value", EXPRESSION, "language.recipe.losses.losses",
+        "computed"),
 
     # a published model type under `checkpoints`
     KeyRow("strip_prefix", ("checkpoint",), "a prefix that some files have", "value", TEXT, _RULES, "computed"),

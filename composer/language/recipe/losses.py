@@ -61,7 +61,7 @@ def _loss(graphs: GraphParser, name: YamlScalar, node: YamlMapping) -> UseDecl |
         reader.error("missing-port", name.span, f"port {missing[0]} of {kind.text} is not connected", hint=hint)
         return None
     given = YamlEntry(YamlScalar("in", node.span), YamlMapping(tuple(edges.values()), node.span))
-    own = (each for each in node if each.key.text in fields(part))
+    own = (each for each in node if each.key.text in {*fields(part), "when"})
     use = graphs.typed(YamlMapping((YamlEntry(YamlScalar("type", kind.span), kind), given, *own), node.span), kind)
     return replace(use, options=replace(use.options, misread=use.options.misread or bool(strange)))
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Container
 
 from composer.language.expressions.ast import Binary, Expression, If, RefPath, Unary, Value
+from composer.language.expressions.parser import COMPARISONS
 from composer.language.recipe.ast import ParamType
 from composer.language.wording import BOOLEANS
 
-COMPARED = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or"})
+COMPARED = frozenset({*COMPARISONS, "and", "or"})
 """Operators that give a boolean."""
 
 

@@ -19,7 +19,7 @@ from composer.language.tasks import TASKS
 from composer.language.wording import counted
 from composer.train.data.fields import BatchField, FieldKind, fields_of
 from composer.train.data.forecasting.series import ForecastSeries
-from composer.train.data.images import centered, read_image
+from composer.train.data.images import centered, file_shape, read_image
 from composer.train.data.marks import BLANK, END, START
 from composer.train.data.order import drawn_by_weight
 from composer.train.data.prefixes import prefix_input
@@ -552,8 +552,10 @@ class _Reader:
             if array.dtype.kind not in "uif":
                 raise TrainingError(f"`{column}` of {self.table.name} is an array of {array.dtype}, not of pixels")
             return lambda rows: {field.name: torch.from_numpy(centered(array[rows]).astype(np.float32))}
-        shape = _fixed(field)
         paths = [self._path(column, row, cells[row], "image") for row in range(len(self.table))]
+        shape = file_shape(field.type.sizes[1:], paths)
+        if shape is None:
+            raise TrainingError(f"the model reads {field}, of which the recipe leaves the number of channels open")
         read_image(paths[0], shape)  # what is missing is told before anything is trained
         return lambda rows: {field.name: torch.from_numpy(np.stack([read_image(paths[row], shape) for row in rows.tolist()]))}
 
@@ -567,16 +569,6 @@ class _Reader:
         if not found.is_file():
             raise TrainingError(f"{self.table.place(row)}: there is no {what} {found}")
         return found
-
-
-def _fixed(field: BatchField) -> tuple[int, int, int]:
-    assert field.type is not None
-    sizes = field.type.sizes[1:]
-    numbers = [size for size in sizes if isinstance(size, int)]
-    if len(numbers) != 3:
-        raise TrainingError(f"the model reads {field}, whose images have no fixed size, so files cannot be scaled to it")
-    channels, height, width = numbers
-    return channels, height, width
 
 
 def padded(rows: Mapping[str, Sequence[Sequence[int]]], filling: Mapping[str, int], valid: str | None) -> Values:

@@ -82,12 +82,23 @@ class Composites:
             hint = f"leave the {part.kind} itself out: write its `when` one level up"
             self.report.error("not-optional", scope.graph, written.span, f"the slot `{field.name}` cannot be left out", hint=hint)
             return Broken(written.span)
+        if isinstance(written, SlotValue) and not self._is_of_family(written.what, field, scope):
+            return Broken(written.span)
         if isinstance(written, SlotValue | MaskValue):
             return Deferred(written, scope, written.span)
         value = self.report.attempt(scope.graph, lambda: self.fields.field(written, field, part, scope, None))
         if isinstance(value, Known):
             return Deferred(None, scope, value.span) if value.value is None else Bound(value.value, value.span)
         return Broken(written.span) if value is None else Deferred(written, scope, written.span)
+
+    def _is_of_family(self, what: NodeContent, field: Field, scope: Scope) -> bool:
+        """Return whether what is written for a slot may fill it; if not, that is reported."""
+
+        def checked() -> bool:
+            self.fields.check_family(what, scope, field)
+            return True
+
+        return self.report.attempt(scope.graph, checked) is True
 
     def _left_out(self, what: NodeContent, scope: Scope) -> bool:
         """Return whether `when` leaves out what fills a slot."""

@@ -106,7 +106,8 @@ class Expander:
             if node is not None:
                 node.read = True
                 root.nodes[site.name] = node
-                found[declared.name] = site.name
+                if not node.dropped:
+                    found[declared.name] = site.name
         return found
 
     # -- graphs

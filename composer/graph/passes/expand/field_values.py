@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from blocks.core import Block, Builtin, Part, fields, is_node
 from blocks.core.fields import (
@@ -164,16 +164,7 @@ class Fields:
         if isinstance(target, RepeatDecl | ScanDecl):  # in a graph of its own, which the holder can call
             target = GroupDecl(GraphBody((NodeDecl(field.name, span, target),), (), span), NodeOptions(), span)
         if not _fits(part, form.family):
-            at = target.type_span if isinstance(target, UseDecl) else span
-            offered = ", ".join(sorted(self.library.of(form.family))[:8])
-            self.report.error(
-                "slot-family",
-                scope.graph,
-                at,
-                f"{part.kind if part else 'a graph'} does not fill the slot `{field.name}`",
-                hint=f"it takes {offered}" if offered else "",
-            )
-            raise StopExpansion
+            self._refuse_family(part, target.type_span if isinstance(target, UseDecl) else span, form, scope, field)
         if is_node(form.family) or (part is not None and is_node(part)) or part is None:
             sealed = self.expansion.graph(node, sealed=True)
             inside = Scope(place.graph, place.values, place.outer, scope.inside, place.library)
@@ -193,6 +184,25 @@ class Fields:
         if any(value is None for _, value in values):
             raise StopExpansion
         return PartValue(part, values, target.span)
+
+    def check_family(self, what: NodeContent, scope: Scope, field: FieldSpec) -> None:
+        """Check that what is written for a slot is of its family, where another one says what it is.
+
+        Raises:
+            StopExpansion: if it is not, or a choice has a mistake, which is reported.
+        """
+        content = self.expansion.choices.choose(what, scope).content if isinstance(what, BlockChoice | Conditional) else what
+        if isinstance(content, UseDecl) and isinstance(field.form, SlotOf) and not _fits(content.part, field.form.family):
+            self._refuse_family(content.part, content.type_span, field.form, scope, field)
+
+    def _refuse_family(self, part: type[Part] | None, at: Span, form: SlotOf, scope: Scope, field: FieldSpec) -> NoReturn:
+        offered = ", ".join(sorted(self.library.of(form.family))[:8])
+        hint = f"it takes {offered}" if offered else ""
+        if part is not None and is_node(part) and is_node(form.family):
+            hint += f"; {{graph: {{y: {part.kind}}}}} fills it too"
+        message = f"{part.kind if part else 'a graph'} does not fill the slot `{field.name}`"
+        self.report.error("slot-family", scope.graph, at, message, hint=hint)
+        raise StopExpansion
 
     def _nothing(self, field: FieldSpec, scope: Scope, span: Span) -> Known:
         """Return the value of an empty slot, where it may be empty."""
@@ -231,7 +241,9 @@ def _fits(part: type[Part] | None, family: type[Part]) -> bool:
     """Return whether a part, or a graph where there is none, fills the slots of a family."""
     if part is None:
         return is_node(family) or issubclass(family, Block)
-    return issubclass(part, family) or (is_node(part) and (is_node(family) or family is Block))
+    if issubclass(part, family) or not is_node(part):
+        return issubclass(part, family)
+    return family is Block or (is_node(family) and issubclass(part, Block))  # which may be a norm or an activation of one's own
 
 
 @contextmanager

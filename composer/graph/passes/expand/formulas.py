@@ -124,6 +124,9 @@ class FormulaReader:
         match expression:
             case Unary(operator=operator, operand=operand):
                 return AppliedFunction("not" if operator == "not" else "negative", (self._tree(operand),), expression.span)
+            case Binary(operator="in" | "not in"):
+                message = "`in` is decided before the model runs, and this is known only when it does"
+                self._refuse("not-a-value", expression.span, message, "compare with each item: `x == a or x == b`")
             case Binary(operator=operator, left=left, right=right):
                 return AppliedFunction(operator, (self._tree(left), self._tree(right)), expression.span)
             case RefPath() if self.known.is_edge(expression):

@@ -52,6 +52,10 @@ def _written(expression: Expression, known: Mapping[str, Value], least: int) -> 
         case Unary(operator=operator, operand=operand):
             power = NOT if operator == "not" else SIGN
             text = f"{operator}{' ' * (operator == 'not')}{_written(operand, known, power)}"
+        case Binary(operator="in" | "not in"):
+            _refuse(
+                "`in` is decided before the model runs, and is no number", expression.span, "write it in the condition of an `if`"
+            )
         case Binary(operator=operator, left=left, right=right):
             power = BINDING[operator]
             on_left, on_right = (power + 1, power) if operator == "**" else (power, power + 1)
