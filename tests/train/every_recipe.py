@@ -43,6 +43,8 @@ FEW = 4
 """Steps at either end whose mean losses are compared."""
 SAMPLES = 24
 """Of a series of numbers: enough frames for a transcript, whose CTC is infinite otherwise."""
+SIDE = 16
+"""Height and width of images, where a recipe leaves them open."""
 VOCAB = 128
 """More than the few letters of the text and all marks of any objective."""
 RATE = 3e-3
@@ -100,7 +102,8 @@ def trained_by_command(name: str) -> list[float]:
     if DATA[recipe.task or ""] == IMAGES:
         image, logits = recipe.program.inputs["image"], recipe.program.root.outputs["logits"]
         assert isinstance(logits, TensorType)
-        write_images(Path(), [int(size) for size in image.sizes[1:]], int(logits.sizes[-1]))
+        shape = [SIDE if names(size) else int(size) for size in image.sizes[1:]]
+        write_images(Path(), shape, int(logits.sizes[-1]))
     said = StringIO()
     with redirect_stdout(said), redirect_stderr(said):
         code = main(command(name))
