@@ -82,7 +82,7 @@ class Extents:
 
     starts: npt.NDArray[np.int64]
     ends: npt.NDArray[np.int64]
-    _windows: Memo[int, Windows] = field(default_factory=Memo, init=False, repr=False, compare=False)
+    _windows: Memo[int, WindowPlaces] = field(default_factory=Memo, init=False, repr=False, compare=False)
     """By length: each step asks for them, and there may be millions of documents."""
 
     @property
@@ -90,13 +90,13 @@ class Extents:
         """The number of tokens of each document."""
         return self.ends - self.starts
 
-    def windows(self, length: int) -> Windows:
+    def windows(self, length: int) -> WindowPlaces:
         """Return the windows of `length` tokens, each of which lies in one document."""
-        return self._windows.get(length, lambda: windows_of(self, length))
+        return self._windows.get(length, lambda: _window_places(self, length))
 
 
-class Windows(NamedTuple):
-    """The windows of one length in documents, numbered in order."""
+class WindowPlaces(NamedTuple):
+    """Where the windows of one length lie in documents; they are numbered in order."""
 
     ends: npt.NDArray[np.int64]
     """How many there are up to the end of each document."""
@@ -106,10 +106,9 @@ class Windows(NamedTuple):
     """How many there are."""
 
 
-def windows_of(documents: Extents, length: int) -> Windows:
-    """Return the windows of `length` tokens in documents."""
+def _window_places(documents: Extents, length: int) -> WindowPlaces:
     ends = np.cumsum(np.maximum(documents.lengths - length + 1, 0))
-    return Windows(ends, documents.ends - length + 1 - ends, int(ends[-1]))
+    return WindowPlaces(ends, documents.ends - length + 1 - ends, int(ends[-1]))
 
 
 def extents(stream: Ids, ends: Sequence[int]) -> Extents:
