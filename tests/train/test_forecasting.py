@@ -201,11 +201,14 @@ def test_forecasts_are_measured_in_the_units_of_the_data(tmp_path, capsys):
 
 @pytest.mark.parametrize("rows", ["horizon", "context + horizon", "context"])
 def test_columns_that_are_known_ahead_are_read_from_the_rows_that_are_told(tmp_path, rows):
-    """An input has the rows that its axis counts: those that are told, all of a window, or those that are read."""
+    """An input has the rows that its axis counts: those that are told, all of a window, or those that are read. Of several of the
+    last kind, the first is the past."""
+    inputs = [f'days: "float[batch, {rows}, facts]"', 'past: "float[batch, context, series]"']
+    inputs = ", ".join(inputs if rows != "context" else inputs[::-1])
     recipe = f"""
 recipe: ahead
 params: {{context: 7, horizon: 5, series: 1, facts: 1}}
-inputs: {{days: "float[batch, {rows}, facts]", past: "float[batch, context, series]", future: "float[batch, horizon, series]?"}}
+inputs: {{{inputs}, future: "float[batch, horizon, series]?"}}
 graph:
   effect: {{type: linear, out: series, in: days}}
   known: {{type: mean, axis: -2}}
@@ -232,8 +235,8 @@ losses: {{error: {{type: mse, in: forecast, target: future}}}}
 
 
 def test_an_input_of_another_number_of_rows_is_refused(tmp_path):
-    recipe = FORECASTER.replace("inputs: {", 'inputs: {days: "float[batch, 9]", ').replace(
-        "graph:", "graph:\n  days_mean: {type: mean, axis: last, in: days}", 1
+    recipe = FORECASTER.replace(", future:", ', days: "float[batch, 9]", future:').replace(
+        "{forecast: ahead}", "{forecast: ahead, days: days}"
     )
     path = table_of(tmp_path / "a.csv", wave(60))
     with pytest.raises(TrainingError, match=r"`days`, float\[batch, 9\], has neither the rows that are read, 7, nor"):
