@@ -203,7 +203,7 @@ class Recipe:
         """The recipe's description."""
         return " ".join(self._top("doc").split())
 
-    @property
+    @cached_property
     def task(self) -> str | None:
         """The recipe's task, such as `causal_lm`; None without one."""
         return self._top("task") or None

@@ -20,7 +20,10 @@ else:
         def __getattr__(self, name: str) -> Any:
             if name.startswith("__"):
                 raise AttributeError(name)
-            return getattr(importlib.import_module(self._name), name)
+            if name == "_module":  # on first use; as an attribute it is found faster than in `sys.modules`
+                self._module = importlib.import_module(self._name)
+                return self._module
+            return getattr(self._module, name)
 
     torch = _Lazy("torch")
     nn = _Lazy("torch.nn")

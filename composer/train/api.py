@@ -112,7 +112,7 @@ def train(
         raise TrainingError(f"`recipe` is not the whole text of a recipe: {reason}", hint="pass `Recipe.text`")
     freeze(model, settings.freeze)
     if settings.mup:
-        width_scales(model, settings.mup)  # what does not fit is told before anything is written
+        width_scales(model, settings.mup, optimizer=settings.optimizer)  # what does not fit is told before anything is written
     matching(model, settings.recompute)
     for callback in callbacks:
         callback.check(model, settings)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ from composer.train.chunked_loss import positions_at_a_time
 from composer.train.criteria.criterion import TASK_LOSS, Criterion
 from composer.train.data.objectives import Batches
 from composer.train.data.order import at_batch
-from composer.train.device import device_of, on_device
+from composer.train.device import on_device
 from composer.train.errors import TrainingError
 from composer.train.following.callbacks import Callback, Callbacks, RunStart
 from composer.train.interrupt import Interrupted, stop_requests
@@ -256,7 +257,8 @@ def update(
     """Update the weights by the gradient of the mean loss over all batches, unless the gradient is not finite; `then` is called
     as soon as it is there.
     """
-    device = device_of(model)
+    gradients = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    device = gradients[0].device
     task = task_of(model) or ""
     counts = [criterion.count(batch, task) for batch in batches]
     by_name: dict[str, Tensor] = {}
@@ -269,14 +271,14 @@ def update(
                 logits_chunk=settings.logits_chunk or 0,
             )[0]  # without the output, which would be held through the backward pass
         # Not 1 / len(batches): every target counts the same, however unequal the batches.
-        weighed = {name: value * share.get(name, share[task]) for name, value in part.by_name.items()}
-        torch.stack(list(weighed.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        weighed = {name: scaled(value, share.get(name, share[task])) for name, value in part.by_name.items()}
+        several = [*weighed.values()]
+        (several[0] if len(several) == 1 else torch.stack(several).sum()).backward()  # type: ignore[no-untyped-call]  # torch's
         for name, value in weighed.items():
-            by_name[name] = by_name.get(name, 0) + value.detach()
+            by_name[name] = by_name[name] + value.detach() if name in by_name else value.detach()
     then()
-    gradients = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    norm = nn.utils.clip_grad_norm_(gradients, settings.max_grad_norm or float("inf"))
-    if torch.isfinite(norm):
+    norm = float(nn.utils.clip_grad_norm_(gradients, settings.max_grad_norm or float("inf")))
+    if isfinite(norm):
         for group in optimizer.param_groups:
             group["lr"] = rate * group.get("rate", 1.0)  # of muP
         optimizer.step()
@@ -284,7 +286,12 @@ def update(
             update_averages(optimizer, settings.average)
     optimizer.zero_grad()
     measured = {name: float(value) for name, value in by_name.items()}
-    return TrainStep(sum(measured.values()), measured, float(norm), sum(counts))
+    return TrainStep(sum(measured.values()), measured, norm, sum(counts))
+
+
+def scaled(loss: Tensor, share: float) -> Tensor:
+    """Return a loss times the share of its batch, which is 1 where there is one batch."""
+    return loss if share == 1 else loss * share
 
 
 def every(interval: int, step: int) -> bool:

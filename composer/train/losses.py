@@ -81,13 +81,13 @@ def loss_and_output(
     end = tail(model) if logits_chunk and asked and isinstance(model, Model) and not _is_compiled(model) else None
     if end is not None and task is not None:
         with end.taken() as taken:
-            output = output_of(model, batch)
+            output = _output_of(model, batch, asked)
         (hidden,) = taken
         by_name[task] = chunked_cross_entropy(
             end, hidden, targets_of(task, batch), positions=logits_chunk, label_smoothing=label_smoothing, ignored=IGNORED
         )
         return _together(by_name | output.losses), output
-    output = output_of(model, batch)
+    output = _output_of(model, batch, asked)
     if task is not None and task in OUTPUT_LOSSES:
         by_name[task] = OUTPUT_LOSSES[task](output)
     elif task is not None and asked:
@@ -106,13 +106,17 @@ def _is_compiled(model: nn.Module) -> bool:
 def _together(by_name: dict[str, Tensor]) -> BatchLoss:
     """Return the sum of losses, with its terms."""
     wide = [value.to(torch.promote_types(value.dtype, torch.float32)) for value in by_name.values()]
-    return BatchLoss(torch.stack(wide).sum(), by_name)
+    return BatchLoss(wide[0] if len(wide) == 1 else torch.stack(wide).sum(), by_name)
 
 
 def output_of(model: nn.Module, batch: Batch) -> Any:
     """Return what a model computes from a batch, whose targets it reads only if a loss of the recipe does."""
     task = task_of(model)
-    asked = TASKS[task].targets if task is not None else ""
+    return _output_of(model, batch, TASKS[task].targets if task is not None else "")
+
+
+def _output_of(model: nn.Module, batch: Batch, asked: str) -> Any:
+    """Return what a model computes from a batch, whose entry `asked` it reads only if a loss of the recipe does."""
     code = cast(Any, type(unwrapped(model))).forward.__code__  # a signature takes a tenth of the time of a small step
     own = asked in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return model(**{name: value for name, value in batch.items() if name != asked or own})

@@ -123,6 +123,9 @@ class TrainSettings:
                 if field.name in optional - choices[chosen].reads and given != field.default:
                     readers = " or ".join(other for other, row in choices.items() if field.name in row.reads)
                     raise TrainingError(f"`{field.name}` is {given}, which {chosen} does not read; `{name}` must be {readers}")
+        if self.mup and self.optimizer == "adam" and self.weight_decay:
+            message = f"`weight_decay` is {self.weight_decay}, which adam adds to the gradient, and muP has no rule for that"
+            raise TrainingError(message, hint="set it to 0, or use adamw")
 
 
 CHOICES: Mapping[str, Mapping[str, OptimizerRow | Schedule | CompileMode | Precision | ObjectiveKind | EndTokens]] = {

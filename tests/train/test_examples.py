@@ -264,6 +264,20 @@ outputs: {{logits: mean}}
         (NUMBERS, {"x": [[1, 2, 3], ""], "kind": [0, 1]}, [], "line 3: the column `x` is empty"),
         (
             NUMBERS,
+            {"x": [[1, 2, 3], [1, 1e39, 2]], "kind": [0, 1]},
+            [],
+            "line 3: the column `x` has a number that is too large: 1e+39",
+        ),
+        (
+            NUMBERS.replace("float[batch, width]", "int[batch, width]")
+            .replace("in: x}", "in: real}")
+            .replace("graph:", "graph:\n  real: {compute: float32(x)}", 1),
+            {"x": [[1, 2, 3], [1, 10**30, 2]], "kind": [0, 1]},
+            [],
+            "line 3: the column `x` has a number that is too large: 1000",
+        ),
+        (
+            NUMBERS,
             {"x": [[1, 2, 3]]},
             [],
             "no loss can be computed: t.csv has no column for `kind` or `value`; its columns are x",

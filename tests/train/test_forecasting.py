@@ -12,7 +12,17 @@ import torch
 import composer
 from composer.cli import main
 from composer.evaluate import evaluate
-from composer.train import ByteTokenizer, Table, TrainingError, TrainSettings, open_run, read_table, train, windows_of
+from composer.train import (
+    ByteTokenizer,
+    Table,
+    TrainingError,
+    TrainSettings,
+    fitted_series,
+    open_run,
+    read_table,
+    train,
+    windows_of,
+)
 from tests.train.small import Quiet
 
 FORECASTER = """
@@ -130,7 +140,7 @@ def test_a_series_must_be_long_enough_to_learn_from_and_to_hold_out(tmp_path):
     with pytest.raises(TrainingError, match="row 3: the column `past` is nan"):
         windows_of(Table(("t.npz",), {"past": np.array([1, 2, 3, math.nan])}, ""), composer.load(FORECASTER).program, seq_len=1)
     for change, message in (
-        ({"inputs.past": "int[batch, context, series]"}, "reads one input of numbers"),
+        ({"inputs.past": "int[batch, context, series]"}, "reads inputs of numbers"),
         ({"outputs.forecast": "map"}, "what the loss compares with `future` is no output"),
     ):
         text = FORECASTER
@@ -187,3 +197,47 @@ def test_forecasts_are_measured_in_the_units_of_the_data(tmp_path, capsys):
     compared(elsewhere.to_json(), np.array(shifted), range(7, 26))
     with pytest.raises(TrainingError, match="the season has 8 rows, and a window 7"):
         evaluate(run, season=8)
+
+
+@pytest.mark.parametrize("rows", ["horizon", "context + horizon", "context"])
+def test_columns_that_are_known_ahead_are_read_from_the_rows_that_are_told(tmp_path, rows):
+    """An input has the rows that its axis counts: those that are told, all of a window, or those that are read. Of several of the
+    last kind, the first is the past."""
+    inputs = [f'days: "float[batch, {rows}, facts]"', 'past: "float[batch, context, series]"']
+    inputs = ", ".join(inputs if rows != "context" else inputs[::-1])
+    recipe = f"""
+recipe: ahead
+params: {{context: 7, horizon: 5, series: 1, facts: 1}}
+inputs: {{{inputs}, future: "float[batch, horizon, series]?"}}
+graph:
+  effect: {{type: linear, out: series, in: days}}
+  known: {{type: mean, axis: -2}}
+  last: {{type: select, axis: context, index: -1, in: past}}
+  sum: {{type: add, in: [known, last]}}
+  map: {{type: linear, out: horizon * series}}
+  forecast: {{type: rearrange, pattern: "b (h s) -> b h s", sizes: [horizon]}}
+outputs: {{forecast: forecast}}
+losses: {{error: {{type: mse, in: forecast, target: future}}}}
+"""
+    values = [(*row, n % 7, n * n) for n, row in enumerate(wave(60))]
+    path = table_of(tmp_path / "a.csv", values, "load,wind,weekday,square")
+    columns = ("past=load", "days=weekday", "days=square")
+    fitted = fitted_series(composer.load(recipe), read_table([path]), columns=columns)
+    data = windows_of(read_table([path]), fitted.program, columns=columns, seq_len=9)
+    whole = np.array(values)[:, 2:]
+    scaled = (whole - whole[:54].mean(0)) / whole[:54].std(0)
+    first, stop = {"horizon": (7, 12), "context + horizon": (0, 12), "context": (0, 7)}[rows]
+    starts = data.validation
+    expected = np.stack([scaled[start + first : start + stop] for start in starts.tolist()])
+    np.testing.assert_allclose(data.batch(starts)["days"], expected, rtol=1e-5, atol=1e-6)
+    assert [*data.series.scales] == ["load", "weekday", "square"]
+    assert data.series.columns == ("load",)
+
+
+def test_an_input_of_another_number_of_rows_is_refused(tmp_path):
+    recipe = FORECASTER.replace(", future:", ', days: "float[batch, 9]", future:').replace(
+        "{forecast: ahead}", "{forecast: ahead, days: days}"
+    )
+    path = table_of(tmp_path / "a.csv", wave(60))
+    with pytest.raises(TrainingError, match=r"`days`, float\[batch, 9\], has neither the rows that are read, 7, nor"):
+        windows(path, columns=(*COLUMNS, "days=load"), recipe=recipe)

@@ -86,12 +86,14 @@ def test_each_parameter_has_its_learning_rate_and_the_same_decay():
 
 
 @pytest.mark.slow
-def test_what_layers_compute_changes_alike_at_all_widths():
+@pytest.mark.parametrize(("optimizer", "rate"), [("adamw", 0.01), ("nadam", 0.01), ("sgd", 0.1), ("muon", 0.01)])
+def test_what_layers_compute_changes_alike_at_all_widths(optimizer, rate):
     """With muP; without, more in a wider model."""
     recipe = composer.load("gpt_mini", GPT)
     widths = {width: {"d_model": width, "n_heads": width // 8} for width in (16, 64, 128)}
-    with_mup = coordinate_check(recipe, batch(), widths, mup=NARROW, learning_rate=0.01, seeds=2).slopes
-    without = coordinate_check(recipe, batch(), widths, learning_rate=0.01, seeds=2).slopes
+    given = {"optimizer": optimizer, "learning_rate": rate, "seeds": 2}
+    with_mup = coordinate_check(recipe, batch(), widths, mup=NARROW, **given).slopes
+    without = coordinate_check(recipe, batch(), widths, **given).slopes
     assert all(abs(slope) < 0.25 for slope in with_mup.values())
     assert all(without[name] > 0.5 for name in ("layers.0", "layers.1", "head"))
 
@@ -133,8 +135,28 @@ def test_scores_that_are_scaled_by_the_width_of_heads_are_right():
     """Where the heads become wider, by 1 / head_dim times what it is in the narrow model."""
     model = wide(**{"layers.attn.body.scale": 1 / math.sqrt(2) / 4})
     assert width_scales(model, ["d_model=16", f"layers.attn.body.scale={1 / math.sqrt(2)}"])["head.weight"].rate == 1 / 4
-    with pytest.raises(TrainingError, match=r"`mup` is .* which sgd does not read; `optimizer` must be adamw"):
-        TrainSettings(mup=NARROW, optimizer="sgd")
+    with pytest.raises(TrainingError, match=r"`mup` is .* which adafactor does not read; `optimizer` must be adamw or adam or"):
+        TrainSettings(mup=NARROW, optimizer="adafactor")
+    with pytest.raises(TrainingError, match=r"`weight_decay` is 0.1, which adam adds to the gradient, and muP has no rule"):
+        TrainSettings(mup=NARROW, optimizer="adam")
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "hidden", "head", "embed"),
+    [("adam", 1 / 4, 1 / 4, 1), ("nadam", 1 / 4, 1 / 4, 1), ("sgd", 1, 1 / 4, 4), ("muon", 1 / 2, 1 / 4, 1)],
+)
+def test_rules_of_learning_rates_are_those_of_the_papers(optimizer, hidden, head, embed):
+    """Table 3 of Tensor Programs V for Adam and SGD; for Muon a spectral norm of steps that does not depend on the width."""
+    model = wide()
+    settings = TrainSettings(mup=NARROW, optimizer=optimizer, weight_decay=0.0)
+    rates = {parameter: group["rate"] for group in build_optimizer(model, settings).param_groups for parameter in group["params"]}
+    for name, rate in (
+        ("layers.0.ffn.body.up.weight", hidden),
+        ("head.weight", head),
+        ("embed.weight", embed),
+        ("norm.weight", embed),
+    ):
+        assert rates[model.get_parameter(name)] == rate
 
 
 @pytest.mark.slow

@@ -514,7 +514,10 @@ class _Reader:
             return read(value)
         except TrainingError:
             raise  # of a number in the list
-        except (ValueError, TypeError, OverflowError):
+        except OverflowError:
+            message = f"{self.table.place(row)}: the column `{column}` has a number that is too large: {value!r:.40}"
+            raise TrainingError(message) from None
+        except (ValueError, TypeError):
             kind = {"float": "number", "int": "whole number", "bool": "truth value"}[field.type.dtype] if field.type else "number"
             shown = "is empty" if value in (None, "") else f"is no {kind}: {value!r:.40}"
             raise TrainingError(f"{self.table.place(row)}: the column `{column}` {shown}") from None
@@ -591,17 +594,24 @@ def padded(rows: Mapping[str, Sequence[Sequence[int]]], filling: Mapping[str, in
     return batch
 
 
+LARGEST = float(np.finfo(np.float32).max)
+"""The largest number that a model reads."""
+
+
 def a_float(value: object) -> float:
     """Return a finite number that a cell writes.
 
     Raises:
         ValueError: It writes none.
+        OverflowError: It is larger than float32 holds.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError
     number = float(value)
     if not np.isfinite(number):
         raise ValueError
+    if abs(number) > LARGEST:
+        raise OverflowError
     return number
 
 
@@ -610,10 +620,14 @@ def an_int(value: object) -> int:
 
     Raises:
         ValueError: It writes none.
+        OverflowError: It has more than 64 bits.
     """
     if not is_whole(value):
         raise ValueError
-    return int(value)  # type: ignore[call-overload, no-any-return]  # is_whole
+    number: int = int(value)  # type: ignore[call-overload]  # is_whole
+    if not -(2**63) <= number < 2**63:
+        raise OverflowError
+    return number
 
 
 def a_bool(value: object) -> bool:

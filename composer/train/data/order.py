@@ -19,7 +19,8 @@ def at_batch(generator: torch.Generator, seed: int, number: int) -> torch.Genera
         seed: The seed of the run.
         number: The number of the batch, from 0; each step has as many as gradients are accumulated.
     """
-    (state,) = np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)
+    words = np.array([seed, number], dtype=np.uint32) if 0 <= seed < 2**32 > number else [seed, number]  # an array is faster
+    (state,) = np.random.SeedSequence(words).generate_state(1, np.uint64)
     return generator.manual_seed(int(state) >> 1)
 
 

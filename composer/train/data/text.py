@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from composer.atomic_files import StrPath
+from composer.memo import Memo
 from composer.train.data.documents import TextDocument, sources_of
 from composer.train.data.order import drawn_by_weight
 from composer.train.data.prepared.encoding import Ids as Ids
@@ -81,11 +82,33 @@ class Extents:
 
     starts: npt.NDArray[np.int64]
     ends: npt.NDArray[np.int64]
+    _windows: Memo[int, WindowPlaces] = field(default_factory=Memo, init=False, repr=False, compare=False)
+    """By length: each step asks for them, and there may be millions of documents."""
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
         """The number of tokens of each document."""
         return self.ends - self.starts
+
+    def windows(self, length: int) -> WindowPlaces:
+        """Return the windows of `length` tokens, each of which lies in one document."""
+        return self._windows.get(length, lambda: _window_places(self, length))
+
+
+class WindowPlaces(NamedTuple):
+    """Where the windows of one length lie in documents; they are numbered in order."""
+
+    ends: npt.NDArray[np.int64]
+    """How many there are up to the end of each document."""
+    shifts: npt.NDArray[np.int64]
+    """How far behind its number a window starts, in each document."""
+    total: int
+    """How many there are."""
+
+
+def _window_places(documents: Extents, length: int) -> WindowPlaces:
+    ends = np.cumsum(np.maximum(documents.lengths - length + 1, 0))
+    return WindowPlaces(ends, documents.ends - length + 1 - ends, int(ends[-1]))
 
 
 def extents(stream: Ids, ends: Sequence[int]) -> Extents:
@@ -284,15 +307,13 @@ def draw_starts(data: TextData, *, length: int, count: int, generator: torch.Gen
     """Draw the starts of `count` windows of the training text, each of which lies in one document, uniformly; with a mixture, as
     many of each source as its weight says, uniformly in it.
     """
-    documents = data.train_extents
-    ends = np.cumsum(np.maximum(documents.lengths - length + 1, 0))  # of the possible starts in each document
+    ends, shifts, total = data.train_extents.windows(length)
     if data.mixture:
         stops = ends[np.cumsum([count for count, _ in data.mixture]) - 1]  # of those in each source
         drawn = drawn_by_weight(stops, data.weights, count, generator)
     else:
-        drawn = torch.randint(int(ends[-1]), (count,), generator=generator).numpy()
-    place = np.searchsorted(ends, drawn, side="right")
-    return np.asarray(documents.ends[place] - length + 1 - (ends[place] - drawn), dtype=np.int64)
+        drawn = torch.randint(total, (count,), generator=generator).numpy()
+    return np.asarray(drawn + shifts[ends.searchsorted(drawn, side="right")], dtype=np.int64)
 
 
 def draw_batch(data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> dict[str, Tensor]:
@@ -338,5 +359,5 @@ def held_out_batches(data: TextData, *, batch_size: int, seq_len: int) -> Iterat
 
 def as_batch(windows: Ids) -> dict[str, Tensor]:
     """Return windows [B, T+1] as inputs [B, T] and targets [B, T]."""
-    tokens = torch.from_numpy(windows.astype(np.int64))
-    return {"tokens": tokens[:, :-1], "targets": tokens[:, 1:]}
+    ids = windows.astype(np.int64)
+    return {"tokens": torch.from_numpy(ids[:, :-1]), "targets": torch.from_numpy(ids[:, 1:])}

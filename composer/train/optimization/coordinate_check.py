@@ -57,17 +57,19 @@ def coordinate_check(
     widths: Mapping[int, Mapping[str, Any]],
     *,
     mup: Sequence[str] = (),
+    optimizer: str = "adamw",
     learning_rate: float = 1e-3,
     steps: int = 4,
     seeds: int = 3,
 ) -> CoordinateCheck:
-    """Return by how much the outputs of each layer change in a few steps of AdamW on one batch, at several widths.
+    """Return by how much the outputs of each layer change in a few steps on one batch, at several widths.
 
     Args:
         recipe: The recipe.
         batch: The inputs of the model and the targets of its task.
         widths: For each width, at least two, the overrides that give it.
         mup: The values of params in the narrow model, as `PATH=VALUE`, as the setting `mup`; without, the recipe as it is.
+        optimizer: The optimizer, as the setting `optimizer`.
         learning_rate: The learning rate.
         steps: The number of steps.
         seeds: How many models of each width the changes are means over.
@@ -88,26 +90,25 @@ def coordinate_check(
     """
     if len(widths) < 2:
         raise TrainingError(f"a coordinate check compares widths, and is given {len(widths)}", hint="give two or more")
+    settings = TrainSettings(mup=tuple(mup), weight_decay=0.0, optimizer=optimizer, learning_rate=learning_rate)
     changes: dict[str, list[float]] = {}
     for overrides in widths.values():
         of_seeds = [
-            _changes(recipe.with_overrides(dict(overrides)).compile(seed=seed), batch, mup, learning_rate, steps)
-            for seed in range(seeds)
+            _changes(recipe.with_overrides(dict(overrides)).compile(seed=seed), batch, settings, steps) for seed in range(seeds)
         ]
         for name in of_seeds[0]:
             changes.setdefault(name, []).append(float(np.mean([each[name] for each in of_seeds])))
     return CoordinateCheck(tuple(widths), {name: tuple(each) for name, each in changes.items()})
 
 
-def _changes(model: nn.Module, batch: Batch, mup: Sequence[str], learning_rate: float, steps: int) -> dict[str, float]:
-    if mup:
-        mup_init(model, mup)
-    settings = TrainSettings(mup=tuple(mup), weight_decay=0.0)
+def _changes(model: nn.Module, batch: Batch, settings: TrainSettings, steps: int) -> dict[str, float]:
+    if settings.mup:
+        mup_init(model, settings.mup)
     optimizer = OPTIMIZERS[settings.optimizer].build(model, settings)
     before = _outputs(model, batch)
     for _ in range(steps):
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate * group.get("rate", 1.0)
+            group["lr"] = settings.learning_rate * group.get("rate", 1.0)
         loss(model, batch).total.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         optimizer.step()
         optimizer.zero_grad()

@@ -15,6 +15,10 @@ class OptimizerSettings(Protocol):
     """The settings of an optimizer, besides the learning rate, which each step sets."""
 
     @property
+    def optimizer(self) -> str:
+        """The name of its row."""
+
+    @property
     def weight_decay(self) -> float:
         """Weight decay of matrices, experts and embeddings."""
 
@@ -48,7 +52,7 @@ def groups_of(model: nn.Module, settings: OptimizerSettings) -> list[dict[str, A
         return groups
     from composer.train.optimization.width_transfer import by_width
 
-    return by_width(model, groups, settings.mup)
+    return by_width(model, groups, settings.mup, optimizer=settings.optimizer)
 
 
 def adamw(model: nn.Module, settings: OptimizerSettings) -> Optimizer:
@@ -128,9 +132,9 @@ class OptimizerRow:
 MOMENTS = frozenset({"beta1", "beta2", "eps"})
 OPTIMIZERS: Mapping[str, OptimizerRow] = {
     "adamw": OptimizerRow(adamw, MOMENTS | {"mup"}),
-    "adam": OptimizerRow(adam, MOMENTS),
-    "nadam": OptimizerRow(nadam, MOMENTS),
-    "sgd": OptimizerRow(sgd, frozenset({"momentum"})),
+    "adam": OptimizerRow(adam, MOMENTS | {"mup"}),
+    "nadam": OptimizerRow(nadam, MOMENTS | {"mup"}),
+    "sgd": OptimizerRow(sgd, frozenset({"momentum", "mup"})),
     "adafactor": OptimizerRow(adafactor),
-    "muon": OptimizerRow(muon, MOMENTS | {"momentum"}),
+    "muon": OptimizerRow(muon, MOMENTS | {"momentum", "mup"}),
 }

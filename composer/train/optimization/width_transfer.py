@@ -1,19 +1,21 @@
-"""Maximal update parametrization (muP; Yang et al. 2022, Tensor Programs V, table 3, for Adam): initial values and learning rates
-of a wide model with which it trains as a narrow one does, so that a learning rate found there can be used.
+"""Maximal update parametrization (muP; Yang et al. 2022, Tensor Programs V, table 3): initial values and learning rates of a wide
+model with which it trains as a narrow one does, so that a learning rate found there can be used.
 
 Which axes are widths is told by the two models: those that differ between them. The initial values and the learning rate are the
 recipe's own at the narrow widths; at r times the width that a matrix reads,
 
-- a matrix whose outputs are wider too has initial values that are √r times smaller, and a learning rate that is r times smaller;
-- a matrix with as many outputs, such as a head or a router, has both r times smaller;
-- embeddings, biases and gains have both unchanged.
+- a matrix whose outputs are wider too has initial values that are √r times smaller;
+- a matrix with as many outputs, such as a head or a router, has initial values that are r times smaller;
+- embeddings, biases and gains have the same.
+
+Learning rates depend on the optimizer (`RULES`).
 
 Scores of attention must be scaled by 1 / head_dim: so either the heads keep their width and become more, or `scale` is set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,11 +30,46 @@ from composer.graph.typed import TypedBlock, TypedProgram
 from composer.graph.visit import walk
 from composer.lower.model import Model
 from composer.train.errors import TrainingError
+from composer.train.optimization.decay_groups import hidden_matrices
 from composer.train.unwrap import own_name, unwrapped
 
 MATRICES = frozenset({"matrix", "experts"})
 SAME = 1e-6
 """The relative difference of scales of scores that rounding explains."""
+
+
+@dataclass(frozen=True)
+class Wider:
+    """By which factors a parameter of a wide model is wider."""
+
+    outputs: float
+    inputs: float
+    """1 for what is no matrix, of which each number is an output."""
+    longest: float
+    """That of its longer side."""
+    is_inside: bool
+    """Whether it is a matrix that Muon updates."""
+
+
+def _adam(wider: Wider) -> float:
+    """Return the factor for steps whose size does not depend on the gradient's, as those of all kinds of Adam."""
+    return 1 / wider.inputs
+
+
+def _sgd(wider: Wider) -> float:
+    """Return the factor for steps in proportion to the gradient."""
+    return wider.outputs / wider.inputs
+
+
+def _muon(wider: Wider) -> float:
+    """Return the factor for orthogonal steps, which torch multiplies by the root of the longer side. By their spectral norm, they
+    are to grow as √(outputs / inputs) (Yang, Simon and Bernstein 2023, A Spectral Condition for Feature Learning).
+    """
+    return float(wider.outputs / wider.inputs / wider.longest) ** 0.5 if wider.is_inside else _adam(wider)
+
+
+RULES: Mapping[str, Callable[[Wider], float]] = {"adamw": _adam, "adam": _adam, "nadam": _adam, "sgd": _sgd, "muon": _muon}
+"""The factor of the learning rate, by optimizer."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +88,13 @@ class WidthScale:
     """The factor of its learning rate."""
 
 
-def width_scales(model: nn.Module, narrow: Sequence[str]) -> dict[str, WidthScale]:
+def width_scales(model: nn.Module, narrow: Sequence[str], *, optimizer: str = "adamw") -> dict[str, WidthScale]:
     """Return how each parameter of a model differs from its recipe, by its name; a tied one is listed once.
 
     Args:
         model: A compiled recipe, also in wrappers.
         narrow: The values of params in the narrow model, as `PATH=VALUE`.
+        optimizer: The optimizer, as the setting `optimizer`: `adamw`, `adam`, `nadam`, `sgd` or `muon`.
 
     Raises:
         TrainingError: The narrow recipe has errors, or the two models differ in more than widths.
@@ -83,6 +121,8 @@ def width_scales(model: nn.Module, narrow: Sequence[str]) -> dict[str, WidthScal
     wide, small = ({each.name: each for each in parameters(one)} for one in (program, other))
     if different := sorted(wide.keys() ^ small.keys()):
         raise TrainingError(f"`{different[0]}` is in one of the wide and the narrow model alone", hint="differ in widths alone")
+    matrices = hidden_matrices(inner) if optimizer == "muon" else set()
+    inside = {own_name(name) for name, parameter in inner.named_parameters() if parameter in matrices}
     found: dict[str, WidthScale] = {}
     for name, entry in wide.items():
         before, span = small[name], _span(name, spans)
@@ -95,28 +135,37 @@ def width_scales(model: nn.Module, narrow: Sequence[str]) -> dict[str, WidthScal
                     "leave out the tie, with --set NODE.tie=null",
                 )
             continue
-        found[name] = _scale(entry, before, _init(program, entry), _init(other, before), span)
+        starts = _init(program, entry), _init(other, before)
+        found[name] = _scale(entry, before, starts, span, RULES[optimizer], is_inside=name in inside)
     return found
 
 
-def _scale(entry: NamedParameter, before: NamedParameter, init: Init, at_narrow: Init, span: Span | None) -> WidthScale:
+def _scale(
+    entry: NamedParameter,
+    before: NamedParameter,
+    inits: tuple[Init, Init],
+    span: Span | None,
+    rule: Callable[[Wider], float],
+    *,
+    is_inside: bool,
+) -> WidthScale:
     shape, small, role = entry.parameter.shape, before.parameter.shape, entry.parameter.role
     if len(shape) != len(small):
         raise _refused(f"`{entry.name}` has other axes in the narrow model", span, "differ in widths alone")
     if shape == small:
         return WidthScale(1.0, 1.0)
     wider = [length / narrow for length, narrow in zip(shape, small, strict=True)]
-    start, rate = 1.0, 1.0
+    start, factors = 1.0, Wider(max(wider), 1.0, max(wider), is_inside)
     if role in MATRICES and len(shape) >= 2:
         outputs, inputs = wider[1:3] if role == "experts" else wider[:2]
         others = wider[:1] + wider[3:] if role == "experts" else wider[2:]
         if any(other != 1 for other in others):
             raise _refused(f"`{entry.name}` is {[*shape]}, and {[*small]} in the narrow model", span, "differ in widths alone")
-        rate = 1 / inputs
+        factors = Wider(outputs, inputs, max(shape) / max(small), is_inside)
         start = inputs**-0.5 if outputs != 1 else 1 / inputs
     elif role == "adapter":
         raise _refused(f"`{entry.name}` is of an adapter, which has no widths of its own", span, "leave out `mup`")
-    return WidthScale(start * _spread_ratio(entry.name, at_narrow, init, span), rate)
+    return WidthScale(start * _spread_ratio(entry.name, inits[1], inits[0], span), rule(factors))
 
 
 def _spread_ratio(name: str, narrow: Init, wide: Init, span: Span | None) -> float:
@@ -196,12 +245,14 @@ def mup_init(model: nn.Module, narrow: Sequence[str]) -> None:
             parameter.mul_(scale.start)
 
 
-def by_width(model: nn.Module, groups: Sequence[Mapping[str, Any]], narrow: Sequence[str]) -> list[dict[str, Any]]:
+def by_width(
+    model: nn.Module, groups: Sequence[Mapping[str, Any]], narrow: Sequence[str], *, optimizer: str = "adamw"
+) -> list[dict[str, Any]]:
     """Return groups of parameters, divided by the factor of their learning rate, which is the entry `rate` of each.
 
-    Decoupled weight decay is multiplied by the learning rate, and so is divided by the factor: all widths decay alike.
+    Weight decay is multiplied by the learning rate, and so is divided by the factor: all widths decay alike.
     """
-    scales = width_scales(model, narrow)
+    scales = width_scales(model, narrow, optimizer=optimizer)
     rates: dict[nn.Parameter, float] = {}
     for name, parameter in unwrapped(model).named_parameters(remove_duplicate=False):
         if (scale := scales.get(own_name(name))) is not None:

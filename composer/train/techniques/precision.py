@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,10 +37,15 @@ def is_bfloat16(precision: str, device: str) -> bool:
 def autocast(device: torch.device, precision: str = "auto") -> AbstractContextManager[None]:
     """Return the autocast context of a forward pass; weights keep their dtype.
 
+    Where nothing is to be changed, it is an empty one: torch's costs the host as much as several operators.
+
     Args:
         device: The device of the model.
         precision: The name of a row of `PRECISIONS`.
     """
     import torch
 
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=is_bfloat16(precision, device.type))
+    enabled = is_bfloat16(precision, device.type)
+    if not enabled and not torch.is_autocast_enabled(device.type):
+        return nullcontext()
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from composer.graph.anatomy import wires_of
+from composer.graph.dims import names, substitute
 from composer.graph.typed import TypedProgram
 from composer.graph.types import TensorType
 from composer.language.wording import counted
@@ -37,7 +38,7 @@ FORM = (
 
 @dataclass(frozen=True)
 class ForecastInputs:
-    """The two inputs of a model that forecasts."""
+    """The inputs of a model that forecasts."""
 
     past: str
     future: str
@@ -46,6 +47,8 @@ class ForecastInputs:
     future_type: TensorType
     output: str
     """The output of the model that is compared."""
+    known: Mapping[str, TensorType] = field(default_factory=dict)
+    """Further inputs of numbers: of the rows that are read, of those that are told, where these are known ahead, or of both."""
 
 
 def forecast_inputs(program: TypedProgram) -> ForecastInputs:
@@ -61,17 +64,50 @@ def forecast_inputs(program: TypedProgram) -> ForecastInputs:
         if name not in compared and not type_.optional and name not in program.defaults
     ]
     types = [program.inputs[name] for name in (*past, *compared)]
-    if len(past) != 1 or len(compared) != 1 or any(each.dtype != "float" or len(each.axes) not in (2, 3) for each in types):
+    if not past or len(compared) != 1 or any(each.dtype != "float" or len(each.axes) not in (2, 3) for each in types):
         read = ", ".join(f"`{name}`, {type_}" for name, type_ in program.inputs.items())
         raise TrainingError(
-            f"a model that forecasts reads one input of numbers and compares its output with one; this one has {read}", hint=FORM
+            f"a model that forecasts reads inputs of numbers and compares its output with one; this one has {read}", hint=FORM
         )
     (future,) = compared
     if not isinstance(program.inputs[future].sizes[1], int):
         message = f"`{future}`, {program.inputs[future]}, has no fixed number of rows to tell"
         raise TrainingError(message, hint="make the horizon a param, or a number")
     output = _compared_output(program, future)
-    return ForecastInputs(past[0], future, program.inputs[past[0]], program.inputs[future], output)
+    read = _of_the_past(program, past, future)
+    known = {name: program.inputs[name] for name in past if name != read}
+    return ForecastInputs(read, future, program.inputs[read], program.inputs[future], output, known)
+
+
+def _of_the_past(program: TypedProgram, inputs: Sequence[str], future: str) -> str:
+    """Return the first of several inputs whose rows are neither those that are told nor both."""
+    sizes = {name: program.inputs[name].sizes[1] for name in inputs}
+    horizon = program.inputs[future].sizes[1]
+    assert isinstance(horizon, int), "of the inputs"
+    both = {size + horizon for size in sizes.values() if isinstance(size, int)}
+    alone = [name for name, size in sizes.items() if size != horizon and size not in both and names(size) <= {str(size)}]
+    return (alone or inputs)[0]
+
+
+def _rows_of(name: str, asked: ForecastInputs, context: int, horizon: int) -> slice:
+    """Return which rows of a window an input has.
+
+    Raises:
+        TrainingError: Its number of rows is none of these.
+    """
+    size, of_context = asked.known[name].sizes[1], asked.past_type.sizes[1]
+    length = size if isinstance(size, int) else substitute(size, {str(each): context for each in names(of_context)})
+    if size == asked.future_type.sizes[1]:
+        return slice(context, context + horizon)
+    if length == context:
+        return slice(0, context)
+    if length == context + horizon:
+        return slice(0, context + horizon)
+    raise TrainingError(
+        f"`{name}`, {asked.known[name]}, has neither the rows that are read, {context}, nor those that are told, {horizon}, nor "
+        "both",
+        hint=f"such as float[batch, {context} + {horizon}, columns]",
+    )
 
 
 def _compared_output(program: TypedProgram, future: str) -> str:
@@ -91,26 +127,31 @@ class _Columns:
     past: tuple[str, ...]
     future: tuple[str, ...]
     time: str | None
+    known: Mapping[str, tuple[str, ...]]
+    """Of each further input."""
 
 
 def _columns_of(table: Table, asked: ForecastInputs, columns: Sequence[str]) -> _Columns:
     """Return the columns of the past, of the future, which are those of the past unless given, and of the times."""
     given = mapping_of(columns)
-    check_entries(given, [asked.past, asked.future, TIME])
-    past, future, times = (
-        chosen_columns(name, table.columns, given, source=table.name) for name in (asked.past, asked.future, TIME)
+    inputs = {asked.past: asked.past_type, **asked.known}
+    check_entries(given, [*inputs, asked.future, TIME])
+    future, times, *read = (
+        chosen_columns(name, table.columns, given, source=table.name) for name in (asked.future, TIME, *inputs)
     )
-    if not past:
-        raise TrainingError(
-            f"the model needs `{asked.past}`, {asked.past_type}, and {table.name} has no column of that name; its columns are "
-            f"{', '.join(table.columns)}",
-            hint=f"name one, or several by a pattern: --column {asked.past}={[*table.columns][-1]}",
-        )
-    if TIME in (asked.past, asked.future):  # the input of this name, and no time
+    for (name, type_), chosen in zip(inputs.items(), read, strict=True):
+        if not chosen:
+            raise TrainingError(
+                f"the model needs `{name}`, {type_}, and {table.name} has no column of that name; its columns are "
+                f"{', '.join(table.columns)}",
+                hint=f"name one, or several by a pattern: --column {name}={[*table.columns][-1]}",
+            )
+    past, *known = read
+    if TIME in (*inputs, asked.future):  # the input of this name, and no time
         times = ()
     if len(times) > 1:
         raise TrainingError(f"a row has one time, and {', '.join(times)} are given", hint=f"name one: --column {TIME}={times[0]}")
-    return _Columns(past, future or past, times[0] if times else None)
+    return _Columns(past, future or past, times[0] if times else None, dict(zip(asked.known, known, strict=True)))
 
 
 def fitted_series(recipe: Recipe, table: Table, *, columns: Sequence[str] = ()) -> Recipe:
@@ -142,7 +183,7 @@ def fitted_series(recipe: Recipe, table: Table, *, columns: Sequence[str] = ()) 
     """
     asked = forecast_inputs(recipe.program)
     chosen = _columns_of(table, asked, columns)
-    for name, read in ((asked.past, chosen.past), (asked.future, chosen.future)):
+    for name, read in ((asked.past, chosen.past), (asked.future, chosen.future), *chosen.known.items()):
         width = len(columns_with_numbers(table, read))
         (param,) = axis_params(recipe.program, name)[2:] or (None,)
         if param is not None and recipe.program.untyped.params[param] != width and not recipe.overridden(param):
@@ -196,8 +237,11 @@ def windows_of(
     chosen = _columns_of(table, asked, columns)
     if chosen.time is not None:
         check_times(table, chosen.time)
-    past, future = columns_with_numbers(table, chosen.past), columns_with_numbers(table, chosen.future)
-    for name, type_, read in ((asked.past, asked.past_type, past), (asked.future, asked.future_type, future)):
+    types = {asked.past: asked.past_type, asked.future: asked.future_type, **asked.known}
+    read_by = {asked.past: chosen.past, asked.future: chosen.future, **chosen.known}
+    numbers = {name: columns_with_numbers(table, read) for name, read in read_by.items()}
+    for name, type_ in types.items():
+        read = numbers[name]
         width = type_.sizes[2] if len(type_.sizes) == 3 else 1
         if isinstance(width, int) and width != len(read):
             given = f"{counted(len(read), 'column')} of {table.name} ({', '.join([*read][:4])}{', …' if len(read) > 4 else ''})"
@@ -206,20 +250,22 @@ def windows_of(
     context = context if isinstance(context, int) else seq_len
     horizon = asked.future_type.sizes[1]
     assert isinstance(horizon, int), "of the inputs"
+    rows_of = {asked.past: slice(0, context), asked.future: slice(context, context + horizon)}
+    rows_of |= {name: _rows_of(name, asked, context, horizon) for name in asked.known}
     train, held, trained_on = _starts(table, context, horizon, unseen=unseen)
-    known = scales_of(past | future, trained_on) if scales is None else _known(past | future, scales, table)
-    standardized = [
-        torch.from_numpy(np.stack([(read[name] - known[name][0]) / known[name][1] for name in read], axis=-1)).float()
-        for read in (past, future)
-    ]
-    flat = [len(type_.axes) == 2 for type_ in (asked.past_type, asked.future_type)]
+    every = {column: each for read in numbers.values() for column, each in read.items()}
+    known = scales_of(every, trained_on) if scales is None else _known(every, scales, table)
+    standardized = {
+        name: torch.from_numpy(np.stack([(read[each] - known[each][0]) / known[each][1] for each in read], axis=-1)).float()
+        for name, read in numbers.items()
+    }
 
     def windows(rows: Rows) -> dict[str, Tensor]:
         places = torch.from_numpy(rows)[:, None] + torch.arange(context + horizon)
-        parts = (standardized[0][places[:, :context]], standardized[1][places[:, context:]])
-        one, other = (part.squeeze(-1) if alone else part for part, alone in zip(parts, flat, strict=True))
-        return {asked.past: one, asked.future: other}
+        parts = {name: each[places[:, rows_of[name]]] for name, each in standardized.items()}
+        return {name: part.squeeze(-1) if len(types[name].axes) == 2 else part for name, part in parts.items()}
 
+    future = numbers[asked.future]
     first, *more = table.paths
     series = ForecastSeries(tuple(future), np.stack([*future.values()], axis=-1), context, horizon, known)
     sources = rows_by_table(table, train)
