@@ -41,9 +41,10 @@ def column(
     side_inputs = SideInputs(flow, {}, {}) if options.alone else split_side_inputs(flow, sent)
     side_inputs = replace(side_inputs, beside={**side_inputs.beside, **beside})
     subgraphs: dict[str, Fragment] = {}
+    side_boxes = {path: side_boxes_of(blocks) for path, blocks in side_inputs.beside.items()}
 
     def fits(subgraph: IrregularSubgraph) -> bool:
-        found = irregular_fragment(subgraph, options.typography)
+        found = irregular_fragment(subgraph, options.typography, side_boxes, shapes=options.shapes)
         if found is not None:
             subgraphs[subgraph.about.path] = found
         return found is not None
@@ -52,7 +53,7 @@ def column(
     if options.alone:
         flow = ordered
     else:
-        subgraphs_apart = group_irregular_subgraphs(ordered, side_inputs.beside, fits)
+        subgraphs_apart = group_irregular_subgraphs(ordered, fits)
 
         def lay(branch: Flow, wide: float) -> Fragment:
             return column(branch, wide, replace(options, narrow=is_narrow(branch)), beside=side_inputs.beside)
@@ -138,9 +139,7 @@ class Stations:
         straight = [e for e in streams if self.spine.number(e.source) == number - 1 and not e.source.port]
         first = next(iter([*(e for e in streams if e.forks), *straight, *streams]), None)
         rest = [e for e in edges if e is not first]
-        side_inputs = [
-            SideBox(leaf, edge.port, style_of(edge, leaf), reads) for leaf, edge, reads in self.side_boxes.get(path, ())
-        ]
+        side_inputs = side_boxes_of(self.side_boxes.get(path, ()))
         is_circle = isinstance(item, Leaf) and bool(item.look.sign) and self.fits_circle(item, first, rest, side_inputs)
         if first is not None and not (is_circle and not straight and len(rest) < 2):
             self.wire_in(station, first, number)
@@ -249,6 +248,11 @@ class Stations:
     def inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Origin]) -> Fragment:
         """Lay out a flow in a frame."""
         return column(flow, width, replace(self.options, narrow=narrow, side=side), sent)
+
+
+def side_boxes_of(blocks: Sequence[BesideBlock]) -> list[SideBox]:
+    """Return what stands beside a block as small boxes."""
+    return [SideBox(leaf, edge.port, style_of(edge, leaf), reads) for leaf, edge, reads in blocks]
 
 
 def own_side(item: Leaf, side: SideLook, references: Sequence[NamedInput]) -> SideBox:
