@@ -34,7 +34,7 @@ def incoming_reference(
 
 
 def reference_below(found: Fragment, edge: DiagramEdge, typography: Typography) -> float:
-    """Write where a value comes from below the block that reads it, which stands on a height of 0; return how far down that goes."""
+    """Write where a value comes from below a block that stands on a height of 0; return how far down that goes."""
     name = edge.source.reference
     said = name + ("*" if edge.partial else "") + edge.source.suffix
     text = Text(0, SIDE_GAP + 8, said, "reference", scale=typography.scale)

@@ -57,7 +57,7 @@ def _subgraph(flow: Flow, fork: str, items: Sequence[Item]) -> IrregularSubgraph
     wired = [e for e in inner if e.upward]
     between = own - {join.about.path} <= {e.source.path for e in wired}
     simple = between and all(isinstance(item, Leaf) and not item.look.sides and not item.model_input for item in items)
-    simple = simple and 2 * len(_reached(wired, fork) & own) >= len(own)
+    simple = simple and 2 * len(_reached(fork, items, wired)) >= len(own)
     said = any(isinstance(item, Leaf) and item.after for item in items[:-1])
     if not isinstance(join, Leaf) or len(sources) != 1 or others or odd or not simple or said or read & (own - {join.about.path}):
         return None
@@ -65,12 +65,13 @@ def _subgraph(flow: Flow, fork: str, items: Sequence[Item]) -> IrregularSubgraph
     return IrregularSubgraph(Flow(source.origin, tuple(items), inner, DiagramSource(output_of(join))), join, source)
 
 
-def _reached(edges: Sequence[DiagramEdge], fork: str) -> set[str]:
-    """Return the blocks that a value of a fork goes through; the edges are in an order in which each comes after what it reads."""
-    found = {fork}
-    for edge in edges:
-        if edge.source.path in found:
-            found.add(edge.target)
+def _reached(fork: str, items: Sequence[Item], edges: Sequence[DiagramEdge]) -> set[str]:
+    """Return the blocks, of some in order, that a value of a fork goes through."""
+    found: set[str] = set()
+    for item in items:
+        path = item.about.path
+        if any(e.target == path and (e.source.path == fork or e.source.path in found) for e in edges):
+            found.add(path)
     return found
 
 
