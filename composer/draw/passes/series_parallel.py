@@ -68,7 +68,7 @@ def ranks(start: int, end: int, edges: Edges) -> list[int]:
         if reads.get(node, set()) <= apart:
             apart.add(node)
     for node in reversed(range(start + 1, end)):
-        if node in apart or len(readers.get(node, ())) > len(reads.get(node, ())):
+        if node in readers and (node in apart or len(readers[node]) > len(reads.get(node, ()))):
             found[node] = min(found[one] for one in readers[node]) - 1
     return list(found.values())
 
