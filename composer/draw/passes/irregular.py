@@ -8,7 +8,7 @@ from composer.draw.diagram import Flow, IrregularSubgraph, Item, Leaf, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.branches import MAX_BRANCHES
 from composer.draw.passes.order import inner_edges
-from composer.draw.passes.series_parallel import irreducible, ranks, segments
+from composer.draw.passes.series_parallel import cuts, irreducible, ranks, segments
 
 MIN_NODES, MAX_NODES = 6, 100
 """Blocks of a part that is laid out by itself."""
@@ -28,12 +28,15 @@ def group_irregular_subgraphs(flow: Flow, fits: Callable[[IrregularSubgraph], bo
         own = flow.edges_into(item.about.path)
         sources = {e.source.path for e in (*own, *inner_edges(item)) if e.upward}
         wires += [(place[one], place[item.about.path]) for one in sources if one in place and place[one] < place[item.about.path]]
+    known = set(cuts(len(paths), wires))
     for low, high in reversed(list(segments(len(paths), wires))):
         inside = [(a, b) for a, b in wires if low <= a and b <= high]
         wide = MIN_NODES <= high - low <= MAX_NODES and 5 * ranks(low, high, inside)[-1] <= 4 * (high - low)
         many = sum(a == low and b < high for a, b in inside) > MAX_BRANCHES
         if wide and (many or irreducible(low, high, inside) != {(low, high)}):
             subgraph = _subgraph(flow, paths[low], flow.items[low:high])
+            if subgraph is None and low - 1 in known:  # its fork may give several values
+                subgraph = _subgraph(flow, paths[low - 1], flow.items[low - 1 : high])
             flow = _with_subgraph(flow, subgraph) if subgraph is not None and fits(subgraph) else flow
     return flow
 
