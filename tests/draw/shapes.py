@@ -153,7 +153,7 @@ def meetings(random: Random) -> tuple[list[str], list[str]]:
     nodes, open_ends, known = line(random, "start", "x", 2), [], ["start"]
     for number in range(random.randrange(3, 7)):
         name = f"way{number}"
-        if random.random() < 0.25:
+        if number and random.random() < 0.25:
             nodes += [
                 f"table{number}: {{type: embedding, vocab: 29, dim: {DIM}, in: ids}}",
                 *line(random, name, f"table{number}", 2),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -13,13 +13,13 @@ from composer.draw.diagram import IrregularSubgraph, Leaf
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.graphviz_programs import Missing, graphviz, pure
-from composer.draw.layout.beside.tracks import APART, SIDE, Pin, around, assigned, clear, outwards
+from composer.draw.layout.beside.tracks import APART, SIDE, Pin, RankNode, around, assigned, clear, forks, into
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, shift, straightened
 from composer.draw.layout.references import reference_below
 from composer.draw.layout.stations import NamedInput, SideBox, SideInput, WiredInput, block, circle
 from composer.draw.passes.series_parallel import longest, ranks
-from composer.draw.scene import RADIUS, Box, Dot, MergeCircle, WirePath
+from composer.draw.scene import Box, MergeCircle, WirePath
 from composer.draw.style.typography import Role, Typography
 
 TRACK, ARROW, RISE, LABELED = 9.0, 15.0, 12.0, 22.0
@@ -45,19 +45,6 @@ Name = tuple[str, int]
 
 
 NO_SIDE_BOXES: Mapping[str, Sequence[SideBox]] = MappingProxyType({})
-
-
-@dataclass(slots=True)
-class RankNode:
-    """A place in a rank: a block, or a wire on its way."""
-
-    net: str
-    """The block whose value starts or passes here."""
-    width: float
-    fragment: Fragment | None = None
-    x: float = 0.0
-    label: str = ""
-    """The shape of what the block gives."""
 
 
 def irregular_fragment(
@@ -163,7 +150,7 @@ class _Layout:
             numbers = assigned(start, pins[rank])
             rise = LABELED if self.label(found, below, start) else RISE
             tracks[rank] = {net: y - rise - TRACK * number for net, number in numbers.items()}
-            found.pieces.dots += self.forks(start, pins[rank], tracks[rank])
+            found.pieces.dots += forks(start, pins[rank], tracks[rank])
             y -= rise + TRACK * max(numbers.values(), default=0) + ARROW
             high = max(rank_node.fragment.height for rank_node in above if rank_node.fragment)
             for rank_node in above:
@@ -281,55 +268,7 @@ class _Layout:
                 yield Pin(name, rank_node.x, None)
             else:
                 edges = sorted(self.reading(name), key=lambda e: (start[e.source.own_name], e.port))
-                yield from self.into(rank_node, edges, start)
-
-    def into(self, rank_node: RankNode, edges: Sequence[DiagramEdge], start: Mapping[str, float]) -> Iterator[Pin]:
-        """Yield the wires into one block: below a box, wherever it can be reached straight; at three points of a circle."""
-        assert rank_node.fragment is not None
-        if rank_node.fragment.pieces.merges:
-            straight = next((e for e in edges if len(edges) == 1 or abs(start[e.source.own_name] - rank_node.x) < 1), None)
-            if straight is None and len(edges) == 3:
-                straight = edges[1]
-            if straight is None and (rank_node.fragment.pieces.wires or rank_node.fragment.ends):
-                straight = edges[0]
-            rest = [e for e in edges if e is not straight]
-            if straight is not None:
-                yield Pin(straight.source.own_name, rank_node.x, straight)
-            if rank_node.fragment.pieces.wires or rank_node.fragment.ends:
-                sides: tuple[int, ...] = (1,)  # something stands at the left
-            else:
-                sides = (-1, 1) if len(rest) == 2 or not rest or start[rest[0].source.own_name] < rank_node.x else (1,)
-            for side, edge in zip(sides, rest, strict=False):
-                below = start[edge.source.own_name]
-                straight_up = SIDE - APART <= side * (below - rank_node.x) <= SIDE + APART
-                x = (
-                    below
-                    if straight_up
-                    else next(x for x in outwards(rank_node.x, side) if clear(x, edge.source.own_name, start))
-                )
-                yield Pin(edge.source.own_name, x, edge, ((x, -RADIUS), (rank_node.x + side * RADIUS, -RADIUS)))
-            return
-        half = rank_node.fragment.pieces.boxes[0].width / 2 - 2 * APART
-        left, taken = rank_node.x - half, list[float]()
-        for number, edge in enumerate(edges):
-            least = taken[-1] + 2 * APART if taken else left
-            most = rank_node.x + half - 2 * APART * (len(edges) - 1 - number)
-            below = start[edge.source.own_name]
-            alone = len(edges) == 1 and abs(below - rank_node.x) > half / 2
-            wanted = rank_node.x if alone else min(max(below, least), most)
-            x = next((x for x in around(wanted) if least <= x <= most and clear(x, edge.source.own_name, start)), wanted)
-            taken.append(x)
-            yield Pin(edge.source.own_name, x, edge)
-
-    def forks(self, start: Mapping[str, float], pins: Sequence[Pin], tracks: Mapping[str, float]) -> Iterator[Dot]:
-        """Yield dots where a value goes three ways."""
-        for net, low in start.items():
-            ups = {pin.x for pin in pins if pin.net == net}
-            xs = ups | {low}
-            if net in tracks:
-                for x in sorted(xs):
-                    if (x == low) + (x in ups) + (x > min(xs)) + (x < max(xs)) > 2:
-                        yield Dot(x, tracks[net])
+                yield from into(rank_node, edges, start)
 
     def wire(
         self,
