@@ -84,7 +84,7 @@ def page(
         return with_head(broken(ordered, break_after, lambda part, on: column(part, width, options, on)), titles, typography)
     if halves:
         flip(laid[0])
-        align_height(*laid, halves[1].items[0].about.path)
+        align_height(laid[0], laid[1], halves[1].items[0].about.path)
     if high is not None and len(laid) == 1 and laid[0].height > high:
         ordered = sort_topologically(columns[0])
         several = wrapped(ordered, laid[0], high, lambda part, given_on: column(part, width, options, given_on))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from composer.draw.diagram import Branches, Flow, Group, Item, Leaf
+from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.narrow import in_lines
@@ -84,6 +84,7 @@ def _changed(item: Branches, change: Callable[[Leaf], Leaf]) -> Branches:
                 return change(one)
             case Group() | Branches():
                 return one.map_flows(changed)
-        return one
+            case OpenMixture() | IrregularSubgraph():
+                return one
 
     return item.map_flows(changed)
