@@ -77,3 +77,98 @@ def tower(random: Random, name: str) -> tuple[list[str], list[tuple[str, str]]]:
         else:
             nodes.append(f"{node}: {{type: linear, out: {DIM}}}")
     return nodes, ways
+
+
+def forked(seed: int) -> str:
+    """Return a recipe of framed branches, of a U, of a pyramid, or of ways that part and meet more than once."""
+    random = Random(seed)
+    nodes, outputs = random.choice([frames, u_shape, pyramid, meetings])(random)
+    said = ", ".join(f"{name}: {name}" for name in outputs)
+    inputs = f'x: "float[batch, time, {DIM}]", ids: "int[batch, time]"'
+    inputs = inputs if any("in: ids" in node for node in nodes) else inputs.partition(", ids")[0]
+    return "\n".join(
+        [f"recipe: forked{seed}", f"inputs: {{{inputs}}}", "graph:", *(f"  {node}" for node in nodes), f"outputs: {{{said}}}", ""]
+    )
+
+
+def line(random: Random, name: str, source: str, most: int) -> list[str]:
+    """Return blocks above each other, the last of which has the name."""
+    names = [*(f"{name}_{number}" for number in range(random.randrange(most))), name]
+    kinds = [f"type: linear, out: {DIM}", "type: tanh", "type: layernorm", "type: ffn, hidden: 20"]
+    sources = [source, *names]
+    return [f"{one}: {{{random.choice(kinds)}, in: {below}}}" for one, below in zip(names, sources, strict=False)]
+
+
+def frames(random: Random) -> tuple[list[str], list[str]]:
+    """Return two to nine branches with frames, some of which hold a residual block."""
+    nodes, ends = [f"stem: {{type: linear, out: {DIM}, in: x}}"], []
+    for number in range(random.randrange(2, 10)):
+        ends.append(f"branch{number}")
+        inner = [one.replace(", in: inside", "") for one in line(random, "last", "inside", 4)]
+        if random.random() < 0.3:
+            inner.append("again: {type: residual, body: {type: ffn, hidden: 20}}")
+        nodes.append(f"{ends[-1]}: {{in: stem, graph: {{{', '.join(inner)}}}}}")
+    nodes.append(f"meet: {{type: {random.choice(['concat', 'add'])}, in: [{', '.join(ends)}]}}")
+    return nodes, ["meet"]
+
+
+def u_shape(random: Random) -> tuple[list[str], list[str]]:
+    """Return a way down and a way up, with one to five blocks at the turn."""
+    depth = random.randrange(2, 5)
+    nodes, source = [], "x"
+    for level in range(depth):
+        nodes += line(random, f"down{level}", source, 3)
+        source = f"down{level}"
+    nodes += line(random, "turn", source, 5)
+    source = "turn"
+    for level in reversed(range(depth)):
+        nodes.append(f"join{level}: {{type: add, in: [{source}, down{level}]}}")
+        nodes += line(random, f"up{level}", f"join{level}", 3)
+        source = f"up{level}"
+    return nodes, [source]
+
+
+def pyramid(random: Random) -> tuple[list[str], list[str]]:
+    """Return stages, and from the last one down a sum with each, which may be an output each."""
+    depth = random.randrange(2, 5)
+    nodes, source, outputs = [], "x", []
+    for level in range(depth):
+        nodes += line(random, f"stage{level}", source, 2)
+        source = f"stage{level}"
+    nodes.append(f"side{depth - 1}: {{type: linear, out: {DIM}, in: {source}}}")
+    source = f"side{depth - 1}"
+    for level in reversed(range(depth - 1)):
+        nodes.append(f"side{level}: {{type: linear, out: {DIM}, in: stage{level}}}")
+        nodes.append(f"wider{level}: {{type: tanh, in: {source}}}")
+        nodes.append(f"sum{level}: {{type: add, in: [side{level}, wider{level}]}}")
+        source = f"sum{level}"
+        if random.random() < 0.7:
+            nodes.append(f"map{level}: {{type: linear, out: 5, in: {source}}}")
+            outputs.append(f"map{level}")
+    return nodes, [*outputs, *([] if outputs and outputs[-1] == "map0" else [source])]
+
+
+def meetings(random: Random) -> tuple[list[str], list[str]]:
+    """Return ways that read any values below them and meet several times, one or two of which begin with another input."""
+    nodes, open_ends, known = line(random, "start", "x", 2), [], ["start"]
+    for number in range(random.randrange(3, 7)):
+        name = f"way{number}"
+        if number and random.random() < 0.25:
+            nodes += [
+                f"table{number}: {{type: embedding, vocab: 29, dim: {DIM}, in: ids}}",
+                *line(random, name, f"table{number}", 2),
+            ]
+        elif not number or random.random() < 0.6 or len(known) < 3:
+            source = random.choice(known)
+            nodes += line(random, name, source, 3)
+            open_ends = [one for one in open_ends if one != source]
+        else:
+            read = random.sample(known, random.choice([2, 2, min(3, len(known))]))
+            nodes.append(f"{name}: {{type: {random.choice(['add', 'multiply'])}, in: [{', '.join(read)}]}}")
+            open_ends = [one for one in open_ends if one not in read]
+        known.append(name)
+        open_ends.append(name)
+    if len(open_ends) == 1:
+        return nodes, open_ends
+    nodes.append(f"meet: {{type: {random.choice(['concat', 'add'])}, in: [{', '.join(open_ends)}]}}")
+    return nodes, ["meet"]

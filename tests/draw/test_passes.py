@@ -38,7 +38,7 @@ def run(apply: Callable[..., object], flows: list[Flow]) -> object:
     if apply in (by_name_where_needed, lead_out_of_layers):
         return apply(flows)
     if apply is group_irregular_subgraphs:
-        return apply(*flows, (), lambda subgraph: True)
+        return apply(*flows, lambda subgraph: True)
     return apply(*flows)
 
 

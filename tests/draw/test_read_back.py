@@ -12,7 +12,8 @@ from composer.draw.build.levels import LEVELS, Level
 from tests.draw.cases import CASES, MORE_CASES, each_of, sources
 from tests.draw.checks import borders, ends, overlaps, starts
 from tests.draw.read_back import OPEN, DrawnBox, Model, lies, loose, read
-from tests.draw.shapes import shaped
+from tests.draw.shapes import forked, shaped
+from tests.draw.test_drawings import assert_every_edge
 
 COUNT, MORE = 10, 120
 KINDS: dict[str, tuple[str, ...]] = {
@@ -120,6 +121,16 @@ def test_shapes_beyond_a_chain_of_layers_are_told_as_what_they_are(seed: int) ->
         scene = recipe.draw(level).scene
         assert wrong(recipe, level) == []
         assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []
+
+
+@pytest.mark.parametrize("seed", seeds(2 * MORE))
+def test_ways_that_part_and_meet_are_told_as_they_are(seed: int) -> None:
+    """Framed branches, a U, a pyramid with outputs, ways with several meeting points: every edge once, nothing on anything."""
+    recipe = composer.load(forked(seed))
+    scene = recipe.draw().scene
+    assert wrong(recipe, "block") == []
+    assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []
+    assert_every_edge(f"forked {seed}", recipe.program, scene)
 
 
 @pytest.mark.parametrize("seed", seeds(MORE // 3))

@@ -9,7 +9,7 @@ from functools import partial
 from blocks.core import Look, SideLook
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
-from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
+from composer.draw.layout.beside.branch_widths import branch_widths, fit_side_by_side, is_narrow
 from composer.draw.layout.experts import open_mixture
 from composer.draw.layout.fragment import Fragment, shift
 from composer.draw.layout.frames import frame
@@ -17,7 +17,7 @@ from composer.draw.layout.irregular import irregular_fragment
 from composer.draw.layout.lanes import style_of, wire
 from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.layout.outgoing_edges import Output, outgoing_at_side, outgoing_through
-from composer.draw.layout.parallel_flows import APART, FEW_BRANCHES, apart_for, side_by_side
+from composer.draw.layout.parallel_flows import side_by_side
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
 from composer.draw.layout.stations import NamedInput, SideBox, SideInput, WiredInput, block, circle
@@ -26,14 +26,6 @@ from composer.draw.passes.heads import group_heads
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.passes.side_inputs import NOTHING_BESIDE, BesideBlock, SideInputs, split_side_inputs
-from composer.draw.style.typography import Typography
-
-MAX_EQUAL_WIDTH, MAX_BRANCHES_WIDTH = 1000.0, 1300.0
-"""Of a few branches whose boxes are all equally wide, and of many: hardly more than a page, whose letters stay legible."""
-MAX_NARROW_BLOCKS = 4
-"""Blocks of one of several columns that are drawn narrow, with their parameters behind the detail: a longer column is a part of
-the model, whose numbers are looked for at the right.
-"""
 
 
 def column(
@@ -49,9 +41,10 @@ def column(
     side_inputs = SideInputs(flow, {}, {}) if options.alone else split_side_inputs(flow, sent)
     side_inputs = replace(side_inputs, beside={**side_inputs.beside, **beside})
     subgraphs: dict[str, Fragment] = {}
+    side_boxes = {path: side_boxes_of(blocks) for path, blocks in side_inputs.beside.items()}
 
     def fits(subgraph: IrregularSubgraph) -> bool:
-        found = irregular_fragment(subgraph, options.typography)
+        found = irregular_fragment(subgraph, options.typography, side_boxes, shapes=options.shapes)
         if found is not None:
             subgraphs[subgraph.about.path] = found
         return found is not None
@@ -60,8 +53,12 @@ def column(
     if options.alone:
         flow = ordered
     else:
-        subgraphs_apart = group_irregular_subgraphs(ordered, side_inputs.beside, fits)
-        fitting = partial(fit_side_by_side, options.typography)
+        subgraphs_apart = group_irregular_subgraphs(ordered, fits)
+
+        def lay(branch: Flow, wide: float) -> Fragment:
+            return column(branch, wide, replace(options, narrow=is_narrow(branch)), beside=side_inputs.beside)
+
+        fitting = partial(fit_side_by_side, typography=options.typography, lay=lay)
         together = sort_topologically(group_branches(subgraphs_apart, side_inputs.beside, fitting))
         read_outside = {e.target for e in together.all_edges() if e.source.path in side_inputs.outer_inputs}
         flow = group_heads(together, read_outside, sent)
@@ -145,9 +142,7 @@ class Stations:
         straight = [e for e in streams if self.spine.number(e.source) == number - 1 and not e.source.port]
         first = next(iter([*(e for e in streams if e.forks), *straight, *streams]), None)
         rest = [e for e in edges if e is not first]
-        side_inputs = [
-            SideBox(leaf, edge.port, style_of(edge, leaf), reads) for leaf, edge, reads in self.side_boxes.get(path, ())
-        ]
+        side_inputs = side_boxes_of(self.side_boxes.get(path, ()))
         is_circle = isinstance(item, Leaf) and bool(item.look.sign) and self.fits_circle(item, first, rest, side_inputs)
         if first is not None and not (is_circle and not straight and len(rest) < 2):
             self.wire_in(station, first, number)
@@ -258,33 +253,9 @@ class Stations:
         return column(flow, width, replace(self.options, narrow=narrow, side=side), sent)
 
 
-def is_narrow(flow: Flow) -> bool:
-    """Return whether the blocks of a branch are drawn narrow."""
-    return sum(1 for leaf in flow.leaves() if isinstance(leaf, Leaf)) <= MAX_NARROW_BLOCKS
-
-
-def branch_widths(item: Branches, typography: Typography) -> list[float]:
-    """Return the width of the boxes of each branch: all are as wide as the widest ones, where there is room for that; names take
-    none where there are many.
-    """
-    few = len(item.flows) <= FEW_BRANCHES
-    widths = []
-    for flow in item.flows:
-        leaves = (leaf for leaf in flow.leaves() if isinstance(leaf, Leaf))
-        wanted = (needed(leaf, typography, narrow=is_narrow(flow), named=few) for leaf in leaves)
-        widths.append(min(max(wanted, default=0.0), MAX_BOX_WIDTH))
-    room = typography.scale * (MAX_EQUAL_WIDTH if few else MAX_BRANCHES_WIDTH) / len(widths) - APART
-    plain = all(isinstance(one, Leaf) for flow in item.flows for one in flow.items)
-    least = max(widths) if plain and max(widths) <= room else 0.0
-    return [max(width, least, min(MIN_COLUMN_WIDTH, room) if few else 0.0) for width in widths]
-
-
-def fit_side_by_side(typography: Typography, item: Branches) -> bool:
-    """Return whether a page is wide enough for many branches."""
-    widths = branch_widths(item, typography)
-    apart = apart_for(len(widths))
-    room = MAX_BRANCHES_WIDTH * typography.scale
-    return len(widths) <= FEW_BRANCHES or sum(widths) + apart * (len(widths) - 1) <= room
+def side_boxes_of(blocks: Sequence[BesideBlock]) -> list[SideBox]:
+    """Return what stands beside a block as small boxes."""
+    return [SideBox(leaf, edge.port, style_of(edge, leaf), reads) for leaf, edge, reads in blocks]
 
 
 def own_side(item: Leaf, side: SideLook, references: Sequence[NamedInput]) -> SideBox:

@@ -179,7 +179,7 @@ def flip(found: Fragment) -> None:
 
 
 def stretch(found: Fragment, y: float, by: float) -> None:
-    """Move everything above a height further up; wires that cross it become longer."""
+    """Move everything above a height, which crosses no frame, further up; wires that cross it become longer."""
 
     def step(old: float) -> float:
         return -by if old <= y else 0.0
@@ -192,11 +192,13 @@ def stretch(found: Fragment, y: float, by: float) -> None:
     for box in pieces.boxes:
         (above if box.y + box.height <= y else rest).boxes.append(box)
     rest.take(above, 0, -by)
+    rest.frames = [one.moved(0, step(one.area.bottom)) for one in pieces.frames]
     rest.merges = [one.moved(0, step(one.y)) for one in pieces.merges]
     rest.dots = [one.moved(0, step(one.y)) for one in pieces.dots]
     rest.wires = [one.through(points(one.points)) for one in pieces.wires]
     rest.texts = [one.moved(0, step(one.y)) for one in pieces.texts]
     rest.references = [one.moved(0, step(one.text.y)) for one in pieces.references]
     found.pieces = rest
+    found.ends = {edge: points(old) for edge, old in found.ends.items()}
     found.taps = {key: points(old) for key, old in found.taps.items()}
     found.height += by

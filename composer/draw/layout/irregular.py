@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import pairwise
+from types import MappingProxyType
 
 from composer.draw.diagram import IrregularSubgraph, Leaf
 from composer.draw.edges import DiagramEdge
-from composer.draw.geometry import Point
+from composer.draw.geometry import Area, Point, Text
 from composer.draw.graphviz_programs import Missing, graphviz, pure
+from composer.draw.layout.beside.tracks import APART, SIDE, Pin, RankNode, around, assigned, clear, forks, into
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, shift, straightened
-from composer.draw.layout.stations import NamedInput, block, circle
-from composer.draw.passes.series_parallel import ranks
-from composer.draw.scene import RADIUS, Dot, WirePath
-from composer.draw.style.typography import Typography
+from composer.draw.layout.references import reference_below
+from composer.draw.layout.stations import NamedInput, SideBox, SideInput, WiredInput, block, circle
+from composer.draw.passes.series_parallel import longest, ranks
+from composer.draw.scene import Box, MergeCircle, WirePath
+from composer.draw.style.typography import Role, Typography
 
-TRACK, ARROW, RISE = 9.0, 15.0, 12.0
+TRACK, ARROW, RISE, LABELED = 9.0, 15.0, 12.0, 22.0
 """From one horizontal wire to the next, as near as round corners allow; from the highest to the blocks above, a corner of 8
-pixels and an arrowhead of 7; from the blocks below to the lowest, a corner and a dot.
+pixels and an arrowhead of 7; from the blocks below to the lowest, a corner and a dot, or a line of text.
 """
-APART = 7.0
-"""Between wires that stand side by side: one arrowhead, so that theirs do not touch."""
-SIDE = 20.0
-"""From the middle of a circle to a wire that comes in at its side: its radius of 9 pixels, and room for the arrowhead."""
+MIN_TRUNK = 8
+"""Blocks of a part whose longest way stands above its fork, if it has most of them."""
+MAX_EQUAL, MAX_EQUAL_BOX = 3, 220.0
+"""How many blocks stand side by side, and how wide they are, where all of them are equally wide."""
 PASSING = 18.0
 """Width that Graphviz keeps free for a wire that goes past a block: a wire's distance at either side, and what it may be moved.
 """
@@ -39,76 +44,94 @@ Name = tuple[str, int]
 """A block and its rank; or the value of a block on its way through a rank above it."""
 
 
-@dataclass(slots=True)
-class RankNode:
-    """A place in a rank: a block, or a wire on its way."""
-
-    net: str
-    """The block whose value starts or passes here."""
-    width: float
-    fragment: Fragment | None = None
-    x: float = 0.0
+NO_SIDE_BOXES: Mapping[str, Sequence[SideBox]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
-    """Where a wire comes in from below."""
-
-    net: str
-    x: float
-    edge: DiagramEdge | None
-    """None for a wire that only passes."""
-    end: tuple[Point, ...] = ()
-    """How it goes on from the height of the block's foot, seen from there."""
-
-
-def irregular_fragment(item: IrregularSubgraph, typography: Typography) -> Fragment | None:
-    """Return the part with its fork below and its join above, both on the spine; none where it is too wide, or our own Graphviz
-    is not there, since any other would draw other bytes.
+def irregular_fragment(
+    item: IrregularSubgraph,
+    typography: Typography,
+    beside: Mapping[str, Sequence[SideBox]] = NO_SIDE_BOXES,
+    *,
+    shapes: bool = True,
+) -> Fragment | None:
+    """Return the part with its fork below and its join above, both on the spine; none where it is too wide, where a box stands in
+    the way of what comes in from the side, or where our own Graphviz is not there, since any other would draw other bytes.
     """
     try:
-        found = _Layout(item, typography).fragment() if pure() else None
+        found = _Layout(item, typography, beside, shapes).fragment() if pure() else None
     except Missing:
         return None
-    return found if found is not None and found.left + found.right <= MAX_IRREGULAR_WIDTH else None
+    if found is None or found.left + found.right > MAX_IRREGULAR_WIDTH:
+        return None
+    ways = [Area(-found.left, points[0][1] - 1, points[0][0] - 1, points[0][1] + 1) for points in found.ends.values()]
+    solid = [*(one.area for one in found.pieces.boxes), *(one.area for one in found.pieces.merges)]
+    solid += [one.text.area for one in found.pieces.references]
+    return None if any(way.meets(area) for way in ways for area in solid) else found
 
 
 class _Layout:
-    def __init__(self, item: IrregularSubgraph, typography: Typography) -> None:
-        self.item, self.typography = item, typography
+    def __init__(
+        self, item: IrregularSubgraph, typography: Typography, beside: Mapping[str, Sequence[SideBox]], shapes: bool
+    ) -> None:
+        self.item, self.typography, self.beside, self.shapes = item, typography, beside, shapes
         paths = [item.fork.path, *(one.about.path for one in item.flow.items)]
         place = {path: number for number, path in enumerate(paths)}
-        self.edges = [e for e in dict.fromkeys(item.flow.edges) if e.upward]
+        upward = [e for e in dict.fromkeys(item.flow.edges) if e.upward]
+        self.edges = [e for e in upward if e.source.path in place]
+        self.far = [e for e in upward if e.source.path not in place]
         wires = sorted({(place[e.source.path], place[e.target]) for e in self.edges})
         self.rank = dict(zip(paths, ranks(0, len(paths) - 1, wires), strict=True))
         self.top = self.rank[paths[-1]]
+        trunk = [paths[number] for number in longest(len(paths), wires)]
+        self.trunk = set(pairwise(trunk)) if 2 * len(trunk) > len(paths) >= MIN_TRUNK else set()
+        self.nets = dict.fromkeys((e.source.own_name, e.source.path) for e in self.edges)
         self.rank_nodes: dict[Name, RankNode] = {(item.fork.path, 0): RankNode(item.fork.path, PASSING)}
-        for leaf in item.flow.items:
-            assert isinstance(leaf, Leaf)
-            fragment = self.block(leaf)
+        leaves = [leaf for leaf in item.flow.items if isinstance(leaf, Leaf)]
+        widths = {leaf.about.path: self.width(leaf) for leaf in leaves}
+        inner = max([0.0, *(widths[path] for path in paths[1:-1])])
+        few = max(Counter(self.rank.values()).values()) <= MAX_EQUAL
+        for leaf in leaves:
+            path = leaf.about.path
+            wide = max(inner, widths[path]) if few and inner <= MAX_EQUAL_BOX else widths[path]
+            fragment = self.block(leaf, wide)
             room = 2 * max(fragment.left, fragment.right)
-            wide = room if fragment.pieces.boxes else max(room, 2 * (SIDE + APART))
-            self.rank_nodes[leaf.about.path, self.rank[leaf.about.path]] = RankNode(leaf.about.path, wide, fragment)
-        for path in paths:
-            highest = max((self.rank[e.target] for e in self.edges if e.source.path == path), default=0)
+            room = room if fragment.pieces.boxes else max(room, 2 * (SIDE + APART))
+            self.rank_nodes[path, self.rank[path]] = RankNode(path, room, fragment, label=leaf.shape if self.shapes else "")
+        for net, path in self.nets:
+            highest = max(self.rank[e.target] for e in self.edges if e.source.own_name == net)
             for rank in range(self.rank[path] + 1, highest):
-                self.rank_nodes[path, rank] = RankNode(path, PASSING)
+                self.rank_nodes[net, rank] = RankNode(net, PASSING)
 
     def reading(self, path: str) -> list[DiagramEdge]:
-        """Return the wires into a block."""
+        """Return the wires into a block from below."""
         return [e for e in self.edges if e.target == path]
 
-    def block(self, leaf: Leaf) -> Fragment:
-        """Return a block: a circle where a merge has room for all that it reads, else a box."""
-        references = [
-            NamedInput(e) for e in dict.fromkeys(self.item.flow.edges) if e.target == leaf.about.path and e.source.reference
-        ]
+    def width(self, leaf: Leaf) -> float:
+        """Return the width that a block needs as a box."""
+        spelled = replace(leaf, look=leaf.look.spelled)
         count = len(self.reading(leaf.about.path))
-        if leaf.look.sign and count <= 3 and not references:
-            return circle(leaf, self.typography)
+        out = 2 * sum(map(self.slot, self.ports(leaf.about.path))) + 28
+        return max(MIN_COLUMN_WIDTH, needed(spelled, self.typography, narrow=True), (count + 1) * 2 * APART, out)
+
+    def block(self, leaf: Leaf, width: float) -> Fragment:
+        """Return a block: a circle where a merge has room for all that it reads, else a box. A name of a value from elsewhere
+        stands below a box that reads nothing else.
+        """
+        path = leaf.about.path
+        named = [e for e in dict.fromkeys(self.item.flow.edges) if e.target == path and e.source.reference]
+        wired: list[SideInput] = [WiredInput(e) for e in self.far if e.target == path]
+        lefts: list[SideInput] = [*self.beside.get(path, ()), *(NamedInput(e) for e in named), *wired]
+        count = len(self.reading(path))
+        if leaf.look.sign and count + len(lefts) <= 3 and len(lefts) <= 1:
+            return circle(leaf, self.typography, lefts)
         leaf = replace(leaf, look=leaf.look.spelled)
-        width = max(MIN_COLUMN_WIDTH, needed(leaf, self.typography, narrow=True), (count + 1) * 2 * APART)
-        return block(leaf, width, self.typography, references, narrow=True)
+        if count or len(lefts) != 1 or not named:
+            return block(leaf, width, self.typography, lefts, narrow=True)
+        found = block(leaf, width, self.typography, narrow=True)
+        below = reference_below(found, named[0], self.typography)
+        shift(found, 0, -below)
+        found.height += below
+        return found
 
     # -- where everything stands
 
@@ -122,27 +145,89 @@ class _Layout:
         tops: dict[str, float] = {self.item.fork.path: 0.0}
         for rank in range(1, self.top + 1):
             below, above = self.at(rank - 1), self.at(rank)
-            pins[rank] = list(self.pins(rank, below))
-            numbers = assigned({rank_node.net: rank_node.x for rank_node in below}, pins[rank])
-            tracks[rank] = {net: y - RISE - TRACK * number for net, number in numbers.items()}
-            found.pieces.dots += self.forks(below, pins[rank], tracks[rank])
-            y -= RISE + TRACK * max(numbers.values(), default=0) + ARROW
+            start = self.starts(below)
+            pins[rank] = list(self.pins(rank, start))
+            numbers = assigned(start, pins[rank])
+            rise = LABELED if self.label(found, below, start) else RISE
+            tracks[rank] = {net: y - rise - TRACK * number for net, number in numbers.items()}
+            found.pieces.dots += forks(start, pins[rank], tracks[rank])
+            y -= rise + TRACK * max(numbers.values(), default=0) + ARROW
             high = max(rank_node.fragment.height for rank_node in above if rank_node.fragment)
             for rank_node in above:
                 if rank_node.fragment:
                     foot = y - (high - rank_node.fragment.height) / 2
                     shift(rank_node.fragment, rank_node.x, foot)
                     found.pieces.take(rank_node.fragment.pieces)
+                    found.ends |= rank_node.fragment.ends
                     found.left = max(found.left, rank_node.fragment.left - rank_node.x)
                     found.right = max(found.right, rank_node.fragment.right + rank_node.x)
                     tops[rank_node.net] = rank_node.fragment.top
             y -= high
         for edge in self.edges:
             found.pieces.wires.append(self.wire(edge, tops, pins, tracks))
-        xs = [x for wire in found.pieces.wires for x, _ in wire.points]
+        xs = [x for wire in found.pieces.wires for x, _ in wire.points] + [text.area.right for text in found.pieces.texts]
         found.left, found.right = max(found.left, -min(xs)), max(found.right, max(xs))
         found.top, found.height = tops[self.item.join.about.path], -y
         return found
+
+    def ports(self, path: str) -> list[str]:
+        """Return the second outputs of a block that are read by wires."""
+        return [net for net, source in self.nets if source == path != net]
+
+    def slot(self, net: str) -> float:
+        """Return the width that a second output needs with its name."""
+        return self.typography.width(net.rpartition(".")[2], "port") + 14
+
+    def starts(self, below: Sequence[RankNode]) -> dict[str, float]:
+        """Return where values rise from a rank: from the middle of a block; its second outputs beside that, in the order in which
+        they go on.
+        """
+        found = {}
+        for one in below:
+            found[one.net] = one.x
+            if one.fragment is None:
+                continue
+            rank = self.rank[one.net]
+            ends = {net: [e.target for e in self.edges if e.source.own_name == net] for net in self.ports(one.net)}
+            further = {
+                net: self.rank_nodes[net, rank + 1].x
+                if (net, rank + 1) in self.rank_nodes
+                else self.rank_nodes[to[0], rank + 1].x
+                for net, to in ends.items()
+            }
+            x = one.x + 14
+            for net in sorted((net for net in ends if further[net] >= one.x), key=lambda net: further[net]):
+                found[net] = x
+                x += self.slot(net)
+            x = one.x
+            for net in sorted((net for net in ends if further[net] < one.x), key=lambda net: -further[net]):
+                x -= self.slot(net)
+                found[net] = x
+        return found
+
+    def label(self, found: Fragment, below: Sequence[RankNode], start: Mapping[str, float]) -> bool:
+        """Write the shape of what blocks give, and what second outputs are called, where no other wire rises and no box stands;
+        return whether there is something.
+        """
+        said: list[tuple[str, str, float, float, Role]] = []
+        for one in below:
+            if one.fragment:
+                top = one.fragment.top
+                said += [(net, net.rpartition(".")[2], start[net], top, "port") for net in self.ports(one.net)]
+                said += [(one.net, one.label, one.x, top, "shape")] if one.label and one.net in start else []
+        solid = [box.area for one in below if one.fragment for box in one.fragment.pieces.boxes]
+        solid += [merge.area for one in below if one.fragment for merge in one.fragment.pieces.merges]
+        before = len(found.pieces.texts)
+        for net, words, x, top, role in said:
+            text = Text(x + (5 if role == "port" else 8), top - 9, words, role, "start", self.typography.scale)
+            passed = any(
+                text.area.grown(4).left < other < text.area.grown(4).right for name, other in start.items() if name != net
+            )
+            if not passed and not any(
+                area.meets(text.area.grown(2)) for area in (*solid, *(one.area for one in found.pieces.texts))
+            ):
+                found.pieces.texts.append(text)
+        return len(found.pieces.texts) > before
 
     def at(self, rank: int) -> list[RankNode]:
         """Return what stands in a rank, from the left."""
@@ -156,10 +241,11 @@ class _Layout:
         lines = [f'{names[name]} [width="{rank_node.width / POINTS:.3f}"]' for name, rank_node in self.rank_nodes.items()]
         links: dict[tuple[Name, Name], int] = {}
         for edge in self.edges:
-            path, target = edge.source.path, (edge.target, self.rank[edge.target])
-            for rank in range(self.rank[path], target[1] - 1):
-                links[(path, rank), (path, rank + 1)] = 4
-            links[(path, target[1] - 1), target] = 1
+            net, low, target = edge.source.own_name, self.rank[edge.source.path], (edge.target, self.rank[edge.target])
+            ends = [(edge.source.path, low), *((net, rank) for rank in range(low + 1, target[1])), target]
+            for a, b in pairwise(ends):
+                weight = 64 if (edge.source.path, edge.target) in self.trunk else 1 if b == target else 4
+                links[a, b] = max(weight, links.get((a, b), 0))
         lines += [f"{names[a]} -> {names[b]} [weight={weight}]" for (a, b), weight in links.items()]
         head = 'node [shape=box fixedsize=true label="" height=0.5] nodesep=0.3 splines=false'
         answer = json.loads(graphviz("digraph { " + head + " " + "; ".join(lines) + " }", "json", program=pure()))
@@ -171,56 +257,18 @@ class _Layout:
 
     # -- wires
 
-    def pins(self, rank: int, below: Sequence[RankNode]) -> Iterator[Pin]:
+    def pins(self, rank: int, start: Mapping[str, float]) -> Iterator[Pin]:
         """Yield where wires come in at a rank, no two of them above each other by chance."""
-        start = {rank_node.net: rank_node.x for rank_node in below}
-        for (path, at), rank_node in self.rank_nodes.items():
+        for (name, at), rank_node in self.rank_nodes.items():
             if at != rank:
                 continue
             if rank_node.fragment is None:
-                wanted = start[path] if abs(start[path] - rank_node.x) <= BENT else rank_node.x
-                rank_node.x = next(x for x in around(wanted) if clear(x, path, start))
-                yield Pin(path, rank_node.x, None)
+                wanted = start[name] if abs(start[name] - rank_node.x) <= BENT else rank_node.x
+                rank_node.x = next(x for x in around(wanted) if clear(x, name, start))
+                yield Pin(name, rank_node.x, None)
             else:
-                edges = sorted(self.reading(path), key=lambda e: (start[e.source.path], e.port))
-                yield from self.into(rank_node, edges, start)
-
-    def into(self, rank_node: RankNode, edges: Sequence[DiagramEdge], start: Mapping[str, float]) -> Iterator[Pin]:
-        """Yield the wires into one block: below a box, wherever it can be reached straight; at three points of a circle."""
-        assert rank_node.fragment is not None
-        if rank_node.fragment.pieces.merges:
-            straight = next((e for e in edges if len(edges) == 1 or abs(start[e.source.path] - rank_node.x) < 1), None)
-            if straight is None and len(edges) == 3:
-                straight = edges[1]
-            rest = [e for e in edges if e is not straight]
-            if straight is not None:
-                yield Pin(straight.source.path, rank_node.x, straight)
-            sides = (-1, 1) if len(rest) == 2 or not rest or start[rest[0].source.path] < rank_node.x else (1,)
-            for side, edge in zip(sides, rest, strict=False):
-                below = start[edge.source.path]
-                straight_up = SIDE - APART <= side * (below - rank_node.x) <= SIDE + APART
-                x = below if straight_up else next(x for x in outwards(rank_node.x, side) if clear(x, edge.source.path, start))
-                yield Pin(edge.source.path, x, edge, ((x, -RADIUS), (rank_node.x + side * RADIUS, -RADIUS)))
-            return
-        half = rank_node.fragment.pieces.boxes[0].width / 2 - 2 * APART
-        left, taken = rank_node.x - half, list[float]()
-        for number, edge in enumerate(edges):
-            least = taken[-1] + 2 * APART if taken else left
-            most = rank_node.x + half - 2 * APART * (len(edges) - 1 - number)
-            wanted = min(max(start[edge.source.path], least), most)
-            x = next((x for x in around(wanted) if least <= x <= most and clear(x, edge.source.path, start)), wanted)
-            taken.append(x)
-            yield Pin(edge.source.path, x, edge)
-
-    def forks(self, below: Sequence[RankNode], pins: Sequence[Pin], tracks: Mapping[str, float]) -> Iterator[Dot]:
-        """Yield dots where a value goes three ways."""
-        for rank_node in below:
-            ups = {pin.x for pin in pins if pin.net == rank_node.net}
-            xs = ups | {rank_node.x}
-            if rank_node.net in tracks:
-                for x in sorted(xs):
-                    if (x == rank_node.x) + (x in ups) + (x > min(xs)) + (x < max(xs)) > 2:
-                        yield Dot(x, tracks[rank_node.net])
+                edges = sorted(self.reading(name), key=lambda e: (start[e.source.own_name], e.port))
+                yield from into(rank_node, edges, start)
 
     def wire(
         self,
@@ -230,57 +278,21 @@ class _Layout:
         tracks: Mapping[int, Mapping[str, float]],
     ) -> WirePath:
         """Return a wire through all ranks between."""
-        path, last = edge.source.path, self.rank[edge.target]
-        x = self.rank_nodes[path, self.rank[path]].x
+        path, net, last = edge.source.path, edge.source.own_name, self.rank[edge.target]
+        x = self.starts([self.rank_nodes[path, self.rank[path]]])[net]
         points: list[Point] = [(x, tops[path])]
         for rank in range(self.rank[path] + 1, last + 1):
-            pin = next(p for p in pins[rank] if (p.edge == edge if rank == last else p.edge is None and p.net == path))
+            pin = next(p for p in pins[rank] if (p.edge == edge if rank == last else p.edge is None and p.net == net))
             if pin.x != x:
-                points += [(x, tracks[rank][path]), (pin.x, tracks[rank][path])]
+                points += [(x, tracks[rank][net]), (pin.x, tracks[rank][net])]
             x = pin.x
         rank_node = self.rank_nodes[edge.target, last]
         assert rank_node.fragment is not None
-        foot = rank_node.fragment.top + rank_node.fragment.height
+        foot = self.foot(rank_node.fragment)
         points += [(a, foot + b) for a, b in pin.end] or [(x, foot)]
         return WirePath(path, edge.target, straightened(points), edge.port, from_inside=edge.source.from_inside)
 
-
-def around(x: float) -> Iterator[float]:
-    """Yield the places beside a place, the nearest first."""
-    yield from (x + sign * step * APART / 2 for step in range(200) for sign in (1, -1))
-
-
-def outwards(x: float, side: int) -> Iterator[float]:
-    """Yield the places at one side of a circle."""
-    yield from (x + side * (SIDE + step * APART / 2) for step in range(200))
-
-
-def clear(x: float, net: str, start: Mapping[str, float]) -> bool:
-    """Return whether no other value rises from just below."""
-    return all(abs(x - other) >= APART - 1 for name, other in start.items() if name != net)
-
-
-def assigned(start: Mapping[str, float], pins: Sequence[Pin]) -> dict[str, int]:
-    """Return the height, counted from below, of each value that turns between two ranks: where one rises
-    above another's end, lower.
-    """
-    ends: dict[str, list[float]] = {}
-    for pin in pins:
-        ends.setdefault(pin.net, [start[pin.net]]).append(pin.x)
-    spans = {net: (min(xs), max(xs)) for net, xs in ends.items() if max(xs) > min(xs)}
-    lower = {
-        net: {pin.net for pin in pins if pin.net != net and abs(pin.x - start[net]) < APART - 1 and pin.net in spans}
-        for net in spans
-    }
-    found: dict[str, int] = {}
-    left = sorted(spans, key=lambda net: (spans[net][1] - spans[net][0], net))
-    while left:
-        free = [net for net in left if not any(net in lower[other] for other in left if other != net)]
-        net = (free or left)[0]
-        left.remove(net)
-        number = 1 + max((found[other] for other in found if net in lower[other]), default=-1)
-        (low, high) = spans[net]
-        while any(found[other] == number and spans[other][0] < high + APART and low < spans[other][1] + APART for other in found):
-            number += 1
-        found[net] = number
-    return found
+    def foot(self, fragment: Fragment) -> float:
+        """Return where wires come in from below."""
+        first: Box | MergeCircle = fragment.pieces.merges[0] if fragment.pieces.merges else fragment.pieces.boxes[0]
+        return first.area.bottom

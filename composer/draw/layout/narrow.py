@@ -32,7 +32,7 @@ def _sink(sink: Sink, typography: Typography) -> Sink:
     counted = (f"of {len(sink.edges)} values",) if many else ()
     leaf = replace(sink.leaf, look=replace(look, facts=(*counted, *look.facts)))
     return replace(
-        sink, leaf=_leaf(leaf, LOSS_WIDTH, typography), edges=tuple(map(_edge, sink.edges[: 1 if many else MAX_LOSS_INPUTS]))
+        sink, leaf=in_lines(leaf, LOSS_WIDTH, typography), edges=tuple(map(_edge, sink.edges[: 1 if many else MAX_LOSS_INPUTS]))
     )
 
 
@@ -48,14 +48,15 @@ def _edge(edge: DiagramEdge) -> DiagramEdge:
 def _item(item: Item, width: float, typography: Typography) -> Item:
     match item:
         case Leaf():
-            return _leaf(item, width, typography)
+            return in_lines(item, width, typography)
         case Group() | Branches():
             return item.map_flows(lambda inner: fit_to_width(inner, width, typography))
         case OpenMixture() | IrregularSubgraph():
             return item
 
 
-def _leaf(leaf: Leaf, width: float, typography: Typography) -> Leaf:
+def in_lines(leaf: Leaf, width: float, typography: Typography) -> Leaf:
+    """Return a block that is no wider than that, with all that it says line by line."""
     look = leaf.look
     if look.sign and not look.sides:
         return leaf

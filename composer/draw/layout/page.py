@@ -84,7 +84,7 @@ def page(
         return with_head(broken(ordered, break_after, lambda part, on: column(part, width, options, on)), titles, typography)
     if halves:
         flip(laid[0])
-        align_height(*laid)
+        align_height(laid[0], laid[1], halves[1].items[0].about.path)
     if high is not None and len(laid) == 1 and laid[0].height > high:
         ordered = sort_topologically(columns[0])
         several = wrapped(ordered, laid[0], high, lambda part, given_on: column(part, width, options, given_on))
@@ -200,8 +200,9 @@ def with_head(
     said += [Text(margin, under + (19 + 15 * number) * size, line, "facts", "start", size) for number, line in enumerate(facts)]
     head = under + ((19 + 15 * (len(facts) - 1)) * size + 19 if facts else 22)
     areas = [t.area for t in whole.pieces.texts] + [reference.text.area for reference in whole.pieces.references]
-    high = min([-whole.height, *(area.top for area in areas), *(y for wire in whole.pieces.wires for _, y in wire.points)])
-    low = max([0.0, *(area.bottom for area in areas)])
+    ys = [y for wire in whole.pieces.wires for _, y in wire.points]
+    high = min([-whole.height, *(area.top for area in areas), *ys])
+    low = max([0.0, *(area.bottom for area in areas), *ys])
     wide = max([whole.right + 2 * margin, *(text.area.right + margin for text in said)])
     pieces = Pieces()
     pieces.take(whole.pieces, (wide - whole.right) / 2, head - high)

@@ -9,19 +9,33 @@ from blocks.core import spoken
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin, PassOutput
 from composer.draw.geometry import Point, Text
 from composer.draw.layout.fragment import Fragment, areas, extent, lines, shift, straightened, stretch
-from composer.draw.scene import Dot, Style, WirePath
+from composer.draw.scene import RADIUS, Dot, Style, WirePath
 from composer.draw.style.typography import Typography
 
 COLUMN_GAP, MIN_COLUMN_GAP = 56.0, 28.0
 """Between columns where wires go between them, in tracks 10 pixels apart around the middle; and half of it elsewhere."""
+TURN = 23.0
+"""Of the wire at the bottom of a U below the block that it leads to: two corners of 8 pixels and an arrowhead of 7."""
 
 
-def align_height(down: Fragment, up: Fragment) -> None:
-    """Stretch the way down of a U, so that what is read on the way up stands at the height of its reader."""
+def align_height(down: Fragment, up: Fragment, turn: str) -> None:
+    """Stretch the two ways of a U, so that what is read on the way up stands at the height of its reader; the wire at the turn
+    goes around below both.
+    """
+    skips = {edge.source.origin for edge in up.ends if edge.target != turn}
+    for edge in up.ends:
+        start = down.taps[edge.source.origin]
+        if edge.target == turn and edge.source.origin not in skips:  # the last block stands as low as the first of the way up
+            down.height += start[0][1]
+            shift(down, 0, -start[0][1])
     for edge, points in sorted(up.ends.items(), key=lambda end: -end[1][0][1]):
-        tap = down.taps[edge.source.origin][-1][1]
-        if tap > points[0][1] + 1 and len(points) == 1:
-            stretch(down, tap + 0.1, tap - points[0][1])
+        if edge.target == turn or len(points) > 1:
+            continue
+        tap, reader = down.taps[edge.source.origin][-1][1], up.ends[edge][0][1]
+        if tap > reader + 1:
+            stretch(down, tap + 0.1, tap - reader)
+        elif reader > tap + 1:
+            stretch(up, reader + RADIUS + 0.1, reader - tap)
 
 
 def place_columns(laid: Sequence[Fragment], typography: Typography, turn: str = "") -> Fragment:
@@ -91,6 +105,8 @@ class _PageColumns:
         """Return the way of a wire into a column, and where it turns into the gutter there."""
         edge, points = end
         column, start = self.taps[edge.source.origin]
+        if edge.target == self.turn and len(start) > 1:  # at the bottom of a U
+            return self.around(start, points)
         gutter, align_height = self.gutters[number] + track, start[-1][1]
         way: list[Point] = [*start]
         if column + 1 < number:  # over the columns between
@@ -98,6 +114,13 @@ class _PageColumns:
             rise = self.gutters[column + 1] + track
             way += [(rise, start[-1][1]), (rise, align_height)]
         return [*way, (gutter, align_height), (gutter, points[0][1]), *points], (gutter, align_height)
+
+    def around(self, start: Sequence[Point], points: Sequence[Point]) -> tuple[list[Point], Point]:
+        """Return the way from the last block of the way down to the first of the way up, which is the last in `laid`."""
+        first = next(box for box in self.laid[-1].pieces.boxes if box.about.path == self.turn)
+        middle, foot = first.x + first.width / 2, first.y + first.height
+        low = max(start[-1][1], foot + TURN)
+        return [start[0], (start[0][0], low), (middle, low), (middle, foot)], start[-1]
 
 
 def _read(end: End) -> tuple[Origin, float]:

@@ -42,7 +42,7 @@ def side_by_side(
     if item.join is None:
         _align_ends(columns)
     places, total = column_positions(columns)
-    middle_of_all = _spine(places)
+    middle_of_all = _spine(places, total / 8 if item.join is None and len(places) % 2 else STRAIGHT_REACH)
     places = [place - middle_of_all for place in places]
     low = -BUS if item.fork is not None else 0.0
     far = [place for place, one in enumerate(columns) if any(not edge.back for edge in one.ends)]
@@ -121,12 +121,18 @@ def _lifts(columns: Sequence[Fragment]) -> list[float]:
 
 
 def _align_ends(columns: Sequence[Fragment]) -> None:
-    """Stretch heads, so that the outputs and the losses above them are level."""
-    ends = [[box for box in one.pieces.boxes if box.hue in ("io", "loss") and _is_end(box, one)] for one in columns]
-    feet = [max((box.area.bottom for box in above), default=0.0) for above in ends]
+    """Stretch heads, so that losses beside their wires are level, and then what they end in."""
+    _align(columns, [[box for box in one.pieces.boxes if box.hue == "loss"] for one in columns])
+    _align(columns, [[box for box in one.pieces.boxes if box.hue in ("io", "loss") and _is_end(box, one)] for one in columns])
+
+
+def _align(columns: Sequence[Fragment], boxes: Sequence[Sequence[Box]]) -> None:
+    """Stretch heads, so that the lower ends of their highest ones of some boxes are level, above all frames."""
+    feet = [min((box.area.bottom for box in above), default=0.0) for above in boxes]
     level = min(feet)
     for one, foot in zip(columns, feet, strict=True):
-        if foot and not one.pieces.frames and foot > level:
+        room = min((frame.area.top for frame in one.pieces.frames), default=0.0)
+        if foot < room and foot > level:
             stretch(one, foot + 0.1, foot - level)
 
 
@@ -137,10 +143,12 @@ def _is_end(box: Box, column: Fragment) -> bool:
     return up and not any(wire.source == box.about.path for wire in wires)
 
 
-def _spine(places: Sequence[float]) -> float:
-    """Return where the spine from the fork to the join stands: in the middle of all, unless that is beside every column's own."""
+def _spine(places: Sequence[float], reach: float) -> float:
+    """Return where the spine from the fork to the join stands: in the middle of all, unless the column in the middle is within
+    reach of that, or it is beside every column's own.
+    """
     near = min(places, key=abs)
-    if abs(near) <= STRAIGHT_REACH:
+    if abs(near) <= reach:
         return near
     return 0.0 if places[0] < 0 < places[-1] else (places[0] + places[-1]) / 2
 

@@ -33,6 +33,19 @@ def incoming_reference(
     return text.area
 
 
+def reference_below(found: Fragment, edge: DiagramEdge, typography: Typography) -> float:
+    """Write where a value comes from below a block that stands on a height of 0; return how far down that goes."""
+    name = edge.source.reference
+    said = name + ("*" if edge.partial else "") + edge.source.suffix
+    text = Text(0, SIDE_GAP + 8, said, "reference", scale=typography.scale)
+    found.pieces.references.append(
+        Reference(About(edge.source.path, f"{name}, from elsewhere"), text, edge.source.path, edge.target, edge.port)
+    )
+    points = ((0.0, text.area.top - 4), (0.0, 0.0))
+    found.pieces.wires.append(WirePath(edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial))
+    return text.area.bottom
+
+
 def outgoing_reference(found: Fragment, wire: WirePath, name: str, tip: str, typography: Typography) -> Area:
     """Write where a value goes, at the end of its wire; return what the name covers."""
     (before, _), (end, y) = wire.points[-2:]

@@ -8,23 +8,25 @@ from functools import reduce
 from itertools import combinations
 from typing import TypeAlias
 
-from composer.draw.diagram import Branches, Flow, Group, Item, Leaf
+from composer.draw.diagram import Branches, Flow, Item, Leaf
 from composer.draw.edges import DiagramEdge
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.paths import belongs
 
-MAX_BRANCHES, MAX_FRAMES = 12, 4
-"""Flows that stand beside each other at most, and those with frames."""
+MAX_BRANCHES = 12
+"""Flows that stand beside each other at most."""
 BranchSteps: TypeAlias = Mapping[str, Sequence[str]]
 """From blocks to blocks, by an edge each."""
+Fits: TypeAlias = Callable[[Branches], Branches | None]
+"""Returns branches as they are drawn side by side, or nothing where there is no room for them."""
 
 
-def always(found: Branches) -> bool:
-    """Return that there is room for some branches."""
-    return True
+def as_they_are(found: Branches) -> Branches | None:
+    """Return branches for which there is room."""
+    return found
 
 
-def group_branches(flow: Flow, beside: Collection[str] = (), fits: Callable[[Branches], bool] = always) -> Flow:
+def group_branches(flow: Flow, beside: Collection[str] = (), fits: Fits = as_they_are) -> Flow:
     """Return the flow with every set of blocks that lie side by side, from a fork to a join, as one item, where it `fits`. Those
     that have something `beside` them stay in the column.
 
@@ -135,7 +137,7 @@ def _joined(
     join: str,
     items: Mapping[str, Item],
     parts: Sequence[list[str]],
-    fits: Callable[[Branches], bool],
+    fits: Fits,
 ) -> Flow | None:
     """Return the flow with the branches between a fork and a block where they end; those first that start from values of
     elsewhere, such as the keys and values of a memory.
@@ -168,12 +170,10 @@ def _joined(
         out = any(source.port for _, source in flow.exits if belongs(source.path, part))
         exits = looped or out or any(belongs(sink.edges[0].source.path, part) for sink in flow.sinks)
         exits = exits or (flow.outlet is not None and flow.outlet.path in part)
-        wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > MAX_FRAMES
         if (
             not (free or part in foreign)
             or not closed
             or exits
-            or wide
             or len(outgoing) != 1
             or outgoing[0].target != join
             or outgoing[0].source.port
@@ -186,8 +186,8 @@ def _joined(
         below = Flow(entry, tuple(items[path] for path in items if path in part), tuple(inner), outgoing[0].source, named)
         flows.append(group_branches(sort_topologically(below), fits=fits))
         ports.append(outgoing[0].port)
-    joined = Branches(tuple(flows), tuple(ports), end, source)
-    if not fits(joined):
+    joined = fits(Branches(tuple(flows), tuple(ports), end, source))
+    if joined is None:
         return None
     fork_edges = [] if source is None else [DiagramEdge(source, join, "", True, forks=True)]
     rest = flow.without(gone).with_item(joined, *fork_edges)

@@ -45,7 +45,8 @@ def sort_topologically(flow: Flow) -> Flow:
 
 def split_u(flow: Flow) -> tuple[Flow, Flow] | None:
     """Return the way down and the way up of a flow in the form of a U: a line of blocks in which some on the way down are read
-    once more on the way up, the last one first. None for any other form.
+    once more on the way up, the last one first. What lies between is halved, so that the turn is at the bottom of both. None for
+    any other form.
 
     Before: a(x) b(a) c(b) d(c b) e(d a)
     After:  a(x) b(a) / c(b) d(c b) e(d a)
@@ -60,7 +61,8 @@ def split_u(flow: Flow) -> tuple[Flow, Flow] | None:
     plain = all((index, index + 1) in wires for index in range(len(paths) - 1))
     if len(skips) < 2 or not nested or not plain or any(e.source.port or e.back for e in flow.edges):
         return None
-    turn = skips[-1][0] + 1
+    last, reader = skips[-1]
+    turn = last + 1 + (reader - last - 1) // 2
     return flow.only(paths[:turn]), flow.only(paths[turn:])
 
 

@@ -53,7 +53,7 @@ def irreducible(start: int, end: int, edges: Edges) -> set[tuple[int, int]]:
 
 def ranks(start: int, end: int, edges: Edges) -> list[int]:
     """Return how high each node from `start` to `end` stands: above all that it reads, and near its readers
-    where these are more.
+    where these are more, or where nothing of the start goes through it.
     """
     reads: dict[int, set[int]] = {}
     readers: dict[int, set[int]] = {}
@@ -63,7 +63,20 @@ def ranks(start: int, end: int, edges: Edges) -> list[int]:
     found = dict.fromkeys(range(start, end + 1), 0)
     for node in range(start + 1, end + 1):
         found[node] = 1 + max((found[one] for one in reads.get(node, ())), default=found[start])
+    apart: set[int] = set()
+    for node in range(start + 1, end):
+        if reads.get(node, set()) <= apart:
+            apart.add(node)
     for node in reversed(range(start + 1, end)):
-        if len(readers.get(node, ())) > len(reads.get(node, ())):
+        if node in readers and (node in apart or len(readers[node]) > len(reads.get(node, ()))):
             found[node] = min(found[one] for one in readers[node]) - 1
     return list(found.values())
+
+
+def longest(count: int, edges: Edges) -> list[int]:
+    """Return the nodes of the longest way from the first to the last; of several, that along lower numbers."""
+    best: list[list[int]] = [[0], *([] for _ in range(count - 1))]
+    for a, b in sorted(edges, key=lambda edge: (edge[1], edge[0])):
+        if best[a] and len(best[a]) + 1 > len(best[b]):
+            best[b] = [*best[a], b]
+    return best[-1]

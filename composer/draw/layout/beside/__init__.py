@@ -1,0 +1,1 @@
+"""How wide things are that stand side by side, and where they stand."""

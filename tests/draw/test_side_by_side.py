@@ -1,0 +1,169 @@
+"""Parallel things beside each other: branches with frames, ways of their own to one sum, both sides of a U, and heads."""
+
+from __future__ import annotations
+
+import pytest
+
+import composer
+from composer.draw.scene import Box, Frame, Scene
+
+PAGE = 1200
+"""Pixels."""
+
+
+def boxes(scene: Scene) -> dict[str, Box]:
+    return {box.about.path: box for box in scene.boxes}
+
+
+def middle(thing: Box | Frame) -> float:
+    return round(thing.x + thing.width / 2, 1)
+
+
+def framed(count: int) -> Scene:
+    """Return the figure of so many branches of three blocks, each in a frame."""
+    inner = "{conv: {type: conv2d, out: 16, kernel_size: 3, padding: same}, norm: batchnorm2d, act: relu}"
+    branches = "".join(f"  b{n}: {{in: stem, graph: {inner}}}\n" for n in range(count))
+    names = ", ".join(f"b{n}" for n in range(count))
+    text = (
+        "recipe: branches\ninputs: {image: 'float[batch, 3, 32, 32]'}\ngraph:\n"
+        "  stem: {type: conv2d, out: 32, kernel_size: 3, padding: same}\n"
+        f"{branches}  join: {{type: concat, axis: -3, in: [{names}]}}\noutputs: {{y: join}}\n"
+    )
+    return composer.load(text).draw().scene
+
+
+@pytest.mark.parametrize("count", [2, 4, 5, 8])
+def test_branches_with_frames_stand_in_one_row_on_a_page(count: int) -> None:
+    """Up to eight of them, level and in their order; nothing that they say is cut."""
+    scene = framed(count)
+    assert len({round(frame.y) for frame in scene.frames}) == 1
+    assert [frame.about.path for frame in sorted(scene.frames, key=middle)] == [f"b{n}" for n in range(count)]
+    assert scene.width <= PAGE
+    assert not [text.text for box in scene.boxes for text in box.texts if text.text.endswith("…")]
+    said = " ".join(text.text for text in boxes(scene)["b0.conv"].texts)
+    assert all(word in said for word in ("Convolution", "32 → 16", "kernel 3 × 3", "4.62 K"))
+
+
+def test_more_branches_than_a_page_has_room_for_stay_a_column() -> None:
+    """Their letters would be too small."""
+    assert len({middle(frame) for frame in framed(12).frames}) == 1
+
+
+MEMORIES = """recipe: memory
+inputs: {story: "int[batch, sentences, length]", question: "int[batch, query]"}
+graph:
+  ask: {type: embedding, vocab: 50, dim: 8, in: question}
+  u: {type: sum, axis: query}
+  hops:
+    repeat: 3
+    in: {u: u}
+    graph:
+      a: {type: embedding, vocab: 50, dim: 8, in: story}
+      m: {type: sum, axis: length}
+      c: {type: embedding, vocab: 50, dim: 8, in: story}
+      values: {type: sum, axis: length}
+      match: {type: einsum, pattern: "b d, b s d -> b s", in: [u, m]}
+      p: softmax
+      o: {type: einsum, pattern: "b s, b s d -> b d", in: [p, values]}
+      next: {type: add, in: [u, o]}
+    outputs: {u: next}
+outputs: {y: hops}
+"""
+
+
+def test_two_memories_stand_beside_the_stream_that_reads_them() -> None:
+    """Each in a line of its own, which begins with the name of what it reads, just below its reader."""
+    scene = composer.load(MEMORIES).draw().scene
+    at = {path: middle(box) for path, box in boxes(scene).items()}
+    stream = at["hops.match"]
+    assert stream == at["hops.p"] == at["hops.o"] == at["u"]
+    assert at["hops.a"] == at["hops.m"] != stream
+    assert at["hops.c"] == at["hops.values"] != stream
+    assert boxes(scene)["hops.c"].y < boxes(scene)["hops.m"].y
+    for path in ("hops.a", "hops.c"):
+        (said,) = (one.text for one in scene.references if one.target == path)
+        assert said.text == "story (input)"
+        assert said.area.top > boxes(scene)[path].area.bottom
+        assert (said.area.left + said.area.right) / 2 == pytest.approx(at[path], abs=0.1)
+
+
+def test_second_outputs_have_their_names_where_they_leave() -> None:
+    """Those of a split, each beside its wire above the box."""
+    text = """recipe: parts
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  maps: {type: linear, out: 24}
+  parts: {type: split, into: [a, b, c], sizes: [8, 8, 8]}
+  q: {type: linear, out: 8, in: parts.a}
+  k: {type: linear, out: 8, in: parts.b}
+  v: {type: linear, out: 8, in: parts.c}
+  qk: {type: multiply, in: [q, k]}
+  kv: {type: multiply, in: [k, v]}
+  vq: {type: multiply, in: [v, parts.b]}
+  all: {type: concat, in: [qk, kv, vq]}
+outputs: {y: all}
+"""
+    scene = composer.load(text).draw().scene
+    top = boxes(scene)["parts"].y
+    for name, readers in (("b", {"k", "vq"}), ("c", {"v"})):
+        ((x, y),) = {wire.points[0] for wire in scene.wires if wire.source == "parts" and wire.target in readers}
+        (said,) = (one for one in scene.texts if one.text == name)
+        assert y == pytest.approx(top)
+        assert top - 20 < said.area.bottom < top
+        assert x < said.area.left < x + 10
+    assert len({round(boxes(scene)[path].y) for path in ("q", "k", "v")}) == 1
+
+
+def u_net(between: int) -> Scene:
+    """Return the figure of a U with so many blocks at the turn."""
+    kinds = ("{type: linear, out: 8}", "gelu", "layernorm", "silu", "tanh")  # equal ones would be layers of a repeat
+    turn = "".join(f"  turn{n}: {kinds[n]}\n" for n in range(between))
+    text = (
+        "recipe: u\ninputs: {x: 'float[batch, time, 8]'}\ngraph:\n"
+        "  down1: {type: linear, out: 8}\n  pool1: tanh\n  down2: {type: linear, out: 8}\n"
+        f"{turn}  join2: {{type: add, in: [turn{between - 1}, down2]}}\n  up2: {{type: linear, out: 8}}\n"
+        "  join1: {type: add, in: [up2, down1]}\n  up1: {type: linear, out: 8}\noutputs: {y: up1}\n"
+    )
+    return composer.load(text).draw().scene
+
+
+@pytest.mark.parametrize("between", [1, 2, 3, 5])
+def test_u_turns_at_the_bottom_of_both_sides(between: int) -> None:
+    """Half of what is there stands on the way down, both end level, and the wire goes over below them."""
+    scene = u_net(between)
+    at = boxes(scene)
+    left = [n for n in range(between) if middle(at[f"turn{n}"]) == middle(at["down1"])]
+    assert left == list(range(between // 2))
+    last, first = at[f"turn{left[-1]}" if left else "down2"], at[f"turn{len(left)}"]
+    (wire,) = (one for one in scene.wires if (one.source, one.target) == (last.about.path, first.about.path))
+    low = max(y for _, y in wire.points)
+    assert low > max(last.area.bottom, first.area.bottom)
+    assert low < scene.height
+    assert not left or last.area.bottom == pytest.approx(first.area.bottom)
+    skips = [one for one in scene.wires if one.target in ("join1", "join2") and one.source.startswith("down")]
+    assert len(skips) == 2
+    assert all(one.points[-1][1] == pytest.approx(one.points[-2][1]) for one in skips)
+
+
+def test_losses_of_heads_are_level_and_the_trunk_is_below_the_middle_one() -> None:
+    """Whatever is in a head, also a frame."""
+    text = """recipe: heads
+inputs: {x: "float[batch, time, 8]", words: "int[batch, time]?", tag: "int[batch, time]?", topic: "int[batch]?"}
+graph:
+  trunk: {type: linear, out: 8, in: x}
+  a: {in: trunk, graph: {map: {type: linear, out: 8}, act: gelu, norm: layernorm, out: {type: linear, out: 30}}}
+  b: {type: linear, out: 5, in: trunk}
+  pool: {type: pool, mode: first, in: trunk}
+  squash: tanh
+  c: {type: linear, out: 4}
+outputs: {a: a, b: b, c: c}
+losses:
+  words: {type: cross_entropy, in: a, target: words}
+  tag: {type: cross_entropy, in: b, target: tag}
+  topic: {type: cross_entropy, in: c, target: topic}
+"""
+    scene = composer.load(text).draw().scene
+    losses = [box for box in scene.boxes if box.hue == "loss"]
+    assert len(losses) == 3
+    assert len({round(box.area.bottom, 1) for box in losses}) == 1
+    assert middle(boxes(scene)["trunk"]) == middle(boxes(scene)["b"])
