@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from blocks.core import spoken
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, PreviousPass
 from composer.graph.ir import Ref
@@ -31,6 +32,23 @@ def range_name(same: Sequence[Ref]) -> str:
     if len(same) == 1 or first.index is None or last.index is None:
         return str(first)
     return f"{first.node}({first.index}:{last.index + 1}){'.' if first.port else ''}{first.port}"
+
+
+def named_passes(source: DiagramSource, same: Sequence[Ref], last: int | None) -> DiagramSource:
+    """Return a value with the passes that give it, in words, counted as in the language; `last` is the repeat's last pass."""
+    if last is None:
+        return source
+    first, final = (last if ref.index is None else ref.index for ref in (same[0], same[-1]))
+    several = spoken(same[0].node).lower()
+    one = several.removesuffix("s") if several.endswith("s") else "pass"
+    several = several if several.endswith("s") else "passes"
+    if first == final:
+        said = f"last {one}" if first == last else f"{one} {first}"
+    else:
+        said = f"{several} {first} … {final}"
+        if (first, final) == (0, last):
+            said = f"both {several}" if last == 1 else f"all {last + 1} {several}"
+    return replace(source, passes=f"{source.passes} of {said}" if source.passes else said)
 
 
 def earlier_pass_source(same: Sequence[Ref], index: int, path: str) -> DiagramSource:

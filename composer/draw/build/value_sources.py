@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from composer.draw.build.pass_references import consecutive_passes, range_name
+from composer.draw.build.pass_references import consecutive_passes, named_passes, range_name
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput, Origin
 from composer.draw.wording import shape
 from composer.graph.anatomy import wires_of
@@ -58,7 +58,7 @@ def sources(refs: Sequence[Ref], values: Mapping[str, NodeSources]) -> Sources:
             found += node.ports[ref.port]
         else:
             inner = node.inner.get(ref.port, node.first)
-            found += [source.by_name(range_name(same)) for source in inner]
+            found += [named_passes(source.by_name(range_name(same)), same, node.last_pass) for source in inner]
     return tuple(found)
 
 

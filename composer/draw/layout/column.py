@@ -177,13 +177,17 @@ class Stations:
 
     def beside_lanes(self, source: DiagramSource) -> bool:
         """Return whether a value comes from this column, or leaves a block around it where lanes are: at the side of that."""
+        if self.spine.side_of(source) != self.options.side:
+            return False
         return self.spine.number(source) is not None or (bool(source.port) and source.origin not in self.options.given)
 
     # -- items
 
     def fragment(self, item: Item, incoming: Incoming, is_circle: bool) -> Fragment:
         """Lay out an item, with what comes in at its sides."""
-        outgoing = outgoing_at_side(self.flow, item, self.spine.ports.get(item.about.path, ()), self.spine.sent)
+        path = item.about.path
+        led_out = self.spine.led_out.get(path, ())
+        outgoing = outgoing_at_side(self.flow, item, self.spine.ports.get(path, ()), self.spine.sent, led_out)
         if self.options.alone:  # a narrow page has no room for what outputs are called in the recipe
             outgoing = [replace(one, inside="") if isinstance(one, Output) else one for one in outgoing]
         match item:
@@ -212,7 +216,7 @@ class Stations:
                     self.options.out,
                 )
             case Group():
-                inside = outgoing_through(self.flow, item, self.spine.sent)
+                inside = outgoing_through(self.flow, item, self.spine.sent, led_out)
                 lay = partial(self.inside, sent=inside)
                 through = inside & self.spine.sent
                 return frame(

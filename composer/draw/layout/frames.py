@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Leaf
-from composer.draw.edges import Origin, PassOutput
+from composer.draw.edges import Origin, PassOutput, maker
 from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, straightened, widen
@@ -18,7 +18,7 @@ from composer.draw.layout.spacing import APART, MERGE_GAP
 from composer.draw.layout.spine import LANE_SIDE
 from composer.draw.layout.stations import stacked
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
-from composer.draw.scene import Frame, Strip, WirePath
+from composer.draw.scene import Dot, Frame, Strip, WirePath
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Typography
 
@@ -77,20 +77,25 @@ def frame(
     found = Fragment(left=left, right=right, height=height, top=-height)
     found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
     few = group.kinds and max(group.kinds) < MAX_MAPPED_KINDS
-    out = {origin: (*points, (right if points[-1][0] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()}
+    # what starts on the spine leaves where no lanes are
+    sides = {origin: points[-1][0] or -side for origin, points in inner.taps.items()}
+    out = {
+        origin: (*points, (right if sides[origin] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()
+    }
     begun = sorted(
-        (out_edge for out_edge in outgoing if out_edge.origin in out), key=lambda out_edge: out[out_edge.origin][-1][1]
+        (out_edge for out_edge in outgoing if maker(out_edge.origin) in out),
+        key=lambda out_edge: out[maker(out_edge.origin)][-1][1],
     )
     levels: list[float] = []
     taken = -height
     for out_edge in begun:
-        levels.append(max(out[out_edge.origin][-1][1], taken + room(out_edge, typography) / 2))
+        levels.append(max(out[maker(out_edge.origin)][-1][1], taken + room(out_edge, typography) / 2))
         taken = levels[-1] + room(out_edge, typography) / 2 + 8
-    rest = [out_edge for out_edge in outgoing if out_edge.origin not in out]
+    rest = [out_edge for out_edge in outgoing if maker(out_edge.origin) not in out]
     middle = max(-height / 2, taken + sum(room(out_edge, typography) for out_edge in rest) / 2) if begun else -height / 2
     beside = stacked([room(out_edge, typography) for out_edge in rest], middle)
     crossing = [points[-1] for points in out.values()]
-    crossing += [(out[out_edge.origin][-1][0], level) for out_edge, level in zip(begun, levels, strict=True)]
+    crossing += [(out[maker(out_edge.origin)][-1][0], level) for out_edge, level in zip(begun, levels, strict=True)]
     exits = [out_edge.origin.index for out_edge in rest if isinstance(out_edge.origin, PassOutput)]
     others = [room(out_edge, typography) for out_edge in rest if not isinstance(out_edge.origin, PassOutput)]
     low = stacked(others, -sum(others) / 2 - 8)  # these leave below the map
@@ -110,11 +115,18 @@ def frame(
         source = outlet.path if len(group.flows) == 1 and outlet else ""
         found.pieces.wires.append(WirePath(source, path, (*inner.out[:-1], (0, -height)), arrow=False, to_inside=True))
     found.taps = {origin: straightened(out.get(origin, ((right, -height / 2),))) for origin in through}
+    forked: set[Origin] = set()
     for number, (out_edge, level) in enumerate(zip(begun, levels, strict=True)):
-        (x, y) = out[out_edge.origin][-1]
+        made = maker(out_edge.origin)
+        way = out[made]
+        (x, y) = way[-1]
         turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
         bend = () if level == y else ((turn, y), (turn, level))
-        draw_outgoing(found, out_edge, straightened((*out[out_edge.origin], *bend)), typography)
+        if made in forked and bend:  # it goes off from the way of the one before
+            found.pieces.dots.append(Dot(*bend[0]))
+            way = ()
+        forked.add(made)
+        draw_outgoing(found, out_edge, straightened((*way, *bend)), typography)
     for out_edge, start in zip(rest, starts, strict=True):
         draw_outgoing(found, out_edge, (start,), typography)
     return found

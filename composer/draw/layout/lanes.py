@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture
-from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin, maker
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.fragment import extent, straightened, widen
 from composer.draw.layout.outer_inputs import CLEAR, CORNER, OuterInput
@@ -69,7 +69,7 @@ class Lanes:
 
     def stop(self, edge: DiagramEdge, points: tuple[Point, ...]) -> None:
         """End a wire out of a lane at some points."""
-        side = self.spine.options.side if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
+        side = self.spine.side_of(edge.source) if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
         key = (edge.source.origin, side)
         if key not in self.lanes:
             self.lanes[key] = Lane(edge.source.origin, side, self.start(edge.source))
@@ -154,7 +154,7 @@ class Lanes:
         if self.forks(lane):
             self.found.pieces.dots.append(Dot(*start[-1]))
             if not self.led_up(lane):
-                stem = WirePath(lane.origin.path, "", start, arrow=False, from_inside=isinstance(lane.origin, FrameInput))
+                stem = WirePath(maker(lane.origin).path, "", start, arrow=False, from_inside=isinstance(lane.origin, FrameInput))
                 self.found.pieces.wires.append(stem)
             start = start[-1:]
         far = max(lane.stops, key=lambda stop: abs(stop[0] - lane.start[-1][1]))
@@ -166,7 +166,7 @@ class Lanes:
                 continue
             self.found.pieces.wires.append(
                 WirePath(
-                    lane.origin.path,
+                    maker(lane.origin).path,
                     target_of(edge),
                     whole,
                     edge.port,

@@ -19,6 +19,7 @@ from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
 from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
 from composer.draw.passes.alternatives import name_in_alternatives
 from composer.draw.passes.heads import output_leaf, with_end_boxes
+from composer.draw.passes.inner_outputs import lead_out_of_frames
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.side_inputs import split_side_inputs
@@ -58,7 +59,8 @@ def page(
     Raises:
         NoColumnEnd: if a column cannot end above such a node, as in a model of several columns.
     """
-    columns = by_name_where_needed(lead_out_of_layers(split_into_columns(with_ends(flow, titles))))
+    whole_flow = lead_out_of_frames(with_ends(flow, titles))
+    columns = by_name_where_needed(lead_out_of_layers(split_into_columns(whole_flow)))
     halves = split_u(sort_topologically(columns[0])) if len(columns) == 1 else None
     columns = list(halves) if halves else columns
     laid: list[Fragment] = []

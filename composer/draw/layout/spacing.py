@@ -187,9 +187,11 @@ class Gap:
         if value not in self.spine.sent or value is None or self.below.item is None:
             return
         self.offset = max(self.offset + STUB, TAP + 8)
-        self.turns.append((self.offset, 1))
+        self.turns.append((self.offset, -self.spine.options.side if self.spine.flow.owner else 1))
         y, found = self.top - self.offset, self.spine.found
-        if any(e.source.path == self.below.path and e.upward for e in self.spine.flow.edges):
+        outlet = self.spine.flow.outlet
+        returned = outlet is not None and outlet.origin == value and not outlet.reference
+        if returned or any(e.source.path == self.below.path and e.upward for e in self.spine.flow.edges):
             found.pieces.dots.append(Dot(0, y))
             found.taps[value] = ((0, y),)
         else:

@@ -35,7 +35,8 @@ def split_into_columns(flow: Flow) -> list[Flow]:
             group[root(edge.source.path)] = root(edge.target)
     for item in flow.items:  # a block by itself that reads nothing stands in the column that reads it
         path = item.about.path
-        if isinstance(item, Leaf) and group[path] == path and (path in alone or not any(e.target == path for e in flow.edges)):
+        still = path in alone or all(e.source.reference for e in flow.edges_into(path))
+        if isinstance(item, Leaf) and group[path] == path and still:
             holders = next((above(e.target) for e in flow.all_edges() if e.source.path == path), [])
             group[path] = next((root(one) for one in holders if one in group and root(one) != path), path)
     last = root(flow.items[-1].about.path)
