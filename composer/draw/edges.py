@@ -91,6 +91,8 @@ class DiagramSource:
     """What it is called where no wire leads to it."""
     passes: str = ""
     """Which passes of a repeat give it, in words, where it is called by a name of theirs."""
+    at_first: bool = False
+    """Whether the first pass or step reads it, and the others in its place what the one before gave."""
 
     @property
     def path(self) -> str:

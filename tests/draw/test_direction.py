@@ -95,7 +95,7 @@ def test_the_map_of_layers_begins_at_the_left() -> None:
     cell = frame.strip.width / len(frame.strip.kinds)
     for tick in frame.strip.ticks[1:]:
         number = int(tick.text)
-        assert frame.strip.x + cell * (number - 1) < tick.x < frame.strip.x + cell * number
+        assert frame.strip.x + cell * number < tick.x < frame.strip.x + cell * (number + 1)
     assert read(composer.load("gemma3").draw(direction="right").svg()).frames[0].cells
 
 

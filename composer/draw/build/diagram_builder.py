@@ -172,7 +172,8 @@ class DiagramBuilder:
             name: (DiagramSource(PreviousPass(path, port, immediate=True), reference="previous step"),)
             for name, port in node.carried.items()
         }
-        both = {name: (*given.get(name, ()), *before.get(name, ())) for name in {**given, **before}}
+        starts = {name: tuple(replace(one, at_first=name in before) for one in ours) for name, ours in given.items()}
+        both = {name: (*starts.get(name, ()), *before.get(name, ())) for name in {**given, **before}}
         stream = next((name for name in node.steps if name in given), "")
         flow, ports = self.flow(node.graph, both, place, stream)
         flow = resolve_previous_passes(flow, path, ports)

@@ -39,9 +39,7 @@ def named_passes(source: DiagramSource, same: Sequence[Ref], last: int | None) -
     if last is None:
         return source
     first, final = (last if ref.index is None else ref.index for ref in (same[0], same[-1]))
-    several = spoken(same[0].node).lower()
-    one = several.removesuffix("s") if several.endswith("s") else "pass"
-    several = several if several.endswith("s") else "passes"
+    one, several = each_pass(same[0].node)
     if first == final:
         said = f"last {one}" if first == last else f"{one} {first}"
     else:
@@ -51,10 +49,21 @@ def named_passes(source: DiagramSource, same: Sequence[Ref], last: int | None) -
     return replace(source, passes=f"{source.passes} of {said}" if source.passes else said)
 
 
-def earlier_pass_source(same: Sequence[Ref], index: int, path: str) -> DiagramSource:
-    """Return a value of passes before; where it comes from is known when one has been read."""
+def each_pass(name: str) -> tuple[str, str]:
+    """Return what one pass and several passes of a repeat are called, after its name."""
+    said = spoken(name).lower()
+    return (said.removesuffix("s"), said) if said.endswith("s") else ("pass", "passes")
+
+
+def earlier_pass_source(same: Sequence[Ref], index: int, path: str, *, growing: bool = False) -> DiagramSource:
+    """Return a value of passes before; where it comes from is known when one has been read. Of a `growing` list of them, each
+    pass reads all before it.
+    """
     first, last = same[0], same[-1]
     port = f": {first.port}" if first.port else ""
+    if growing:
+        origin = PreviousPass(path, first.port, immediate=True)
+        return DiagramSource(origin, reference=f"earlier passes{port}", passes=f"all earlier {each_pass(first.node)[1]}")
     several = len(same) > 1 or (first.index == 0 and last.index == index - 1 and index > 1 and len(same) == index)
     immediate = not several and first.index == index - 1
     which = "earlier passes" if several else "previous pass" if immediate else f"pass {first.index}"
@@ -89,6 +98,7 @@ def resolve_previous_passes(
     """
     own = own or [item.about.path for item in flow.items]
     edges: list[DiagramEdge] = []
+    led_back = {(edge.source.origin, edge.target, edge.port) for edge in flow.edges if edge.back}
     for edge in flow.edges:
         origin = edge.source.origin
         if not isinstance(origin, PreviousPass) or origin.path != path:
@@ -96,6 +106,8 @@ def resolve_previous_passes(
             continue
         for one in ports.get(origin.port, ()):
             back = origin.immediate and one.path in own and not one.port and not one.reference
-            source = one if back else one.by_name(edge.source.reference)
+            source = replace(one, passes=edge.source.passes) if back else one.by_name(edge.source.reference)
+            if (source.origin, edge.target, edge.port) in led_back:
+                continue  # of a repeat in a repeat: its wire back tells it
             edges.append(replace(edge, source=source, back=back))
     return flow.with_edges(edges).map_groups(lambda inner: resolve_previous_passes(inner, path, ports, own))

@@ -220,15 +220,25 @@ class Stations:
                 lay = partial(self.inside, sent=inside)
                 through = inside & self.spine.sent
                 return frame(
-                    item, self.width, self.options.narrow, outgoing, lay, self.options.side, self.options.typography, through
+                    item,
+                    self.width,
+                    self.options.narrow,
+                    outgoing,
+                    lay,
+                    self.options.side,
+                    self.options.typography,
+                    through,
+                    inside,
                 )
             case Branches():
                 lefts = [*incoming.side_inputs, *incoming.references, *incoming.far]
                 widths = iter(branch_widths(item, self.options.typography))
+                free = {id(flow) for flow in (item.flows[0], item.flows[-1])}  # from others a wire would cross their neighbors
 
                 def lay_branch(flow: Flow) -> Fragment:
                     options = replace(self.options, narrow=is_narrow(flow))
-                    return column(flow, next(widths), options, beside=self.side_boxes)
+                    inner = frozenset(one for one in self.spine.sent if id(flow) in free and self.flow.owner)
+                    return column(flow, next(widths), options, inner, beside=self.side_boxes)
 
                 lefts, rights = self.by_side(lefts, incoming.lanes)
                 return side_by_side(item, rights, lefts, outgoing, lay_branch, self.options.typography)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import ceil
 
 from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture
@@ -181,14 +182,25 @@ class Lanes:
                 self.found.pieces.dots.append(Dot(lane.x, y))
 
     def label(self, edge: DiagramEdge, points: Sequence[Point]) -> None:
-        """Write the port of a state from the step before above the end of its wire, where it is a letter as in formulas."""
-        (start, y), (end, _) = points[-2:]
+        """Write above the end of a wire what it is: the port of a state from the step before, where it is a letter as in
+        formulas, and that only the first pass or step reads a value. Which passes a wire back comes from stands above its start.
+        """
+        state = edge.port if edge.back and len(edge.port) <= MAX_STATE_LETTERS and not edge.main else ""
+        end = "at first" if edge.source.at_first else state
+        if end:
+            self.write(end, points[-2:])
+        if edge.back and edge.source.passes:
+            self.write(edge.source.passes, next(pair for pair in pairwise(points) if abs(pair[0][1] - pair[1][1]) < 0.01))
+
+    def write(self, said: str, piece: Sequence[Point]) -> None:
+        """Write something above a level piece of a wire, where there is room for it."""
+        (start, y), (end, _) = piece
         typography = self.spine.options.typography
-        if edge.back and 0 < len(edge.port) <= MAX_STATE_LETTERS and abs(end - start) >= typography.width(edge.port, "port") + 18:
+        if abs(end - start) >= typography.width(said, "port") + 18:
             middle = (start + end) / 2 - (3 if end > start else -3)  # beside the arrowhead
-            text = Text(middle, y - 3, edge.port, "port", scale=typography.scale)
-            said = [*(one.text for one in self.found.pieces.references), *self.found.pieces.texts]
-            if not any(one.area.grown(2).meets(text.area) for one in said):
+            text = Text(middle, y - 3, said, "port", scale=typography.scale)
+            others = [*(one.text for one in self.found.pieces.references), *self.found.pieces.texts]
+            if not any(one.area.grown(2).meets(text.area) for one in others):
                 self.found.pieces.texts.append(text)
 
     def forks(self, lane: Lane) -> bool:
@@ -246,6 +258,8 @@ def style_of(edge: DiagramEdge, leaf: Leaf | None = None) -> Style:
     """Return how a wire is drawn, by where it goes."""
     if edge.back:
         return "loop"
+    if edge.shape_only:
+        return "measured"
     if edge.main:
         return "main" if leaf is None or leaf.look.hue != "pos" else "side"
     return "cross" if edge.second_stream else "side"

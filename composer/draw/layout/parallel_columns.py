@@ -74,7 +74,7 @@ class _PageColumns:
             way, corner = self.way(number, (edge, points), order, 10 * (order - (len(orders) - 1) / 2))
             self.turns.setdefault(edge.source.origin, []).append(corner)
             streams = edge.target == self.turn or isinstance(edge.source.origin, PassOutput)
-            style: Style = "loss" if edge.trains else "main" if streams else "cross"
+            style: Style = "loss" if edge.trains else "measured" if edge.shape_only else "main" if streams else "cross"
             self.whole.pieces.wires.append(WirePath(maker(edge.source.origin).path, edge.target, straightened(way), edge.port, style))
             if not order and edge.source.shape and not edge.trains and not isinstance(edge.source.origin, PassOutput):
                 self.label(edge.source, way[len(self.taps[edge.source.origin][1])][0])

@@ -139,6 +139,8 @@ class Gap:
                 self.offset + 4, LABEL_TOP if self.below.item is None else TAP, beside + APART if beside > 0 else 0.0
             )
             self.below.tap_y = self.top - self.offset
+            if any(e.back and e.source.passes and e.source.origin == self.below.gives for e in self.spine.flow.edges):
+                self.offset += LABEL_TOP - TAP  # which passes it is stands above
             self.turns += [(self.offset, side) for side in sides]
 
     def place_outgoing(self) -> None:

@@ -190,7 +190,7 @@ class _Turn:
         cell = (right - left) / len(strip.kinds)
         ticks = [replace(first, x=left - 6, y=(top + bottom) / 2 + 3.5 * self.size, anchor="end")]
         for tick in others:
-            number = int(tick.text.split()[-1]) - 0.5
+            number = int(tick.text.split()[-1]) + 0.5
             ticks.append(replace(self.text(tick, at=left + cell * number), anchor="middle"))
         wide, high = right - left, bottom - top
         return replace(strip, x=left, y=top, width=wide, height=high, ticks=tuple(ticks), level=True)
