@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
@@ -10,7 +10,7 @@ from math import ceil
 from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin, maker
 from composer.draw.geometry import Area, Point, Text
-from composer.draw.layout.fragment import extent, straightened, widen
+from composer.draw.layout.fragment import extent, lines, straightened, widen
 from composer.draw.layout.outer_inputs import CLEAR, CORNER, OuterInput
 from composer.draw.layout.spine import Spine, Station
 from composer.draw.scene import Dot, Style, WirePath
@@ -193,15 +193,30 @@ class Lanes:
             self.write(edge.source.passes, next(pair for pair in pairwise(points) if abs(pair[0][1] - pair[1][1]) < 0.01))
 
     def write(self, said: str, piece: Sequence[Point]) -> None:
-        """Write something above a level piece of a wire, where there is room for it."""
+        """Write something above a level piece of a wire, in its middle or nearer to its ends, where there is room for it."""
         (start, y), (end, _) = piece
         typography = self.spine.options.typography
-        if abs(end - start) >= typography.width(said, "port") + 18:
-            middle = (start + end) / 2 - (3 if end > start else -3)  # beside the arrowhead
-            text = Text(middle, y - 3, said, "port", scale=typography.scale)
-            others = [*(one.text for one in self.found.pieces.references), *self.found.pieces.texts]
-            if not any(one.area.grown(2).meets(text.area) for one in others):
+        half = typography.width(said, "port") / 2 + 9
+        low, high = min(start, end) + half, max(start, end) - half
+        if low > high:
+            return
+        middle = (start + end) / 2 - (3 if end > start else -3)  # beside the arrowhead
+        for x in (middle, low, high):
+            text = Text(x, y - 3, said, "port", scale=typography.scale)
+            if not any(text.area.meets(area) for area in self.covered()):
                 self.found.pieces.texts.append(text)
+                return
+
+    def covered(self) -> Iterator[Area]:
+        """Yield what is drawn so far and must not lie under a text: what is written, boxes, wires, and the sides of frames."""
+        pieces = self.found.pieces
+        yield from (one.text.area.grown(2) for one in pieces.references)
+        yield from (one.area.grown(2) for one in (*pieces.texts, *pieces.boxes, *pieces.merges))
+        yield from (area for wire in pieces.wires for area in lines(wire))
+        for frame in pieces.frames:
+            left, top, right, bottom = frame.area.left, frame.area.top, frame.area.right, frame.area.bottom
+            yield from (Area(x - 1, top, x + 1, bottom) for x in (left, right))
+            yield from (Area(left, y - 1, right, y + 1) for y in (top, bottom))
 
     def forks(self, lane: Lane) -> bool:
         """Return whether the value of a lane goes elsewhere too from where the lane starts."""
