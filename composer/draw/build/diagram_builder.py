@@ -252,7 +252,9 @@ class DiagramBuilder:
         folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
         closed = (self.depth.level == "overview" or folded) and path not in self.depth.opened
         if closed:
-            out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_whole(place.first), place, [*map(len, kinds)]))
+            out.items.append(
+                self.closed(node, flows, tip[0], tip, self.counts.shown_whole(place.first), place, [*map(len, kinds)])
+            )
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))

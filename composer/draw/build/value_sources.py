@@ -95,14 +95,7 @@ def merge_by_origin(given: Sources) -> Sources:
     found: dict[Origin, list[DiagramSource]] = {}
     for source in given:
         found.setdefault(source.origin, []).append(source)
-    return tuple(same[0] if len(same) == 1 else _as_one(same) for same in found.values())
-
-
-def _as_one(same: Sequence[DiagramSource]) -> DiagramSource:
-    """Return values of several passes of one block as one, with how many passes these are."""
-    names = {one.passes.rpartition(" ")[0] if one.passes[-1:].isdigit() else one.passes.removeprefix("last ") for one in same}
-    passes = f"{len(same)} {names.pop()}s" if len(names) == 1 and all(names) else ""
-    return replace(same[0].by_name(same[0].own_name), passes=passes)
+    return tuple(same[0] if len(same) == 1 else replace(same[0].by_name(same[0].own_name), passes="") for same in found.values())
 
 
 def first_input(graph: TypedGraph) -> str:

@@ -57,7 +57,8 @@ def frame(
     """Return a group with its border, its header, and the pill that says how often it is passed through; what leaves through the
     border starts where it is made, as far as what is `sent` out of its inside, or led `through` it.
     """
-    inner = lay(group.flows[0], width, narrow, side) if len(group.flows) == 1 else alternatives(group, lay, typography, sent)
+    alike = len(group.flows) == 1
+    inner = lay(group.flows[0], width, narrow, side) if alike else alternatives(group, lay, typography, made_once(group, sent))
     pill = f"× {group.count}" if group.count else ""
     pill_room = typography.width(pill, "pill") + 18 + 2 * 14 if pill else 0
     left = max(inner.left + PADDING, width / 2 + PADDING)
@@ -81,9 +82,7 @@ def frame(
     few = group.kinds and max(group.kinds) < MAX_MAPPED_KINDS
     # what starts on the spine leaves where no lanes are
     sides = {origin: points[-1][0] or -side for origin, points in inner.taps.items()}
-    out = {
-        origin: (*points, (right if sides[origin] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()
-    }
+    out = {origin: (*points, (right if sides[origin] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()}
     begun = sorted(
         (out_edge for out_edge in outgoing if maker(out_edge.origin) in out),
         key=lambda out_edge: out[maker(out_edge.origin)][-1][1],
@@ -243,7 +242,7 @@ def alternatives(group: Group, lay: LayInside, typography: Typography, sent: Thr
     top = -2 * BUS - max(one.height for one in columns)
     for one, middle in zip(columns, places, strict=True):
         found.pieces.take(one.pieces, middle, -2 * BUS)
-        if one in (columns[0], columns[-1]):  # from others a wire would cross their neighbors
+        if one is columns[0] or one is columns[-1]:  # from others a wire would cross their neighbors
             outer = -1 if one is columns[0] else 1
             taps = {origin: points for origin, points in one.taps.items() if points[-1][0] * outer > 0}
             found.taps |= {origin: moved(points, middle, -2 * BUS) for origin, points in taps.items()}
@@ -255,6 +254,11 @@ def alternatives(group: Group, lay: LayInside, typography: Typography, sent: Thr
     found.top = -found.height
     found.out = ((0.0, found.top), (0.0, found.top))
     return found
+
+
+def made_once(group: Group, sent: Through) -> frozenset[Origin]:
+    """Return what of some values one flow alone makes: in others, a block with the same path may give something else."""
+    return frozenset(one for one in sent if sum(belongs(one.path, flow.by_path) for flow in group.flows) == 1)
 
 
 def made_in(flow: Flow, sent: Through) -> frozenset[Origin]:

@@ -21,6 +21,8 @@ NEAR, CLOSE = 15.0, 9.0
 """The same on a narrow page: no more than a corner of 8 pixels and an arrowhead of 7."""
 MAX_STATE_LETTERS = 2
 """Letters of a port whose name stands at a wire back."""
+LIST = "xs"
+"""The port of a sum or a concatenation, which is no letter of a formula."""
 FAR = 1000.0
 """A lane that is farther away than any box reaches, for a box without one."""
 
@@ -185,7 +187,7 @@ class Lanes:
         """Write above the end of a wire what it is: the port of a state from the step before, where it is a letter as in
         formulas, and that only the first pass or step reads a value. Which passes a wire back comes from stands above its start.
         """
-        state = edge.port if edge.back and len(edge.port) <= MAX_STATE_LETTERS and not edge.main else ""
+        state = edge.port if edge.back and len(edge.port) <= MAX_STATE_LETTERS and edge.port != LIST else ""
         end = "at first" if edge.source.at_first else state
         if end:
             self.write(end, points[-2:])

@@ -48,7 +48,8 @@ class Tap:
     @property
     def said(self) -> str:
         """What stands at the wire."""
-        return self.origin.passes or self.origin.port if isinstance(self.origin, InnerOutput) else self.origin.port
+        own = self.origin.port.rpartition(".")[2]
+        return self.origin.passes or own if isinstance(self.origin, InnerOutput) else self.origin.port
 
 
 OutgoingEdge: TypeAlias = Output | Tap | Sink
@@ -135,11 +136,9 @@ def is_first(source: DiagramSource, path: str) -> bool:
 
 def room(out_edge: OutgoingEdge, typography: Typography) -> float:
     """Return how much of the side it takes."""
-    return (
-        box_height(out_edge.leaf, typography, narrow=True) + 8
-        if isinstance(out_edge, Sink) and out_edge.leaf is not None
-        else SLOT
-    )
+    if isinstance(out_edge, Sink) and out_edge.leaf is not None:
+        return box_height(out_edge.leaf, typography, narrow=True) + 8
+    return 2 * SLOT if isinstance(out_edge.origin, InnerOutput) else SLOT  # with what stands above it
 
 
 def draw_outgoing(found: Fragment, out_edge: OutgoingEdge, start: tuple[Point, ...], typography: Typography) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from blocks.core import Look
 from composer.draw.about import About
 from composer.draw.diagram import Flow, Item, Leaf, Titles
-from composer.draw.edges import DiagramEdge, Origin, PassOutput
+from composer.draw.edges import DiagramEdge, InnerOutput, Origin, PassOutput
 from composer.draw.geometry import Text
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
@@ -101,12 +101,18 @@ def above_each_other(columns: Sequence[Flow], laid: Sequence[Fragment]) -> list[
     those that no wire leads to or from.
     """
     pairs = list(zip(columns, laid, strict=True))
-    heads = [laid_out for one, laid_out in pairs if any(isinstance(edge.source.origin, PassOutput) for edge in one.edges)]
+    heads = [laid_out for one, laid_out in pairs if reads_frame(one)]
     alone = [laid_out for one, laid_out in pairs if not (laid_out.ends or laid_out.taps or any(map(is_input, one.items)))]
     rest = [one for one in laid if one not in heads and (one not in alone or len(alone) == 1)]
     taps = {origin: points[-1][1] for one in rest for origin, points in one.taps.items()}
     before = [stacked(alone, {})] if len(alone) > 1 else []
     return [*before, *rest, *([stacked(heads, taps)] if heads else [])]
+
+
+def reads_frame(flow: Flow) -> bool:
+    """Return whether a column is a head that reads a pass of a repeat, or a value from inside of a frame, in another column."""
+    read = [edge.source for edge in flow.edges if isinstance(edge.source.origin, PassOutput | InnerOutput)]
+    return any(one.path not in flow.by_path for one in read) and not any(map(is_input, flow.items))
 
 
 def is_input(item: Item) -> bool:

@@ -1,8 +1,9 @@
 """From diagram to diagram: what changes in which order.
 
 Of each pass the docstring shows a flow before and after. `b(a x)` is a block that reads another and an input of the model, `~` a
-value from the side, `@` one that goes by its name, `b.1` a pass of a repeat, `b.inner` what is made in a frame, `[b(a) | c(a)] d(a)` branches from a fork to a
-join, `{b(a)} d(a)` an irregular subgraph, `[b(a) | c(a)]` heads, of which nothing goes on, and ` / ` stands between flows.
+value from the side, `@` one that goes by its name, `b.1` a pass of a repeat, `b.inner` what is made in a frame,
+`[b(a) | c(a)] d(a)` branches from a fork to a join, `{b(a)} d(a)` an irregular subgraph, `[b(a) | c(a)]` heads, of which nothing
+goes on, and ` / ` stands between flows.
 """
 
 from __future__ import annotations

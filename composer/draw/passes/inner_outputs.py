@@ -30,7 +30,7 @@ def lead_out_of_frames(flow: Flow) -> Flow:
     per_name = Counter((edge.source.reference, edge.target, edge.port) for edge in names)
     led = {edge: _inner(edge.source, item) for edge, item in names.items()}
     of_frame: dict[str, set[InnerOutput]] = {}
-    for edge, origin in led.items():
+    for origin in led.values():
         of_frame.setdefault(origin.path, set()).add(origin)
     crowded = {path for path, found in of_frame.items() if len(found) > MAX_LED or len({one.made for one in found}) < len(found)}
 
