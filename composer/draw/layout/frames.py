@@ -93,8 +93,8 @@ def frame(
         half = room(out_edge, typography) / 2
         x, y = out[maker(out_edge.origin)][-1]
         level = max(y, taken + half)
-        for (border, other), *_ in sorted(found.ends.values(), key=lambda points: -points[0][1], reverse=True):
-            if isinstance(out_edge, Sink) and border * x > 0 and abs(other - level) < half + 8:
+        for (edge_x, other), *_ in sorted(found.ends.values(), key=lambda points: -points[0][1], reverse=True):
+            if isinstance(out_edge, Sink) and edge_x * x > 0 and abs(other - level) < half + 8:
                 level = other + half + 8
         levels.append(level)
         taken = level + half + 8

@@ -213,7 +213,9 @@ class Lanes:
         """Yield what is drawn so far and must not lie under a text: what is written, boxes, wires, and the sides of frames."""
         pieces = self.found.pieces
         yield from (one.text.area.grown(2) for one in pieces.references)
-        yield from (one.area.grown(2) for one in (*pieces.texts, *pieces.boxes, *pieces.merges))
+        yield from (one.area.grown(2) for one in pieces.texts)
+        yield from (one.area.grown(2) for one in pieces.boxes)
+        yield from (one.area.grown(2) for one in pieces.merges)
         yield from (area for wire in pieces.wires for area in lines(wire))
         for frame in pieces.frames:
             left, top, right, bottom = frame.area.left, frame.area.top, frame.area.right, frame.area.bottom
