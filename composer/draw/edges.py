@@ -27,6 +27,20 @@ class PassOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class InnerOutput:
+    """What is made inside of a frame and read beside it, by a wire from there: a second output, or what some passes give."""
+
+    path: str
+    """Of the frame."""
+    port: str
+    """What it is called in the recipe: `layers(0:10).skip`."""
+    made: NodeOutput
+    """What makes it inside."""
+    passes: str
+    """Which passes these are, in words; nothing for a frame that is no repeat."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInput:
     """An input of the model."""
 
@@ -56,8 +70,13 @@ class PreviousPass:
     """Whether it is the pass just before, so that a wire may lead back to it."""
 
 
-Origin: TypeAlias = NodeOutput | PassOutput | ModelInput | FrameInput | PreviousPass
+Origin: TypeAlias = NodeOutput | PassOutput | InnerOutput | ModelInput | FrameInput | PreviousPass
 """What makes a value."""
+
+
+def maker(origin: Origin) -> Origin:
+    """Return what makes a value, inside of the frame that it is read of."""
+    return origin.made if isinstance(origin, InnerOutput) else origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +89,10 @@ class DiagramSource:
     """What is said behind its name: that it is an input, and may be left out."""
     reference: str = ""
     """What it is called where no wire leads to it."""
+    passes: str = ""
+    """Which passes of a repeat give it, in words, where it is called by a name of theirs."""
+    at_first: bool = False
+    """Whether the first pass or step reads it, and the others in its place what the one before gave."""
 
     @property
     def path(self) -> str:

@@ -7,7 +7,7 @@ import re
 from blocks.core import Look
 from composer.draw.about import About
 from composer.draw.diagram import Branches, Flow, IrregularSubgraph, Item, Leaf
-from composer.draw.edges import DiagramEdge, DiagramSource, ModelInput, NodeOutput, PassOutput
+from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, ModelInput, NodeOutput, PassOutput
 
 ITEM = re.compile(r"(\w+)(?::(\w+))?\(([^)]*)\)")
 
@@ -26,9 +26,11 @@ def flow(text: str) -> Flow:
 
 
 def _source(read: str, names: set[str]) -> DiagramSource:
-    """Return what a block reads: `@b.1` is a pass of a repeat by its name."""
+    """Return what a block reads: `@b.1` is a pass of a repeat by its name, `@b.inner` what is made in a frame."""
     if read.startswith("@"):
         path, _, index = read[1:].partition(".")
+        if index and not index.isdigit():
+            return DiagramSource(NodeOutput(read[1:]), reference=read[1:])
         return DiagramSource(NodeOutput(path), reference=f"{path}({index})")
     own = read.strip("~")
     return DiagramSource((NodeOutput if own in names else ModelInput)(own))
@@ -57,4 +59,6 @@ def _leaf(leaf: Leaf, drawn: Flow) -> str:
 
 
 def _called(source: DiagramSource) -> str:
+    if isinstance(source.origin, InnerOutput):
+        return source.origin.made.path
     return f"{source.path}.{source.origin.index}" if isinstance(source.origin, PassOutput) else source.path

@@ -211,9 +211,11 @@ def wire(group: ET.Element) -> DrawnWire:
 
 def numbers(text: str) -> list[float]:
     """Return the numbers in a text, `30.1 M` and `√768` as what they stand for; but for shares of a width, places of axes and
-    counts of blocks.
+    counts of blocks; which passes a loss reads is held against the model elsewhere.
     """
-    text = re.sub(r"[\d.]+%|\baxis -?\d+|\b\d+ (?:blocks|kinds|others|masks)\b", "", text)
+    text = re.sub(
+        r"\bof all \d+ [a-z_]+|\bof [a-z_]+ \d+ … \d+|[\d.]+%|\baxis -?\d+|\b\d+ (?:blocks|kinds|others|masks)\b", "", text
+    )
     text = re.sub(r"√(\d[\d\u00a0]*)", lambda root: str(float(root[1].replace("\u00a0", "")) ** 0.5), text)
     return [float(said.replace("\u00a0", "")) * UNITS.get(unit, 1) for said, unit in NUMBER.findall(text)]
 

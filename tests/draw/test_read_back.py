@@ -12,6 +12,7 @@ from composer.draw.build.levels import LEVELS, Level
 from tests.draw.cases import CASES, MORE_CASES, each_of, sources
 from tests.draw.checks import borders, ends, overlaps, starts
 from tests.draw.read_back import OPEN, DrawnBox, Model, lies, loose, read
+from tests.draw.read_passes import misread
 from tests.draw.shapes import forked, shaped
 from tests.draw.test_drawings import assert_every_edge
 
@@ -81,7 +82,7 @@ outputs: {{logits: head}}
 def wrong(recipe: composer.Recipe, level: Level) -> list[str]:
     """Return all that a picture says and does not hold."""
     picture = read(recipe.draw(level).svg())
-    return [*lies(picture, Model(recipe.program)), *loose(picture)]
+    return [*lies(picture, Model(recipe.program)), *loose(picture), *misread(picture, recipe.program)]
 
 
 def seeds(more: int) -> list[object]:

@@ -130,6 +130,8 @@ def sink(
         return Sink(None, place.path, f"{node.name.removesuffix(SUFFIX)} in the next call", edges)
     if edges[0].source.path in routed:
         seen = replace(seen, facts=("from each router" if edges[0].source.reference else "from the router", *seen.facts))
+    elif len(edges) == len(given) and edges[0].source.passes:
+        seen = replace(seen, facts=(*seen.facts, f"of {edges[0].source.passes}"))
     return Sink(leaf(captions, node, seen, place), place.path, node.name, edges)
 
 

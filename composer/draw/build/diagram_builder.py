@@ -150,7 +150,7 @@ class DiagramBuilder:
         closed = (self.depth.level == "overview" or part is not None) and not holds_layers(node.graph)
         flow, ports = self.flow(node.graph, given, place)
         if closed and path not in self.depth.opened:
-            out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown(place.first), place))
+            out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
         else:
             out.items.append(self.frame(node, title, place, flow))
             given = only(given, first_input(node.graph))
@@ -172,13 +172,14 @@ class DiagramBuilder:
             name: (DiagramSource(PreviousPass(path, port, immediate=True), reference="previous step"),)
             for name, port in node.carried.items()
         }
-        both = {name: (*given.get(name, ()), *before.get(name, ())) for name in {**given, **before}}
+        starts = {name: tuple(replace(one, at_first=name in before) for one in ours) for name, ours in given.items()}
+        both = {name: (*starts.get(name, ()), *before.get(name, ())) for name in {**given, **before}}
         stream = next((name for name in node.steps if name in given), "")
         flow, ports = self.flow(node.graph, both, place, stream)
         flow = resolve_previous_passes(flow, path, ports)
         main = stream or first_input(node.graph)
         if self.depth.level == "overview" and path not in self.depth.opened:
-            name, params = f"× {steps} {title}", self.counts.shown(place.first)
+            name, params = f"× {steps} {title}", self.counts.shown_whole(place.first)
             out.items.append(self.closed(node, (flow,), name, (title,), params, place))
         else:
             out.items.append(replace(self.frame(node, title, place, flow), count=steps))
@@ -188,7 +189,7 @@ class DiagramBuilder:
 
     def frame(self, node: TypedNode, title: str, place: NodePlace, flow: Flow) -> Group:
         """Return a frame around a flow."""
-        each = self.counts.shown(place.first)
+        each = self.counts.shown_whole(place.first)
         about = self.captions.about(node, place, (title, each)).with_parameters(0)
         return Group(about, (title, each) if each else (title,), (flow,))
 
@@ -251,7 +252,9 @@ class DiagramBuilder:
         folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
         closed = (self.depth.level == "overview" or folded) and path not in self.depth.opened
         if closed:
-            out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown(place.first), place, [*map(len, kinds)]))
+            out.items.append(
+                self.closed(node, flows, tip[0], tip, self.counts.shown_whole(place.first), place, [*map(len, kinds)])
+            )
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))

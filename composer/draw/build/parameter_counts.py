@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from composer.cost.units import short
-from composer.draw.paths import above
+from composer.draw.paths import above, plain
 from composer.graph.parameters import NamedParameter, owned
 
 
@@ -23,10 +23,14 @@ class ParameterCounts:
         """The same of what is added to linear maps."""
         self.tied: dict[str, str] = {}
         """Path to the name of another's tensor that stands at it or below."""
+        self.partners: dict[str, set[str]] = {}
+        """Path to those of whose tensors all that stand below it are: one, where a whole part of the model is another's."""
         for entry in table:
-            if entry.tied_to:
-                for path in above(entry.name):
-                    self.tied.setdefault(path, entry.tied_to)
+            for path in above(entry.name) if entry.tied_to else ():
+                self.tied.setdefault(path, entry.tied_to)
+                end = entry.name.removeprefix(path)
+                whole = entry.tied_to.endswith(end) and entry.tied_to != end
+                self.partners.setdefault(path, set()).add(entry.tied_to.removesuffix(end) if whole else "")
 
     def total(self, paths: Iterable[str]) -> int:
         """Return the sum of what is owned at some paths."""
@@ -35,6 +39,11 @@ class ParameterCounts:
     def shown(self, path: str) -> str:
         """Return what a block says of its parameters: how many, or that they are another's."""
         return self.shown_of([path])
+
+    def shown_whole(self, path: str) -> str:
+        """Return what a part of the model that holds blocks says of its parameters: how many, or which other part has them."""
+        said, partners = self.shown(path), self.partners.get(path, set())
+        return f"shared with {plain(next(iter(partners)))}" if said == "tied" and len(partners) == 1 and all(partners) else said
 
     def shown_of(self, paths: Sequence[str]) -> str:
         """Return what a piece of a block says of its parameters, which parameters stand at some paths."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from blocks.core import spoken
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, PreviousPass
 from composer.graph.ir import Ref
@@ -33,10 +34,36 @@ def range_name(same: Sequence[Ref]) -> str:
     return f"{first.node}({first.index}:{last.index + 1}){'.' if first.port else ''}{first.port}"
 
 
-def earlier_pass_source(same: Sequence[Ref], index: int, path: str) -> DiagramSource:
-    """Return a value of passes before; where it comes from is known when one has been read."""
+def named_passes(source: DiagramSource, same: Sequence[Ref], last: int | None) -> DiagramSource:
+    """Return a value with the passes that give it, in words, counted as in the language; `last` is the repeat's last pass."""
+    if last is None:
+        return source
+    first, final = (last if ref.index is None else ref.index for ref in (same[0], same[-1]))
+    one, several = each_pass(same[0].node)
+    if first == final:
+        said = f"last {one}" if first == last else f"{one} {first}"
+    else:
+        said = f"{several} {first} … {final}"
+        if (first, final) == (0, last):
+            said = f"both {several}" if last == 1 else f"all {last + 1} {several}"
+    return replace(source, passes=f"{source.passes} of {said}" if source.passes else said)
+
+
+def each_pass(name: str) -> tuple[str, str]:
+    """Return what one pass and several passes of a repeat are called, after its name."""
+    said = spoken(name).lower()
+    return (said.removesuffix("s"), said) if said.endswith("s") else ("pass", "passes")
+
+
+def earlier_pass_source(same: Sequence[Ref], index: int, path: str, *, growing: bool = False) -> DiagramSource:
+    """Return a value of passes before; where it comes from is known when one has been read. Of a `growing` list of them, each
+    pass reads all before it.
+    """
     first, last = same[0], same[-1]
     port = f": {first.port}" if first.port else ""
+    if growing:
+        origin = PreviousPass(path, first.port, immediate=True)
+        return DiagramSource(origin, reference=f"earlier passes{port}", passes=f"all earlier {each_pass(first.node)[1]}")
     several = len(same) > 1 or (first.index == 0 and last.index == index - 1 and index > 1 and len(same) == index)
     immediate = not several and first.index == index - 1
     which = "earlier passes" if several else "previous pass" if immediate else f"pass {first.index}"
@@ -71,6 +98,7 @@ def resolve_previous_passes(
     """
     own = own or [item.about.path for item in flow.items]
     edges: list[DiagramEdge] = []
+    led_back = {(edge.source.origin, edge.target, edge.port) for edge in flow.edges if edge.back}
     for edge in flow.edges:
         origin = edge.source.origin
         if not isinstance(origin, PreviousPass) or origin.path != path:
@@ -78,6 +106,8 @@ def resolve_previous_passes(
             continue
         for one in ports.get(origin.port, ()):
             back = origin.immediate and one.path in own and not one.port and not one.reference
-            source = one if back else one.by_name(edge.source.reference)
+            source = replace(one, passes=edge.source.passes) if back else one.by_name(edge.source.reference)
+            if (source.origin, edge.target, edge.port) in led_back:
+                continue  # of a repeat in a repeat: its wire back tells it
             edges.append(replace(edge, source=source, back=back))
     return flow.with_edges(edges).map_groups(lambda inner: resolve_previous_passes(inner, path, ports, own))

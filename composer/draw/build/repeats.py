@@ -94,15 +94,45 @@ def inputs_of_passes(
 ) -> dict[str, Sources]:
     """Return what some passes of a repeat are given, all that any of them is; of an earlier pass by its name."""
     found: dict[str, dict[DiagramSource, None]] = {}
+    growing, carried = growing_inputs(node), carried_inputs(node)
     for index in passes:
         for wire in node.node.passes[index].wires:
             read = found.setdefault(wire.port, {})
             for same in consecutive_passes(wire.refs):
                 if same[0].node == node.name and node.name not in values:
-                    read[earlier_pass_source(same, index, path)] = None
+                    read[earlier_pass_source(same, index, path, growing=wire.port in growing)] = None
                 else:
-                    read.update(dict.fromkeys(sources(same, values)))
+                    given = (replace(one, at_first=wire.port in carried) for one in sources(same, values))
+                    read.update(dict.fromkeys(given))
     return {port: tuple(read) for port, read in found.items()}
+
+
+def growing_inputs(node: TypedRepeat) -> set[str]:
+    """Return the inputs for which each pass reads one value of all passes before it."""
+    read = earlier_reads(node)
+    whole = {name: all(indices == [*range(len(indices))] for indices in each) for name, each in read.items()}
+    return {name for name, each in read.items() if whole[name] and [*map(len, each)] == [*range(len(each))] and len(each) > 2}
+
+
+def carried_inputs(node: TypedRepeat) -> set[str]:
+    """Return the inputs for which the first pass reads a value from outside, and each other one what the one before gave."""
+    outside = {
+        wire.port: sum(ref.node != node.name for ref in wire.refs) for one in reversed(node.node.passes) for wire in one.wires
+    }
+    read = earlier_reads(node).items()
+    only = {name for name, each in read if each == [[index - 1] if index else [] for index in range(len(each))]}
+    others = {wire.port for one in node.node.passes[1:] for wire in one.wires for ref in wire.refs if ref.node != node.name}
+    return {name for name in only - others if outside.get(name) == 1 and len(node.passes) > 1}
+
+
+def earlier_reads(node: TypedRepeat) -> dict[str, list[list[int]]]:
+    """Return for each input which earlier passes every pass reads."""
+    found: dict[str, list[list[int]]] = {}
+    for index, one in enumerate(node.node.passes):
+        for wire in one.wires:
+            each = found.setdefault(wire.port, [[] for _ in node.passes])
+            each[index] = [ref.index for ref in wire.refs if ref.node == node.name and ref.index is not None]
+    return found
 
 
 def one_of_each(flow: Flow) -> Flow:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from composer.draw.build.pass_references import consecutive_passes, range_name
+from composer.draw.build.pass_references import consecutive_passes, named_passes, range_name
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput, Origin
 from composer.draw.wording import shape
 from composer.graph.anatomy import wires_of
@@ -58,7 +58,7 @@ def sources(refs: Sequence[Ref], values: Mapping[str, NodeSources]) -> Sources:
             found += node.ports[ref.port]
         else:
             inner = node.inner.get(ref.port, node.first)
-            found += [source.by_name(range_name(same)) for source in inner]
+            found += [named_passes(source.by_name(range_name(same)), same, node.last_pass) for source in inner]
     return tuple(found)
 
 
@@ -95,7 +95,7 @@ def merge_by_origin(given: Sources) -> Sources:
     found: dict[Origin, list[DiagramSource]] = {}
     for source in given:
         found.setdefault(source.origin, []).append(source)
-    return tuple(same[0] if len(same) == 1 else same[0].by_name(same[0].own_name) for same in found.values())
+    return tuple(same[0] if len(same) == 1 else replace(same[0].by_name(same[0].own_name), passes="") for same in found.values())
 
 
 def first_input(graph: TypedGraph) -> str:

@@ -195,7 +195,7 @@ class _Writer:
 
     def link(self, link: Link) -> None:
         color = wire_color(self.palette, link.style)
-        dash = "dashed" if link.style in DASHED else "dotted" if link.partial or link.style in DOTTED else "solid"
+        dash = "dotted" if link.style in DOTTED else "dashed" if link.partial or link.style in DASHED else "solid"
         *before, last = link.wires
         pieces = [wire.points if wire.curved else cubic(wire.points) for wire in before]
         pieces.append(shortened(last.points) if last.curved else cubic(shortened(last.points)))

@@ -52,6 +52,9 @@ from composer.draw.style.themes import CHANGES, CLASSES, THEMES, WIDTHS, Theme, 
 FADED, IDLE = 0.35, 0.6
 """How much is left of what is the same in another model or not highlighted, and of wires to experts that are not visited."""
 
+IN_SOME = (9.0, 3.0, 2.0, 3.0)
+"""A dash, a space, a dot and a space of a wire that only some passes of a repeat have."""
+
 SHADED: Hue = "attn"
 """Whose color shades have."""
 COVERS, BORDERS = (0.0, 0.08, 0.16, 0.24, 0.32), (1.0, 1.3, 1.7, 2.3, 3.0)
@@ -187,7 +190,7 @@ class _Painter:
 
     def wire(self, wire: WirePath) -> MarkGroup:
         color = Ink(wire_color(self.palette, wire.style))
-        dash = (4.0, 3.0) if wire.style in DASHED else (2.0, 3.0) if wire.partial or wire.style in DOTTED else ()
+        dash = (4.0, 3.0) if wire.style in DASHED else (2.0, 3.0) if wire.style in DOTTED else IN_SOME if wire.partial else ()
         fades = self.highlight and not (self.bright(wire.source) or self.bright(wire.target))
         fades = fades or (wire.style != "rewired" and wire.source in self.faint and wire.target in self.faint)
         data = [("a", wire.source), ("b", wire.target)] if wire.source or wire.target else []

@@ -175,13 +175,17 @@ class Stations:
 
     def beside_lanes(self, source: DiagramSource) -> bool:
         """Return whether a value comes from this column, or leaves a block around it where lanes are: at the side of that."""
+        if self.spine.side_of(source) != self.options.side:
+            return False
         return self.spine.number(source) is not None or (bool(source.port) and source.origin not in self.options.given)
 
     # -- items
 
     def fragment(self, item: Item, incoming: Incoming, is_circle: bool) -> Fragment:
         """Lay out an item, with what comes in at its sides."""
-        outgoing = outgoing_at_side(self.flow, item, self.spine.ports.get(item.about.path, ()), self.spine.sent)
+        path = item.about.path
+        led_out = self.spine.led_out.get(path, ())
+        outgoing = outgoing_at_side(self.flow, item, self.spine.ports.get(path, ()), self.spine.sent, led_out)
         if self.options.alone:  # a narrow page has no room for what outputs are called in the recipe
             outgoing = [replace(one, inside="") if isinstance(one, Output) else one for one in outgoing]
         match item:
@@ -210,19 +214,29 @@ class Stations:
                     self.options.out,
                 )
             case Group():
-                inside = outgoing_through(self.flow, item, self.spine.sent)
+                inside = outgoing_through(self.flow, item, self.spine.sent, led_out)
                 lay = partial(self.inside, sent=inside)
                 through = inside & self.spine.sent
                 return frame(
-                    item, self.width, self.options.narrow, outgoing, lay, self.options.side, self.options.typography, through
+                    item,
+                    self.width,
+                    self.options.narrow,
+                    outgoing,
+                    lay,
+                    self.options.side,
+                    self.options.typography,
+                    through,
+                    inside,
                 )
             case Branches():
                 lefts = [*incoming.side_inputs, *incoming.references, *incoming.far]
                 widths = iter(branch_widths(item, self.options.typography))
+                free = {id(flow) for flow in (item.flows[0], item.flows[-1])}  # from others a wire would cross their neighbors
 
                 def lay_branch(flow: Flow) -> Fragment:
                     options = replace(self.options, narrow=is_narrow(flow))
-                    return column(flow, next(widths), options, beside=self.side_boxes)
+                    inner = frozenset(one for one in self.spine.sent if id(flow) in free and self.flow.owner)
+                    return column(flow, next(widths), options, inner, beside=self.side_boxes)
 
                 lefts, rights = self.by_side(lefts, incoming.lanes)
                 return side_by_side(item, rights, lefts, outgoing, lay_branch, self.options.typography)

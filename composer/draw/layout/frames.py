@@ -7,18 +7,19 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from composer.draw.diagram import Flow, Group, Leaf
-from composer.draw.edges import Origin, PassOutput
+from composer.draw.diagram import Flow, Group, Leaf, Sink
+from composer.draw.edges import Origin, PassOutput, maker
 from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
-from composer.draw.layout.fragment import Fragment, straightened, widen
+from composer.draw.layout.fragment import Fragment, moved, straightened, widen
 from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
 from composer.draw.layout.parallel_flows import BUS, FEW_BRANCHES, column_positions
 from composer.draw.layout.spacing import APART, MERGE_GAP
 from composer.draw.layout.spine import LANE_SIDE
 from composer.draw.layout.stations import stacked
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
-from composer.draw.scene import Frame, Strip, WirePath
+from composer.draw.paths import belongs
+from composer.draw.scene import Dot, Frame, Strip, WirePath
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Typography
 
@@ -51,11 +52,13 @@ def frame(
     side: int,
     typography: Typography,
     through: Through = (),
+    sent: Through = (),
 ) -> Fragment:
     """Return a group with its border, its header, and the pill that says how often it is passed through; what leaves through the
-    border starts where it is made.
+    border starts where it is made, as far as what is `sent` out of its inside, or led `through` it.
     """
-    inner = lay(group.flows[0], width, narrow, side) if len(group.flows) == 1 else alternatives(group, lay, typography)
+    alike = len(group.flows) == 1
+    inner = lay(group.flows[0], width, narrow, side) if alike else alternatives(group, lay, typography, made_once(group, sent))
     pill = f"× {group.count}" if group.count else ""
     pill_room = typography.width(pill, "pill") + 18 + 2 * 14 if pill else 0
     left = max(inner.left + PADDING, width / 2 + PADDING)
@@ -77,20 +80,29 @@ def frame(
     found = Fragment(left=left, right=right, height=height, top=-height)
     found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
     few = group.kinds and max(group.kinds) < MAX_MAPPED_KINDS
-    out = {origin: (*points, (right if points[-1][0] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()}
+    # what starts on the spine leaves where no lanes are
+    sides = {origin: points[-1][0] or -side for origin, points in inner.taps.items()}
+    out = {origin: (*points, (right if sides[origin] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()}
     begun = sorted(
-        (out_edge for out_edge in outgoing if out_edge.origin in out), key=lambda out_edge: out[out_edge.origin][-1][1]
+        (out_edge for out_edge in outgoing if maker(out_edge.origin) in out),
+        key=lambda out_edge: out[maker(out_edge.origin)][-1][1],
     )
     levels: list[float] = []
     taken = -height
     for out_edge in begun:
-        levels.append(max(out[out_edge.origin][-1][1], taken + room(out_edge, typography) / 2))
-        taken = levels[-1] + room(out_edge, typography) / 2 + 8
-    rest = [out_edge for out_edge in outgoing if out_edge.origin not in out]
+        half = room(out_edge, typography) / 2
+        x, y = out[maker(out_edge.origin)][-1]
+        level = max(y, taken + half)
+        for (edge_x, other), *_ in sorted(found.ends.values(), key=lambda points: -points[0][1], reverse=True):
+            if isinstance(out_edge, Sink) and edge_x * x > 0 and abs(other - level) < half + 8:
+                level = other + half + 8
+        levels.append(level)
+        taken = level + half + 8
+    rest = [out_edge for out_edge in outgoing if maker(out_edge.origin) not in out]
     middle = max(-height / 2, taken + sum(room(out_edge, typography) for out_edge in rest) / 2) if begun else -height / 2
     beside = stacked([room(out_edge, typography) for out_edge in rest], middle)
     crossing = [points[-1] for points in out.values()]
-    crossing += [(out[out_edge.origin][-1][0], level) for out_edge, level in zip(begun, levels, strict=True)]
+    crossing += [(out[maker(out_edge.origin)][-1][0], level) for out_edge, level in zip(begun, levels, strict=True)]
     exits = [out_edge.origin.index for out_edge in rest if isinstance(out_edge.origin, PassOutput)]
     others = [room(out_edge, typography) for out_edge in rest if not isinstance(out_edge.origin, PassOutput)]
     low = stacked(others, -sum(others) / 2 - 8)  # these leave below the map
@@ -110,11 +122,18 @@ def frame(
         source = outlet.path if len(group.flows) == 1 and outlet else ""
         found.pieces.wires.append(WirePath(source, path, (*inner.out[:-1], (0, -height)), arrow=False, to_inside=True))
     found.taps = {origin: straightened(out.get(origin, ((right, -height / 2),))) for origin in through}
+    forked: set[Origin] = set()
     for number, (out_edge, level) in enumerate(zip(begun, levels, strict=True)):
-        (x, y) = out[out_edge.origin][-1]
+        made = maker(out_edge.origin)
+        way = out[made]
+        (x, y) = way[-1]
         turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
         bend = () if level == y else ((turn, y), (turn, level))
-        draw_outgoing(found, out_edge, straightened((*out[out_edge.origin], *bend)), typography)
+        if made in forked and bend:  # it goes off from the way of the one before
+            found.pieces.dots.append(Dot(*bend[0]))
+            way = ()
+        forked.add(made)
+        draw_outgoing(found, out_edge, straightened((*way, *bend)), typography)
     for out_edge, start in zip(rest, starts, strict=True):
         draw_outgoing(found, out_edge, (start,), typography)
     return found
@@ -145,7 +164,7 @@ def layer_strip(
     side = 1 if exits or len(lefts) > len(rights) else -1
     wires = rights if side > 0 else lefts
     word = group.header[0].split()[-1].lower()
-    named = f"{word if word.isalpha() and len(word) <= MAX_TICK else 'pass'} 1"
+    named = f"{word if word.isalpha() and len(word) <= MAX_TICK else 'pass'} 0"  # as the language counts
     gap = max(STRIP_GAP, (typography.width(named, "tick") - STRIP_WIDTH) / 2 + 1)
     x = right + gap if side > 0 else -left - gap - STRIP_WIDTH
     count = len(group.kinds)
@@ -166,7 +185,7 @@ def layer_strip(
         y = foot - cell * (index + 0.5) + 3.5
         if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
             at = x + STRIP_WIDTH + 5 if side > 0 else x - 5
-            ticks.append(Text(at, y, str(index + 1), "tick", "start" if side > 0 else "end", typography.scale))
+            ticks.append(Text(at, y, str(index), "tick", "start" if side > 0 else "end", typography.scale))
     widen(found, side, max([abs(x) + STRIP_WIDTH, *(text.area.reach(side) for text in ticks)]))
     return Strip(x, foot - high, STRIP_WIDTH, high, group.kinds, tuple(ticks))
 
@@ -192,8 +211,8 @@ def mapped_exits(
     return strip
 
 
-def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragment:
-    """Lay out flows of which each pass takes one."""
+def alternatives(group: Group, lay: LayInside, typography: Typography, sent: Through = ()) -> Fragment:
+    """Lay out flows of which each pass takes one; what is `sent` out of the outermost ones leaves there."""
     found = Fragment()
     columns = []
     for number, (flow, header) in enumerate(zip(group.flows, group.headers, strict=True)):
@@ -201,7 +220,8 @@ def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragme
         inner = flow.items[0]
         cells = group.cells[number] if group.cells else ()
         if len(flow.items) > 1:
-            one = frame(Group(group.about.with_parameters(0), header, (flow,)), width, False, (), lay, LANE_SIDE, typography)
+            alone = Group(group.about.with_parameters(0), header, (flow,))
+            one = frame(alone, width, False, (), lay, LANE_SIDE, typography, made_in(flow, sent))
             marked = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
             one.pieces.frames[0] = _with_swatch(marked, cells)
         elif isinstance(inner, Group):  # which has a header of its own
@@ -222,6 +242,10 @@ def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragme
     top = -2 * BUS - max(one.height for one in columns)
     for one, middle in zip(columns, places, strict=True):
         found.pieces.take(one.pieces, middle, -2 * BUS)
+        if one is columns[0] or one is columns[-1]:  # from others a wire would cross their neighbors
+            outer = -1 if one is columns[0] else 1
+            taps = {origin: points for origin, points in one.taps.items() if points[-1][0] * outer > 0}
+            found.taps |= {origin: moved(points, middle, -2 * BUS) for origin, points in taps.items()}
         low = ((0.0, 0.0), (0.0, -BUS), (middle, -BUS), (middle, -2 * BUS))
         high = ((middle, -2 * BUS - one.height), (middle, top - BUS), (0.0, top - BUS), (0.0, top - 2 * BUS))
         found.pieces.wires += [WirePath("", "", points, arrow=False, partial=True) for points in (low, high)]
@@ -230,6 +254,16 @@ def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragme
     found.top = -found.height
     found.out = ((0.0, found.top), (0.0, found.top))
     return found
+
+
+def made_once(group: Group, sent: Through) -> frozenset[Origin]:
+    """Return what of some values one flow alone makes: in others, a block with the same path may give something else."""
+    return frozenset(one for one in sent if sum(belongs(one.path, flow.by_path) for flow in group.flows) == 1)
+
+
+def made_in(flow: Flow, sent: Through) -> frozenset[Origin]:
+    """Return what of some values is made by blocks of a flow."""
+    return frozenset(origin for origin in sent if belongs(origin.path, flow.by_path))
 
 
 def _passed_through(one: Fragment, flow: Flow, group: Group) -> Fragment:

@@ -170,7 +170,7 @@ class _Answer:
     def strip(self, strip: Strip, x: float, top: float, bottom: float) -> Strip:
         high = (bottom - top) / len(strip.kinds)
         ticks = tuple(
-            Text(x - 5, bottom - high * (int(tick.text.split()[-1]) - 0.5) + 3.5, tick.text, "tick", "end", self.typography.scale)
+            Text(x - 5, bottom - high * (int(tick.text.split()[-1]) + 0.5) + 3.5, tick.text, "tick", "end", self.typography.scale)
             for tick in strip.ticks
         )
         width = min(strip.width, strip.height)

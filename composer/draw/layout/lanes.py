@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import ceil
 
 from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture
-from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin, maker
 from composer.draw.geometry import Area, Point, Text
-from composer.draw.layout.fragment import extent, straightened, widen
+from composer.draw.layout.fragment import extent, lines, straightened, widen
 from composer.draw.layout.outer_inputs import CLEAR, CORNER, OuterInput
 from composer.draw.layout.spine import Spine, Station
 from composer.draw.scene import Dot, Style, WirePath
@@ -20,6 +21,8 @@ NEAR, CLOSE = 15.0, 9.0
 """The same on a narrow page: no more than a corner of 8 pixels and an arrowhead of 7."""
 MAX_STATE_LETTERS = 2
 """Letters of a port whose name stands at a wire back."""
+LIST = "xs"
+"""The port of a sum or a concatenation, which is no letter of a formula."""
 FAR = 1000.0
 """A lane that is farther away than any box reaches, for a box without one."""
 
@@ -70,7 +73,7 @@ class Lanes:
 
     def stop(self, edge: DiagramEdge, points: tuple[Point, ...]) -> None:
         """End a wire out of a lane at some points."""
-        side = self.spine.options.side if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
+        side = self.spine.side_of(edge.source) if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
         key = (edge.source.origin, side)
         if key not in self.lanes:
             self.lanes[key] = Lane(edge.source.origin, side, self.start(edge.source))
@@ -155,7 +158,7 @@ class Lanes:
         if self.forks(lane):
             self.found.pieces.dots.append(Dot(*start[-1]))
             if not self.led_up(lane):
-                stem = WirePath(lane.origin.path, "", start, arrow=False, from_inside=isinstance(lane.origin, FrameInput))
+                stem = WirePath(maker(lane.origin).path, "", start, arrow=False, from_inside=isinstance(lane.origin, FrameInput))
                 self.found.pieces.wires.append(stem)
             start = start[-1:]
         far = max(lane.stops, key=lambda stop: abs(stop[0] - lane.start[-1][1]))
@@ -167,7 +170,7 @@ class Lanes:
                 continue
             self.found.pieces.wires.append(
                 WirePath(
-                    lane.origin.path,
+                    maker(lane.origin).path,
                     target_of(edge),
                     whole,
                     edge.port,
@@ -182,15 +185,43 @@ class Lanes:
                 self.found.pieces.dots.append(Dot(lane.x, y))
 
     def label(self, edge: DiagramEdge, points: Sequence[Point]) -> None:
-        """Write the port of a state from the step before above the end of its wire, where it is a letter as in formulas."""
-        (start, y), (end, _) = points[-2:]
+        """Write above the end of a wire what it is: the port of a state from the step before, where it is a letter as in
+        formulas, and that only the first pass or step reads a value. Which passes a wire back comes from stands above its start.
+        """
+        state = edge.port if edge.back and len(edge.port) <= MAX_STATE_LETTERS and edge.port != LIST else ""
+        end = "at first" if edge.source.at_first else state
+        if end:
+            self.write(end, points[-2:])
+        if edge.back and edge.source.passes:
+            self.write(edge.source.passes, next(pair for pair in pairwise(points) if abs(pair[0][1] - pair[1][1]) < 0.01))
+
+    def write(self, said: str, piece: Sequence[Point]) -> None:
+        """Write something above a level piece of a wire, in its middle or nearer to its ends, where there is room for it."""
+        (start, y), (end, _) = piece
         typography = self.spine.options.typography
-        if edge.back and 0 < len(edge.port) <= MAX_STATE_LETTERS and abs(end - start) >= typography.width(edge.port, "port") + 18:
-            middle = (start + end) / 2 - (3 if end > start else -3)  # beside the arrowhead
-            text = Text(middle, y - 3, edge.port, "port", scale=typography.scale)
-            said = [*(one.text for one in self.found.pieces.references), *self.found.pieces.texts]
-            if not any(one.area.grown(2).meets(text.area) for one in said):
+        half = typography.width(said, "port") / 2 + 9
+        low, high = min(start, end) + half, max(start, end) - half
+        if low > high:
+            return
+        middle = (start + end) / 2 - (3 if end > start else -3)  # beside the arrowhead
+        for x in (middle, low, high):
+            text = Text(x, y - 3, said, "port", scale=typography.scale)
+            if not any(text.area.meets(area) for area in self.covered()):
                 self.found.pieces.texts.append(text)
+                return
+
+    def covered(self) -> Iterator[Area]:
+        """Yield what is drawn so far and must not lie under a text: what is written, boxes, wires, and the sides of frames."""
+        pieces = self.found.pieces
+        yield from (one.text.area.grown(2) for one in pieces.references)
+        yield from (one.area.grown(2) for one in pieces.texts)
+        yield from (one.area.grown(2) for one in pieces.boxes)
+        yield from (one.area.grown(2) for one in pieces.merges)
+        yield from (area for wire in pieces.wires for area in lines(wire))
+        for frame in pieces.frames:
+            left, top, right, bottom = frame.area.left, frame.area.top, frame.area.right, frame.area.bottom
+            yield from (Area(x - 1, top, x + 1, bottom) for x in (left, right))
+            yield from (Area(left, y - 1, right, y + 1) for y in (top, bottom))
 
     def forks(self, lane: Lane) -> bool:
         """Return whether the value of a lane goes elsewhere too from where the lane starts."""
@@ -246,6 +277,8 @@ def style_of(edge: DiagramEdge, leaf: Leaf | None = None) -> Style:
     """Return how a wire is drawn, by where it goes."""
     if edge.back:
         return "loop"
+    if edge.shape_only:
+        return "measured"
     if edge.main:
         return "main" if leaf is None or leaf.look.hue != "pos" else "side"
     return "cross" if edge.second_stream else "side"

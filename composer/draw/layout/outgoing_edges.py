@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Item, Sink
-from composer.draw.edges import DiagramSource, NodeOutput, Origin, PassOutput
+from composer.draw.edges import DiagramSource, InnerOutput, NodeOutput, Origin, PassOutput, maker
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
@@ -45,6 +45,12 @@ class Tap:
     labeled: bool = True
     """Whether the port's name stands at the wire."""
 
+    @property
+    def said(self) -> str:
+        """What stands at the wire."""
+        own = self.origin.port.rpartition(".")[2]
+        return self.origin.passes or own if isinstance(self.origin, InnerOutput) else self.origin.port
+
 
 OutgoingEdge: TypeAlias = Output | Tap | Sink
 
@@ -52,9 +58,11 @@ OutgoingEdge: TypeAlias = Output | Tap | Sink
 # -- what is read of an item beside what goes on upwards
 
 
-def outgoing_at_side(flow: Flow, item: Item, ports: Collection[str], sent: Collection[Origin]) -> list[OutgoingEdge]:
-    """Return what leaves at an item's side, of it or of what lies in it: `ports` of it that the flow reads, and what is `sent` to
-    other columns.
+def outgoing_at_side(
+    flow: Flow, item: Item, ports: Collection[str], sent: Collection[Origin], led_out: Collection[InnerOutput] = ()
+) -> list[OutgoingEdge]:
+    """Return what leaves at an item's side, of it or of what lies in it: `ports` of it that the flow reads, what is `sent` to
+    other columns, and what is `led_out` of its inside.
     """
     path = item.about.path
     names = [
@@ -62,7 +70,9 @@ def outgoing_at_side(flow: Flow, item: Item, ports: Collection[str], sent: Colle
         for name, source in outputs(flow, item)
         if not is_first(source, path)
     ]
-    further = [origin for origin in sent if origin.path == path and origin.port and origin.port not in ports]
+    given = {origin for origin in sent if origin.path == path and origin.port and origin.port not in ports}
+    further = [origin for origin in given if not isinstance(origin, InnerOutput)]
+    led = [origin for origin in {*given, *led_out} if isinstance(origin, InnerOutput)]
     inner = (
         ()
         if isinstance(item, Group)
@@ -71,6 +81,7 @@ def outgoing_at_side(flow: Flow, item: Item, ports: Collection[str], sent: Colle
     return [
         *(Tap(NodeOutput(path, port)) for port in sorted(ports)),  # above the names of outputs, since their own stand above them
         *(Tap(origin, labeled=not flow.owner) for origin in sorted(further, key=height_in_repeat)),
+        *(Tap(origin) for origin in sorted(led, key=lambda one: one.port)),
         *(Tap(origin, labeled=False) for origin in inner),
         *sorted(names, key=lambda one: height_in_repeat(one.origin)[0]),
         *(sink for sink in sinks(flow, item) if not is_first(sink.edges[0].source, path)),
@@ -96,10 +107,13 @@ def outgoing_above(flow: Flow, item: Item) -> tuple[list[str], list[Sink]]:
     return names, [sink for sink in sinks(flow, item) if is_first(sink.edges[0].source, path)]
 
 
-def outgoing_through(flow: Flow, group: Group, sent: Collection[Origin]) -> frozenset[Origin]:
-    """Return second outputs of blocks in a frame that are read outside of it by a wire."""
+def outgoing_through(
+    flow: Flow, group: Group, sent: Collection[Origin], led_out: Collection[InnerOutput] = ()
+) -> frozenset[Origin]:
+    """Return what blocks in a frame give that is read outside of it by a wire."""
     read = [source.origin for _, source in flow.exits] + [sink.origin for sink in flow.sinks]
-    return frozenset(one for one in (*sent, *read) if one.port and one.path.startswith(f"{group.about.path}."))
+    made = map(maker, (*sent, *led_out, *read))
+    return frozenset(one for one in made if one.path.startswith(f"{group.about.path}."))
 
 
 def outputs(flow: Flow, item: Item) -> list[tuple[str, DiagramSource]]:
@@ -122,11 +136,9 @@ def is_first(source: DiagramSource, path: str) -> bool:
 
 def room(out_edge: OutgoingEdge, typography: Typography) -> float:
     """Return how much of the side it takes."""
-    return (
-        box_height(out_edge.leaf, typography, narrow=True) + 8
-        if isinstance(out_edge, Sink) and out_edge.leaf is not None
-        else SLOT
-    )
+    if isinstance(out_edge, Sink) and out_edge.leaf is not None:
+        return box_height(out_edge.leaf, typography, narrow=True) + 8
+    return 2 * SLOT if isinstance(out_edge.origin, InnerOutput) else SLOT  # with what stands above it
 
 
 def draw_outgoing(found: Fragment, out_edge: OutgoingEdge, start: tuple[Point, ...], typography: Typography) -> None:
@@ -153,7 +165,7 @@ def _tap_at(found: Fragment, tap: Tap, start: tuple[Point, ...], side: int, typo
     x, y = start[-1]
     reach = abs(x)
     if tap.labeled:
-        label = Text(x + side * 6, y - 3, tap.origin.port, "port", "start" if side > 0 else "end", typography.scale)
+        label = Text(x + side * 6, y - 3, tap.said, "port", "start" if side > 0 else "end", typography.scale)
         found.pieces.texts.append(label)
         reach = label.area.reach(side)
     widen(found, side, reach)

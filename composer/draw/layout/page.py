@@ -8,7 +8,7 @@ from dataclasses import replace
 from blocks.core import Look
 from composer.draw.about import About
 from composer.draw.diagram import Flow, Item, Leaf, Titles
-from composer.draw.edges import DiagramEdge, Origin, PassOutput
+from composer.draw.edges import DiagramEdge, InnerOutput, Origin, PassOutput
 from composer.draw.geometry import Text
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
@@ -19,6 +19,7 @@ from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
 from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
 from composer.draw.passes.alternatives import name_in_alternatives
 from composer.draw.passes.heads import output_leaf, with_end_boxes
+from composer.draw.passes.inner_outputs import lead_out_of_frames
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.side_inputs import split_side_inputs
@@ -58,7 +59,8 @@ def page(
     Raises:
         NoColumnEnd: if a column cannot end above such a node, as in a model of several columns.
     """
-    columns = by_name_where_needed(lead_out_of_layers(split_into_columns(with_ends(flow, titles))))
+    whole_flow = lead_out_of_frames(with_ends(flow, titles))
+    columns = by_name_where_needed(lead_out_of_layers(split_into_columns(whole_flow)))
     halves = split_u(sort_topologically(columns[0])) if len(columns) == 1 else None
     columns = list(halves) if halves else columns
     laid: list[Fragment] = []
@@ -99,12 +101,18 @@ def above_each_other(columns: Sequence[Flow], laid: Sequence[Fragment]) -> list[
     those that no wire leads to or from.
     """
     pairs = list(zip(columns, laid, strict=True))
-    heads = [laid_out for one, laid_out in pairs if any(isinstance(edge.source.origin, PassOutput) for edge in one.edges)]
+    heads = [laid_out for one, laid_out in pairs if reads_frame(one)]
     alone = [laid_out for one, laid_out in pairs if not (laid_out.ends or laid_out.taps or any(map(is_input, one.items)))]
     rest = [one for one in laid if one not in heads and (one not in alone or len(alone) == 1)]
     taps = {origin: points[-1][1] for one in rest for origin, points in one.taps.items()}
     before = [stacked(alone, {})] if len(alone) > 1 else []
     return [*before, *rest, *([stacked(heads, taps)] if heads else [])]
+
+
+def reads_frame(flow: Flow) -> bool:
+    """Return whether a column is a head that reads a pass of a repeat, or a value from inside of a frame, in another column."""
+    read = [edge.source for edge in flow.edges if isinstance(edge.source.origin, PassOutput | InnerOutput)]
+    return any(one.path not in flow.by_path for one in read) and not any(map(is_input, flow.items))
 
 
 def is_input(item: Item) -> bool:

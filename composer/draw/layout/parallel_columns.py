@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from blocks.core import spoken
-from composer.draw.edges import DiagramEdge, DiagramSource, Origin, PassOutput
+from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, Origin, PassOutput, maker
 from composer.draw.geometry import Point, Text
 from composer.draw.layout.fragment import Fragment, areas, extent, lines, shift, straightened, stretch
 from composer.draw.scene import RADIUS, Dot, Style, WirePath
@@ -87,10 +87,17 @@ class _PageColumns:
             order = orders[_read((edge, points))]
             way, corner = self.way(number, (edge, points), order, 10 * (order - (len(orders) - 1) / 2))
             self.turns.setdefault(edge.source.origin, []).append(corner)
-            streams = edge.target == self.turn or isinstance(edge.source.origin, PassOutput)
-            style: Style = "loss" if edge.trains else "main" if streams else "cross"
-            self.whole.pieces.wires.append(WirePath(edge.source.path, edge.target, straightened(way), edge.port, style))
-            if not order and edge.source.shape and not edge.trains and not isinstance(edge.source.origin, PassOutput):
+            streams = edge.target == self.turn or isinstance(edge.source.origin, PassOutput | InnerOutput)
+            style: Style = "loss" if edge.trains else "measured" if edge.shape_only else "main" if streams else "cross"
+            self.whole.pieces.wires.append(
+                WirePath(maker(edge.source.origin).path, edge.target, straightened(way), edge.port, style)
+            )
+            if (
+                not order
+                and edge.source.shape
+                and not edge.trains
+                and not isinstance(edge.source.origin, PassOutput | InnerOutput)
+            ):
                 self.label(edge.source, way[len(self.taps[edge.source.origin][1])][0])
 
     def label(self, source: DiagramSource, gutter: float) -> None:

@@ -57,6 +57,7 @@ def side_by_side(
             start = (-middle, found.foot - at), (-middle, low - at), (0.0, low - at)
             one.pieces.wires = [_begun(wire, flow, start) for wire in one.pieces.wires]
         found.pieces.take(one.pieces, middle, at)
+        found.taps |= {origin: moved(points, middle, at) for origin, points in one.taps.items()}
     if forks:
         found.pieces.dots.append(Dot(0, low))
     incoming = _from_far(found, [(columns[place], places[place]) for place in far], base, -found.left)
@@ -84,7 +85,7 @@ def side_by_side(
         found.pieces.wires.append(WirePath(flow.outlet.path, item.join.about.path, points, port))
     shift(end, 0, y)
     found.pieces.take(end.pieces)
-    found.ends, found.taps = end.ends | incoming, end.taps
+    found.ends, found.taps = end.ends | incoming, found.taps | end.taps
     found.left, found.right = max(found.left, end.left), max(found.right, end.right)
     found.top, found.height = end.top, -y + end.height
     return found

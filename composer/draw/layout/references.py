@@ -20,7 +20,7 @@ def incoming_reference(
 ) -> Area:
     """Write where a value comes from, at a height and at one side of the way that it goes on; return what the name covers."""
     start = way[0][0] + side * (10 if len(way) > 1 else 16)
-    said = name + ("*" if edge.partial else "") + edge.source.suffix
+    said = name + ("*" if edge.partial else "") + (" at first" if edge.source.at_first else "") + edge.source.suffix
     text = Text(start + side * 4, y + 3.5, said, "reference", "end" if side < 0 else "start", typography.scale)
     about = About(edge.source.path, f"{name}, from elsewhere")
     found.pieces.references.append(Reference(about, text, edge.source.path, edge.target, edge.port))

@@ -139,6 +139,8 @@ class Gap:
                 self.offset + 4, LABEL_TOP if self.below.item is None else TAP, beside + APART if beside > 0 else 0.0
             )
             self.below.tap_y = self.top - self.offset
+            if any(e.back and e.source.passes and e.source.origin == self.below.gives for e in self.spine.flow.edges):
+                self.offset += LABEL_TOP - TAP  # which passes it is stands above
             self.turns += [(self.offset, side) for side in sides]
 
     def place_outgoing(self) -> None:
@@ -187,9 +189,11 @@ class Gap:
         if value not in self.spine.sent or value is None or self.below.item is None:
             return
         self.offset = max(self.offset + STUB, TAP + 8)
-        self.turns.append((self.offset, 1))
+        self.turns.append((self.offset, -self.spine.options.side if self.spine.flow.owner else 1))
         y, found = self.top - self.offset, self.spine.found
-        if any(e.source.path == self.below.path and e.upward for e in self.spine.flow.edges):
+        outlet = self.spine.flow.outlet
+        returned = outlet is not None and outlet.origin == value and not outlet.reference
+        if returned or any(e.source.path == self.below.path and e.upward for e in self.spine.flow.edges):
             found.pieces.dots.append(Dot(0, y))
             found.taps[value] = ((0, y),)
         else:

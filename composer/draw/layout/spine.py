@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from composer.draw.diagram import Flow, Item
-from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, InnerOutput, Origin
 from composer.draw.geometry import Area
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.outer_inputs import OuterInput
@@ -86,10 +86,15 @@ class Spine:
     ports: dict[str, set[str]] = field(default_factory=dict, init=False)
     """Of each path, the second outputs that are read by a wire, by what is inside of items too."""
 
+    led_out: dict[str, set[InnerOutput]] = field(default_factory=dict, init=False)
+    """Of each frame, what is read by a wire from its inside."""
+
     def __post_init__(self) -> None:
         self.read = frozenset(edge.source.origin for edge in self.flow.edges)
         for source in (*(edge.source for edge in self.flow.all_edges()), *([self.flow.outlet] if self.flow.outlet else [])):
-            if source.port and not source.reference:
+            if isinstance(source.origin, InnerOutput):
+                self.led_out.setdefault(source.path, set()).add(source.origin)
+            elif source.port and not source.reference:
                 self.ports.setdefault(source.path, set()).add(source.port)
 
     def number(self, source: DiagramSource) -> int | None:
@@ -97,6 +102,14 @@ class Spine:
         if source.origin == self.flow.entry:
             return 0
         return None if isinstance(source.origin, FrameInput) else self.numbers.get(source.path)
+
+    def side_of(self, source: DiagramSource) -> int:
+        """Return at which side a value goes into a lane that leads to below a block: where it leaves a frame, else where lanes
+        are.
+        """
+        number = self.number(source) if isinstance(source.origin, InnerOutput) else None
+        tap = self.stations[number].fragment.taps.get(source.origin) if number is not None else None
+        return (1 if tap[-1][0] > 0 else -1) if tap else self.options.side
 
     def local(self, source: DiagramSource) -> bool:
         """Return whether a value comes from something in this column."""

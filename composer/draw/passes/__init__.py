@@ -1,8 +1,9 @@
 """From diagram to diagram: what changes in which order.
 
 Of each pass the docstring shows a flow before and after. `b(a x)` is a block that reads another and an input of the model, `~` a
-value from the side, `@` one that goes by its name, `b.1` a pass of a repeat, `[b(a) | c(a)] d(a)` branches from a fork to a
-join, `{b(a)} d(a)` an irregular subgraph, `[b(a) | c(a)]` heads, of which nothing goes on, and ` / ` stands between flows.
+value from the side, `@` one that goes by its name, `b.1` a pass of a repeat, `b.inner` what is made in a frame,
+`[b(a) | c(a)] d(a)` branches from a fork to a join, `{b(a)} d(a)` an irregular subgraph, `[b(a) | c(a)]` heads, of which nothing
+goes on, and ` / ` stands between flows.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from composer.draw.passes.alternatives import by_name_from_outside
 from composer.draw.passes.branches import group_branches
 from composer.draw.passes.heads import group_heads
+from composer.draw.passes.inner_outputs import lead_out_of_frames
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.merge_kinds import merge_passes
@@ -24,6 +26,7 @@ PASSES: tuple[Callable[..., object], ...] = (
     merge_passes,
     fold_norms,
     by_name_from_outside,
+    lead_out_of_frames,
     split_into_columns,
     lead_out_of_layers,
     by_name_where_needed,
@@ -34,7 +37,7 @@ PASSES: tuple[Callable[..., object], ...] = (
     group_branches,
     group_heads,
 )
-"""In the order in which they run: the first two while a diagram is built, the next five for a page, and the rest for each of its
+"""In the order in which they run: the first two while a diagram is built, the next six for a page, and the rest for each of its
 columns, frames and branches. Before the last one, a column is sorted once more. No loop runs them, since they differ in what they
 are given: some make one flow of several, others several of one.
 """

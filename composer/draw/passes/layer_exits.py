@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import Flow
-from composer.draw.edges import DiagramEdge, DiagramSource, PassOutput
+from composer.draw.diagram import Flow, Leaf
+from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, PassOutput
 
 PASS = re.compile(r"(\w+)\((\d+)\)")
 """A pass of a repeat, as it is called."""
@@ -25,7 +25,7 @@ def lead_out_of_layers(columns: Sequence[Flow]) -> list[Flow]:
     columns = [_with_outputs(column) for column in columns]
     homes = {path: number for number, column in enumerate(columns) for path in column.by_path}
     led = [_with_wires(column, {path for path, home in homes.items() if home != number}) for number, column in enumerate(columns)]
-    heads = [number for number, column in enumerate(columns) if led[number] != column]
+    heads = [number for number, column in enumerate(columns) if led[number] != column or _reads_inside(column, columns)]
     if not 0 < len(heads) <= MAX_EXITS or len(heads) == len(columns):
         return list(columns)
     rest = [column for number, column in enumerate(columns) if number not in heads]
@@ -48,7 +48,13 @@ def of_pass(source: DiagramSource) -> DiagramSource:
 
 def _lowest(column: Flow) -> int:
     """Return the first pass that a column reads."""
-    return min(e.source.origin.index for e in column.edges if isinstance(e.source.origin, PassOutput))
+    return min((e.source.origin.index for e in column.edges if isinstance(e.source.origin, PassOutput)), default=0)
+
+
+def _reads_inside(column: Flow, columns: Sequence[Flow]) -> bool:
+    """Return whether a column without inputs of its own reads a value from inside of a frame in another one."""
+    own = any(isinstance(item, Leaf) and item.model_input for item in column.items)
+    return not own and any(isinstance(e.source.origin, InnerOutput) and e.source.path not in column.by_path for e in column.edges)
 
 
 def _with_wires(column: Flow, others: set[str]) -> Flow:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
-from composer.draw.diagram import Flow, Item, Leaf, output_of
+from composer.draw.diagram import Flow, Group, Item, Leaf, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.paths import above, lies_in
 
 BesideBlock: TypeAlias = tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]
 """What stands beside a block, the edge from there, and what it reads."""
@@ -42,7 +43,9 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
     def goes_on(read: DiagramEdge) -> bool:
         """Return whether something that flows goes through the reader too, so that this only joins it."""
         others = [e.source for e in all_into[read.target] if e.main and not e.source.reference and e.source.path not in gone]
-        return any(s.path != read.source.path and (s.from_inside or _flows(s, flow, items)) for s in others)
+        holder = next((path for path in above(read.target) if isinstance(items.get(path), Group)), None)
+        own = holder is not None and any(lies_in(s.path, holder) for s in others)
+        return own or any(s.path != read.source.path and (s.from_inside or _flows(s, flow, items)) for s in others)
 
     twins = _twins(flow, items)
     for path, item in items.items():

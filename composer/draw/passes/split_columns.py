@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from composer.draw.diagram import Flow, Leaf, OpenMixture, Sink
-from composer.draw.edges import DiagramSource, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, Origin
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.paths import above, belongs
 
@@ -33,12 +33,19 @@ def split_into_columns(flow: Flow) -> list[Flow]:
         if (
             edge.source.path in group
             and not edge.source.reference
+            and not isinstance(edge.source.origin, InnerOutput)
             and (edge.main or edge.target in alone or edge.source.path in alone)
+        ):
+            group[root(edge.source.path)] = root(edge.target)
+    for edge in flow.edges:
+        if isinstance(edge.source.origin, InnerOutput) and not _aside(
+            edge, flow, {p for p in group if root(p) == root(edge.target)}
         ):
             group[root(edge.source.path)] = root(edge.target)
     for item in flow.items:  # a block by itself that reads nothing stands in the column that reads it
         path = item.about.path
-        if isinstance(item, Leaf) and group[path] == path and (path in alone or not any(e.target == path for e in flow.edges)):
+        still = path in alone or all(e.source.reference for e in flow.edges_into(path))
+        if isinstance(item, Leaf) and group[path] == path and still:
             holders = next((above(e.target) for e in flow.all_edges() if e.source.path == path), [])
             group[path] = next((root(one) for one in holders if one in group and root(one) != path), path)
     last = root(flow.items[-1].about.path)
@@ -54,6 +61,19 @@ def split_into_columns(flow: Flow) -> list[Flow]:
     for one in ordered:
         columns.append(flow.with_sinks(()).only({path for path in flow.by_path if root(path) == one}))
     return with_sinks(columns, flow.sinks)
+
+
+def _aside(edge: DiagramEdge, flow: Flow, column: Collection[str]) -> bool:
+    """Return whether what reads a value from inside of a frame stands in a column beside that: one that has inputs of its own, or
+    where the stream goes on from the frame.
+    """
+    frame = edge.source.path
+    goes_on = any(
+        e.source.path == frame and e.upward and e.main and not isinstance(e.source.origin, InnerOutput) for e in flow.edges
+    )
+    return frame not in column and (
+        goes_on or any(isinstance(i, Leaf) and i.model_input and i.about.path in column for i in flow.items)
+    )
 
 
 def with_sinks(columns: Sequence[Flow], sinks: Sequence[Sink]) -> list[Flow]:

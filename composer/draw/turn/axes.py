@@ -83,6 +83,7 @@ class Along:
         self.spans: list[tuple[float, float, float, float]] = []
         self.lines: dict[float, list[AcrossLine]] = {}
         self.pulled: list[tuple[float, float, float]] = []
+        self.ties: list[tuple[tuple[float, float], tuple[float, float], float]] = []
         self.end = 0.0
 
     def add(self, place: float, low: float, high: float) -> None:
@@ -101,12 +102,18 @@ class Along:
         self.span(start, middle, across, least / 2)
         self.span(middle, end, across, least / 2)
 
+    def tie(self, start: tuple[float, float], end: tuple[float, float], least: float) -> None:
+        """Keep two lines at least so far apart, each of which is at a place and a coordinate across the stream."""
+        self.ties.append(((near(start[0]), start[1]), (near(end[0]), end[1]), least))
+
     def solve(self) -> None:
         """Place all lines, each as far to the front as the others let it."""
         self.lines = {place: _joined(place, pieces) for place, pieces in self.drawn.items()}
         before: dict[int, list[tuple[AcrossLine, float]]] = {}
         for start, end, across, least in self.spans:
             before.setdefault(id(self.line(end, across)), []).append((self.line(start, across), least))
+        for first, last, least in self.ties:
+            before.setdefault(id(self.line(*last)), []).append((self.line(*first), least))
         for place, across, pull in self.pulled:
             self.line(place, across).pull = pull
         placed: list[AcrossLine] = []

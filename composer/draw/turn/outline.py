@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -128,10 +128,11 @@ class SceneOutline:
     def crossing(self, frame: Frame, band: tuple[float, float]) -> list[float]:
         """Return where along a frame its border begins, wires go through it or through a band beside it, and it ends."""
         area, (low, high) = frame.area, band
+        led = [point for _, point in exits_of(self.wires, frame)]  # these start at its map, wherever that is
         found = {
             near(-a[1])
             for wire in self.wires
-            if not wire.curved
+            if not wire.curved and wire.points[0] not in led
             for a, b in pairwise(wire.points)
             if on(a[1], b[1]) and min(a[0], b[0]) - ON < high and low < max(a[0], b[0]) + ON and area.top < a[1] < area.bottom
         }
@@ -149,3 +150,10 @@ class SceneOutline:
 
     def pill_width(self, frame: Frame) -> float:
         return frame.pill.area.right - frame.pill.area.left + PILL_ENDS + 14 if frame.pill else 0.0
+
+
+def exits_of(wires: Iterable[WirePath], frame: Frame) -> Iterator[tuple[int, Point]]:
+    """Yield each place where wires start at a cell of a frame's map of layers: the number of the cell, and the point."""
+    cells = [frame.strip.exit_of(index) for index in range(len(frame.strip.kinds))] if frame.strip else []
+    for x, y in dict.fromkeys(wire.points[0] for wire in wires if wire.source == frame.about.path):
+        yield from ((index, (x, y)) for index, (right, middle) in enumerate(cells) if on(x, right) and on(y, middle))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TypeAlias
 
 from composer.draw.geometry import Text
-from composer.draw.scene import RADIUS, Frame
+from composer.draw.scene import RADIUS, Frame, Strip
 from composer.draw.turn.axes import GAP, ON, Across, Along, near, on
-from composer.draw.turn.outline import SceneOutline
+from composer.draw.turn.outline import SceneOutline, exits_of
 
 HEAD, HEAD_LINE = 30.0, 13.0
 """Height of a frame's header, and of each more line: those of the usual layout."""
-CELL = 5.0
-"""The least length of a layer in a map."""
+CELL, LEVEL = 5.0, 0.05
+"""The least length of a layer in a map; how far from its cell a wire may start."""
+MAX_ROUNDS = 12
+"""How often maps of layers are made longer, or wires from their cells moved on, until these start at their cells."""
 CURVE = 40.0
 """Length of a curve along the stream, at most."""
 
@@ -22,8 +25,28 @@ def axes_of(outline: SceneOutline) -> tuple[Along, Across]:
     room = _Room(outline)
     room.require()
     room.along.solve()
+    for _ in range(MAX_ROUNDS):
+        if not room.level_exits():
+            break
+        room.along.solve()
     room.across.solve()
     return room.along, room.across
+
+
+StripEnd: TypeAlias = tuple[float, float, float]
+"""A place along the stream, a coordinate across it, and how far from there the cells of a map begin or end."""
+
+
+def strip_ends(outline: SceneOutline, frame: Frame, strip: Strip) -> tuple[StripEnd, StripEnd]:
+    """Return where the cells of a map of layers begin and end along the stream."""
+    band = outline.band(frame)
+    low, high = outline.free(frame, band)
+    begins, ends = low == near(-frame.area.bottom), high == near(-frame.area.top)
+    border = frame.x if band[1] == frame.x else frame.x + frame.width
+    name = strip.ticks[0].area
+    before = name.right - name.left + 6
+    first = (low, border if begins else strip.x, before + (0.0 if begins else GAP))
+    return first, (high, border if ends else strip.x, 0.0 if ends else GAP)
 
 
 class _Room:
@@ -79,12 +102,35 @@ class _Room:
         for frame in scene.frames:
             self._require_frame(frame)
 
+        led = {near(-y) for frame in scene.frames for _, (_, y) in exits_of(self.outline.wires, frame)}
+        along.pulled = [one for one in along.pulled if near(one[0]) not in led]  # these stand at their cells
+
         losses = {box.about.path: box for box in scene.boxes if box.hue == "loss"}
         for wire in self.outline.wires:
             (x, y), loss = wire.points[0], losses.get(wire.target)
             if loss and any(on(x, frame.x, frame.x + frame.width) for frame in scene.frames):  # of all that is in the frame
                 self._pull(0.5, -y, x)
                 self._pull(0.5, -loss.y - loss.height / 2, loss.x + loss.width / 2, -loss.y - loss.height, -loss.y)
+
+    def level_exits(self) -> bool:
+        """Ask for more room where wires do not start at their cells of a map of layers yet; return whether there are any."""
+        asked = False
+        for frame in self.given.frames:
+            if frame.strip is None:
+                continue
+            begin, end = strip_ends(self.outline, frame, frame.strip)
+            left, right = self.along(*begin[:2]) + begin[2], self.along(*end[:2]) - end[2]
+            count = len(frame.strip.kinds)
+            starts = [(index, (-y, x), self.along(-y, x)) for index, (x, y) in exits_of(self.outline.wires, frame)]
+            least = max([(right - left) / count, *((start - left) / (index + 0.5) for index, _, start in starts)])
+            if least * count > right - left + LEVEL:
+                self.along.tie(begin[:2], end[:2], begin[2] + least * count + end[2])
+                asked = True
+            for index, place, start in starts:
+                if left + least * (index + 0.5) > start + LEVEL:
+                    self.along.tie(begin[:2], place, begin[2] + least * (index + 0.5))
+                    asked = True
+        return asked
 
     def _pull(self, pull: float, place: float, across: float, *others: float) -> None:
         """Let lines go on toward what comes next."""

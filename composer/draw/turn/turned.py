@@ -12,9 +12,9 @@ from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.page import MARGIN
 from composer.draw.scene import Box, Dot, Frame, MergeCircle, Scene, Strip, WirePath
 from composer.draw.style.typography import Typography
-from composer.draw.turn.axes import GAP, ON, near, on
+from composer.draw.turn.axes import ON, on
 from composer.draw.turn.outline import FREE, SceneOutline, Slab
-from composer.draw.turn.room import HEAD_LINE, axes_of
+from composer.draw.turn.room import HEAD_LINE, axes_of, strip_ends
 
 
 def turned(scene: Scene, typography: Typography) -> Scene:
@@ -71,29 +71,7 @@ class _Turn:
                     points[end] = (points[end][0], area.top if abs(x - thing.left) < abs(x - thing.right) else area.bottom)
                 else:
                     points[end] = (area.right if abs(y - thing.top) < abs(y - thing.bottom) else area.left, points[end][1])
-        at = self.cell(wire)
-        if at is not None:  # what goes on from a cell of a map stays level with it
-            level = points[0][0]
-            count = next((number for number, (x, _) in enumerate(points) if not on(x, level)), len(points))
-            if count == len(points):  # it is straight, and ends where it did
-                middle = 0.1 * points[0][1] + 0.9 * points[-1][1]  # beyond the numbers of layers
-                points[1:-1] = [(at, middle), (level, middle)]
-                count = 2
-            points[:count] = [(at, y) for _, y in points[:count]]
         return wire.through(points)
-
-    def cell(self, wire: WirePath) -> float | None:
-        """Return where the cell of a map of layers is that a wire starts at; None for a wire that starts elsewhere."""
-        x, y = wire.points[0]
-        for frame in self.given.frames:
-            strip = frame.strip
-            if strip is None or frame.about.path != wire.source:
-                continue
-            for index in range(len(strip.kinds)):
-                right, middle = strip.exit_of(index)
-                if on(x, right) and on(y, middle):
-                    return self.strip(frame, strip).exit_of(index)[0]
-        return None
 
     def bent(self, wire: WirePath) -> list[Point]:
         """Return a curve whose control points lie between its ends as they did."""
@@ -178,19 +156,14 @@ class _Turn:
 
     def strip(self, frame: Frame, strip: Strip) -> Strip:
         """Return the map of a frame's layers along its border, the first one at the left."""
-        band = self.outline.band(frame)
-        low, high = self.outline.free(frame, band)
-        begins, ends = low == near(-frame.area.bottom), high == near(-frame.area.top)
-        border = frame.x if band[1] == frame.x else frame.x + frame.width
+        begin, end = strip_ends(self.outline, frame, strip)
+        left, right = MARGIN + self.along(*begin[:2]) + begin[2], MARGIN + self.along(*end[:2]) - end[2]
         first, *others = strip.ticks
-        left = MARGIN + self.along(low, border if begins else strip.x) + (0 if begins else GAP)
-        left += first.area.right - first.area.left + 6
-        right = MARGIN + self.along(high, border if ends else strip.x) - (0 if ends else GAP)
         top, bottom = self.top + self.across(strip.x), self.top + self.across(strip.x + strip.width)
         cell = (right - left) / len(strip.kinds)
         ticks = [replace(first, x=left - 6, y=(top + bottom) / 2 + 3.5 * self.size, anchor="end")]
         for tick in others:
-            number = int(tick.text.split()[-1]) - 0.5
+            number = int(tick.text.split()[-1]) + 0.5
             ticks.append(replace(self.text(tick, at=left + cell * number), anchor="middle"))
         wide, high = right - left, bottom - top
         return replace(strip, x=left, y=top, width=wide, height=high, ticks=tuple(ticks), level=True)

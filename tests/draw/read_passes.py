@@ -1,0 +1,81 @@
+"""Which passes of a repeat a picture says are read, held against what each node of the model reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from composer.graph.anatomy import wires_of
+from composer.graph.ir import Ref
+from composer.graph.typed import TypedGraph, TypedProgram, TypedRepeat
+from composer.graph.visit import every_node, every_pass, walk
+from tests.draw.read_back import Picture
+
+SAID = re.compile(
+    r"(?:of )?((?:all \d+|both|last|all earlier) [a-z_ ]+|[a-z_ ]+ \d+(?: … \d+)?)(?: of (?:last|all \d+|both) [a-z_ ]+)?"
+)
+"""What stands at a wire, or in a loss: which passes give what is read."""
+
+
+def readings(typed: TypedProgram) -> set[str]:
+    """Return every way to say which passes of a repeat something in a model reads."""
+    found: set[str] = set()
+    graphs = [typed.root, *(one for visit in walk(typed.root, every_pass, every_node) for one in held(visit.node))]
+    for graph in graphs:
+        repeats = {node.name: node for node in graph.nodes if isinstance(node, TypedRepeat)}
+        lists: list[tuple[str, Iterable[Ref]]] = [("", [ref]) for _, ref in graph.graph.outputs]
+        for node in graph.nodes:
+            if isinstance(node, TypedRepeat):
+                lists_of = [(index, wire.refs) for index, one in enumerate(node.node.passes) for wire in one.wires if index > 1]
+                own = [(index, [ref.index for ref in refs if ref.node == node.name]) for index, refs in lists_of]
+                if any(read == [*range(index)] for index, read in own):
+                    found.add(f"all earlier {words(node.name)[1]}")
+            lists += [(node.name, wire.refs) for wire in wires_of(node.node)]
+        for reader, refs in lists:
+            for name, repeat in repeats.items():
+                last = len(repeat.passes) - 1
+                read = sorted({last if ref.index is None else ref.index for ref in refs if ref.node == name and name != reader})
+                found.update(phrases(name, read, last))
+    return found
+
+
+def held(node: object) -> tuple[TypedGraph, ...]:
+    """Return the graphs in a node."""
+    if isinstance(node, TypedRepeat):
+        return tuple(node.passes)
+    graph = getattr(node, "graph", None)
+    return (graph,) if isinstance(graph, TypedGraph) else ()
+
+
+def words(name: str) -> tuple[str, str]:
+    """Return what one pass and several passes are called."""
+    said = name.replace("_", " ")
+    return (said[:-1], said) if said.endswith("s") else ("pass", "passes")
+
+
+def phrases(name: str, read: list[int], last: int) -> Iterator[str]:
+    """Yield what may be said of the passes that are read, range by range."""
+    one, several = words(name)
+    starts = [index for index in read if index - 1 not in read]
+    ends = [index for index in read if index + 1 not in read]
+    for first, final in zip(starts, ends, strict=True):
+        if first == final:
+            yield f"last {one}" if first == last else f"{one} {first}"
+        elif (first, final) == (0, last):
+            yield f"both {several}" if last == 1 else f"all {last + 1} {several}"
+        else:
+            yield f"{several} {first} … {final}"
+
+
+def misread(picture: Picture, typed: TypedProgram) -> Iterator[str]:
+    """Yield every statement of a picture about the passes that are read which holds nowhere in the model."""
+    known = readings(typed)
+    texts = [text for _, _, text in picture.texts]
+    texts += [fact for box in picture.boxes for line in box.lines for fact in line.split(" · ") if fact.startswith("of ")]
+    for text in texts:
+        if text.split(" · ")[0] != text or not (said := SAID.fullmatch(text)):
+            continue
+        if said[1].partition(" ")[0] in ("dropout", "shift"):
+            continue
+        if said[1] not in known:
+            yield f"`{text}` is not what is read: {sorted(known)}"
