@@ -24,13 +24,8 @@ from composer.graph.visit import Visit, walk
 
 MAX_NAME_WORDS = 3
 """Words of a name."""
-NAME = re.compile(r"[^\W\d_]+[A-Z\d]")
-"""How a name begins that does not begin with a capital, such as `mBART` or `wav2vec 2.0`."""
-ABBREVIATIONS = {
-    "cnn": "CNN", "gpt": "GPT", "gru": "GRU", "lm": "LM", "lstm": "LSTM", "mlp": "MLP", "moe": "MoE", "rnn": "RNN", "vl": "VL",
-    "xl": "XL",
-}  # fmt: skip
-"""Words of the names of recipes that are not written as others are."""
+OTHER_NAME = re.compile(r"^(?!(?:[Aa]n?|[Tt]he) )(?:.* )?[^\W\d_]+-?[A-Z\d]")
+"""What has a word with another capital or a digit, such as `mBART`, `GPT-2`, `wav2vec 2.0` or `Multilingual T5`, and no article."""
 BF16_BYTES = 2
 """Bytes of a number."""
 
@@ -39,21 +34,29 @@ def titles(model: RolledProgram, title: str = "") -> Titles:
     """Return the head of a drawing."""
     typed = model.program
     recipe = typed.untyped.recipe
-    first = recipe.doc.split(",")[0].strip()
-    is_name = (first[:1].isupper() or NAME.match(first)) and len(first.split()) <= MAX_NAME_WORDS
-    named = first if is_name else recipe_title(recipe.name)
     inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.untyped.inputs}
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
-    return Titles(printable(title or named), facts(model), inputs, outputs, described(typed))
+    return Titles(printable(title or name(recipe.name, recipe.doc)), facts(model), inputs, outputs, described(typed))
 
 
-def recipe_title(name: str) -> str:
-    """Return the name of a recipe as a title.
+def name(recipe: str, doc: str) -> str:
+    """Return what a model is called: what its `doc` calls it before the first comma, if that is a name, as of a product or like
+    that of the recipe; else the recipe's, with the capitals of the field.
 
-    >>> recipe_title("rnn_lm"), recipe_title("show_attend_tell")
-    ('RNN LM', 'Show attend tell')
+    >>> name("gpt2", "GPT-2 small, decoder-only."), name("dense_block", "A dense block, in which each layer reads all.")
+    ('GPT-2 small', 'Dense block')
     """
-    return " ".join(ABBREVIATIONS.get(word.lower(), word) for word in spoken(name).split(" "))
+    first = re.split(r"[,:;]|\.$", doc, maxsplit=1)[0].strip()
+    short_form = re.split(r" (?:as|for|in|of|with) ", first, maxsplit=1)[0]
+    if len(first.split()) <= MAX_NAME_WORDS and (resembles(first, recipe) or OTHER_NAME.search(first)):
+        return first
+    return short_form if len(short_form.split()) <= MAX_NAME_WORDS and resembles(short_form, recipe) else spoken(recipe)
+
+
+def resembles(words: str, recipe: str) -> bool:
+    """Return whether words are those of the name of a recipe, or begin with these or the name with them."""
+    plain, own = re.sub(r"[\W_]", "", words).lower(), re.sub(r"[\W_]", "", recipe).lower()
+    return words[:1].isupper() and len(plain) > 2 and (plain.startswith(own.rstrip("0123456789")) or own.startswith(plain))
 
 
 def input_title(name: str, dtype: str) -> str:
