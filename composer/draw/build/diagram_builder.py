@@ -33,7 +33,8 @@ from composer.draw.build.value_sources import (
 )
 from composer.draw.diagram import Flow, Group, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, NodeOutput, Origin, PreviousPass
-from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS, merge_passes
+from composer.draw.passes.alike_kinds import merge_alike
+from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
 from composer.draw.passes.overview import fold_norms, of_group
 from composer.draw.paths import plain
 from composer.draw.style.looks import inside, steps
@@ -149,7 +150,7 @@ class DiagramBuilder:
         title = spoken(node.name) if part is None else spoken(part.kind)
         closed = (self.depth.level == "overview" or part is not None) and not holds_layers(node.graph)
         flow, ports = self.flow(node.graph, given, place)
-        if closed and path not in self.depth.opened:
+        if closed and not self.depth.shows(path):
             out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown(place.first), place))
         else:
             out.items.append(self.frame(node, title, place, flow))
@@ -177,7 +178,7 @@ class DiagramBuilder:
         flow, ports = self.flow(node.graph, both, place, stream)
         flow = resolve_previous_passes(flow, path, ports)
         main = stream or first_input(node.graph)
-        if self.depth.level == "overview" and path not in self.depth.opened:
+        if self.depth.level == "overview" and not self.depth.shows(path):
             name, params = f"× {steps} {title}", self.counts.shown(place.first)
             out.items.append(self.closed(node, (flow,), name, (title,), params, place))
         else:
@@ -249,16 +250,16 @@ class DiagramBuilder:
         each = repeats.parameters(node, self.counts, place.first)
         tip = (f"× {count} {title}", repeats.parameters_of_each(node, each))
         folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
-        closed = (self.depth.level == "overview" or folded) and path not in self.depth.opened
+        closed = (self.depth.level == "overview" or folded) and not self.depth.shows(path)
         if closed:
             out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown(place.first), place, [*map(len, kinds)]))
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
-            one = merge_passes(flows, [len(passes) for passes in kinds])
-            heads = tuple((f"{len(passes)} of {count}",) for passes in kinds) if one is None else ()
-            frames = tuple(map(repeats.one_of_each, flows if one is None else (one,)))
-            cells = tuple((number,) for number in range(len(kinds))) if 1 < len(frames) <= MAX_MAPPED_KINDS else ()
+            alike = merge_alike(flows, [len(passes) for passes in kinds])
+            heads = tuple((f"{one.passes} of {count}",) for one in alike) if len(alike) > 1 else ()
+            frames = tuple(repeats.one_of_each(one.flow) for one in alike)
+            cells = tuple(one.kinds for one in alike) if len(alike) > 1 and len(kinds) <= MAX_MAPPED_KINDS else ()
             out.items.append(Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds)))
         second_streams = set().union(*(flow.second_streams for flow in flows))
         out.edges += repeats.outer_edges(node, values, path, second_streams, all_inputs=closed)

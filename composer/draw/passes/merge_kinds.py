@@ -73,6 +73,9 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
         found = _leaf(replace(leaves[0], about=about), leaves, passes)
     elif all(isinstance(item, Group) for item in alike):
         groups = [item for item in alike if isinstance(item, Group)]
+        counts = tuple(dict.fromkeys(group.count for group in groups))
+        if len(counts) > 1 and all(count.isdigit() for count in counts):  # stages of more layers and of fewer
+            groups = [_unmapped(group, ", ".join(counts)) for group in groups]
         if all(len(g.flows) == 1 and g.count == groups[0].count and g.kinds == groups[0].kinds for g in groups):
             inner = merge_passes([group.flows[0] for group in groups], passes)
             same = len({*(len(group.header) for group in groups)}) == 1
@@ -88,6 +91,18 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
     if found is None:
         found = one_of(alike, passes, flows)
     return replace(found, after=_after(alike, passes)) if isinstance(found, Leaf | Group | OpenMixture) else found
+
+
+def _unmapped(group: Group, count: str) -> Group:
+    """Return a repeat for several of other lengths, which have no map of layers."""
+
+    def bare(flow: Flow) -> Flow:
+        rows = flow.map_items(
+            lambda item: replace(item, rows=tuple(replace(row, kinds=()) for row in item.rows)) if isinstance(item, Leaf) else item
+        )
+        return rows.map_groups(bare)
+
+    return replace(group.map_flows(bare), count=count, kinds=())
 
 
 def _after(alike: Sequence[Item], passes: Sequence[int]) -> str:
