@@ -210,7 +210,7 @@ class DiagramBuilder:
         part = node.node.part if isinstance(node, TypedGroup) else None
         doc = first_words(part.__doc__ or "") if part is not None and self.depth.spacious else ""
         told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
-        return replace(of_group(flows, about, name, params, doc, passes), name=told)
+        return replace(of_group(flows, about, name, params, doc, passes), name=told, shape=new_shape(node))
 
     def flow(
         self, graph: TypedGraph, given: Mapping[str, Sources], place: NodePlace, stream: str = ""
@@ -317,7 +317,7 @@ class DiagramBuilder:
         counts = [sum(node.passes[index] == graph for index in passes) for graph in kinds]
         box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here, counts, here.all)
         named = f"{node.name}({passes[0]}:{passes[-1] + 1})" if several else f"{node.name}({passes[0]})"
-        out.items.append(replace(box, look=replace(box.look, facts=(named, *box.look.facts))))
+        out.items.append(replace(box, look=replace(box.look, facts=(named, *box.look.facts)), shape=""))
         second_streams: set[Origin] = set().union(*(flow.second_streams for flow in flows))
         main = first_input(node.passes[passes[0]])
         read = dict.fromkeys((port, one) for index in passes for port, every in given[index].items() for one in every)
@@ -340,6 +340,19 @@ def first_words(doc: str) -> str:
     clause = sentence.partition(",")[0]
     found = sentence if len(sentence) <= MAX_DOC else clause if len(clause.split()) >= CLAUSE_WORDS else ""
     return found if len(found) <= MAX_DOC else ""
+
+
+def new_shape(node: TypedNode) -> str:
+    """Return the shape of what a group or a repeat gives, where it is not that of what comes into it first."""
+    match node:
+        case TypedGroup():
+            first, last = node.graph, node.graph
+        case TypedRepeat():
+            first, last = node.passes[0], node.passes[-1]
+        case _:
+            return ""
+    gives = shape(next(iter(last.outputs.values()), ()))
+    return gives if gives != shape(next(iter(first.inputs.values()), ())) else ""
 
 
 def holds_layers(graph: TypedGraph) -> bool:

@@ -11,11 +11,14 @@ from composer.cost.units import THOUSANDS
 from composer.draw.about import TIP_SEPARATOR
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin
+from composer.draw.passes.places import by_place
 from composer.graph.passes.roll_layers.stacks import MAX_FIELD_VALUES
 
 NUMBER = re.compile(r"(\d[\d.]*)")
 EACH = re.compile(r"up to \d\S*( [KMBTPE])?|\d\S*( [KMBTPE])? each")
 """How many parameters a pass has."""
+OWN = re.compile(r"(up to )?\d\S*( [KMBTPE])?")
+"""How many a frame has, in its header."""
 MAX_ROWS = 3
 """Kinds of a block that are shown one by one."""
 MAX_MAPPED_KINDS = 4
@@ -73,16 +76,7 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
         found = _leaf(replace(leaves[0], about=about), leaves, passes)
     elif all(isinstance(item, Group) for item in alike):
         groups = [item for item in alike if isinstance(item, Group)]
-        counts = tuple(dict.fromkeys(group.count for group in groups))
-        if len(counts) > 1 and all(count.isdigit() for count in counts):  # stages of more layers and of fewer
-            groups = [_unmapped(group, ", ".join(counts)) for group in groups]
-        if all(len(g.flows) == 1 and g.count == groups[0].count and g.kinds == groups[0].kinds for g in groups):
-            inner = merge_passes([group.flows[0] for group in groups], passes)
-            same = len({*(len(group.header) for group in groups)}) == 1
-            pieces = zip(*(group.header for group in groups), strict=True) if same else iter([(groups[0].header[0],)])
-            header = tuple(_each_value(list(dict.fromkeys(alike))) for alike in pieces)
-            about = replace(about, tip=_tip(groups))
-            found = None if inner is None else replace(groups[0], about=about, header=header, flows=(inner,))
+        found = _group(groups, about, passes)
     elif all(isinstance(item, OpenMixture) for item in alike):
         mixtures = [item for item in alike if isinstance(item, OpenMixture)]
         found = _mixture(replace(mixtures[0], about=about), mixtures)
@@ -93,16 +87,41 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
     return replace(found, after=_after(alike, passes)) if isinstance(found, Leaf | Group | OpenMixture) else found
 
 
-def _unmapped(group: Group, count: str) -> Group:
-    """Return a repeat for several of other lengths, which have no map of layers."""
+def _group(groups: Sequence[Group], about: About, passes: Sequence[int]) -> Group | None:
+    """Return frames in the same place as one; repeats may have other numbers of passes, as the layers of stages."""
+    counts = tuple(dict.fromkeys(group.count for group in groups))
+    if len(counts) > 1 and all(count.isdigit() for count in counts):
+        every = [group.count for group in groups] if {*passes} == {1} else counts  # of stages, that of each
+        if any(len(group.flows) > 1 for group in groups):
+            one = by_place(groups, lambda flows: merge_passes([*map(_bare, flows)], passes))
+            return one and replace(one, about=replace(about, tip=_tip(groups)), header=_header(groups), count=", ".join(every))
+        groups = [replace(_bare_group(group), count=", ".join(every), kinds=()) for group in groups]
+    if not all(len(one.flows) == 1 and (one.count, one.kinds) == (groups[0].count, groups[0].kinds) for one in groups):
+        return None
+    inner = merge_passes([group.flows[0] for group in groups], passes)
+    whole = replace(about, tip=_tip(groups))
+    return inner and replace(groups[0], about=whole, header=_header(groups), flows=(inner,))
 
-    def bare(flow: Flow) -> Flow:
-        rows = flow.map_items(
-            lambda item: replace(item, rows=tuple(replace(row, kinds=()) for row in item.rows)) if isinstance(item, Leaf) else item
-        )
-        return rows.map_groups(bare)
 
-    return replace(group.map_flows(bare), count=count, kinds=())
+def _header(groups: Sequence[Group]) -> tuple[str, ...]:
+    """Return the header of several frames; of numbers of parameters, the largest."""
+    same = len({*(len(group.header) for group in groups)}) == 1
+    pieces = zip(*(group.header for group in groups), strict=True) if same else iter([(groups[0].header[0],)])
+    return tuple(_each_value(list(dict.fromkeys(alike)), bare=True) for alike in pieces)
+
+
+def _bare(flow: Flow) -> Flow:
+    """Return a flow whose rows are in no map of layers."""
+
+    def bare_rows(item: Item) -> Item:
+        rows = [replace(row, kinds=()) for row in item.rows] if isinstance(item, Leaf) else []
+        return replace(item, rows=tuple(rows)) if isinstance(item, Leaf) else item
+
+    return flow.map_items(lambda item: _bare_group(item) if isinstance(item, Group) else bare_rows(item))
+
+
+def _bare_group(group: Group) -> Group:
+    return replace(group.map_flows(_bare), cells=() if not group.count else group.cells)
 
 
 def _after(alike: Sequence[Item], passes: Sequence[int]) -> str:
@@ -276,11 +295,11 @@ def _tip(items: Sequence[Leaf | Group]) -> str:
     return TIP_SEPARATOR.join(_each_value(list(dict.fromkeys(alike))) for alike in zip(*split, strict=True))
 
 
-def _each_value(said: Sequence[str]) -> str:
+def _each_value(said: Sequence[str], *, bare: bool = False) -> str:
     """Return all that is said of one thing in several passes; of numbers of parameters that passes have, the largest, and of many
-    others with units, how many there are.
+    others with units, how many there are. Where it is `bare`, any number is one of parameters.
     """
-    if len(said) > 1 and all(EACH.fullmatch(one) for one in said):
+    if len(said) > 1 and all(EACH.fullmatch(one) or (bare and OWN.fullmatch(one)) for one in said):
         return f"up to {max((one.removeprefix('up to ').removesuffix(' each') for one in said), key=_counted)}"
     if one_number(said) is None:
         return of_each(said)
