@@ -14,7 +14,7 @@ from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth
-from composer.draw.build.node_names import shown_name
+from composer.draw.build.node_names import branch_name, shown_name
 from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
 from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.value_sources import (
@@ -147,7 +147,7 @@ class DiagramBuilder:
             return self.dissolved(node, given, place, out)
         if part is None and node.graph.by_name.keys() == {node.name}:  # around a formula in a slot, which is all there is in it
             return self.dissolved(node, given, place, out)
-        title = spoken(node.name) if part is None else spoken(part.kind)
+        title = spoken(branch_name(path)) if part is None else spoken(part.kind)
         closed = (self.depth.level == "overview" or part is not None) and not holds_layers(node.graph)
         flow, ports = self.flow(node.graph, given, place)
         if closed and not self.depth.shows(path):

@@ -26,7 +26,7 @@ from composer.graph.visit import Visit, every_node, walk
 MAX_NAME_WORDS = 3
 """Words of a name."""
 OTHER_NAME = re.compile(r"^(?!(?:[Aa]n?|[Tt]he) )(?:.* )?[^\W\d_]+-?[A-Z\d]")
-"""What has a word with another capital or a digit, such as `mBART`, `GPT-2`, `wav2vec 2.0` or `Multilingual T5`, and no article."""
+"""What has a word with another capital or a digit, `mBART`, `GPT-2`, `wav2vec 2.0`, `Multilingual T5`, and no article."""
 BF16_BYTES = 2
 """Bytes of a number."""
 

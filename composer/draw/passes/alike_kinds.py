@@ -60,7 +60,9 @@ def numbered_kinds(flow: Flow, numbers: Sequence[int]) -> Flow:
                 instead = tuple(replace(one, rows=tuple(map(of_row, one.rows))) for one in item.instead)
                 return replace(item, row=item.row and of_row(item.row), instead=instead)
             case Group(count="", cells=own):
-                return replace(item.map_flows(lambda inner: inner.map_items(of_item)), cells=tuple(map(cells, own)) if numbers else ())
+                return replace(
+                    item.map_flows(lambda inner: inner.map_items(of_item)), cells=tuple(map(cells, own)) if numbers else ()
+                )
             case Group():
                 return item.map_flows(lambda inner: inner.map_items(of_item))
             case _:  # found by later passes

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from blocks.core import BlockIcon, Look
 from composer.cost.units import THOUSANDS
-from composer.draw.about import TIP_SEPARATOR
+from composer.draw.about import TIP_SEPARATOR, About
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin
 from composer.draw.passes.places import by_place
@@ -217,6 +217,8 @@ def _said(mixture: OpenMixture) -> tuple[object, ...]:
 
 
 def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | None:
+    leaves = [replace(leaf, look=look) for leaf, look in zip(leaves, completed([leaf.look for leaf in leaves]), strict=True)]
+    first = replace(first, look=leaves[0].look)
     kinds: dict[Look, int] = {}
     for leaf, count in zip(leaves, passes, strict=True):
         kinds[leaf.look] = kinds.get(leaf.look, 0) + count
@@ -330,9 +332,29 @@ def seen_in_all(looks: Sequence[Look]) -> tuple[BlockIcon | None, str, str, bool
     return None, " or ".join(said) if len(said) <= MAX_ROWS else f"{len(masks)} masks", "", causal
 
 
+def completed(looks: Sequence[Look]) -> list[Look]:
+    """Return looks with what is usual, where others say that of themselves: the dilation of 1 beside those of 2 and 4."""
+    said = {template(fact) for look in looks for fact in look.facts}
+
+    def usual(look: Look) -> list[str]:
+        own = {*map(template, look.facts)}
+        return [fact for fact in look.unsaid if template(fact) in said - own]
+
+    return [replace(look, facts=(*look.facts, *usual(look))) for look in looks]
+
+
+def template(fact: str) -> str:
+    """Return a fact without its numbers."""
+    return NUMBER.sub("#", fact)
+
+
 def _span(looks: Sequence[Look]) -> tuple[str, ...]:
     """Return what all kinds say, and of the rest what the first and the last say; a number that differs with all its values."""
     first, last = looks[0].facts, looks[-1].facts
+    by_template = [{template(fact): fact for fact in seen.facts} for seen in looks]
+    if all(len(one) == len(first) and one.keys() == by_template[0].keys() for one in by_template):
+        alike = [tuple(dict.fromkeys(one[said] for one in by_template)) for said in by_template[0]]
+        return tuple(one[0] if len(one) == 1 else listed(one) for one in alike) or (f"{len(looks)} kinds",)
     if all(len(seen.facts) == len(first) for seen in looks):
         said = (tuple(dict.fromkeys(alike)) for alike in zip(*(seen.facts for seen in looks), strict=True))
         return tuple(alike[0] if len(alike) == 1 else listed(alike) for alike in said) or (f"{len(looks)} kinds",)

@@ -55,10 +55,13 @@ def in_letters(flow: Flow, also: Collection[str] = ()) -> tuple[str, ...]:
     sides = [side.title for seen in looks if seen.short for side in seen.sides]
     words: list[str] = []
     for item, seen in zip(leaves, looks, strict=True):
-        if seen.short or seen.title in also:
+        if isinstance(item, OpenMixture):
+            words.append(f"MoE {item.experts} × {seen.short or seen.title}" + (" + shared" if item.shared else ""))
+        elif seen.short or seen.title in also:
             words += [seen.short or seen.title, *(sides if seen.short else ())]
             sides = [] if seen.short else sides
-        words += [f"MoE {item.experts}"] if isinstance(item, OpenMixture) else []
+        elif "onvolution" in seen.title and any(one.short for one in looks):
+            words.append("convolution")
     return tuple(dict.fromkeys(words))
 
 
