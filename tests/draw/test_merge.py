@@ -11,7 +11,8 @@ from blocks.core import Look, LoopIcon, SideLook
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.diagram import Flow, Leaf
 from composer.draw.figure import draw
-from composer.draw.passes.merge_kinds import MAX_ROWS, greatest, listed, merge_passes, seen_in_all
+from composer.draw.passes.merge_kinds import merge_passes
+from composer.draw.passes.values import MAX_ROWS, greatest, listed, seen_in_all
 from tests.draw.flows import flow, leaf
 
 

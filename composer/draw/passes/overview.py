@@ -10,7 +10,7 @@ from composer.cost.units import short
 from composer.draw.about import About
 from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
-from composer.draw.passes.merge_kinds import seen_in_all
+from composer.draw.passes.values import seen_in_all
 
 MAX_KINDS = 4
 """Kinds of passes that the box of a repeat tells one by one."""
