@@ -69,7 +69,8 @@ class Captions:
 
     def inputs_of(self, path: str) -> Mapping[str, str]:
         """Return which ports of a block read an input of the model, and which."""
-        return self.inputs.get(path, {})
+        known: Mapping[str, Mapping[str, str]] = self.inputs
+        return known.get(path, {})
 
     def partner(self, place: str) -> str:
         """Return whose weights those of the block at a place are: another's by its title where no other has that; or nothing."""

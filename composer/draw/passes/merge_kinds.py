@@ -100,8 +100,9 @@ def _group(groups: Sequence[Group], about: About, passes: Sequence[int]) -> Grou
     if not all(len(one.flows) == 1 and (one.count, one.kinds) == (groups[0].count, groups[0].kinds) for one in groups):
         return None
     inner = merge_passes([group.flows[0] for group in groups], passes)
-    whole = replace(about, tip=tip_of(groups))
-    return inner and replace(groups[0], about=whole, header=_header(groups), flows=(inner,))
+    if inner is None:
+        return None
+    return replace(groups[0], about=replace(about, tip=tip_of(groups)), header=_header(groups), flows=(inner,))
 
 
 def _header(groups: Sequence[Group]) -> tuple[str, ...]:
