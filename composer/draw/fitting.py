@@ -17,9 +17,9 @@ MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
 Where a drawing would be larger, fewer experts are shown, then mixtures of experts are closed, then repeats in repeats, and then
 all.
 """
-FEW_BOXES, FEW_BOXES_FACTOR = 40, 4 / 3
+FEW_BOXES, FEW_BOXES_FACTOR = 40, 1.3
 """A model of no more boxes keeps its repeats open up to so many times the page: what a model is about is in its layers, and the
-smallest letters of such a drawing, shrunk to the page, are as large as those of a footnote.
+smallest letters of such a drawing, shrunk to the page, are nearly 8 pixels high.
 """
 LANDSCAPE_WIDTH, LANDSCAPE_HEIGHT = 2000.0, 1125.0
 """The same where the stream runs to the right: about a slide of 1920 × 1080 pixels."""

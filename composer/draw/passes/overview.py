@@ -14,8 +14,8 @@ from composer.draw.passes.values import seen_in_all
 
 MAX_KINDS = 4
 """Kinds of passes that the box of a repeat tells one by one."""
-MAX_TITLES, MAX_LETTERS = 4, 52
-"""Kinds of blocks of a group that its box names, and the letters of their names; of more, it says how many blocks there are."""
+MAX_TITLES, MAX_LETTERS, MORE = 4, 52, " and more"
+"""Kinds of blocks of a group that its box names, and the letters of their names; of more, it names some."""
 
 
 def of_group(flows: Sequence[Flow], about: About, title: str, params: str, doc: str = "", passes: Sequence[int] = ()) -> Leaf:
@@ -36,9 +36,7 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str, doc: 
     looks = [look for _, look in pictured]
     named = [seen for seen in looks if seen.short]
     words = tuple(dict.fromkeys(word for flow in flows for word in in_letters(flow)))
-    titles = tuple(dict.fromkeys(seen.title for seen in looks))
-    all_named = len(titles) <= MAX_TITLES and len(" · ".join(titles)) <= MAX_LETTERS
-    held = titles if all_named else (f"{len(looks)} blocks",)
+    held = named_in_short(looks) or (f"{len(looks)} blocks",)
     facts = (doc,) if doc else words or held
     others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
     first = next(iter(named), None) or next(others, looks[0] if looks else Look(""))
@@ -46,6 +44,19 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str, doc: 
     alike = [look for path, look in pictured if path == place] or [first]
     seen = Look(title, facts, first.hue, *seen_in_all(alike), double=any(one.double for one in looks))
     return Leaf(about, seen, params)
+
+
+def named_in_short(looks: Sequence[Look]) -> tuple[str, ...]:
+    """Return the titles of blocks; of many, the first ones that are no norms, merges or activations; nothing where there are none
+    or these are long.
+    """
+    titles = tuple(dict.fromkeys(seen.title for seen in looks))
+    if len(titles) <= MAX_TITLES and len(" · ".join(titles)) <= MAX_LETTERS:
+        return titles
+    main = [*dict.fromkeys(seen.title for seen in looks if not seen.sign and seen.hue not in ("norm", "merge", "io", "ffn"))]
+    while main and (len(main) > MAX_TITLES or len(" · ".join(main)) > MAX_LETTERS - len(MORE)):
+        main.pop()
+    return (*main[:-1], main[-1] + MORE) if main else ()
 
 
 def in_letters(flow: Flow, also: Collection[str] = ()) -> tuple[str, ...]:
