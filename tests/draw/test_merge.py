@@ -160,6 +160,7 @@ def test_what_is_usual_is_told_beside_what_is_not() -> None:
     assert [look.facts for look in completed(looks)] == [("8 → 8", f"dilation {n}") for n in (1, 2, 4)]
     assert all_values(looks[1:]) == ("8 → 8", "dilation 2, 4")
     assert completed(looks[:1]) == looks[:1]
+    assert listed(["θ = 10\u00a0000", "θ = 160\u00a0000"]) == "θ = 10\u00a0000, 160\u00a0000"
 
 
 def test_kinds_of_the_same_nodes_share_a_frame() -> None:

@@ -12,7 +12,8 @@ from composer.draw.about import TIP_SEPARATOR
 from composer.draw.diagram import Group, Leaf
 from composer.graph.passes.roll_layers.stacks import MAX_FIELD_VALUES
 
-NUMBER = re.compile(r"(\d[\d.]*)")
+NUMBER = re.compile(r"(\d[\d.]*(?:\u00a0\d{3})*)")
+"""With separated thousands."""
 EACH = re.compile(r"up to \d\S*( [KMBTPE])?|\d\S*( [KMBTPE])? each")
 """How many parameters a pass has."""
 OWN = re.compile(r"(up to )?\d\S*( [KMBTPE])?")
