@@ -269,4 +269,4 @@ def shapes(recipe: str, **params: float) -> list[Text]:
 
 def test_a_number_that_is_usual_in_some_layers_is_told_of_all() -> None:
     """The dilations of a stack of convolutions, of which the first does not say its own."""
-    assert "dilation 1, 2, 4, … 32" in detail("conv_lm", "layers.conv.body.filter")
+    assert "dilation 1, 2, 4, 8, 16, 32" in detail("conv_lm", "layers.conv.body.filter")
