@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from blocks.convolution.conv2d import check_groups
+from blocks.convolution.conv2d import check_groups, is_depthwise
 from blocks.convolution.kernels import SlidingKernel, slide
 from blocks.core import (
     Block,
@@ -111,11 +111,13 @@ graph: {y: {type: conv1d, out: 12, kernel_size: 3, causal: true, in: x}}
         return Cost("2 * batch * places * out * (dim // groups) * kernel_size")
 
     def look(self, view: BlockView) -> Look:
+        deep = is_depthwise(self.groups, view.sizes["dim"])
         facts = [f"{size(view.sizes['dim'])} → {grouped(self.out)}", f"kernel {self.kernel_size}"]
-        others = {"stride": self.stride, "dilation": self.dilation, "groups": self.groups}
+        others = {"stride": self.stride, "dilation": self.dilation, **({} if deep else {"groups": self.groups})}
         facts += [f"{name} {value}" for name, value in others.items() if value != 1]
         facts += [] if self.padding == "same" else [f"padding {self.slide().around[0][0]}"]
-        return Look("Causal convolution" if self.causal else "Convolution", tuple(facts), "embed")
+        title = f"{'causal ' * self.causal}{'depthwise ' * deep}convolution".capitalize()
+        return Look(title, tuple(facts), "embed", unsaid=("stride 1", "dilation 1"))
 
     def forward(self: Any, x: torch.Tensor, kernel: torch.Tensor | None = None) -> torch.Tensor:
         before, after = self.around

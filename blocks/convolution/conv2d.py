@@ -93,12 +93,19 @@ graph:
         return Call("nn.Conv2d", ("channels", "out", alone(found.kernel)), {**others, "bias": "bias"})
 
     def look(self, view: BlockView) -> Look:
-        facts = (f"{size(view.sizes['channels'])} → {grouped(self.out)}", *captions(self, stride=1, dilation=1, groups=1))
-        return Look("Convolution", facts, "embed")
+        deep = is_depthwise(self.groups, view.sizes["channels"])
+        numbers = {"stride": 1, "dilation": 1, **({} if deep else {"groups": 1})}
+        facts = (f"{size(view.sizes['channels'])} → {grouped(self.out)}", *captions(self, **numbers))
+        return Look("Depthwise convolution" if deep else "Convolution", facts, "embed", unsaid=("stride 1", "dilation 1"))
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         x = F.pad(x, self.edges)
         return F.conv2d(x, self.weight, self.bias, self.steps, 0, self.gaps, self.groups)  # [B, out, rows, columns]
+
+
+def is_depthwise(groups: int, channels: Any) -> bool:
+    """Return whether each channel is convolved by itself."""
+    return groups > 1 and bool(groups == channels)
 
 
 def check_groups(groups: int, channels: Any, out: int) -> None:

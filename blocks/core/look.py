@@ -99,6 +99,8 @@ class Look:
     """An abbreviation for the overview: `GQA`."""
     after: str = ""
     """A note about what training does to its output, such as dropout."""
+    unsaid: tuple[str, ...] = ()
+    """Facts that need no words because they are usual, `dilation 1`, unless other passes of a repeat differ in them."""
 
     @property
     def spelled(self) -> Look:

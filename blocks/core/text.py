@@ -17,6 +17,60 @@ LETTERS = {
 """The usual letters of axes."""
 NARROW = "\u00a0"
 """The separator of thousands."""
+CAPITALS = {
+    one.lower().replace("-", ""): one
+    for one in (
+        *("ALiBi", "BatchNorm", "BCE", "BiFPN", "CNN", "CRF", "CTC", "DCGAN", "DDPM", "FFT", "FPN"),
+        *(
+            "GAN",
+            "GAT",
+            "GCN",
+            "GELU",
+            "GLU",
+            "GPT",
+            "GQA",
+            "GRU",
+            "ISAB",
+            "KL",
+            "KV",
+            "LM",
+            "LoRA",
+            "LSTM",
+            "MAB",
+            "MAE",
+            "MBConv",
+        ),
+        *("MHA", "MLM", "MLP", "MoE", "MQA", "MSE", "NLP", "PMA", "QKV", "ReLU", "RGB", "RNN", "RoPE", "RPN", "SAB", "SiLU"),
+        *("SSD", "SSM", "SwiGLU", "TCN", "VAE", "VL", "VQ", "XL"),
+        *(
+            "AlexNet",
+            "BERT",
+            "CoAtNet",
+            "ConvNeXt",
+            "DenseFormer",
+            "DenseNet",
+            "EfficientNet",
+            "GoogLeNet",
+            "InfoNCE",
+            "LayerNorm",
+        ),
+        *(
+            "LeNet",
+            "MobileNet",
+            "N-BEATS",
+            "NASNet",
+            "PixelCNN",
+            "RegNet",
+            "ResNet",
+            "ResNeXt",
+            "RMSNorm",
+            "SqueezeNet",
+            "Transformer",
+        ),
+        *("U-Net", "U-ViT", "VGG", "ViT", "WaveNet", "WGAN", "XLNet", "YOLO"),
+    )
+}
+"""Words of the field that are not written as others are, by their small letters without hyphens."""
 
 
 def number(value: float) -> str:
@@ -56,24 +110,34 @@ def size(dim: Any) -> str:
 
     Examples:
         >>> from blocks.core import size
-        >>> size("time + 1")
-        'T + 1'
+        >>> size("time + 1"), size("(time + 3) // 4")
+        ('T + 1', 'ceil(T / 4)')
     """
     if isinstance(dim, int):
         return grouped(dim)
-    return re.sub(r"[A-Za-z_]\w*", lambda found: LETTERS.get(found[0], found[0]), str(dim))
+    text = re.sub(r"[A-Za-z_]\w*", lambda found: LETTERS.get(found[0], found[0]), str(dim))
+    return re.sub(r"\(([^()]+?)(?: \+ (\d+))?\) // (\d+)", _rounded, text)
+
+
+def _rounded(found: re.Match[str]) -> str:
+    """Return a quotient that is rounded up as such: of (n + d - 1) // d, that is n / d."""
+    dividend, more, divisor = found[1], int(found[2] or 0), int(found[3])
+    if more != divisor - 1:
+        return found[0]
+    return f"ceil({f'({dividend})' if ' ' in dividend else dividend} / {divisor})"
 
 
 def spoken(name: str) -> str:
-    """Return a name of a recipe as a title.
+    """Return a name of a recipe as a title, with the capitals of the field; a word with capitals stays as its author wrote it.
 
     Args:
         name: The name.
 
     Examples:
         >>> from blocks.core import spoken
-        >>> spoken("cross_attention")
-        'Cross attention'
+        >>> spoken("cross_attention"), spoken("lstm_lm"), spoken("mobilenet_v2")
+        ('Cross attention', 'LSTM LM', 'MobileNet v2')
     """
-    words = re.sub(r"(?<=[a-z])(?=\d)", " ", name.replace("_", " ").strip())
-    return words[:1].upper() + words[1:]
+    words = re.sub(r"(?<=[a-z]{2})(?=\d)", " ", name.replace("_", " ").strip())
+    said = " ".join(CAPITALS.get(word, word) for word in words.split(" "))
+    return said[:1].upper() + said[1:]

@@ -63,7 +63,7 @@ graph: {y: {type: embedding, vocab: 67, dim: 8, in: ids}}
         if self.scale != 1:
             root = abs(self.scale - self.dim**0.5) < 1e-6 * self.scale
             facts.append(f"× √{grouped(self.dim)}" if root else f"× {self.scale:.4g}")
-        names = {"tokens": "Token", "input": "Token", "source": "Source", "target": "Target", "token_types": "Token-type"}
+        names = {"tokens": "Token", "source": "Source", "target": "Target", "token_types": "Token-type"}
         ids = view.edges.get("ids", "")
         return Look(f"{names[ids]} embedding" if ids in names else self.called(), tuple(facts), "embed")
 

@@ -99,7 +99,8 @@ graph:
         return self.router.mixed_axes(sizes)
 
     def look(self, view: BlockView) -> Look:
-        facts = (f"{self.experts} experts", self.router.facts()[-1])
+        shared = ["shared expert"] if "shared" in view.slots else []
+        facts = (f"{self.experts} experts", *shared, self.router.facts()[-1])
         return Look("Mixture of experts", facts, "moe", short=f"MoE {self.experts}")
 
     def mixture(self) -> Mixture:

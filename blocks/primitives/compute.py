@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -59,5 +60,5 @@ graph: {y: {compute: x * sigmoid(gate)}}
         return expression(self.formula, sizes["typed"])
 
     def look(self, view: BlockView) -> Look:
-        written = self.formula.text
+        written = re.sub(r"\babs\(([^()]*)\)", r"|\1|", self.formula.text).replace(" - ", " − ")
         return Look(written if len(written) <= WIDEST else view.name, hue="merge")

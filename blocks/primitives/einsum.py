@@ -78,7 +78,10 @@ graph: {y: {type: einsum, pattern: "b t d, b s d -> b t s", in: [q, k]}}
         return Cost(" * ".join(["2", *(f"axis_{name}" for name in sizes["lengths"] if name in shared or name in out)]))
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (self.pattern.replace("->", "→"),), "merge")
+        terms, out = operands(self.pattern)
+        summed = {*terms[0], *terms[-1]} - {*out}
+        inner = len(terms) == 2 and terms[0][-1] == terms[1][-1] and summed == {terms[0][-1]}
+        return Look("Inner product" if inner else self.called(), (self.pattern.replace("->", "→"),), "merge")
 
     def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
         return torch.einsum(self.equation, *xs)

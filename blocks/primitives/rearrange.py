@@ -98,7 +98,8 @@ graph: {y: {type: rearrange, pattern: "b t (h d) -> b h t d", lengths: {h: 3}, i
         return [axis.size for group, axis in zip(left, sizes["..."], strict=True) if len(group) > 1 and group not in right]
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (self.pattern.replace("->", "→"),), "merge")
+        only_order = all(len(group) == 1 for side in sides(self.pattern) for group in side)
+        return Look("Transpose" if only_order else self.called(), (self.pattern.replace("->", "→"),), "merge")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         for place, sizes in self.apart:

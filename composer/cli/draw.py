@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -172,6 +174,13 @@ def label(text: str) -> tuple[str, str]:
     return path, said
 
 
+def tell_closed(paths: Sequence[str]) -> None:
+    """Print what a figure does not show from inside, since the page has no room for it."""
+    if paths:
+        hint = f"`--open {paths[0]}` draws it from inside"
+        print(f"arco draw: closed to fit a page: {', '.join(paths)} ({hint})", file=sys.stderr)
+
+
 def draw(arguments: argparse.Namespace) -> int:
     """Print the figure, or write it to a file."""
     from composer.diagnostics import RecipeError
@@ -187,6 +196,7 @@ def draw(arguments: argparse.Namespace) -> int:
         keep_off_terminal("draw", format, arguments.output, f"{recipe.name}{row.endings[0]}")
     try:
         figure = recipe.draw(arguments.level, sheet=arguments.sheet, **options(arguments))
+        tell_closed(figure.closed)
         if arguments.steps:
             from composer.draw.steps import save_steps
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -21,7 +21,7 @@ from composer.draw.arrange.shares import COLORINGS, WHOLE_BLOCKS, Coloring, Node
 from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.titles import titles
-from composer.draw.diagram import Flow
+from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, OpenMixture
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
 from composer.draw.export.views import Redraw
@@ -60,6 +60,8 @@ class Figure:
     """Paths of what stays bright while everything else fades."""
     color: Coloring = "kind"
     """What its colors tell."""
+    closed: tuple[str, ...] = ()
+    """Paths of what its level shows from inside, or was to be opened, and the page has no room for."""
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -217,6 +219,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     scene = shaded(scene, shares, coloring)
     caption = printable(options["caption"])
     scene = with_foot(scene, typography, coloring, legend=options["legend"], caption=caption, margin=margin)
+    closed = tuple(closed_in(scene, flow))
     again: Options = {
         **options,
         "theme": "light",
@@ -228,7 +231,17 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         "labels": {plain(path): said for path, said in options["labels"].items()},
     }
     at = partial(reopened, folded(model.program) if unroll is True else model, again)
-    return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]), coloring)
+    return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]), coloring, closed)
+
+
+def closed_in(scene: Scene, flow: Flow) -> Iterator[str]:
+    """Yield the paths of what has a frame in a flow and none in a scene; of what is in it, nothing more."""
+    frames = {frame.about.path for frame in scene.frames}
+    for item in flow.items:
+        if isinstance(item, Group | OpenMixture) and item.about.path not in frames:
+            yield item.about.path
+        elif isinstance(item, Group | Branches | IrregularSubgraph):
+            yield from dict.fromkeys(path for inner in item.flows for path in closed_in(scene, inner))
 
 
 def arrangement(model: RolledProgram, options: Options) -> Arrangement:

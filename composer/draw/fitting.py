@@ -13,8 +13,13 @@ from composer.draw.style.typography import Typography
 from composer.draw.turn.turned import turned
 
 MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
-"""Pixels of a page that is read as a whole, with room for two columns and the wires between them. Where a drawing would be
-larger, fewer experts are shown, then mixtures of experts are closed, then repeats in repeats, and then all.
+"""Pixels of a page that is read as a whole, with room for two columns and the wires between them, which may also lie on its side.
+Where a drawing would be larger, fewer experts are shown, then mixtures of experts are closed, then repeats in repeats, and then
+all.
+"""
+FEW_BOXES, FEW_BOXES_FACTOR = 40, 1.3
+"""A model of no more boxes keeps its repeats open up to so many times the page: what a model is about is in its layers, and the
+smallest letters of such a drawing, shrunk to the page, are nearly 8 pixels high.
 """
 LANDSCAPE_WIDTH, LANDSCAPE_HEIGHT = 2000.0, 1125.0
 """The same where the stream runs to the right: about a slide of 1920 × 1080 pixels."""
@@ -66,8 +71,10 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
         wide = MAX_PAGE_WIDTH * attempts.typography.scale  # larger letters stay legible where more is shrunk to the page
         wrapped = attempts.on_page(flow, MAX_PAGE_HEIGHT - HEAD_ROOM)
         scene = min(scene, wrapped, key=lambda one: max(one.width / wide, one.height / MAX_PAGE_HEIGHT))
+    few = sum(1 for _ in flow.leaves()) <= FEW_BOXES
     for less in smaller_depths(depth):
-        if excess(scene, depth.level) <= 1:
+        closes_repeats = not (less.layers and less.nested)
+        if excess(scene, depth.level) <= (FEW_BOXES_FACTOR if few and closes_repeats else 1):
             break
         closed = attempts.diagram(less)
         if closed not in tried:
@@ -119,7 +126,8 @@ def smaller_depths(depth: Depth) -> Iterator[Depth]:
 def excess(scene: Scene, level: Level) -> float:
     """Return how many times larger than it may be a drawing is."""
     room = FULL_DETAIL_FACTOR if level == "full" else 1.0
-    return max(scene.width / MAX_PAGE_WIDTH, scene.height / MAX_PAGE_HEIGHT) / room
+    upright = max(scene.width / MAX_PAGE_WIDTH, scene.height / MAX_PAGE_HEIGHT)
+    return min(upright, max(scene.width / MAX_PAGE_HEIGHT, scene.height / MAX_PAGE_WIDTH)) / room
 
 
 def fit_to_paper(attempts: Attempts, scene: Scene, depth: Depth, width: float) -> Scene:

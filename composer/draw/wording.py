@@ -12,9 +12,11 @@ def shape(type_: Type | tuple[Type, ...]) -> str:
     """Return the sizes of a tensor: `B × T × 4096`; nothing where there is not one."""
     if not isinstance(type_, TensorType) or not type_.axes:
         return ""
-    return " × ".join(f"({text})" if " " in text and text[0] != "(" else text for text in map(size, type_.sizes))
+    return " × ".join(f"({text})" if " " in ONE.sub("", text) else text for text in map(size, type_.sizes))
 
 
+ONE = re.compile(r"^(ceil)?\([^()]*\)$|^\(.*\)$")
+"""A size that is read as one without brackets around it."""
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 """Control characters, halves of characters, and what is none: XML has no word for them."""
 

@@ -275,6 +275,8 @@ class RepeatNode:
     trainable: bool = True
     share: Span | None = None
     """Where `share` is written; None where each pass has its own weights."""
+    index: str = field(default="", compare=False)
+    """What the recipe calls the number of a pass; nothing where a repeat is made of nodes that are written one by one."""
     span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
     name_span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -17,6 +18,9 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgra
 
 Made = frozenset[str]
 """The blocks and inputs that a value comes from; several, where passes of a repeat differ."""
+
+COUNTS = re.compile(r"× \d+(, \d+)*")
+"""How often a frame is passed through; of stages, in each."""
 
 
 class Readers:
@@ -122,7 +126,7 @@ def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
     """
     known = set(blocks)
     frames = {frame.about.path for frame in scene.frames} - known
-    repeats = {frame.about.path for frame in scene.frames if frame.pill and frame.pill.text[2:].isdigit()}
+    repeats = {frame.about.path for frame in scene.frames if frame.pill and COUNTS.fullmatch(frame.pill.text)}
     into: dict[str, list[str]] = {}
     lines: list[tuple[str, str, str]] = []
     for wire in scene.wires:

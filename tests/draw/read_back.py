@@ -27,7 +27,7 @@ NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:\u00a0\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)(
 SHARE = re.compile(r"(\d+) of (\d+)")
 OPEN = re.compile(r"…|up to|\bvary\b|\bkinds\b|in the (?:first|last)\b|\bor\b|\|")
 """What says that values differ without naming all of them."""
-LIST = re.compile(r"\d[\d.]*(?:, \d[\d.]*)+")
+LIST = re.compile(r"\d[\d.]*(?:[\u00a0 ]\d{3})*(?:, \d[\d.]*(?:[\u00a0 ]\d{3})*)+")
 COUNTED = re.compile(r"(?:^|[·+] )× (\d+)\b")
 GOES_ON = re.compile(r"(?:[,→×+:=]|\b(?:or|of|in|to|up|the|and))$")
 """How a line ends that is not the end of a fact."""
@@ -623,7 +623,8 @@ def of_some(count: int, line: str, passes: list[Truth]) -> Iterator[str]:
             yield f"no pass has {said:g}"
     if OPEN.search(line):
         return
-    having = sum(all(one.has(number) for number in numbers(line)) for one in passes)
+    listed, rest = LIST.findall(line), numbers(LIST.sub("", line))  # of a list, each pass has one
+    having = sum(all(map(one.has, rest)) and all(any(map(one.has, numbers(values))) for values in listed) for one in passes)
     if having < count:
         yield f"it holds in {having}"
 

@@ -237,6 +237,25 @@ def test_mixture_tells_what_an_expert_is() -> None:
     assert "from each router · × 0.02" in detail("mixtral", "losses.balance")
 
 
+def test_what_is_to_be_opened_is_open_and_what_the_page_closes_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """With all that is around it; a figure that closes something names the option that opens it."""
+    overview = composer.load("mixtral").draw("overview", open=["layers.moe.body"]).scene
+    assert {"layers", "layers.moe.body"} <= {frame.about.path for frame in overview.frames}
+    layers = "\n".join(
+        f"      a{n}: {{type: attention, heads: 2}}\n      b{n}: {{type: ffn, hidden: {n + 2}}}" for n in range(21)
+    )
+    large = tmp_path / "large.yaml"
+    large.write_text(
+        'recipe: large\ninputs: {x: "float[batch, time, 8]"}\ngraph:\n  layers:\n    repeat: 2\n    graph:\n' + layers + "\n"
+    )
+    assert main(["draw", str(large), "-o", str(tmp_path / "a.svg")]) == 0
+    assert "closed to fit a page: layers (`--open layers` draws it from inside)" in capsys.readouterr().err
+    assert main(["draw", str(large), "--open", "layers", "-o", str(tmp_path / "a.svg")]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def detail(recipe: str | Path, path: str) -> str:
     """Return what stands below the title of a box."""
     (box,) = (box for box in composer.load(recipe).draw().scene.boxes if box.about.path == path)
@@ -248,6 +267,6 @@ def shapes(recipe: str, **params: float) -> list[Text]:
     return [text for text in composer.load(recipe, overrides=params).draw().scene.texts if text.role in ("shape", "note")]
 
 
-def test_a_number_that_not_all_layers_have_is_told_by_the_greatest() -> None:
-    """The dilations of a stack of convolutions, of which the first has none."""
-    assert "dilation up to 32" in detail("conv_lm", "layers.conv.body.filter")
+def test_a_number_that_is_usual_in_some_layers_is_told_of_all() -> None:
+    """The dilations of a stack of convolutions, of which the first does not say its own."""
+    assert "dilation 1, 2, 4, 8, 16, 32" in detail("conv_lm", "layers.conv.body.filter")

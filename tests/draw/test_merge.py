@@ -11,7 +11,9 @@ from blocks.core import Look, LoopIcon, SideLook
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.diagram import Flow, Leaf
 from composer.draw.figure import draw
-from composer.draw.passes.merge_kinds import MAX_ROWS, greatest, listed, merge_passes, seen_in_all
+from composer.draw.passes.alike_kinds import merge_alike
+from composer.draw.passes.merge_kinds import merge_passes
+from composer.draw.passes.values import MAX_ROWS, all_values, completed, greatest, listed, seen_in_all
 from tests.draw.flows import flow, leaf
 
 
@@ -150,3 +152,30 @@ def test_the_overview_tells_every_mask() -> None:
     scene = draw(composer.load("gemma3").program, "overview").scene
     (layers,) = [box for box in scene.boxes if any("causal, window 512 or causal" in text.text for text in box.texts)]
     assert layers.icons == ()
+
+
+def test_what_is_usual_is_told_beside_what_is_not() -> None:
+    """A dilation of 1 among those of 2 and 4."""
+    looks = [Look("Convolution", ("8 → 8", *said), unsaid=("dilation 1",)) for said in ((), ("dilation 2",), ("dilation 4",))]
+    assert [look.facts for look in completed(looks)] == [("8 → 8", f"dilation {n}") for n in (1, 2, 4)]
+    assert all_values(looks[1:]) == ("8 → 8", "dilation 2, 4")
+    assert completed(looks[:1]) == looks[:1]
+    assert listed(["θ = 10\u00a0000", "θ = 160\u00a0000"]) == "θ = 10\u00a0000, 160\u00a0000"
+
+
+def test_kinds_of_the_same_nodes_share_a_frame() -> None:
+    """With the colors that they have in a map of all kinds."""
+    wide, narrow, other = of("heads 4"), of("heads 2"), flow("attn: x", "more: attn")
+    found = merge_alike([wide, other, narrow], [3, 2, 1])
+    assert [(one.kinds, one.passes) for one in found] == [((0, 2), 4), ((1,), 2)]
+    assert [row.kinds for row in only(found[0].flow).rows] == [(0,), (2,)]
+
+
+def test_stages_of_several_lengths_are_one_frame() -> None:
+    """Whose layers are told apart by their place, where the numbers differ."""
+    recipe = composer.load("resnet")
+    frames = {frame.about.path: frame for frame in recipe.draw().scene.frames if frame.about.path}
+    layers = frames["stages.layers"]
+    assert layers.pill is not None and layers.pill.text == "× 3, 4, 6, 3"
+    said = [frame.texts[0].text for frame in recipe.draw().scene.frames if not frame.about.path]
+    assert said == ["the first", "after the first"]

@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 
 import composer
-from blocks.core import BlockView, grouped, spoken
+from blocks.core import BlockView, grouped, size, spoken
 from blocks.primitives.pointwise import Scale
 from composer.cost.units import short
+from composer.draw.build.diagram_builder import build_diagram
+from composer.draw.build.levels import Depth
 from composer.draw.build.parameter_counts import ParameterCounts
-from composer.draw.build.titles import titles
+from composer.draw.build.titles import name, stacks
 from composer.draw.diagram import Leaf
 from composer.draw.layout.fragment import straightened
 from composer.draw.passes.overview import fold_norms
@@ -19,7 +21,8 @@ from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.paths import above, belongs, lies_in
 from composer.draw.wording import printable, shape
 from composer.graph.parameters import parameters
-from composer.graph.passes.roll_layers.roll_layers import as_written
+from composer.graph.passes.roll_layers.roll_layers import folded
+from tests.draw.cases import FORMS
 from tests.draw.flows import flow
 
 
@@ -129,6 +132,131 @@ def test_a_factor_is_a_root_only_where_that_is_shorter(by: float, title: str) ->
     assert Scale(by=by).look(BlockView("s")).title == title
 
 
-def test_abbreviations_in_names_stay_in_capitals() -> None:
-    """Where the `doc` does not begin with a name."""
-    assert titles(as_written(composer.load("rnn_lm").program)).title == "RNN LM"
+@pytest.mark.parametrize(
+    ("recipe", "doc", "said"),
+    [
+        ("rnn_lm", "The recurrent language model of the lectures, an Elman RNN.", "RNN LM"),
+        ("three_towers", "A text, an image and a recording, each in a tower.", "Three towers"),
+        ("mlp_mixer", "MLPs across patches and across channels, in turn.", "MLP mixer"),
+        ("wavenet", "Dilated convolutions, whose skip connections are summed.", "WaveNet"),
+        ("mobilenet_v2", "Inverted residuals, in seven stages.", "MobileNet v2"),
+        ("unet", "A U-Net of four levels, for segmentation.", "U-Net"),
+        ("early_exit", "LayerSkip, a Llama 2 7B that ends after any layer.", "LayerSkip"),
+        ("phi2", "Phi-2 with 2.7 billion parameters, whose halves are parallel.", "Phi-2"),
+        ("mt5", "Multilingual T5, of size base.", "Multilingual T5"),
+        ("switch", "Switch base, T5 base with experts.", "Switch base"),
+        ("isab", "", "ISAB"),
+    ],
+)
+def test_title_is_a_name_and_no_beginning_of_a_sentence(recipe: str, doc: str, said: str) -> None:
+    """That of the `doc` where it begins with one, else the recipe's, with the capitals of the field."""
+    assert name(recipe, doc) == said
+
+
+def test_title_of_a_figure_sheet_stands_above_all() -> None:
+    """Where the name is another."""
+    recipe = 'recipe: r\nfigure: {title: My net}\ninputs: {x: "float[batch, 4]"}\ngraph: {y: {type: linear, out: 4}}\n'
+    assert composer.load(recipe).draw().scene.name == "My net"
+
+
+HOPS = """recipe: r
+inputs: {x: "float[batch, 8]"}
+graph:
+  hops: {repeat: 3, as: hop, graph: {a: {type: linear, out: 8}}}
+"""
+STACKS = """recipe: r
+inputs: {x: "float[batch, 8]"}
+graph:
+  stacks: {repeat: 3, as: stack, graph: {blocks: {repeat: 4, graph: {a: {type: linear, out: 8}}}}}
+"""
+PAIRS_OF_EQUALS = """recipe: r
+inputs: {x: "float[batch, 8]"}
+graph:
+  stacks:
+    repeat: 2
+    as: stack
+    graph:
+      a1: {type: residual, norm: layernorm, body: {type: ffn, hidden: 4}}
+      b1: {type: residual, norm: layernorm, body: {type: ffn, hidden: 4}}
+      a2: {type: residual, norm: layernorm, body: {type: ffn, hidden: 4}}
+      b2: {type: residual, norm: layernorm, body: {type: ffn, hidden: 4}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [
+        (HOPS, ["3 hops"]),
+        (STACKS, ["3 stacks × 4 blocks"]),
+        (PAIRS_OF_EQUALS, ["2 stacks"]),
+        (str(next(path for path in FORMS if path.stem == "inverted_residuals")), ["7 stages · 17 bottlenecks"]),
+        ("resnet", ["3 + 4 + 6 + 3 layers"]),
+        ("early_exit", ["32 layers", "31 exits"]),
+        ("transformer", ["6 + 6 layers"]),
+    ],
+)
+def test_passes_are_counted_by_the_words_of_their_author(recipe: str, said: list[str]) -> None:
+    """Over all repeats; a stage whose first block stands alone counts it too."""
+    assert stacks(folded(composer.load(recipe).program)) == said
+
+
+def test_ids_of_tokens_alone_have_a_token_embedding() -> None:
+    """Whatever a group calls what it is given."""
+    recipe = composer.load("""recipe: r
+inputs: {tokens: "int[batch, time]", user: "int[batch]"}
+graph:
+  text: {in: tokens, graph: {embed: {type: embedding, vocab: 9, dim: 8}, pool: {type: pool, mode: mean}}}
+  person: {in: user, graph: {embed: {type: embedding, vocab: 7, dim: 8}}}
+  both: {type: add, in: [text, person]}
+""")
+    said = {leaf.about.path: leaf.look.title for leaf in build_diagram(folded(recipe.program), Depth()).leaves()}
+    assert (said["text.embed"], said["person.embed"]) == ("Token embedding", "Embedding")
+
+
+def test_blocks_are_called_what_they_compute() -> None:
+    """A pattern that only moves axes, one that sums the last axis of both, a convolution of each channel; and names that say
+    nothing of an activation are left out.
+    """
+    recipe = composer.load("""recipe: r
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  turned: {type: rearrange, pattern: b t d -> b d t}
+  flat: {type: rearrange, pattern: b d t -> b (d t), in: turned}
+  scores: {type: einsum, pattern: "b t d, b s d -> b t s", in: [x, x]}
+  mixed: {type: einsum, pattern: "b t s, b s d -> b t d", in: [scores, x]}
+  deep: {type: conv1d, out: 8, kernel_size: 3, groups: 8}
+  a1: relu
+  last_act: relu
+  gate: sigmoid
+  apart: {compute: abs(gate - deep)}
+outputs: {y: apart, flat: flat}
+""")
+    found = {leaf.about.path: leaf for leaf in build_diagram(folded(recipe.program), Depth()).leaves()}
+    assert {path: one.look.title for path, one in found.items() if path[0] in "tfsmd" or path == "apart"} == {
+        "turned": "Transpose",
+        "flat": "Rearrange",
+        "scores": "Inner product",
+        "mixed": "Einsum",
+        "deep": "Depthwise convolution",
+        "apart": "|gate − deep|",
+    }
+    assert [found[path].name for path in ("a1", "last_act", "gate")] == ["", "", "gate"]
+
+
+def test_frame_of_a_branch_has_the_name_of_the_branch() -> None:
+    """And none has that of its slot."""
+    recipe = composer.load("""recipe: r
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  tokens: {type: residual, body: {graph: {a: {type: linear, out: 4}, b: {type: linear, out: 8}}}}
+""")
+    assert [frame.texts[0].text.split(" · ")[0] for frame in recipe.draw().scene.frames] == ["Tokens"]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [("(frames + 1) // 2", "ceil(frames / 2)"), ("(time + 3) // 4", "ceil(T / 4)"), ("(time + 2) // 4", "(T + 2) // 4")],
+)
+def test_lengths_that_are_rounded_up_say_so(written: str, said: str) -> None:
+    """And no others."""
+    assert size(written) == said

@@ -15,7 +15,7 @@ from composer.draw.build.node_names import shown_name
 from composer.draw.build.value_sources import NodeSources, Sources, merge_by_origin, of_block
 from composer.draw.diagram import Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
-from composer.draw.paths import lies_in
+from composer.draw.paths import lies_in, plain
 from composer.draw.style.looks import look
 from composer.draw.wording import shape
 from composer.graph.state_update import SUFFIX
@@ -30,7 +30,7 @@ def add_block(
 ) -> NodeSources:
     """Add a block as one box, or as a mixture of experts, whose path is then one of those that are `routed`."""
     path, depth = place.path, captions.depth
-    seen = look(node, captions.head(path))
+    seen = look(node, captions.head(path), captions.inputs_of(plain(path)))
     if is_renewal(node) or isinstance(node.part, Loss):
         out.sinks.append(sink(captions, node, seen, given, place, routed))
         return of_block(node, path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from composer.diagnostics import Span
@@ -10,7 +10,7 @@ from composer.draw.about import TIP_SEPARATOR, About
 from composer.draw.build.descriptions import settings, whole
 from composer.draw.build.levels import Depth
 from composer.draw.build.parameter_counts import ParameterCounts
-from composer.draw.build.walks import by_place
+from composer.draw.build.walks import by_place, model_inputs
 from composer.draw.paths import plain
 from composer.draw.style.looks import look
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
@@ -59,7 +59,18 @@ class Captions:
     def titles(self) -> dict[tuple[str, str], str]:
         """What every block is called, by its places in the model and in the drawing."""
         blocks = (visit for visit in walk(self.program.root, by_place, every_node) if not visit.in_slot)
-        return {(one.path, plain(one.path)): look(one.node).title for one in blocks if isinstance(one.node, TypedBlock)}
+        named = ((one.path, plain(one.path), one.node) for one in blocks if isinstance(one.node, TypedBlock))
+        return {(path, short): look(node, inputs=self.inputs_of(short)).title for path, short, node in named}
+
+    @lazy
+    def inputs(self) -> Mapping[str, Mapping[str, str]]:
+        """Which ports of blocks read an input of the model, and which, by the places of the blocks in the drawing."""
+        return dict(model_inputs(self.program.root, {one.name: one.name for one in self.program.untyped.inputs}))
+
+    def inputs_of(self, path: str) -> Mapping[str, str]:
+        """Return which ports of a block read an input of the model, and which."""
+        known: Mapping[str, Mapping[str, str]] = self.inputs
+        return known.get(path, {})
 
     def partner(self, place: str) -> str:
         """Return whose weights those of the block at a place are: another's by its title where no other has that; or nothing."""

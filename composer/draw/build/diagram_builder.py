@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -12,9 +11,10 @@ from blocks.core import Steps, size, spoken
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
+from composer.draw.build.closed_groups import first_words, holds_layers, new_shape
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth
-from composer.draw.build.node_names import shown_name
+from composer.draw.build.node_names import branch_name, shown_name
 from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
 from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.value_sources import (
@@ -33,21 +33,14 @@ from composer.draw.build.value_sources import (
 )
 from composer.draw.diagram import Flow, Group, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, NodeOutput, Origin, PreviousPass
-from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS, merge_passes
+from composer.draw.passes.alike_kinds import merge_alike
+from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
 from composer.draw.passes.overview import fold_norms, of_group
 from composer.draw.paths import plain
 from composer.draw.style.looks import inside, steps
 from composer.draw.wording import shape
-from composer.graph.anatomy import TYPED
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
-from composer.graph.visit import Fold, Inside, every_node
-
-MAX_DOC = 52
-"""Letters of what the author of a block says of it that its box shows."""
-
-CLAUSE_WORDS = 5
-"""Words from which on the beginning of a sentence says something by itself: `A class, a timestep and patches` is cut nowhere."""
 
 
 def build_diagram(model: RolledProgram, depth: Depth) -> Flow:
@@ -146,10 +139,10 @@ class DiagramBuilder:
             return self.dissolved(node, given, place, out)
         if part is None and node.graph.by_name.keys() == {node.name}:  # around a formula in a slot, which is all there is in it
             return self.dissolved(node, given, place, out)
-        title = spoken(node.name) if part is None else spoken(part.kind)
+        title = spoken(branch_name(path)) if part is None else spoken(part.kind)
         closed = (self.depth.level == "overview" or part is not None) and not holds_layers(node.graph)
         flow, ports = self.flow(node.graph, given, place)
-        if closed and path not in self.depth.opened:
+        if closed and not self.depth.shows(path):
             out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
         else:
             out.items.append(self.frame(node, title, place, flow))
@@ -178,7 +171,7 @@ class DiagramBuilder:
         flow, ports = self.flow(node.graph, both, place, stream)
         flow = resolve_previous_passes(flow, path, ports)
         main = stream or first_input(node.graph)
-        if self.depth.level == "overview" and path not in self.depth.opened:
+        if self.depth.level == "overview" and not self.depth.shows(path):
             name, params = f"× {steps} {title}", self.counts.shown_whole(place.first)
             out.items.append(self.closed(node, (flow,), name, (title,), params, place))
         else:
@@ -210,7 +203,7 @@ class DiagramBuilder:
         part = node.node.part if isinstance(node, TypedGroup) else None
         doc = first_words(part.__doc__ or "") if part is not None and self.depth.spacious else ""
         told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
-        return replace(of_group(flows, about, name, params, doc, passes), name=told)
+        return replace(of_group(flows, about, name, params, doc, passes), name=told, shape=new_shape(node))
 
     def flow(
         self, graph: TypedGraph, given: Mapping[str, Sources], place: NodePlace, stream: str = ""
@@ -250,7 +243,7 @@ class DiagramBuilder:
         each = repeats.parameters(node, self.counts, place.first)
         tip = (f"× {count} {title}", repeats.parameters_of_each(node, each))
         folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
-        closed = (self.depth.level == "overview" or folded) and path not in self.depth.opened
+        closed = (self.depth.level == "overview" or folded) and not self.depth.shows(path)
         if closed:
             out.items.append(
                 self.closed(node, flows, tip[0], tip, self.counts.shown_whole(place.first), place, [*map(len, kinds)])
@@ -258,10 +251,10 @@ class DiagramBuilder:
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
-            one = merge_passes(flows, [len(passes) for passes in kinds])
-            heads = tuple((f"{len(passes)} of {count}",) for passes in kinds) if one is None else ()
-            frames = tuple(map(repeats.one_of_each, flows if one is None else (one,)))
-            cells = tuple((number,) for number in range(len(kinds))) if 1 < len(frames) <= MAX_MAPPED_KINDS else ()
+            alike = merge_alike(flows, [len(passes) for passes in kinds])
+            heads = tuple((f"{one.passes} of {count}",) for one in alike) if len(alike) > 1 else ()
+            frames = tuple(repeats.one_of_each(one.flow) for one in alike)
+            cells = tuple(one.kinds for one in alike) if len(alike) > 1 and len(kinds) <= MAX_MAPPED_KINDS else ()
             out.items.append(Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds)))
         second_streams = set().union(*(flow.second_streams for flow in flows))
         out.edges += repeats.outer_edges(node, values, path, second_streams, all_inputs=closed)
@@ -319,7 +312,7 @@ class DiagramBuilder:
         counts = [sum(node.passes[index] == graph for index in passes) for graph in kinds]
         box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here, counts, here.all)
         named = f"{node.name}({passes[0]}:{passes[-1] + 1})" if several else f"{node.name}({passes[0]})"
-        out.items.append(replace(box, look=replace(box.look, facts=(named, *box.look.facts))))
+        out.items.append(replace(box, look=replace(box.look, facts=(named, *box.look.facts)), shape=""))
         second_streams: set[Origin] = set().union(*(flow.second_streams for flow in flows))
         main = first_input(node.passes[passes[0]])
         read = dict.fromkeys((port, one) for index in passes for port, every in given[index].items() for one in every)
@@ -332,25 +325,6 @@ class DiagramBuilder:
                 last = index == passes[-1]
                 ports[index, port] = own if last else tuple(one.by_name(f"{node.name}({index})") for one in own)
         return ports
-
-
-def first_words(doc: str) -> str:
-    """Return the first sentence about a block, or what comes before its first comma where that says enough by itself; nothing if
-    a box has no room for it.
-    """
-    sentence = re.split(r"\.(?:\s|$)", " ".join(doc.split()), maxsplit=1)[0]
-    clause = sentence.partition(",")[0]
-    found = sentence if len(sentence) <= MAX_DOC else clause if len(clause.split()) >= CLAUSE_WORDS else ""
-    return found if len(found) <= MAX_DOC else ""
-
-
-def holds_layers(graph: TypedGraph) -> bool:
-    """Return whether there is a repeat in the graph of a group, which then is a part of the model rather than one block."""
-    return Fold(TYPED, _is_layers, lambda _, out: any(out), every_node).graph(graph)
-
-
-def _is_layers(node: TypedNode, inside: Inside[TypedGraph, bool, bool]) -> bool:
-    return isinstance(node, TypedRepeat) or (isinstance(node, TypedGroup) and any(inside.passes()))
 
 
 def only(given: Mapping[str, Sources], name: str) -> dict[str, Sources]:

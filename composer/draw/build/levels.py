@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from composer.draw.paths import lies_in
+
 Level: TypeAlias = Literal["overview", "block", "full"]
 LEVELS: tuple[Level, ...] = ("overview", "block", "full")
 
@@ -65,6 +67,10 @@ class Depth:
     """Whether repeats in repeats are, such as the layers of stages."""
     dropout: bool = True
     """Whether a dropout is a box where words cannot tell it."""
+
+    def shows(self, path: str) -> bool:
+        """Return whether something that holds a graph is open whatever the level: it is to be opened, or something in it is."""
+        return any(lies_in(one, path) for one in self.opened)
 
     def passes_of(self, path: str, count: int) -> range | None:
         """Return which passes of a repeat are drawn by themselves; None where it is folded."""

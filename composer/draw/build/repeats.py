@@ -167,16 +167,26 @@ def outer_edges(
 # -- what is said
 
 
+def pass_name(node: TypedRepeat) -> str:
+    """Return the word for one pass of a repeat: what its author calls the number of a pass, or says by the name of the repeat."""
+    if node.node.index not in ("", "layer"):
+        return node.node.index
+    if LAYERS.fullmatch(node.name):
+        return "block" if node.name.startswith("block") else "layer"
+    return node.name.removesuffix("s") if node.name in SERIES else node.name
+
+
 def layer_title(node: TypedRepeat, flows: Sequence[Flow]) -> str:
-    """Return what one pass of a repeat is called."""
+    """Return what one pass of a repeat is called in a drawing."""
     if not LAYERS.fullmatch(node.name):
-        return spoken(node.name.removesuffix("s") if node.name in SERIES else node.name)
+        return spoken(pass_name(node))
+    word = "block" if pass_name(node) == "block" else "layer"
     looks = [leaf.look for flow in flows for leaf in flow.leaves() if isinstance(leaf, Leaf)]
     masked = [seen for seen in looks if seen.mask and not seen.double]
     both = masked and any(seen.double for seen in looks)  # attention to another stream alone is no decoder's
     if node.name == "decoder" or both or any(seen.causal for seen in masked):
-        return "Decoder layer"
-    return "Encoder layer" if node.name == "encoder" or masked else "Layer"
+        return f"Decoder {word}"
+    return f"Encoder {word}" if node.name == "encoder" or masked else word.capitalize()
 
 
 def parameters(node: TypedRepeat, counts: ParameterCounts, place: str) -> list[int]:

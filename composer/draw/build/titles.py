@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from blocks.core import grouped, spoken
 from composer.cost.active import active_parameters
@@ -12,25 +12,21 @@ from composer.cost.lengths import lengths_of
 from composer.cost.units import short
 from composer.draw.build.descriptions import described
 from composer.draw.build.parameter_counts import ParameterCounts
-from composer.draw.build.repeats import LAYERS
+from composer.draw.build.repeats import LAYERS, SERIES, pass_name
 from composer.draw.build.walks import by_place, outside_repeats
 from composer.draw.diagram import Titles
+from composer.draw.paths import above, lies_in, plain
 from composer.draw.wording import printable
 from composer.graph.anatomy import Region
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
-from composer.graph.typed import TypedGraph, TypedProgram, TypedRepeat
-from composer.graph.visit import Visit, walk
+from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.visit import Visit, every_node, walk
 
 MAX_NAME_WORDS = 3
 """Words of a name."""
-NAME = re.compile(r"[^\W\d_]+[A-Z\d]")
-"""How a name begins that does not begin with a capital, such as `mBART` or `wav2vec 2.0`."""
-ABBREVIATIONS = {
-    "cnn": "CNN", "gpt": "GPT", "gru": "GRU", "lm": "LM", "lstm": "LSTM", "mlp": "MLP", "moe": "MoE", "rnn": "RNN", "vl": "VL",
-    "xl": "XL",
-}  # fmt: skip
-"""Words of the names of recipes that are not written as others are."""
+OTHER_NAME = re.compile(r"^(?!(?:[Aa]n?|[Tt]he) )(?:.* )?[^\W\d_]+-?[A-Z\d]")
+"""What has a word with another capital or a digit, `mBART`, `GPT-2`, `wav2vec 2.0`, `Multilingual T5`, and no article."""
 BF16_BYTES = 2
 """Bytes of a number."""
 
@@ -39,21 +35,29 @@ def titles(model: RolledProgram, title: str = "") -> Titles:
     """Return the head of a drawing."""
     typed = model.program
     recipe = typed.untyped.recipe
-    first = recipe.doc.split(",")[0].strip()
-    is_name = (first[:1].isupper() or NAME.match(first)) and len(first.split()) <= MAX_NAME_WORDS
-    named = first if is_name else recipe_title(recipe.name)
     inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.untyped.inputs}
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
-    return Titles(printable(title or named), facts(model), inputs, outputs, described(typed))
+    return Titles(printable(title or name(recipe.name, recipe.doc)), facts(model), inputs, outputs, described(typed))
 
 
-def recipe_title(name: str) -> str:
-    """Return the name of a recipe as a title.
+def name(recipe: str, doc: str) -> str:
+    """Return what a model is called: what its `doc` calls it before the first comma, if that is a name, as of a product or like
+    that of the recipe; else the recipe's, with the capitals of the field.
 
-    >>> recipe_title("rnn_lm"), recipe_title("show_attend_tell")
-    ('RNN LM', 'Show attend tell')
+    >>> name("gpt2", "GPT-2 small, decoder-only."), name("dense_block", "A dense block, in which each layer reads all.")
+    ('GPT-2 small', 'Dense block')
     """
-    return " ".join(ABBREVIATIONS.get(word.lower(), word) for word in spoken(name).split(" "))
+    first = re.split(r"[,:;]|\.$", doc, maxsplit=1)[0].strip()
+    short_form = re.split(r" (?:as|for|in|of|with) ", first, maxsplit=1)[0]
+    if len(first.split()) <= MAX_NAME_WORDS and (resembles(first, recipe) or OTHER_NAME.search(first)):
+        return first
+    return short_form if len(short_form.split()) <= MAX_NAME_WORDS and resembles(short_form, recipe) else spoken(recipe)
+
+
+def resembles(words: str, recipe: str) -> bool:
+    """Return whether words are those of the name of a recipe, or begin with these or the name with them."""
+    plain, own = re.sub(r"[\W_]", "", words).lower(), re.sub(r"[\W_]", "", recipe).lower()
+    return words[:1].isupper() and len(plain) > 2 and (plain.startswith(own.rstrip("0123456789")) or own.startswith(plain))
 
 
 def input_title(name: str, dtype: str) -> str:
@@ -73,8 +77,7 @@ def facts(model: RolledProgram) -> tuple[str, ...]:
         said.append(f"{short(total - frozen)} trained")
     if (active := active_parameters(typed)) < total:
         said.append(f"{short(active)} active")
-    if layers := passes(typed.root):
-        said.append(f"{' + '.join(map(str, layers))} layer{'s' * (layers != [1])}")
+    said += stacks(model)
     for name in ("d_model", "context", "vocab"):
         if isinstance(value := params.get(name), int) and not isinstance(value, bool):
             said.append(f"{name} {grouped(value)}")
@@ -84,13 +87,69 @@ def facts(model: RolledProgram) -> tuple[str, ...]:
     return tuple(said)
 
 
-def passes(graph: TypedGraph) -> list[int]:
-    """Return how many layers each stack has: those in each stage, where there are stages; what is repeated inside of a layer does
-    not count.
+def stacks(model: RolledProgram) -> list[str]:
+    """Return how many layers each stack has, and what else passes are called: `6 + 6 layers`, `3 hops`, `3 stacks × 4 blocks`; of
+    stages, the layers in each, or how often these use one block. What is repeated inside of a layer does not count.
     """
-    repeats = [visit for visit in walk(graph, _outside_layers) if isinstance(visit.node, TypedRepeat) and not visit.in_slot]
-    stages = {".".join(steps[:end]) for visit in repeats for steps in [visit.path.split(".")] for end in range(1, len(steps))}
-    return [len(visit.node.passes) for visit in repeats if visit.path not in stages and isinstance(visit.node, TypedRepeat)]
+    written = {plain(one.name) for one in model.written}
+    walked = (visit for visit in walk(model.program.root, _outside_layers) if not visit.in_slot)
+    found = {visit.path: visit.node for visit in walked if isinstance(visit.node, TypedRepeat)}
+    within: dict[str, list[TypedRepeat]] = {}
+    for path, node in found.items():
+        around = next((one for one in above(path)[:-1] if one in found), "")
+        if not around:
+            within[path] = []
+        elif any(lies_in(one, plain(path)) for one in written):  # no few nodes that are equal by chance
+            within[around].append(node)
+    counts: dict[str, list[int]] = {}
+    said: dict[str, str] = {}
+    for path, inner in within.items():
+        outer, name = found[path], layer_name(found[path])
+        each = [len(node.passes) for node in inner]
+        if block := used_in_each(outer, inner):
+            said[name] = f"{several(len(outer.passes), name)} · {several(*block)}"
+        elif inner and len({*each}) == 1 and len(inner) == len(outer.passes) and name != "stage":
+            said[name] = f"{several(len(outer.passes), name)} × {several(each[0], layer_name(inner[0]))}"
+        elif inner:
+            counts.setdefault(layer_name(inner[0]), []).extend(each)
+        else:
+            counts.setdefault(name, []).append(len(outer.passes))
+    sums = (f"{' + '.join(map(str, many))} {several(sum(many), name).partition(' ')[2]}" for name, many in counts.items())
+    return [*sums, *said.values()]
+
+
+def layer_name(node: TypedRepeat) -> str:
+    """Return the word for a pass of a stack: a layer, if its author has no other."""
+    named = node.node.index not in ("", "layer") or node.name in SERIES or LAYERS.fullmatch(node.name)
+    return pass_name(node).replace("_", " ") if named else "layer"
+
+
+def used_in_each(stage: TypedRepeat, inner: Sequence[TypedRepeat]) -> tuple[int, str] | None:
+    """Return how often stages use the one block of a recipe that is repeated in them and stands there alone too."""
+    repeated = {name for node in inner for graph in node.passes for name in defined_blocks(all_in(graph))}
+    alone = {*defined_blocks(node for graph in stage.passes for node in graph.nodes)}
+    if len(repeated) != 1 or not repeated <= alone:
+        return None
+    (name,) = repeated
+    return sum([*defined_blocks(all_in(graph))].count(name) for graph in stage.passes), spoken(name).lower()
+
+
+def all_in(graph: TypedGraph) -> Iterator[TypedNode]:
+    """Yield every node in a graph, of repeats in every pass."""
+    return (visit.node for visit in walk(graph, by_place, every_node))
+
+
+def defined_blocks(nodes: Iterable[TypedNode]) -> Iterator[str]:
+    """Yield the name of the block at each node that is one of those that the recipe defines."""
+    for node in nodes:
+        part = node.node.part if isinstance(node, TypedGroup) else None
+        if part is not None and not part.dissolved:
+            yield part.kind
+
+
+def several(count: int, name: str) -> str:
+    """Return a number of things: `4 blocks`."""
+    return f"{count} {name}{'s' * (count != 1)}"
 
 
 def _outside_layers(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from blocks.core import BlockIcon, Look
-from composer.cost.units import THOUSANDS
-from composer.draw.about import TIP_SEPARATOR
+from blocks.core import Look
+from composer.draw.about import About
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin
-from composer.graph.passes.roll_layers.stacks import MAX_FIELD_VALUES
+from composer.draw.passes.places import by_place
+from composer.draw.passes.values import (
+    MAX_ROWS,
+    all_values,
+    completed,
+    each_value,
+    listed,
+    of_each,
+    one_number,
+    seen_in_all,
+    tip_of,
+)
 
-NUMBER = re.compile(r"(\d[\d.]*)")
-EACH = re.compile(r"up to \d\S*( [KMBTPE])?|\d\S*( [KMBTPE])? each")
-"""How many parameters a pass has."""
-MAX_ROWS = 3
-"""Kinds of a block that are shown one by one."""
 MAX_MAPPED_KINDS = 4
 """Kinds of passes that a map of layers can show."""
 
@@ -73,13 +77,7 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
         found = _leaf(replace(leaves[0], about=about), leaves, passes)
     elif all(isinstance(item, Group) for item in alike):
         groups = [item for item in alike if isinstance(item, Group)]
-        if all(len(g.flows) == 1 and g.count == groups[0].count and g.kinds == groups[0].kinds for g in groups):
-            inner = merge_passes([group.flows[0] for group in groups], passes)
-            same = len({*(len(group.header) for group in groups)}) == 1
-            pieces = zip(*(group.header for group in groups), strict=True) if same else iter([(groups[0].header[0],)])
-            header = tuple(_each_value(list(dict.fromkeys(alike))) for alike in pieces)
-            about = replace(about, tip=_tip(groups))
-            found = None if inner is None else replace(groups[0], about=about, header=header, flows=(inner,))
+        found = _group(groups, about, passes)
     elif all(isinstance(item, OpenMixture) for item in alike):
         mixtures = [item for item in alike if isinstance(item, OpenMixture)]
         found = _mixture(replace(mixtures[0], about=about), mixtures)
@@ -88,6 +86,44 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
     if found is None:
         found = one_of(alike, passes, flows)
     return replace(found, after=_after(alike, passes)) if isinstance(found, Leaf | Group | OpenMixture) else found
+
+
+def _group(groups: Sequence[Group], about: About, passes: Sequence[int]) -> Group | None:
+    """Return frames in the same place as one; repeats may have other numbers of passes, as the layers of stages."""
+    counts = tuple(dict.fromkeys(group.count for group in groups))
+    if len(counts) > 1 and all(count.isdigit() for count in counts):
+        every = [group.count for group in groups] if {*passes} == {1} else counts  # of stages, that of each
+        if any(len(group.flows) > 1 for group in groups):
+            one = by_place(groups, lambda flows: merge_passes([*map(_bare, flows)], passes))
+            return one and replace(one, about=replace(about, tip=tip_of(groups)), header=_header(groups), count=", ".join(every))
+        groups = [replace(_bare_group(group), count=", ".join(every), kinds=()) for group in groups]
+    if not all(len(one.flows) == 1 and (one.count, one.kinds) == (groups[0].count, groups[0].kinds) for one in groups):
+        return None
+    inner = merge_passes([group.flows[0] for group in groups], passes)
+    if inner is None:
+        return None
+    return replace(groups[0], about=replace(about, tip=tip_of(groups)), header=_header(groups), flows=(inner,))
+
+
+def _header(groups: Sequence[Group]) -> tuple[str, ...]:
+    """Return the header of several frames; of numbers of parameters, the largest."""
+    same = len({*(len(group.header) for group in groups)}) == 1
+    pieces = zip(*(group.header for group in groups), strict=True) if same else iter([(groups[0].header[0],)])
+    return tuple(each_value(list(dict.fromkeys(alike)), bare=True) for alike in pieces)
+
+
+def _bare(flow: Flow) -> Flow:
+    """Return a flow whose rows are in no map of layers."""
+
+    def bare_rows(item: Item) -> Item:
+        rows = [replace(row, kinds=()) for row in item.rows] if isinstance(item, Leaf) else []
+        return replace(item, rows=tuple(rows)) if isinstance(item, Leaf) else item
+
+    return flow.map_items(lambda item: _bare_group(item) if isinstance(item, Group) else bare_rows(item))
+
+
+def _bare_group(group: Group) -> Group:
+    return replace(group.map_flows(_bare), cells=() if not group.count else group.cells)
 
 
 def _after(alike: Sequence[Item], passes: Sequence[int]) -> str:
@@ -157,11 +193,6 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
     return Group(about, ("One of",), tuple(flow for flow, _ in kinds.values()), headers, mapped)
 
 
-def of_each(descriptions: Sequence[str]) -> str:
-    """Return the captions of each kind of pass; one where all are the same."""
-    return " | ".join(dict.fromkeys(descriptions))
-
-
 def _mixture(first: OpenMixture, mixtures: Sequence[OpenMixture]) -> OpenMixture | None:
     """Return the mixtures that differ in nothing but the numbers that they own."""
     if any(
@@ -183,13 +214,15 @@ def _said(mixture: OpenMixture) -> tuple[object, ...]:
 
 
 def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | None:
+    leaves = [replace(leaf, look=look) for leaf, look in zip(leaves, completed([leaf.look for leaf in leaves]), strict=True)]
+    first = replace(first, look=leaves[0].look)
     kinds: dict[Look, int] = {}
     for leaf, count in zip(leaves, passes, strict=True):
         kinds[leaf.look] = kinds.get(leaf.look, 0) + count
     params = {leaf.params for leaf in leaves}
     shared = first.params if len(params) == 1 else ""
     shape = first.shape if len({leaf.shape for leaf in leaves}) == 1 else ""
-    first = replace(first, params=shared, shape=shape, about=replace(first.about, tip=_tip(leaves)))
+    first = replace(first, params=shared, shape=shape, about=replace(first.about, tip=tip_of(leaves)))
     if len({leaf.rows for leaf in leaves}) > 1:
         return _of_nested(first, leaves, passes)
     if len(kinds) == 1:
@@ -202,7 +235,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     titles = list(dict.fromkeys(seen.title for seen in looks))
     one = looks[0]
     if len(looks) > MAX_ROWS:
-        facts = _span(looks) if len(titles) == 1 else (f"{len(looks)} kinds",)
+        facts = all_values(looks) if len(titles) == 1 else (f"{len(looks)} kinds",)
         if not sides and any(seen.sides for seen in looks):
             positions = dict.fromkeys(" and ".join(side.words for side in seen.sides) or "no positions" for seen in looks)
             facts = (*facts, " or ".join(positions) if len(positions) <= MAX_ROWS else "positions vary")
@@ -250,92 +283,3 @@ def _of_nested(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Le
         return replace(first, look=replace(first.look, facts=(*common, told)), rows=())
     rows = [Row(f"{count} of {whole}: {words}", look, count) for (words, _), (look, count) in shares.items()]
     return replace(first, look=replace(first.look, facts=common), rows=tuple(rows))
-
-
-def _tip(items: Sequence[Leaf | Group]) -> str:
-    """Return what is said in one line, piece by piece, each piece that differs with all that it is."""
-    tips = list(dict.fromkeys(item.about.tip for item in items))
-    split = [tip.split(TIP_SEPARATOR) for tip in tips]
-    if len({*map(len, split)}) != 1:
-        return of_each(tips)
-    return TIP_SEPARATOR.join(_each_value(list(dict.fromkeys(alike))) for alike in zip(*split, strict=True))
-
-
-def _each_value(said: Sequence[str]) -> str:
-    """Return all that is said of one thing in several passes; of numbers of parameters that passes have, the largest, and of many
-    others with units, how many there are.
-    """
-    if len(said) > 1 and all(EACH.fullmatch(one) for one in said):
-        return f"up to {max((one.removeprefix('up to ').removesuffix(' each') for one in said), key=_counted)}"
-    if one_number(said) is None:
-        return of_each(said)
-    if not said[0].endswith((" parameter", " parameters")):
-        return listed(said)
-    return of_each(said) if len(said) <= MAX_ROWS else f"{len(said)} kinds by parameters"
-
-
-def _counted(said: str) -> tuple[int, float]:
-    """Return a key by which numbers with units are in order."""
-    number, _, unit = said.partition(" ")
-    return THOUSANDS.index(f" {unit}" if unit else ""), float(number)
-
-
-def seen_in_all(looks: Sequence[Look]) -> tuple[BlockIcon | None, str, str, bool]:
-    """Return the icon, the mask, its word and whether any is causal, for blocks of several kinds: an icon that all have, or all
-    masks that there are. The picture of one mask does for others of the same words, such as random ones.
-    """
-    first, masks = looks[0], tuple(dict.fromkeys(seen.mask for seen in looks))
-    causal = any(seen.causal for seen in looks)
-    if len(masks) == 1:
-        icon = first.icon if first.mask or all(seen.icon == first.icon for seen in looks) else None
-        return icon, first.mask, first.known_mask, causal
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for mask in masks:
-        alike.setdefault(tuple(NUMBER.split(mask)[::2]), []).append(mask or "no mask")
-    said = [one for found in alike.values() for one in ([listed(found)] if one_number(found) is not None else found)]
-    return None, " or ".join(said) if len(said) <= MAX_ROWS else f"{len(masks)} masks", "", causal
-
-
-def _span(looks: Sequence[Look]) -> tuple[str, ...]:
-    """Return what all kinds say, and of the rest what the first and the last say; a number that differs with all its values."""
-    first, last = looks[0].facts, looks[-1].facts
-    if all(len(seen.facts) == len(first) for seen in looks):
-        said = (tuple(dict.fromkeys(alike)) for alike in zip(*(seen.facts for seen in looks), strict=True))
-        return tuple(alike[0] if len(alike) == 1 else listed(alike) for alike in said) or (f"{len(looks)} kinds",)
-    common = [fact for fact in last if all(fact in seen.facts for seen in looks)]
-    rest = [[fact for fact in seen.facts if fact not in common] for seen in looks]
-    if all(len(own) <= 1 for own in rest) and (most := greatest([fact for own in rest for fact in own])):
-        return (*common, most)
-    only_last = [f"{fact} in the last" for fact in last if fact not in common]
-    return (*common, *(f"{fact} in the first" for fact in first if fact not in common), *only_last)
-
-
-def greatest(facts: Sequence[str]) -> str:
-    """Return the facts that differ in their one number by the greatest, `dilation up to 32`; nothing for others."""
-    split = {fact: re.fullmatch(r"(\D+ )(\d[\d.]*)", fact) for fact in facts}
-    found = [(match[1], float(match[2]), match[2]) for match in split.values() if match]
-    if len(found) < len(split) or len({name for name, _, _ in found}) != 1:
-        return ""
-    name, _, most = max(found, key=lambda one: one[1])
-    return f"{name}up to {most}"
-
-
-def listed(facts: Sequence[str]) -> str:
-    """Return the facts that differ in one number with all its values, `dilation 1, 2, 4`, of many the first ones and the last;
-    others from the first to the last.
-    """
-    place = one_number(facts)
-    if place is None:
-        return f"{facts[0]} … {facts[-1]}"
-    split = [NUMBER.split(fact) for fact in facts]
-    values = [parts[place] for parts in split]
-    said = values if len(values) <= MAX_FIELD_VALUES else [*values[:3], f"… {values[-1]}"]
-    return "".join([*split[0][:place], ", ".join(said), *split[0][place + 1 :]])
-
-
-def one_number(facts: Sequence[str]) -> int | None:
-    """Return where facts have their one number that differs, among the pieces between and beside numbers; None for others."""
-    split = [NUMBER.split(fact) for fact in facts]
-    alike = list(zip(*split, strict=True)) if len({*map(len, split)}) == 1 else []
-    differing = [place for place, parts in enumerate(alike) if len(set(parts)) > 1]
-    return differing[0] if len(differing) == 1 and differing[0] % 2 else None

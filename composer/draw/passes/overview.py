@@ -10,12 +10,12 @@ from composer.cost.units import short
 from composer.draw.about import About
 from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
-from composer.draw.passes.merge_kinds import seen_in_all
+from composer.draw.passes.values import seen_in_all
 
 MAX_KINDS = 4
 """Kinds of passes that the box of a repeat tells one by one."""
-MAX_TITLES, MAX_LETTERS = 4, 52
-"""Kinds of blocks of a group that its box names, and the letters of their names; of more, it says how many blocks there are."""
+MAX_TITLES, MAX_LETTERS, MORE = 4, 52, " and more"
+"""Kinds of blocks of a group that its box names, and the letters of their names; of more, it names some."""
 
 
 def of_group(flows: Sequence[Flow], about: About, title: str, params: str, doc: str = "", passes: Sequence[int] = ()) -> Leaf:
@@ -36,9 +36,7 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str, doc: 
     looks = [look for _, look in pictured]
     named = [seen for seen in looks if seen.short]
     words = tuple(dict.fromkeys(word for flow in flows for word in in_letters(flow)))
-    titles = tuple(dict.fromkeys(seen.title for seen in looks))
-    all_named = len(titles) <= MAX_TITLES and len(" · ".join(titles)) <= MAX_LETTERS
-    held = titles if all_named else (f"{len(looks)} blocks",)
+    held = named_in_short(looks) or (f"{len(looks)} blocks",)
     facts = (doc,) if doc else words or held
     others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
     first = next(iter(named), None) or next(others, looks[0] if looks else Look(""))
@@ -48,6 +46,19 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str, doc: 
     return Leaf(about, seen, params)
 
 
+def named_in_short(looks: Sequence[Look]) -> tuple[str, ...]:
+    """Return the titles of blocks; of many, the first ones that are no norms, merges or activations; nothing where there are none
+    or these are long.
+    """
+    titles = tuple(dict.fromkeys(seen.title for seen in looks))
+    if len(titles) <= MAX_TITLES and len(" · ".join(titles)) <= MAX_LETTERS:
+        return titles
+    main = [*dict.fromkeys(seen.title for seen in looks if not seen.sign and seen.hue not in ("norm", "merge", "io", "ffn"))]
+    while main and (len(main) > MAX_TITLES or len(" · ".join(main)) > MAX_LETTERS - len(MORE)):
+        main.pop()
+    return (*main[:-1], main[-1] + MORE) if main else ()
+
+
 def in_letters(flow: Flow, also: Collection[str] = ()) -> tuple[str, ...]:
     """Return the blocks of a flow that have abbreviations, with positions behind the first one; and `also` those of titles."""
     leaves = list(flow.leaves())
@@ -55,10 +66,13 @@ def in_letters(flow: Flow, also: Collection[str] = ()) -> tuple[str, ...]:
     sides = [side.title for seen in looks if seen.short for side in seen.sides]
     words: list[str] = []
     for item, seen in zip(leaves, looks, strict=True):
-        if seen.short or seen.title in also:
+        if isinstance(item, OpenMixture):
+            words.append(f"MoE {item.experts} × {seen.short or seen.title}" + (" + shared" if item.shared else ""))
+        elif seen.short or seen.title in also:
             words += [seen.short or seen.title, *(sides if seen.short else ())]
             sides = [] if seen.short else sides
-        words += [f"MoE {item.experts}"] if isinstance(item, OpenMixture) else []
+        elif "onvolution" in seen.title and any(one.short for one in looks):
+            words.append("convolution")
     return tuple(dict.fromkeys(words))
 
 

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
-from blocks.core import BlockView, Look, Piece, Steps, look_with_icon
+from blocks.core import BlockView, Look, Piece, Steps, grouped, look_with_icon
 from composer.graph.anatomy import TYPED, slots
 from composer.graph.describe import edge_names, phrases
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode
 from composer.graph.types import TensorType
 from composer.graph.visit import Fold, Inside
 
+NO_INPUTS: Mapping[str, str] = MappingProxyType({})
+LONG = re.compile(r"(?<![\w.])\d{5,}(?![\w.])")
+"""A number whose thousands are separated."""
 
-def look(block: TypedBlock, head: str = "") -> Look:
-    """Return the look of a block; `head` is its title where it gives the model's logits."""
-    return _look(block, block_view(block, head))
+
+def look(block: TypedBlock, head: str = "", inputs: Mapping[str, str] = NO_INPUTS) -> Look:
+    """Return the look of a block; `head` is its title where it gives the model's logits, and `inputs` are the ports that read an
+    input of the model, with its name.
+    """
+    view = block_view(block, head)
+    return _look(block, replace(view, edges={**view.edges, **inputs}) if inputs else view)
 
 
 def inside(block: TypedBlock) -> Sequence[Piece]:
@@ -46,7 +56,7 @@ def _block_view(block: TypedBlock, filled: Mapping[str, Look | None], head: str 
     return BlockView(
         name=block.name,
         sizes=block.sizes,
-        settings=tuple(phrases(block)),
+        settings=tuple(LONG.sub(lambda found: grouped(int(found[0])), said) for said in phrases(block)),
         edges=edge_names(block),
         optional=frozenset(port for port, given in block.inputs.items() if isinstance(given, TensorType) and given.optional),
         learns=bool(block.parameters),

@@ -139,7 +139,8 @@ class _Freezer:
         span, name_span = node.span, node.name_span
         wires = tuple(node.wires.values())
         if node.passes is not None:
-            return RepeatNode(node.name, self._passes(node), tuple(node.ties), node.trainable, node.share, span, name_span)
+            passes, ties = self._passes(node), tuple(node.ties)
+            return RepeatNode(node.name, passes, ties, node.trainable, node.share, node.index, span, name_span)
         if node.graph is not None:
             wires = (*wires, *node.graph.capture_wires.values())
             if node.axis is not None:

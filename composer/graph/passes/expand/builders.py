@@ -228,6 +228,8 @@ class NodeBuilder:
     """Of a scan: along what it goes, and where that is written."""
     share: Span | None = None
     """Of a repeat: where it is said that all passes have one set of weights."""
+    index: str = ""
+    """Of a repeat: what the number of a pass is called."""
 
     @property
     def fed(self) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ class Repeats:
         """Return the node of a repeat."""
         node = self.expansion.new(site, what.span)
         apply_options(node, what.options, scope, site, self.values)
-        node.passes = []
+        node.passes, node.index = [], what.index
         self.report.inside(node, lambda: self._write(node, what, scope))
         return node
 

@@ -156,11 +156,12 @@ def place(graph: TypedGraph, name: str) -> int:
 
 
 def boxes(graph: TypedGraph) -> Sequence[int]:
-    """Return how many blocks each node of a graph is drawn as, repeats folded."""
+    """Return how many blocks each node of a graph is drawn as, repeats folded and blocks that a recipe defines closed."""
 
     def drawn(node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
-        first = sum(count for _, count in inside.regions[:1])
-        return 1 if isinstance(node, TypedBlock) else first
+        part = node.node.part if isinstance(node, TypedGroup) else None
+        closed = isinstance(node, TypedBlock) or (part is not None and not part.dissolved)
+        return 1 if closed else sum(count for _, count in inside.regions[:1])
 
     counts = Fold(TYPED, drawn, lambda _, found: sum(found), every_node)
     return [counts.node(node, node.name) for node in graph.nodes]

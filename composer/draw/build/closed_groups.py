@@ -1,0 +1,48 @@
+"""A group as one closed box: what its author says of it, and what it gives."""
+
+from __future__ import annotations
+
+import re
+
+from composer.draw.wording import shape
+from composer.graph.anatomy import TYPED
+from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedRepeat
+from composer.graph.visit import Fold, Inside, every_node
+
+MAX_DOC = 52
+"""Letters of what the author of a block says of it that its box shows."""
+
+CLAUSE_WORDS = 5
+"""Words from which on the beginning of a sentence says something by itself: `A class, a timestep and patches` is cut nowhere."""
+
+
+def first_words(doc: str) -> str:
+    """Return the first sentence about a block, or what comes before its first comma where that says enough by itself; nothing if
+    a box has no room for it.
+    """
+    sentence = re.split(r"\.(?:\s|$)", " ".join(doc.split()), maxsplit=1)[0]
+    clause = sentence.partition(",")[0]
+    found = sentence if len(sentence) <= MAX_DOC else clause if len(clause.split()) >= CLAUSE_WORDS else ""
+    return found if len(found) <= MAX_DOC else ""
+
+
+def new_shape(node: TypedNode) -> str:
+    """Return the shape of what a group or a repeat gives, where it is not that of what comes into it first."""
+    match node:
+        case TypedGroup():
+            first, last = node.graph, node.graph
+        case TypedRepeat():
+            first, last = node.passes[0], node.passes[-1]
+        case _:
+            return ""
+    gives = shape(next(iter(last.outputs.values()), ()))
+    return gives if gives != shape(next(iter(first.inputs.values()), ())) else ""
+
+
+def holds_layers(graph: TypedGraph) -> bool:
+    """Return whether there is a repeat in the graph of a group, which then is a part of the model rather than one block."""
+    return Fold(TYPED, _is_layers, lambda _, out: any(out), every_node).graph(graph)
+
+
+def _is_layers(node: TypedNode, inside: Inside[TypedGraph, bool, bool]) -> bool:
+    return isinstance(node, TypedRepeat) or (isinstance(node, TypedGroup) and any(inside.passes()))

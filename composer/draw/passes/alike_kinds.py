@@ -1,0 +1,71 @@
+"""Kinds of passes of a repeat: those that consist of the same nodes in one frame, the others in frames beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Row
+from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS, merge_passes
+
+
+@dataclass(frozen=True, slots=True)
+class AlikeKinds:
+    """Some kinds of passes as one flow."""
+
+    flow: Flow
+    kinds: tuple[int, ...]
+    """Their numbers; the passes of kind 0 are the most."""
+    passes: int
+    """How many passes these are together."""
+
+
+def merge_alike(flows: Sequence[Flow], passes: Sequence[int]) -> tuple[AlikeKinds, ...]:
+    """Return a flow for all kinds that consist of the same nodes, in the order of the first kind of each.
+
+    Before: a:wide(x) b(a) / a(x) / a:narrow(x) b(a)
+    After:  a:wide|narrow(x) b(a) / a(x)
+    """
+    parts: list[list[int]] = []
+    for number, flow in enumerate(flows):
+        alike = (part for part in parts if merge_passes([*(flows[one] for one in part), flow], [1] * (len(part) + 1)))
+        if (found := next(alike, None)) is None:
+            parts.append([number])
+        else:
+            found.append(number)
+    every = len(flows) <= MAX_MAPPED_KINDS
+    merged = []
+    for part in parts:
+        one = merge_passes([flows[number] for number in part], [passes[number] for number in part])
+        assert one is not None
+        numbered = numbered_kinds(one, part if every else ()) if len(parts) > 1 and len(part) > 1 else one
+        merged.append(AlikeKinds(numbered, tuple(part), sum(passes[number] for number in part)))
+    return tuple(merged)
+
+
+def numbered_kinds(flow: Flow, numbers: Sequence[int]) -> Flow:
+    """Return a flow whose rows have the colors of other kinds in a map of layers; of none where there are no numbers."""
+
+    def cells(own: Sequence[int]) -> tuple[int, ...]:
+        return tuple(numbers[one] for one in own) if numbers else ()
+
+    def of_row(row: Row) -> Row:
+        return replace(row, kinds=cells(row.kinds))
+
+    def of_item(item: Item) -> Item:
+        match item:
+            case Leaf():
+                return replace(item, rows=tuple(map(of_row, item.rows)))
+            case OpenMixture():
+                instead = tuple(replace(one, rows=tuple(map(of_row, one.rows))) for one in item.instead)
+                return replace(item, row=item.row and of_row(item.row), instead=instead)
+            case Group(count="", cells=own):
+                return replace(
+                    item.map_flows(lambda inner: inner.map_items(of_item)), cells=tuple(map(cells, own)) if numbers else ()
+                )
+            case Group():
+                return item.map_flows(lambda inner: inner.map_items(of_item))
+            case _:  # found by later passes
+                return item
+
+    return flow.map_items(of_item)
