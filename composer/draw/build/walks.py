@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from composer.graph.anatomy import Region, regions
-from composer.graph.typed import TypedBlock, TypedGraph, TypedRepeat
+from composer.graph.anatomy import Region, regions, wires_of
+from composer.graph.ir import Wire
+from composer.graph.typed import TypedGraph, TypedRepeat
 from composer.graph.visit import Visit
 
 
@@ -28,13 +29,16 @@ def outside_repeats(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
 
 
 def model_inputs(graph: TypedGraph, given: Mapping[str, str], prefix: str = "") -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield the places of blocks in a drawing, each with the ports that read an input of the model, by its name; `given` are the
-    inputs of the graph that are such. Of a repeat, this is what the first pass reads.
+    """Yield the places of nodes in a drawing, each with the ports that read an input of the model, by its name; `given` are the
+    inputs of the graph that are such. Inside of a repeat, this is what the first pass reads.
     """
     for node in graph.nodes:
-        wires = node.node.passes[0].wires if isinstance(node, TypedRepeat) else node.node.wires
-        read = {wire.port: given[wire.refs[0].node] for wire in wires if len(wire.refs) == 1 and wire.refs[0].node in given}
-        if isinstance(node, TypedBlock):
-            yield f"{prefix}{node.name}", read
-        for region in regions(node)[:1] if read else ():
-            yield from model_inputs(region.graph, read, f"{prefix}{node.name}.")
+        path = f"{prefix}{node.name}"
+        yield path, _read(wires_of(node), given)
+        for region in regions(node)[:1]:
+            if inside := _read(region.wires, given):
+                yield from model_inputs(region.graph, inside, f"{path}.")
+
+
+def _read(wires: Iterable[Wire], given: Mapping[str, str]) -> Mapping[str, str]:
+    return {wire.port: given[wire.refs[0].node] for wire in wires if len(wire.refs) == 1 and wire.refs[0].node in given}
