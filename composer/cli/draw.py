@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, add_changes, add_recipe, sound_recipe, unusable
 from composer.cli.output import STANDARD, add_output, emit, keep_off_terminal, say, unwritable
+from composer.printable import printable
 
 if TYPE_CHECKING:
     from composer.draw.options import Options
@@ -178,7 +179,7 @@ def tell_closed(paths: Sequence[str]) -> None:
     """Print what a figure does not show from inside, since the page has no room for it."""
     if paths:
         hint = f"`--open {paths[0]}` draws it from inside"
-        print(f"arco draw: closed to fit a page: {', '.join(paths)} ({hint})", file=sys.stderr)
+        print(printable(f"arco draw: closed to fit a page: {', '.join(paths)} ({hint})"), file=sys.stderr)
 
 
 def draw(arguments: argparse.Namespace) -> int:

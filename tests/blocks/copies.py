@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from blocks.core import Activation, Block, Builtin, Expert, Norm, Part, fields, standard
+from blocks.core import Activation, Block, Builtin, Expert, Norm, Part, fields, spoken, standard
 from blocks.core.fields import Field, SlotOf
 from blocks.core.library import parts_in
 from blocks.experts.router import Router
@@ -54,7 +54,7 @@ def _originals() -> Mapping[str, str]:
     for kind, name in NAMES.items():
         for old, new in zip(re.findall("[a-z]+", kind), re.findall("[a-z]+", name), strict=True):
             if old != new:
-                found |= {new: old, new.capitalize(): old.capitalize()}
+                found |= {new: old, spoken(new): spoken(old)}
     return found
 
 

@@ -34,8 +34,10 @@ def readings(typed: TypedProgram) -> set[str]:
         for reader, refs in lists:
             for name, repeat in repeats.items():
                 last = len(repeat.passes) - 1
-                read = sorted({last if ref.index is None else ref.index for ref in refs if ref.node == name and name != reader})
-                found.update(phrases(name, read, last))
+                own_refs = [ref for ref in refs if ref.node == name and name != reader]
+                for port in {ref.port for ref in own_refs}:
+                    read = sorted({last if ref.index is None else ref.index for ref in own_refs if ref.port == port})
+                    found.update(phrases(name, read, last))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -276,9 +277,13 @@ def test_names_lead_to_parameters() -> None:
 
 def test_what_alternatives_read_from_elsewhere_goes_by_its_name() -> None:
     """In frames inside of theirs too; a wire would lead to one of them alone."""
-    found = composer.load("tests/draw/finds/second_output_into_alternatives.yaml").draw("full").scene
+    text = Path("tests/draw/finds/second_output_into_alternatives.yaml").read_text(encoding="utf-8")
+    cache = "cache: {type: new_axis, name: group, in: parts.b}"
+    assert cache in text
+    of_other_nodes = text.replace(cache, f"{cache}, more: {{compute: 2 * cache, when: layer == 1}}")
+    found = composer.load(of_other_nodes).draw("full").scene
     read = [(one.text.text, one.target) for one in found.references]
-    assert read == [("parts.b", "k.inner.cache")] * 2
+    assert read == [("parts.b", "k.inner.cache")] * 3
     assert not any(wire.port == "b" for wire in found.wires if wire.source == "parts" and wire.style != "far")
 
 

@@ -34,7 +34,7 @@ def add_block(
     if is_renewal(node) or isinstance(node.part, Loss):
         out.sinks.append(sink(captions, node, seen, given, place, routed))
         return of_block(node, path)
-    shown = depth.level != "overview" and (depth.experts or path in depth.opened)
+    shown = (depth.level != "overview" and depth.experts) or path in depth.opened
     if shown and (experts := node.part.mixture()) is not None:
         out.items.append(mixture(captions, node, experts, place))
         routed.add(path)
