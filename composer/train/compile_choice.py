@@ -55,7 +55,7 @@ def compile_choice(
 ) -> CompileChoice:
     """Return what pays in a run of so many steps, by a trial of a few with a copy of the model.
 
-    The copy, its optimizer and what was compiled are given up afterwards; random numbers go on as if nothing had run.
+    The copy, its optimizer and what was compiled are given up afterward; random numbers go on as if nothing had run.
     """
     device = device_of(model)
     if device.type == "cpu" and not has_compiler():

@@ -75,6 +75,14 @@ def test_a_sum_that_is_wrong_is_found(there: str, planted: str, tmp_path: Path) 
     assert there in svg and wrong(svg.replace(there, planted), model)
 
 
+def test_a_loss_is_not_compared_with_itself() -> None:
+    """Where its target is hidden, which is computed from what it judges."""
+    text = "recipe: target\ninputs: {x: 'float[batch, 8]'}\ngraph:\n  map: {type: linear, out: 1}\n  no: {compute: 0 * map}\n"
+    text += "outputs: {y: map}\nlosses: {fake: {type: binary_cross_entropy, in: {input: map, target: no}}}\n"
+    read = [wire.source for wire in composer.load(text).draw(hide=["no"]).scene.wires if wire.target == "losses.fake"]
+    assert read == ["map"]
+
+
 def test_wires_of_a_hidden_node_go_on() -> None:
     """A block reads what the hidden ones before it read, and a picture at another level does so too."""
     figure = composer.load("gpt2").draw(hide=["layers.attn.norm", "layers.attn.body", "embed"])

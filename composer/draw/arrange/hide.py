@@ -93,7 +93,7 @@ class _Joins:
             return rest
         edges = [edge for edge in rest.edges if edge.target not in self.items]
         rest = self.edges_joined(rest.with_edges(edges))
-        rest = rest.with_sinks(replace(sink, edges=tuple(self.through(sink.edges)) or sink.edges) for sink in rest.sinks)
+        rest = rest.with_sinks(replace(sink, edges=tuple(self.into_sink(sink.edges)) or sink.edges) for sink in rest.sinks)
         outlet = rest.outlet and self.single(rest.outlet, "what stands above")
         exits = [(name, self.single(source, f"the output `{name}`")) for name, source in rest.exits]
         return replace(rest, outlet=outlet, exits=tuple(exits))
@@ -109,6 +109,13 @@ class _Joins:
             for one in self.replaced(edge):
                 found.setdefault((one.source.origin, one.target, one.port, one.source.reference), one)
         return list(found.values())
+
+    def into_sink(self, edges: tuple[DiagramEdge, ...]) -> list[DiagramEdge]:
+        """Return the edges of a loss, which is not said to compare a value with itself where its target is hidden."""
+        own = {edge.source.origin for edge in edges if not self.hides(edge.source)}
+        return [
+            one for edge in edges for one in self.through((edge,)) if not self.hides(edge.source) or one.source.origin not in own
+        ]
 
     def replaced(self, edge: DiagramEdge) -> list[DiagramEdge]:
         """Return an edge, or those that stand in its place."""
