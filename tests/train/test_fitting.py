@@ -76,7 +76,8 @@ def test_the_numbers_of_categories_follow_from_a_table(
 
 def test_the_numbers_of_categories_follow_from_arrays(tmp_path: Path) -> None:
     """Of whole numbers, as from text."""
-    np.savez(tmp_path / "rows.npz", age=np.zeros(5), first=np.array([0, 2, 2, 0, 0]), second=np.array(["b", "a", "b", "a", "b"]))
+    names = np.array(["b", "a", "b", "a", "b"])
+    np.savez(tmp_path / "rows.npz", age=np.zeros(5), first=np.array([0, 2, 2, 0, 0]), second=names, label=names)
     columns = ["numbers=age", "categories=first", "categories=second"]
     found = fitted(composer.load("mlp_table"), read_table([tmp_path / "rows.npz"]), columns=columns)
     assert found.program.untyped.params["sizes"] == (3, 2)
