@@ -115,6 +115,8 @@ def test_texts_with_gaps_are_filled_and_hidden_words_are_not_written(arco: Arco,
     filled = arco("generate", Path("runs") / "bert", "--prompt", "7 <mask>heep and <mask>", "--device", "cpu")
     assert (filled.code, filled.err) == (0, "") and len(filled.out) == len("7 sheep and s\n")
     assert filled.out.startswith("7 ") and "heep and " in filled.out and "<" not in filled.out
+    shown = arco("tokens", "7 <mask>", "--tokenizer", Path("runs") / "bert")
+    assert (shown.code, shown.err) == (0, "") and [line.split()[1] for line in shown.out.splitlines()[:3]] == ["7", "␣", "<mask>"]
 
 
 def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) -> None:

@@ -278,6 +278,24 @@ outputs: {{logits: mean}}
         ),
         (
             NUMBERS,
+            {"x": np.array([[1, 2, 3]] * 1030 + [[1, np.nan, 3]]), "kind": np.zeros(1031, dtype=int)},
+            [],
+            "line 1032: the column `x` has no finite number: nan",
+        ),
+        (
+            NUMBERS,
+            {"x": np.array([[1, 2, 3], [1, 2, -np.inf]], dtype=np.float16), "kind": [0, 1]},
+            [],
+            "line 3: the column `x` has no finite number: -inf",
+        ),
+        (
+            NUMBERS,
+            {"x": np.array([[1, 2, 3], [1, 2, 1e39]]), "kind": [0, 1]},
+            [],
+            "line 3: the column `x` has a number that is too large: 1e+39",
+        ),
+        (
+            NUMBERS,
             {"x": [[1, 2, 3]]},
             [],
             "no loss can be computed: t.csv has no column for `kind` or `value`; its columns are x",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import composer
 from composer.compare import Budget, Experiment, Variant, plan
-from composer.train import ByteTokenizer, MarkedTokenizer, Tokenizer, characters_of, make_tokenizer, marked
+from composer.train import ByteTokenizer, MarkedTokenizer, Tokenizer, characters_of, fitted, make_tokenizer, marked, read_table
 from composer.train.data.fitting import padding_of, padding_params, padding_values, with_padding
 
 TEXT = "to be or not to be\n" * 20
+DEFAULT = "[9, 16, 7, 15, 6, 5, 2, 42]"
+"""Numbers of categories in the recipe of a table."""
 SIZES = ["n_layers=1", "d_model=16", "n_heads=2", "hidden=16", "context=64"]
 
 
@@ -45,3 +48,36 @@ def test_an_experiment_has_it_too() -> None:
     )
     assert [each.recipe.program.untyped.params["vocab"] for each in found] == [257, 257]
     assert found[0].recipe.program.untyped.params["padding"] == 256
+
+
+@pytest.mark.parametrize(
+    ("animals", "coats", "sizes"),
+    [
+        (["cat", "dog", "horse"], ["long", "short", "long"], (3, 2)),
+        ([2, 0, 2], ["long", "short", "long"], (3, 2)),  # ids are rows of the table of embeddings as they are
+        ([1999, 2001, 2000], ["long", "short", "long"], (7, 7)),
+        ([10**30, 0, 1], ["long", "short", "long"], (7, 7)),
+        ([-1, -2, -1], ["long", "short", "long"], (7, 7)),
+    ],
+)
+def test_the_numbers_of_categories_follow_from_a_table(
+    tmp_path: Path, animals: list[object], coats: list[str], sizes: object
+) -> None:
+    """Of each column, unless it holds no ids, or they are set; a list of another length is told by the column's shape."""
+    rows = [f"{age},{animal},{coat},{age % 2}" for age, (animal, coat) in enumerate(zip(animals, coats, strict=True))]
+    (tmp_path / "animals.csv").write_text("age,animal,coat,label\n" + "".join(f"{row}\n" for row in rows))
+    table, recipe = read_table([tmp_path / "animals.csv"]), composer.load("mlp_table")
+    recipe = recipe.with_overrides({"hidden": [4]}) if sizes == (3, 2) else composer.load(recipe.text.replace(DEFAULT, "[7, 7]"))
+    columns = ["numbers=age", "categories=animal", "categories=coat"]
+    assert fitted(recipe, table, columns=columns).program.untyped.params["sizes"] == sizes
+    kept = fitted(composer.load("mlp_table", {"sizes": [5, 6]}), table, columns=columns)
+    assert kept.program.untyped.params["sizes"] == (5, 6)
+
+
+def test_the_numbers_of_categories_follow_from_arrays(tmp_path: Path) -> None:
+    """Of whole numbers, as from text."""
+    names = np.array(["b", "a", "b", "a", "b"])
+    np.savez(tmp_path / "rows.npz", age=np.zeros(5), first=np.array([0, 2, 2, 0, 0]), second=names, label=names)
+    columns = ["numbers=age", "categories=first", "categories=second"]
+    found = fitted(composer.load("mlp_table"), read_table([tmp_path / "rows.npz"]), columns=columns)
+    assert found.program.untyped.params["sizes"] == (3, 2)

@@ -111,15 +111,25 @@ def text_of(arguments: argparse.Namespace) -> str:
 
 
 def pieces_of(tokenizer: Tokenizer, text: str) -> list[dict[str, object]]:
-    """Return the tokens of a whole text, each with its id: as the vocabulary has it, or the text that it stands for."""
+    """Return the tokens of a whole text, each with its id: as the vocabulary has it, or the text that it stands for. Marks of the
+    task of a model, such as `<mask>`, are read where they stand.
+    """
     from composer.train import BPETokenizer, MarkedTokenizer, PiecesTokenizer
     from composer.train.data.examples import encoder_of_wholes
 
     plain = tokenizer.text if isinstance(tokenizer, MarkedTokenizer) else tokenizer
-    ids = encoder_of_wholes(tokenizer)(text)
-    if isinstance(plain, BPETokenizer | PiecesTokenizer):
-        return [{"id": token, "token": spelled(plain, token)} for token in ids]
-    return [{"id": token, "token": quoted(tokenizer.decode([token]))} for token in ids]
+    marks: dict[int, str] = {}
+    encode = encoder_of_wholes(tokenizer)
+    if isinstance(tokenizer, MarkedTokenizer):
+        marks = {tokenizer.mark(mark): mark for mark in tokenizer.marks}
+        encode = tokenizer.encode_marked if any(mark in text for mark in tokenizer.marks) else encode
+
+    def shown(token: int) -> str:
+        if token in marks:
+            return marks[token]
+        return spelled(plain, token) if isinstance(plain, BPETokenizer | PiecesTokenizer) else quoted(plain.decode([token]))
+
+    return [{"id": token, "token": shown(token)} for token in encode(text)]
 
 
 def spelled(tokenizer: BPETokenizer | PiecesTokenizer, token: int) -> str:

@@ -399,7 +399,7 @@ def started_on_table(
         recipe = fitted(recipe, table, columns=columns)
     for name, value in recipe.program.untyped.params.items():
         if before.get(name) != value:
-            say(f"{name} is set to {value}, which fits {table.name}")
+            say(f"{name} is set to {[*value] if isinstance(value, tuple) else value}, which fits {table.name}")
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
     data = examples_for(
         objective,

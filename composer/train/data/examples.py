@@ -476,6 +476,18 @@ class _Reader:
                 f"{', …' if len(field.columns) > 4 else ''}) give {['batch', *shape]}".replace("'batch'", "batch")
             )
 
+    def _check_finite(self, column: str, array: npt.NDArray[Any]) -> None:
+        """Raise `TrainingError` with the row of the first number that is not finite as a float32."""
+        if array.dtype.kind != "f":
+            return
+        for start in range(0, len(array), CHECKED):  # no flags for all of a large array at once
+            fine = np.abs(array[start : start + CHECKED].astype(np.float64)) <= LARGEST  # false of NaN
+            if not fine.all():
+                row, *rest = (int(place) for place in np.argwhere(~fine)[0])
+                value = array[(start + row, *rest)]
+                what = "a number that is too large" if np.isfinite(value) else "no finite number"
+                raise TrainingError(f"{self.table.place(start + row)}: the column `{column}` has {what}: {value}")
+
     def _column(self, field: BatchField, column: str) -> npt.NDArray[Any]:
         """Return the numbers of a column, [N, …]; categories that are not numbers are numbered."""
         assert field.type is not None
@@ -484,6 +496,7 @@ class _Reader:
             wanted = {"float": "iuf", "int": "iu", "bool": "b"}[field.type.dtype]
             if cells.dtype.kind not in wanted:
                 raise TrainingError(f"the model reads {field}, and `{column}` of {self.table.name} is an array of {cells.dtype}")
+            self._check_finite(column, cells)
             return centered(cells) if field.type.dtype == "float" and cells.dtype == np.uint8 else cells
         read = {"float": a_float, "int": an_int, "bool": a_bool}[field.type.dtype]
         if field.type.dtype == "int" and not all(is_whole(cells[row]) for row in range(len(self.table))):
@@ -554,6 +567,7 @@ class _Reader:
             self._check_shape(field, array)
             if array.dtype.kind not in "uif":
                 raise TrainingError(f"`{column}` of {self.table.name} is an array of {array.dtype}, not of pixels")
+            self._check_finite(column, array)
             return lambda rows: {field.name: torch.from_numpy(centered(array[rows]).astype(np.float32))}
         paths = [self._path(column, row, cells[row], "image") for row in range(len(self.table))]
         shape = file_shape(field.type.sizes[1:], paths)
@@ -596,6 +610,8 @@ def padded(rows: Mapping[str, Sequence[Sequence[int]]], filling: Mapping[str, in
 
 LARGEST = float(np.finfo(np.float32).max)
 """The largest number that a model reads."""
+CHECKED = 1024
+"""Rows of an array that are looked at together."""
 
 
 def a_float(value: object) -> float:

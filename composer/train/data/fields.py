@@ -17,7 +17,7 @@ from composer.graph.alignments import alignments
 from composer.graph.anatomy import wires_of
 from composer.graph.typed import TypedProgram
 from composer.graph.types import TensorType
-from composer.language.expressions.ast import RefPath
+from composer.language.expressions.ast import PathStep, RefPath
 from composer.language.recipe.ast import InputDecl
 from composer.language.suggestions import DID_YOU_MEAN, suggest
 from composer.language.tasks import TASKS
@@ -272,3 +272,14 @@ def axis_params(program: TypedProgram, name: str) -> tuple[str | None, ...]:
     declared: InputDecl = next(each for each in program.untyped.inputs if each.name == name)
     texts = (axis.text if isinstance(axis, RefPath) else None for axis in declared.type.axes)
     return tuple(text if text in program.untyped.params else None for text in texts)
+
+
+def list_param(program: TypedProgram, name: str) -> str | None:
+    """Return the param whose number of items is the length of the last axis of an input, `len(PARAM)`; None if there is none."""
+    declared: InputDecl = next(each for each in program.untyped.inputs if each.name == name)
+    match declared.type.axes:
+        case (*_, RefPath(steps=(PathStep(name="len", arguments=(RefPath() as listed,)),))) if isinstance(
+            program.untyped.params.get(listed.text), tuple
+        ):
+            return listed.text
+    return None

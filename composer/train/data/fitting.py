@@ -1,9 +1,11 @@
-"""Params of a recipe that follow from its data: lengths of axes, the number of classes, and the padding token."""
+"""Params of a recipe that follow from its data: lengths of axes, numbers of categories and classes, and the padding token."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from composer.diagnostics import RecipeError
 from composer.graph.anatomy import wires_of
@@ -11,8 +13,8 @@ from composer.graph.typed import TypedBlock, TypedProgram
 from composer.graph.types import UNKNOWN, TensorType, each_of
 from composer.language.tasks import TASKS
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
-from composer.train.data.examples import classes_of, in_order, shape_in
-from composer.train.data.fields import BatchField, FieldKind, axis_params, fields_of
+from composer.train.data.examples import classes_of, in_order, is_whole, shape_in
+from composer.train.data.fields import BatchField, FieldKind, axis_params, fields_of, list_param
 from composer.train.data.marks import PADDING
 from composer.train.data.tables import Table
 from composer.train.data.tokenizers import MarkedTokenizer, PiecesTokenizer, Tokenizer
@@ -26,10 +28,12 @@ PADDING_FIELD = "padding_idx"
 
 
 def fitted(recipe: Recipe, table: Table, *, columns: Sequence[str] = ()) -> Recipe:
-    """Return a recipe whose params have the lengths of rows and the number of classes of a table, where they are not overridden.
+    """Return a recipe whose params have the lengths of rows and the numbers of categories and classes of a table, where they are
+    not overridden.
 
-    A param is set that is written as the length of an axis of an input, such as `n_numbers` in `float[batch, n_numbers]`, and the
-    only one from which the number of classes follows.
+    A param is set that is written as the length of an axis of an input, such as `n_numbers` in `float[batch, n_numbers]`, a list
+    whose length is one, `sizes` in `int[batch, len(sizes)]`, to the number of values of each column, and the only one from which
+    the number of classes follows.
 
     Args:
         recipe: The recipe.
@@ -44,11 +48,11 @@ def fitted(recipe: Recipe, table: Table, *, columns: Sequence[str] = ()) -> Reci
         >>> from composer.train import fitted, read_table
         >>> from pathlib import Path
         >>> written = Path("iris.csv").write_text("length,width,color,label\\n5,3,blue,a\\n7,3,red,b\\n6,2,red,c\\n")
-        >>> recipe = composer.load("mlp_table", {"sizes": [2]})
+        >>> recipe = composer.load("mlp_table")
         >>> names = ["numbers=length", "numbers=width", "categories=color"]
         >>> found = fitted(recipe, read_table(["iris.csv"]), columns=names)
-        >>> [found.program.untyped.params[name] for name in ("n_numbers", "n_outputs")]
-        [2, 3]
+        >>> [found.program.untyped.params[name] for name in ("n_numbers", "n_outputs", "sizes")]
+        [2, 3, (2,)]
     """
     for field in fields_of(recipe.program, table.columns, columns, source=table.name):
         shape = shape_in(table, field)
@@ -58,11 +62,32 @@ def fitted(recipe: Recipe, table: Table, *, columns: Sequence[str] = ()) -> Reci
         found = {name: length for name, length in zip(params, shape, strict=True) if name is not None}
         changed = {name: length for name, length in found.items() if recipe.program.untyped.params[name] != length}
         recipe = recipe.with_overrides({name: length for name, length in changed.items() if not recipe.overridden(name)})
+        listed, sizes = list_param(recipe.program, field.name), category_sizes(table, field)
+        if listed is not None and sizes and not recipe.overridden(listed) and recipe.program.untyped.params[listed] != sizes:
+            recipe = recipe.with_overrides({listed: [*sizes]})
     for field in fields_of(recipe.program, table.columns, columns, source=table.name):
         if field.target and field.kind in (FieldKind.CLASS, FieldKind.TAGS):
             names = in_order(name for row in classes_of(table, field) for name in row)
             recipe = _with_classes(recipe, field, names, table)
     return recipe
+
+
+def category_sizes(table: Table, field: BatchField) -> tuple[int, ...] | None:
+    """Return how many values each column of categories has, counted from 0 where they are whole numbers; None for other fields,
+    where a cell holds several or none, and where numbers are larger than the table has rows, as years and keys are.
+    """
+    if field.kind is not FieldKind.NUMBERS or field.type is None or field.type.dtype != "int":
+        return None
+    sizes = []
+    for column in field.columns:
+        values = table.columns[column]
+        cells = values.tolist() if isinstance(values, np.ndarray) else [values[row] for row in range(len(table))]
+        if not cells or any(cell is None or isinstance(cell, list | dict) for cell in cells):
+            return None
+        sizes.append(1 + max(map(int, cells)) if all(map(is_whole, cells)) else len({str(cell) for cell in cells}))
+        if not 0 < sizes[-1] <= len(table):
+            return None
+    return tuple(sizes)
 
 
 def _with_classes(recipe: Recipe, field: BatchField, names: Sequence[str], table: Table) -> Recipe:
