@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModel, AutoModelForCausalLM, AutoModelForImageClassification
 
 import composer
 from composer.diagnostics import RecipeError
 from composer.published import export_folder
 from tests.cli.conftest import Arco, arco
+from tests.conformance.cases import TINY
 from tests.parity.test_transformers import close
+from tests.published.test_exporting import perturbed
 
 __all__ = ["arco"]
 STABLELM = """
@@ -114,3 +117,50 @@ def test_what_the_class_of_transformers_does_not_load_is_not_written(line: str, 
     with pytest.raises(RecipeError, match=says):
         export_folder(recipe.compile(seed=0), tmp_path / "out")
     assert not [*tmp_path.iterdir()]
+
+
+@torch.no_grad()
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "changes", "says"),
+    [
+        ("mamba", {}, "MambaForCausalLM of transformers does not load what is written: .*'expand' expected int, got float"),
+        ("mamba2", {}, "Mamba2ForCausalLM of transformers does not load what is written: .*'expand' expected int, got float"),
+        ("helium", {}, r"has \[16, 16\] for model\.layers\.0\.self_attn\.o_proj\.weight, which is \[16, 24\] here"),
+        ("mamba", {"inner": 12}, None),
+        ("mamba2", {"n_heads": 4, "head_dim": 3, "d_model": 6}, None),
+        ("helium", {"head_dim": 4}, None),
+    ],
+)
+def test_sizes_that_a_class_of_transformers_cannot_have_are_refused(
+    name: str, changes: dict[str, int], says: str | None, tmp_path: Path
+) -> None:
+    """Mamba's inner width is a whole number of widths there, and Helium's heads are as wide as the model."""
+    model = composer.load(name, {**TINY[name], **changes}).compile(seed=0)
+    if says is not None:
+        with pytest.raises(RecipeError, match=says):
+            export_folder(model, tmp_path / "out", name)
+        return
+    export_folder(model, tmp_path / "out", name)
+    tokens = torch.randint(11, (2, 7), generator=torch.Generator().manual_seed(2))
+    close(model.eval()(tokens).logits, AutoModelForCausalLM.from_pretrained(tmp_path / "out")(input_ids=tokens).logits)
+
+
+@torch.no_grad()
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "auto"),
+    [
+        ("pixtral_vision", AutoModel),
+        ("convnext", AutoModelForImageClassification),
+        ("resnet", AutoModelForImageClassification),
+    ],
+)
+def test_models_of_images_of_any_size_go_out(name: str, auto: Any, tmp_path: Path) -> None:
+    """Although no key of their `config.json` has a size."""
+    model = perturbed(composer.load(name, TINY[name])).eval()
+    export_folder(model, tmp_path / "out")
+    image = torch.randn(2, 3, 36, 32, generator=torch.Generator().manual_seed(3))
+    theirs = auto.from_pretrained(tmp_path / "out")(pixel_values=image)[0]
+    assert theirs.std() > 0.01
+    close(model(image)[0].view(theirs.shape), theirs)
