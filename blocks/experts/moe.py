@@ -32,11 +32,11 @@ class MixtureOfExperts(Block, kind="moe"):
     Only the selected experts are computed for a position. Expert parameters are stacked: `expert.up.weight` is `[experts,
     hidden, dim]`; a learned activation is shared by all experts. Of the optional outputs, `load_balancing` is the auxiliary
     loss `experts · Σ f p` with f the fraction of positions that select an expert and p its mean probability, smallest where
-    both are uniform, of this layer alone and over all positions, those of padding too; `router_z` is the router z-loss, the
-    mean square of the logsumexp of the router's logits; `load` is f; `routing` has the weight of each expert at each position,
-    0 where it is not selected. A `correction` is added to the scores that select experts, not to the weights
-    (*Auxiliary-Loss-Free Load Balancing*, arXiv:2408.15664). With `logits`, the router takes what other nodes compute in place
-    of its own `gate(x)`, such as `gate(x)` and a vector for the task of each row.
+    both are uniform, of this layer alone and over all positions, or those that are `valid` where that is wired; `load` is f;
+    `router_z` is the router z-loss, the mean square of the logsumexp of the router's logits at all positions; `routing` has the
+    weight of each expert at each position, 0 where it is not selected. A `correction` is added to the scores that select
+    experts, not to the weights (*Auxiliary-Loss-Free Load Balancing*, arXiv:2408.15664). With `logits`, the router takes what
+    other nodes compute in place of its own `gate(x)`, such as `gate(x)` and a vector for the task of each row.
     """
 
     experts: PositiveInt
@@ -58,7 +58,12 @@ inputs: {x: "float[batch, time, 16]"}
 graph:
   y: {type: moe, experts: 8, expert: {type: gated_ffn, hidden: 24}, router: {type: top_k_router, top_k: 2}, in: x}
 """
-    inputs = {"x": "float[batch, time, dim]", "correction?": "float[experts]", "logits?": "float[batch, time, experts]"}
+    inputs = {
+        "x": "float[batch, time, dim]",
+        "correction?": "float[experts]",
+        "logits?": "float[batch, time, experts]",
+        "valid?": "bool[batch, time]",
+    }
     outputs = {
         "y": "float[batch, time, dim]",
         "load_balancing?": "float[]",
@@ -106,7 +111,13 @@ graph:
     def mixture(self) -> Mixture:
         return Mixture(self.experts, self.router.visits(), self.router.facts(), tuple(self.router.map_sizes()))
 
-    def forward(self: Any, x: torch.Tensor, correction: torch.Tensor | None = None, logits: torch.Tensor | None = None) -> Any:
+    def forward(
+        self: Any,
+        x: torch.Tensor,
+        correction: torch.Tensor | None = None,
+        logits: torch.Tensor | None = None,
+        valid: torch.Tensor | None = None,
+    ) -> Any:
         own = logits is None
         routes = self.router.route(self, x, correction) if own else self.router.route(self, x, correction, logits)
         order = routes.experts.argsort(stable=True)  # [visits]; sorted by expert, those without one last
@@ -127,13 +138,26 @@ graph:
             y = y + self.shared(x)
         if not self.requested_outputs:
             return y
+        load, share = loads(routes, valid)
         read: dict[str, Any] = {
-            "load_balancing": self.experts * (routes.load * routes.shares.mean((0, 1))).sum(),
+            "load_balancing": self.experts * (load * share).sum(),
             "router_z": routes.logits.logsumexp(-1).square().mean(),
-            "load": routes.load,
+            "load": load,
             "routing": routing(routes, self.experts, x),
         }
         return (y, *(value for name, value in read.items() if name in self.requested_outputs))
+
+
+def loads(routes: Any, valid: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the fraction of positions that select each expert and its mean probability, both [E], over all positions or those
+    that are `valid` [B, T].
+    """
+    if valid is None:
+        return routes.load, routes.shares.mean((0, 1))
+    real = valid.to(routes.shares.dtype)
+    count = real.sum().clamp(min=1)  # 1 where none is
+    selected = torch.zeros_like(routes.shares[0, 0]).index_add(0, routes.selected, real.flatten()[routes.rows])
+    return selected / count, (routes.shares * real[..., None]).sum((0, 1)) / count
 
 
 def by_position(weighed: torch.Tensor, order: torch.Tensor, visits: int) -> torch.Tensor:

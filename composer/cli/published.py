@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from composer.cli.output import STANDARD, add_output, emit, say
 from composer.cli.running import add_device, open_folder, refusals
 from composer.diagnostics import RecipeError
 from composer.language.source_file import ENDINGS
-from composer.printable import json_text
+from composer.printable import json_text, printable
 
 if TYPE_CHECKING:
     from composer.lower import Model
@@ -294,9 +295,14 @@ def run_export(arguments: argparse.Namespace) -> int:
 def write_folder(model: Model[Recipe], tokenizer: Tokenizer | None, arguments: argparse.Namespace) -> None:
     """Write a model as a published folder."""
     from composer.published.exporting import SHARD_BYTES, export_folder
+    from composer.published.loaded_class import defaults_left
 
     most = SHARD_BYTES if arguments.max_shard_size is None else arguments.max_shard_size
     export_folder(model, arguments.output, arguments.model_type, tokenizer=tokenizer, max_shard_bytes=most)
+    if left := defaults_left(Path(arguments.output), model.recipe):
+        values = ", ".join(f"{key} ({json_text(value, default=str)})" for key, value in left.items())
+        text = f"arco export: the rules say nothing of these keys, for which transformers has its defaults: {values}"
+        print(printable(text), file=sys.stderr)
 
 
 def write_gguf(model: Model[Recipe], tokenizer: Tokenizer | None, arguments: argparse.Namespace) -> None:

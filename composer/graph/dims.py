@@ -19,8 +19,15 @@ class Quotient:
     def __str__(self) -> str:
         match self.numerator.terms:
             case (((str(axis),), 1),):
-                return f"{axis} {self.operator} {self.denominator}"
-        return f"({self.numerator}) {self.operator} {self.denominator}"
+                return f"{axis} {self.operator} {self._divisor}"
+        return f"({self.numerator}) {self.operator} {self._divisor}"
+
+    @property
+    def _divisor(self) -> str:
+        match self.denominator:
+            case int() | Symbolic(terms=(((str(),), 1),)):
+                return str(self.denominator)
+        return f"({self.denominator})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,9 @@ class Symbolic:
     def __str__(self) -> str:
         match self.terms:
             case (((), less), ((Quotient(numerator, "//", int(by)),), 1)) if less < 0:
-                return f"(({numerator + less * by}) // {by})"
+                return f"({numerator + less * by}) // {by}"
+            case (((Quotient() as alone,), 1),):
+                return str(alone)
         return " + ".join(_term(monomial, coefficient) for monomial, coefficient in reversed(self.terms)).replace("+ -", "- ")
 
     def __add__(self, other: Dim) -> Dim:

@@ -20,6 +20,7 @@ BLOCK_BYTES = {"cpu": 2 * 2**20}
 MOST_BLOCK_BYTES = 64 * 2**20
 """The same on other devices."""
 WITHOUT = "load the model without int8"
+NOT_HELD = "it has numbers that are not finite, which int8 cannot hold"
 TRAINABLE = (Tensor.requires_grad_, vars(torch._C.TensorBase)["requires_grad"].__set__)
 """The functions by which a tensor becomes one that is trained."""
 REPLACED = vars(torch._C.TensorBase)["data"].__set__
@@ -86,8 +87,15 @@ class Int8Matrix(Tensor):
             top = wide.abs().amax(dim=-1, keepdim=True) / LEVELS
             scale[rows] = top.clamp(min=torch.finfo(scale.dtype).tiny)
             if not scale[rows].isfinite().all():
-                raise Int8Error("it has numbers that are not finite, which int8 cannot hold", hint=WITHOUT)
+                raise Int8Error(NOT_HELD, hint=WITHOUT)
             integers[rows] = (wide / scale[rows].to(wide.dtype)).round_().clamp_(-LEVELS, LEVELS).to(torch.int8)
+
+    def holds(self, source: Tensor) -> bool:
+        """Return whether all numbers of a matrix can be rounded into this one, so that `fill` takes it."""
+        if source.is_meta or not source.numel():
+            return True
+        ends = torch.stack((source.float() if source.element_size() == 1 else source).aminmax())
+        return bool((ends.to(torch.promote_types(ends.dtype, torch.float32)) / LEVELS).to(self.scale.dtype).isfinite().all())
 
     def floats(self) -> Tensor:
         """Return the matrix that this one stands for."""

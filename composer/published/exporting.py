@@ -19,6 +19,7 @@ from composer.loading import load
 from composer.published.folder import CONFIG, RECIPE, PublishedFolder, is_published, published_folder
 from composer.published.heads import promised
 from composer.published.importing import imported_folder, recipe_of_type
+from composer.published.loaded_class import refuse_unloadable
 from composer.published.shards import write_shards
 from composer.published.tokenizer_files import token_ids, tokenizer_files
 from composer.published.writing import copy_settings, new_folder
@@ -67,7 +68,8 @@ def export_folder(
         max_shard_bytes: The most bytes of weights in a file; a larger tensor has a file of its own.
 
     Raises:
-        RecipeError: The recipe has no rules for this model type, a `config.json` cannot hold it, there is something in the folder
+        RecipeError: The recipe has no rules for this model type, a `config.json` cannot hold it, the class of transformers
+            does not load it (which is tried if transformers and accelerate are installed), there is something in the folder
             already, or it cannot be written. Nothing is left behind then.
 
     Examples:
@@ -107,6 +109,7 @@ def export_folder(
         (aside / CONFIG).write_text(source.text, encoding="utf-8")
         (aside / RECIPE).write_text(recipe.text, encoding="utf-8")
         write_shards(tensors, list(tensors), aside, max_shard_bytes)
+        refuse_unloadable(aside, rules_entry(recipe, made), tensors)
 
 
 def published_model(recipe: Recipe) -> Model[Recipe]:

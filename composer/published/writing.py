@@ -15,6 +15,7 @@ from composer.published.importing import Imported
 from composer.published.shards import write_shards
 from composer.weights.other_formats import refuse
 from composer.weights.published_files import PublishedCheckpoint
+from composer.weights.transfer import refuse_numbers
 
 MAX_SHARD_BYTES = 4 * 2**30
 """Bytes of weights in one file."""
@@ -32,7 +33,8 @@ def write_folder(found: Imported, folder: Path) -> None:
     """Write an imported model to a new folder, which appears once everything is in it.
 
     Raises:
-        RecipeError: There is something at this place already, a tensor cannot be read, or the folder cannot be written.
+        RecipeError: There is something at this place already, a tensor cannot be read or has numbers that are not finite, or the
+            folder cannot be written.
     """
     with new_folder(folder) as aside:
         _fill(found, aside)
@@ -88,4 +90,5 @@ def _fill(found: Imported, folder: Path) -> None:
     if found.folder.weights is not None and found.match is not None and found.made is not None:
         read = [theirs for name, theirs in found.match.found.items() if name in found.made.published]
         with PublishedCheckpoint(found.folder.weights) as checkpoint:
+            refuse_numbers(found.made, checkpoint)
             write_shards(checkpoint, read, folder, MAX_SHARD_BYTES)

@@ -7,6 +7,7 @@ import math
 from collections import abc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from composer.diagnostics import Diagnostic, Label, RecipeError, Source, Span
@@ -452,4 +453,6 @@ def _same(value: Any, word: YamlScalar | YamlList, params: abc.Mapping[str, Any]
         return False
     if isinstance(wanted, tuple):
         return isinstance(value, list) and value == list(wanted)
+    if isinstance(wanted, Fraction) and isinstance(value, float):
+        wanted = float(wanted)  # a file has the nearest float of 4 / 3
     return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)

@@ -64,6 +64,7 @@ def load_published(
         _check(model, tensors, made)
         if not allow_nonfinite:
             _check_numbers(model, tensors, made)
+        _check_matrices(model, tensors, made)
         _fill(model, tensors, made)
 
 
@@ -137,29 +138,50 @@ def _check(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> None
 def _check_numbers(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> None:
     """Raise `RecipeError` for the tensors with numbers that are not finite, as they are or in the model's dtype.
 
-    A matrix of 8 bits looks at its numbers itself.
+    Of matrices of 8 bits, see `_check_matrices`.
     """
     from composer.lower.int8 import Int8Matrix
 
-    parameters, found = model.state_dict(), made.found(tensors)
+    parameters = model.state_dict()
+    refuse_numbers(made, tensors, {name: each.dtype for name, each in parameters.items() if not isinstance(each, Int8Matrix)})
+
+
+def refuse_numbers(made: WeightMap, tensors: Mapping[str, Tensor], dtypes: Mapping[str, torch.dtype] | None = None) -> None:
+    """Raise `RecipeError` for the tensors of a checkpoint with numbers that are not finite.
+
+    Args:
+        made: How a model reads the checkpoint.
+        tensors: The checkpoint; what the model does not read, or what has no dtype, is not looked at.
+        dtypes: The dtypes of the model's parameters, in which the numbers must be finite too; by default, as they are.
+    """
+    found = made.found(tensors)
     names: dict[tuple[int, str], list[str]] = {}
     for move in made.moves:
-        own = parameters[move.ours[0]]
-        for name in move.theirs if not isinstance(own, Int8Matrix) else ():
-            if flaw := _flaw(tensors[found[name]], own.dtype):
+        for name in move.theirs if dtypes is None or move.ours[0] in dtypes else ():
+            if flaw := _flaw(tensors[found[name]], None if dtypes is None else dtypes[move.ours[0]]):
                 names.setdefault((id(move.rule), flaw), []).append(name)
     rules = {id(move.rule): move.rule for move in made.moves}
     if wrong := [_of_numbers(each, flaw, rules[rule].theirs.span) for (rule, flaw), each in names.items()]:
         raise RecipeError(wrong)
 
 
-def _flaw(tensor: Tensor, dtype: torch.dtype) -> str:
+def _check_matrices(model: Model, tensors: Mapping[str, Tensor], made: WeightMap) -> None:
+    """Raise `Int8Error` for the first matrix of 8 bits that cannot hold its numbers, before any of them is filled."""
+    from composer.lower.int8 import NOT_HELD, WITHOUT, Int8Error, Int8Matrix
+
+    matrices = {name: each for name, each in model.state_dict().items() if isinstance(each, Int8Matrix)}
+    for name, tensor in made.stream(tensors) if matrices else ():
+        if name in matrices and not matrices[name].holds(tensor):
+            raise Int8Error(f"{name}: {NOT_HELD}", hint=WITHOUT)
+
+
+def _flaw(tensor: Tensor, dtype: torch.dtype | None) -> str:
     """Return what numbers a tensor has that a model in this dtype cannot compute with; nothing if there are none."""
     import torch
 
     if not is_finite(tensor):
         return "that are not finite"
-    if is_finite(tensor.to(dtype)):
+    if dtype is None or is_finite(tensor.to(dtype)):
         return ""
     return f"beyond the range of {str(dtype).removeprefix('torch.')}, whose largest is {torch.finfo(dtype).max:g}"
 

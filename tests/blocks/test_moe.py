@@ -201,6 +201,42 @@ def test_a_mixture_is_that_of_transformers() -> None:
     torch.testing.assert_close(ours(x).router_z, torch.logsumexp(logits, -1).square().mean())
 
 
+VALID = """
+recipe: valid
+inputs: {{x: "float[batch, time, 6]", valid: "bool[batch, time]"}}
+graph:
+  every: {{type: moe, experts: 4, expert: {{type: ffn, hidden: 5}}, router: {router}, in: x}}
+  moe: {{type: moe, experts: 4, expert: {{type: ffn, hidden: 5}}, router: {router}, in: {{x: x, valid: valid}}}}
+outputs: {{y: moe, balance: moe.load_balancing, load: moe.load, before: every.load_balancing, load_before: every.load}}
+"""
+
+
+@pytest.mark.parametrize("router", ROUTERS)
+def test_load_is_counted_over_valid_positions(router: str) -> None:
+    """As transformers counts it with an `attention_mask`, and in a loop; all that are valid are as none that is wired."""
+    model = composer.load(VALID.format(router=ROUTERS[router])).compile(seed=0).double().eval()
+    model.every.load_state_dict(model.moe.state_dict())
+    x, valid = positions(), torch.arange(T) < torch.tensor([[T], [4], [2]])
+    full = model(x, torch.ones(B, T, dtype=torch.bool))
+    torch.testing.assert_close((full.balance, full.load), (full.before, full.load_before), rtol=0, atol=1e-12)
+    none = model(x, torch.zeros(B, T, dtype=torch.bool))
+    assert none.balance == 0 and not none.load.any()
+    found = model(x, valid)
+    assert found.y.equal(full.y)
+    logits = model.moe.gate(x)
+    if router in ("mixtral", "plain"):
+        theirs = load_balancing_loss_func(
+            (logits.flatten(0, 1),), E, 2 if router == "mixtral" else 3, attention_mask=valid.double()
+        )
+        torch.testing.assert_close(found.balance.float(), theirs.float())
+    if router != "switch":  # whose capacity has visits dropped that it counts
+        load = torch.zeros(E, dtype=torch.float64)
+        for (b, t), chosen in visits(router, logits).items():
+            for e, _ in chosen:
+                load[e] += bool(valid[b, t]) / int(valid.sum())
+        torch.testing.assert_close(found.load, load, rtol=0, atol=1e-12)
+
+
 GIVEN = """
 recipe: given
 inputs: {{x: "float[batch, time, 6]", logits: "float[batch, time, 4]"}}

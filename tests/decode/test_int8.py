@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -139,9 +140,30 @@ def test_numbers_that_are_not_finite_are_refused(wrong: float) -> None:
         to_int8(model)
     with pytest.raises(Int8Error, match=r"layers\.1\.ffn\.body\.up\.weight: it has numbers that are not finite"):
         model.recipe.pretrained(tensors, int8=True)
+    rounded = to_int8(composer.load("gpt2", TINY).compile(seed=1).eval())
+    before, tokens = copy.deepcopy(rounded), torch.tensor([[1, 2, 3]])
+    for allowed in (False, True):
+        with pytest.raises(Int8Error, match=r"layers\.1\.ffn\.body\.up\.weight: it has numbers that are not finite"):
+            load_published(rounded, tensors, allow_nonfinite=allowed)
+    assert rounded(tokens).logits.equal(before(tokens).logits)  # not even what comes before that matrix is filled
     missing = {name: each for name, each in tensors.items() if name != "ln_f.bias"}
     with pytest.raises(RecipeError, match="lacks 1 tensor"):
         model.recipe.pretrained(missing, int8=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_a_matrix_holds_what_it_can_be_filled_with(dtype: torch.dtype) -> None:
+    """At the largest number whose scale its dtype has, and just beyond."""
+    matrix = Int8Matrix.empty((2, 3), torch.float16, torch.device("cpu"))
+    largest = float(torch.finfo(torch.float16).max)
+    for top in (1.0, largest, 100 * largest, 200 * largest, math.inf, math.nan):
+        source = torch.tensor([[0, -top, 1], [1, 1, 1]], dtype=dtype)
+        try:
+            matrix.fill(source)
+        except Int8Error:
+            assert not matrix.holds(source)
+        else:
+            assert matrix.holds(source)
 
 
 def published(model: composer.Model) -> dict[str, torch.Tensor]:

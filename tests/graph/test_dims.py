@@ -41,13 +41,17 @@ def test_a_size_is_what_python_computes(chunk: int) -> None:
 @pytest.mark.parametrize(
     ("size", "written"),
     [
-        (((T + 1) // 2 + 1) // 2, "((time + 3) // 4)"),
-        (T // 2 // 2, "(time // 4)"),
+        (((T + 1) // 2 + 1) // 2, "(time + 3) // 4"),
+        (T // 2 // 2, "time // 4"),
         ((2 * T + 3) // 2, "time + 1"),
-        (4 * T // 6, "((2·time) // 3)"),
+        (4 * T // 6, "(2·time) // 3"),
         ((4 * T + 1) % 4, "1"),
-        (((T - 3) // 2 + 1 - 3) // 2 + 1, "((time - 3) // 4)"),
-        ((T * S) // S, "((source·time) // source)"),
+        (((T - 3) // 2 + 1 - 3) // 2 + 1, "(time - 3) // 4"),
+        ((T * S) // S, "(source·time) // source"),
+        (T // 4 * S, "source·(time // 4)"),
+        (T // 4 + S, "(time // 4) + source"),
+        (T // (S // 2), "time // (source // 2)"),
+        ((T - 3) // 2 // S, "((time - 3) // 2) // source"),
     ],
 )  # fmt: skip
 def test_a_quotient_stands_in_its_lowest_terms(size: Dim, written: str) -> None:

@@ -54,6 +54,7 @@ OF_TENSORS: dict[str, tuple[Callable[[Tensors], Tensors], str]] = {
     "extra": (lambda tensors: {**tensors, "model.layers.0.input_layernorm.extra": torch.ones(3)},
               "no rule covers 1 published tensor: model.layers.0.input_layernorm.extra"),
     "misshaped": (lambda tensors: {**tensors, NORM: torch.ones(63)}, f"{NORM} is 63 in the checkpoint, but 64 for this recipe"),
+    "not finite": (lambda tensors: {**tensors, NORM: tensors[NORM] / 0}, f"{NORM} has numbers that are not finite"),
 }  # fmt: skip
 """What is wrong with the tensors, and what is said of it."""
 
