@@ -121,10 +121,11 @@ class _Writer:
         chosen = self.write(condition, taken)
         other = _Text(f"~{chosen.within(SIGNED)}", SIGNED)
         first, second = (self.write(branch, (*taken, which)) for branch, which in zip(branches, (chosen, other), strict=True))
-        text = f"torch.where({chosen.text}, {first.text}, {second.text})"
         if typed.dtype == "float" and all(branch.literal for branch in branches):
-            text += f".to({self.dtype(among_converted=True)})"
-        return _Text(text)
+            # Of two numbers torch would make a value of its default dtype, which rounds them.
+            dtype = self.dtype(among_converted=True)
+            first = _Text(f"{{xs[{_first_read(condition)}]}}.new_full((), {first.text}, dtype={dtype})")
+        return _Text(f"torch.where({chosen.text}, {first.text}, {second.text})")
 
     def _bound(self, name: str, one: tuple[TypedFormula, _Text], other: tuple[TypedFormula, _Text]) -> _Text:
         """Return the smaller or the larger of two."""

@@ -302,3 +302,11 @@ def test_axes_say_how_values_match(axes: dict[str, str], shapes: tuple[str, str]
     again = composer.load(compiled.recipe.expand())
     assert compiled.recipe.diff(again).equal
     assert torch.equal(again.compile(dtype=torch.float64)(*given).out, torch.einsum(equation, *given))
+
+
+def test_a_choice_of_two_numbers_is_as_exact_as_the_model() -> None:
+    """By itself, torch would round them to its default dtype."""
+    text = "recipe: choice\ninputs: {x: 'float[batch, 3]'}\ngraph: {y: {compute: 'where(x > 0, 0.9, 0.1) * x'}}\n"
+    x = torch.tensor([[1.0, -2.0, 3.0]], dtype=torch.float64)
+    found = composer.load(text).compile(seed=0, dtype=torch.float64)(x=x).y
+    assert torch.equal(found, torch.where(x > 0, 0.9 * x, 0.1 * x))
