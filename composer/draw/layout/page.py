@@ -10,6 +10,7 @@ from composer.draw.about import About
 from composer.draw.diagram import Flow, Item, Leaf, Titles
 from composer.draw.edges import DiagramEdge, InnerOutput, Origin, PassOutput
 from composer.draw.geometry import Text
+from composer.draw.layout.beside.pyramid import pyramid_fragment
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
 from composer.draw.layout.fragment import Fragment, Pieces, flip, shift
@@ -22,6 +23,7 @@ from composer.draw.passes.heads import output_leaf, with_end_boxes
 from composer.draw.passes.inner_outputs import lead_out_of_frames
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.order import sort_topologically, split_u
+from composer.draw.passes.pyramid import split_pyramid
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
 from composer.draw.scene import Scene
@@ -63,6 +65,12 @@ def page(
     columns = by_name_where_needed(lead_out_of_layers(split_into_columns(whole_flow)))
     halves = split_u(sort_topologically(columns[0])) if len(columns) == 1 else None
     columns = list(halves) if halves else columns
+    if len(columns) == 1 and not break_after:
+        pyramid = split_pyramid(sort_topologically(with_end_boxes(columns[0])))
+        options = LayoutOptions(typography, LANE_SIDE, shapes)
+        rows = pyramid_fragment(pyramid, TWO_COLUMNS_WIDTH, options) if pyramid else None
+        if rows is not None:
+            return with_head(rows, titles, typography)
     laid: list[Fragment] = []
     sent = [sent_from(one, columns) for one in columns]
     if not halves:
