@@ -6,6 +6,7 @@ import pytest
 
 import composer
 from composer.draw.scene import Box, Frame, Scene
+from tests.draw.checks import borders, ends, overlaps, starts
 
 PAGE = 1200
 """Pixels."""
@@ -167,3 +168,40 @@ losses:
     assert len(losses) == 3
     assert len({round(box.area.bottom, 1) for box in losses}) == 1
     assert middle(boxes(scene)["trunk"]) == middle(boxes(scene)["b"])
+
+
+def pyramid() -> Scene:
+    """Return the figure of a feature pyramid on three stages, each of which has a residual block."""
+    body = "{conv: {type: conv2d, out: 8, kernel_size: 3, padding: same}}"
+    stages = "".join(
+        f"  c{n}: {{type: conv2d, out: 8, kernel_size: 2, stride: 2, in: {source}}}\n"
+        f"  r{n}: {{type: residual, body: {{graph: {body}}}}}\n  lat{n}: {{type: conv2d, out: 4, kernel_size: 1, in: r{n}}}\n"
+        for n, source in ((1, "image"), (2, "r1"), (3, "r2"))
+    )
+    levels = ((1, "sum1"), (2, "sum2"), (3, "lat3"))
+    maps = "".join(f"  p{n}: {{type: conv2d, out: 4, kernel_size: 3, padding: same, in: {level}}}\n" for n, level in levels)
+    text = (
+        "recipe: pyramid\ninputs: {image: 'float[batch, 3, 32, 32]'}\ngraph:\n"
+        f"{stages}  up3: {{type: interpolate2d, scale: 2, in: lat3}}\n  sum2: {{type: add, in: [lat2, up3]}}\n"
+        "  up2: {type: interpolate2d, scale: 2}\n  sum1: {type: add, in: [lat1, up2]}\n"
+        f"{maps}outputs: {{p1: p1, p2: p2, p3: p3}}\n"
+    )
+    return composer.load(text).draw().scene
+
+
+def test_levels_of_a_pyramid_are_rows_from_the_trunk_to_the_outputs() -> None:
+    """With wires straight across, though stages have sums of their own, and the last stage at the top."""
+    scene = pyramid()
+    drawn = boxes(scene)
+    heights = {merge.about.path: merge.y for merge in scene.merges}
+    assert heights["sum2"] < drawn["up2"].y < heights["sum1"]
+    for number in (1, 2, 3):
+        row = [drawn[f"lat{number}"], drawn[f"p{number}"], drawn[f"outputs/p{number}"]]
+        levels = [box.y + box.height / 2 for box in row]
+        assert max(levels) - min(levels) < 0.2
+        assert abs(heights.get(f"sum{number}", levels[0]) - levels[0]) < 0.2
+    across = [wire for wire in scene.wires if wire.source in ("lat1", "lat2", "sum1", "sum2") and wire.target[0] in "sp"]
+    assert len(across) == 4
+    assert all(len({round(y, 1) for _, y in wire.points}) == 1 for wire in across)
+    assert max(drawn[f"c{n}"].area.right for n in (1, 2, 3)) < drawn["lat1"].x < drawn["up2"].x < drawn["p1"].x
+    assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -26,21 +26,27 @@ class Pyramid(NamedTuple):
 
 
 def split_pyramid(flow: Flow) -> Pyramid | None:
-    """Return the parts of a flow, in order, in the form of a pyramid: a trunk, of which some values are added to a line of blocks,
-    the last one first, at least one of them through a block. None for any other form.
+    """Return the parts of a flow, in order, in the form of a pyramid: a trunk, of which some values are added to a line
+    of blocks, the last one first, at least one of them through a block. None for any other form.
 
     Before: a(x) b(a) c(b) p(c) q(b) r(q p) s(a) t(s r) u(p) v(r) w(t)
     After:  a(x) b(a) c(b) / p(c) / q(b) / s(a) / r(q p) / t(s r) / u(p) / v(r) / w(t)
     """
     reads, readers = _wires(flow)
     sums = [path for path in reads if len(reads[path]) == 2]
-    if len(sums) < 2 or any(len(edges) > 2 for edges in reads.values()) or flow.sinks:
-        return None
-    lines = [_line(edge.source.path, reads, ()) for edge in reads[sums[0]]]
+    found = (_split_at(flow, sums[at:], reads, readers) for at in range(len(sums) - 1)) if not flow.sinks else iter(())
+    return next((one for one in found if one), None)
+
+
+def _split_at(
+    flow: Flow, sums: Sequence[str], reads: Mapping[str, Sequence[DiagramEdge]], readers: Mapping[str, Sequence[str]]
+) -> Pyramid | None:
+    """Return the parts of a pyramid with these sums, if it is one; others are in its trunk."""
+    lines = [_below(edge.source.path, reads) for edge in reads[sums[0]]]
     both = {path for path in lines[0] if path in lines[1]}
     rung, rest = sorted(([path for path in line if path not in both] for line in lines), key=len)
     turn = _turn(flow, rest, rung, readers)
-    if turn is None:
+    if turn is None or any(len(reads[path]) != 1 for path in (*rung, *rest[: turn + 1])):
         return None
     trunk = {*both, *rest[turn + 1 :]}
     rungs, taps, drops = [[rest[turn]], rung], [rest[turn + 1], _start(rung, "", reads)], [[*rest[:turn], sums[0]]]
@@ -75,7 +81,16 @@ def _wires(flow: Flow) -> tuple[dict[str, list[DiagramEdge]], dict[str, list[str
     return reads, readers
 
 
-def _line(path: str, reads: Mapping[str, list[DiagramEdge]], stops: Collection[str]) -> list[str]:
+def _below(path: str, reads: Mapping[str, Sequence[DiagramEdge]]) -> list[str]:
+    """Return a block and all that it depends on, in the order back from it."""
+    found = {path}
+    for one in reversed(reads):
+        if one in found:
+            found |= {edge.source.path for edge in reads[one]}
+    return [one for one in reversed(reads) if one in found]
+
+
+def _line(path: str, reads: Mapping[str, Sequence[DiagramEdge]], stops: Collection[str]) -> list[str]:
     """Return a line of blocks back from one, before any of the `stops`; it ends where a block reads more or less than one."""
     found: list[str] = []
     while path not in stops:
@@ -86,14 +101,14 @@ def _line(path: str, reads: Mapping[str, list[DiagramEdge]], stops: Collection[s
     return found
 
 
-def _start(line: list[str], end: str, reads: Mapping[str, list[DiagramEdge]]) -> str:
+def _start(line: list[str], end: str, reads: Mapping[str, Sequence[DiagramEdge]]) -> str:
     """Return where a line comes from, or its end if it has no block; nothing for a line from elsewhere."""
     if not line:
         return end
     return reads[line[-1]][0].source.path if len(reads[line[-1]]) == 1 else ""
 
 
-def _turn(flow: Flow, rest: list[str], rung: list[str], readers: Mapping[str, list[str]]) -> int | None:
+def _turn(flow: Flow, rest: list[str], rung: list[str], readers: Mapping[str, Sequence[str]]) -> int | None:
     """Return which block, on the way from the first sum back to the trunk, stands at the level where the trunk ends: one that
     others read too, or else one that is called as the block of the next level is.
     """
@@ -109,7 +124,7 @@ def _turn(flow: Flow, rest: list[str], rung: list[str], readers: Mapping[str, li
     return next(iter([*forks, *alike]), None)
 
 
-def _end(level: str, own: Collection[str], readers: Mapping[str, list[str]]) -> list[str]:
+def _end(level: str, own: Collection[str], readers: Mapping[str, Sequence[str]]) -> list[str]:
     """Return what reads a level and is not on the way back."""
     found: list[str] = []
     ways = [path for path in readers[level] if path not in own]

@@ -5,7 +5,7 @@ for each level.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 
 from composer.draw.diagram import Flow, Leaf, output_of
 from composer.draw.edges import DiagramEdge
@@ -165,9 +165,7 @@ class _Rows:
         self.put(drawn, left + wide / 2, y + drawn.height / 2)
         self.wire(before[0], leaf.about.path, (before[1], (left, y)))
         if label := self.label(leaf):
-            self.found.pieces.texts.append(
-                Text(left + wide + 8, y - 6, label, "shape", "start", self.options.typography.scale)
-            )
+            self.found.pieces.texts.append(Text(left + wide + 8, y - 6, label, "shape", "start", self.options.typography.scale))
         return leaf.about.path, (left + wide, y)
 
     def put(self, drawn: Fragment, x: float, foot: float) -> None:
