@@ -6,9 +6,9 @@ import pytest
 
 import composer
 from composer.draw.scene import Box, Frame, Scene
-from tests.draw.checks import borders, ends, overlaps, starts
+from tests.draw.checks import borders, ends, inside, overlaps, starts
 
-PAGE = 1200
+PAGE, PAGE_HEIGHT = 1200, 1500
 """Pixels."""
 
 
@@ -204,4 +204,50 @@ def test_levels_of_a_pyramid_are_rows_from_the_trunk_to_the_outputs() -> None:
     assert len(across) == 4
     assert all(len({round(y, 1) for _, y in wire.points}) == 1 for wire in across)
     assert max(drawn[f"c{n}"].area.right for n in (1, 2, 3)) < drawn["lat1"].x < drawn["up2"].x < drawn["p1"].x
+    assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []
+
+
+CONFORMER = """recipe: conformer
+inputs: {x: "float[batch, frames, 80]"}
+graph:
+  sub1: {type: conv1d, out: 16, kernel_size: 3, stride: 2}
+  act1: relu
+  sub2: {type: conv1d, out: 16, kernel_size: 3, stride: 2}
+  act2: relu
+  first: {type: linear, out: 16}
+  layers:
+    repeat: 2
+    graph:
+      ffn1: {type: residual, norm: layernorm, scale: 0.5, body: {type: ffn, hidden: 64, activation: silu}}
+      attn: {type: residual, norm: layernorm, body: {type: attention, heads: 4, positions: rotary}}
+      conv:
+        type: residual
+        norm: layernorm
+        body:
+          graph:
+            up: {type: linear, out: 32}
+            parts: {type: split, into: [a, b]}
+            gate: {type: sigmoid, in: parts.b}
+            glu: {type: multiply, in: [parts.a, gate]}
+            depthwise: {type: conv1d, out: 16, kernel_size: 31, groups: 16}
+            norm: batchnorm
+            act: silu
+            down: {type: linear, out: 16}
+      ffn2: {type: residual, norm: layernorm, scale: 0.5, body: {type: ffn, hidden: 64, activation: silu}}
+      norm: layernorm
+  last: {type: linear, out: 9}
+outputs: {y: last}
+"""
+
+
+def test_layer_that_is_higher_than_a_page_goes_on_in_columns_inside_its_frame() -> None:
+    """The stream enters below the first column, and leaves where it entered."""
+    scene = composer.load(CONFORMER).draw().scene
+    layer = next(frame for frame in scene.frames if frame.about.path == "layers")
+    drawn = boxes(scene)
+    columns = sorted({middle(box) for path, box in drawn.items() if path in ("layers.ffn1.body", "layers.ffn2.body")})
+    assert len(columns) == 2
+    assert scene.height <= PAGE_HEIGHT
+    assert middle(drawn["first"]) == middle(drawn["last"]) == columns[0]
+    assert all(inside(box.area, layer.area) for path, box in drawn.items() if path.startswith("layers."))
     assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []
