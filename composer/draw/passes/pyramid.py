@@ -110,18 +110,19 @@ def _start(line: list[str], end: str, reads: Mapping[str, Sequence[DiagramEdge]]
 
 def _turn(flow: Flow, rest: list[str], rung: list[str], readers: Mapping[str, Sequence[str]]) -> int | None:
     """Return which block, on the way from the first sum back to the trunk, stands at the level where the trunk ends: one that
-    others read too, or else one that is called as the block of the next level is.
+    others read too, or else the one that says most of what the block of the next level does.
     """
-    if len(rung) != 1:
+    like = flow.by_path[rung[0]] if len(rung) == 1 else None
+    if not isinstance(like, Leaf):
         return None
-    title = flow.by_path[rung[0]]
     forks = [at for at, path in enumerate(rest[:-1]) if len(readers[path]) > 1]
-    alike = [
-        at
-        for at, path in enumerate(rest[:-1])
-        if isinstance(title, Leaf) and isinstance(one := flow.by_path[path], Leaf) and one.look.title == title.look.title
-    ]
-    return next(iter([*forks, *alike]), None)
+    blocks = ((at, flow.by_path[path]) for at, path in enumerate(rest[:-1]))
+    alike = {
+        at: len({*one.look.facts} & {*like.look.facts})
+        for at, one in blocks
+        if isinstance(one, Leaf) and one.look.title == like.look.title
+    }
+    return forks[0] if forks else max(alike, key=alike.__getitem__, default=None)
 
 
 def _end(level: str, own: Collection[str], readers: Mapping[str, Sequence[str]]) -> list[str]:

@@ -112,9 +112,14 @@ class _Rows:
                 self.put(circle(end, self.options.typography), middle, y + RADIUS)
                 self.wire(before[0], end.about.path, (before[1], (middle - RADIUS, y)))
                 levels.append((end, (middle + RADIUS, y)))
+                if label := self.label(end):
+                    self.found.pieces.texts.append(
+                        Text(middle + RADIUS + 6, y - 6, label, "shape", "start", self.options.typography.scale)
+                    )
             else:
                 levels.append((rung[0], before[1]))
-        self.place_ends(levels, middle + drop_wide / 2 + APART)
+        beside = RADIUS + self.gap([end for end in sums if end is not None])
+        self.place_ends(levels, middle + max(drop_wide / 2 + APART, beside))
         for (upper, start), (lower, to), drop in zip(levels, levels[1:], self.drops, strict=False):
             self.drop(upper, start, lower, to[1] - RADIUS, drop[:-1], middle)
 
