@@ -84,10 +84,10 @@ def _wires(flow: Flow) -> tuple[dict[str, list[DiagramEdge]], dict[str, list[str
 def _below(path: str, reads: Mapping[str, Sequence[DiagramEdge]]) -> list[str]:
     """Return a block and all that it depends on, in the order back from it."""
     found = {path}
-    for one in reversed(reads):
+    for one in reversed([*reads]):
         if one in found:
             found |= {edge.source.path for edge in reads[one]}
-    return [one for one in reversed(reads) if one in found]
+    return [one for one in reversed([*reads]) if one in found]
 
 
 def _line(path: str, reads: Mapping[str, Sequence[DiagramEdge]], stops: Collection[str]) -> list[str]:
@@ -128,7 +128,7 @@ def _turn(flow: Flow, rest: list[str], rung: list[str], readers: Mapping[str, Se
 def _end(level: str, own: Collection[str], readers: Mapping[str, Sequence[str]]) -> list[str]:
     """Return what reads a level and is not on the way back."""
     found: list[str] = []
-    ways = [path for path in readers[level] if path not in own]
+    ways: Sequence[str] = [path for path in readers[level] if path not in own]
     while len(ways) == 1:
         found.append(ways[0])
         ways = readers[ways[0]]
