@@ -8,6 +8,7 @@ from composer.draw.diagram import Branches, Flow
 from composer.draw.edges import DiagramSource, NodeOutput
 from composer.draw.passes.branches import MAX_BRANCHES, group_branches
 from composer.draw.passes.order import sort_topologically, split_u
+from composer.draw.passes.pyramid import split_pyramid
 from tests.draw.flows import flow
 
 
@@ -71,3 +72,17 @@ def test_line_with_nested_skips_is_a_u() -> None:
     crossed = flow("a: x", "b: a", "c: b", "d: c, a", "e: d, b")
     assert split_u(crossed) is None
     assert split_u(replace(crossed, edges=crossed.edges[:-1])) is None
+
+
+def test_sums_with_values_of_a_trunk_in_reverse_order_are_a_pyramid() -> None:
+    """Not where two levels cross, where another block reads inside of a row, or where a row is longer than one block."""
+    trunk = ("a: x", "b: a", "c: b", "d: c", "top: d")
+    found = split_pyramid(flow(*trunk, "p: c", "s: p, top", "q: b", "t: q, s", "r: a", "u: r, t", "end: top"))
+    assert found is not None
+    assert paths(found.trunk) == ["a", "b", "c", "d"]
+    assert [paths(rung) for rung in found.rungs] == [["top"], ["p"], ["q"], ["r"]]
+    assert [paths(drop) for drop in found.drops] == [["s"], ["t"], ["u"]]
+    assert [paths(end) for end in found.ends] == [["end"], [], [], []]
+    assert split_pyramid(flow(*trunk, "p: b", "s: p, top", "q: c", "t: q, s", "end: top")) is None
+    assert split_pyramid(flow(*trunk, "p: c", "s: p, top", "q: b", "t: q, s", "end: top", "more: t, p")) is None
+    assert split_pyramid(flow(*trunk, "p: c", "s: p, top", "q: b", "o: q", "t: o, s", "end: top")) is None

@@ -6,8 +6,9 @@ import pytest
 
 import composer
 from composer.draw.scene import Box, Frame, Scene
+from tests.draw.checks import borders, ends, inside, overlaps, starts
 
-PAGE = 1200
+PAGE, PAGE_HEIGHT = 1200, 1500
 """Pixels."""
 
 
@@ -167,3 +168,86 @@ losses:
     assert len(losses) == 3
     assert len({round(box.area.bottom, 1) for box in losses}) == 1
     assert middle(boxes(scene)["trunk"]) == middle(boxes(scene)["b"])
+
+
+def pyramid() -> Scene:
+    """Return the figure of a feature pyramid on three stages, each of which has a residual block."""
+    body = "{conv: {type: conv2d, out: 8, kernel_size: 3, padding: same}}"
+    stages = "".join(
+        f"  c{n}: {{type: conv2d, out: 8, kernel_size: 2, stride: 2, in: {source}}}\n"
+        f"  r{n}: {{type: residual, body: {{graph: {body}}}}}\n  lat{n}: {{type: conv2d, out: 4, kernel_size: 1, in: r{n}}}\n"
+        for n, source in ((1, "image"), (2, "r1"), (3, "r2"))
+    )
+    levels = ((1, "sum1"), (2, "sum2"), (3, "lat3"))
+    maps = "".join(f"  p{n}: {{type: conv2d, out: 4, kernel_size: 3, padding: same, in: {level}}}\n" for n, level in levels)
+    text = (
+        "recipe: pyramid\ninputs: {image: 'float[batch, 3, 32, 32]'}\ngraph:\n"
+        f"{stages}  up3: {{type: interpolate2d, scale: 2, in: lat3}}\n  sum2: {{type: add, in: [lat2, up3]}}\n"
+        "  up2: {type: interpolate2d, scale: 2}\n  sum1: {type: add, in: [lat1, up2]}\n"
+        f"{maps}outputs: {{p1: p1, p2: p2, p3: p3}}\n"
+    )
+    return composer.load(text).draw().scene
+
+
+def test_levels_of_a_pyramid_are_rows_from_the_trunk_to_the_outputs() -> None:
+    """With wires straight across, though stages have sums of their own, and the last stage at the top."""
+    scene = pyramid()
+    drawn = boxes(scene)
+    heights = {merge.about.path: merge.y for merge in scene.merges}
+    assert heights["sum2"] < drawn["up2"].y < heights["sum1"]
+    for number in (1, 2, 3):
+        row = [drawn[f"lat{number}"], drawn[f"p{number}"], drawn[f"outputs/p{number}"]]
+        levels = [box.y + box.height / 2 for box in row]
+        assert max(levels) - min(levels) < 0.2
+        assert abs(heights.get(f"sum{number}", levels[0]) - levels[0]) < 0.2
+    across = [wire for wire in scene.wires if wire.source in ("lat1", "lat2", "sum1", "sum2") and wire.target[0] in "sp"]
+    assert len(across) == 4
+    assert all(len({round(y, 1) for _, y in wire.points}) == 1 for wire in across)
+    assert max(drawn[f"c{n}"].area.right for n in (1, 2, 3)) < drawn["lat1"].x < drawn["up2"].x < drawn["p1"].x
+    assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []
+
+
+CONFORMER = """recipe: conformer
+inputs: {x: "float[batch, frames, 80]"}
+graph:
+  sub1: {type: conv1d, out: 16, kernel_size: 3, stride: 2}
+  act1: relu
+  sub2: {type: conv1d, out: 16, kernel_size: 3, stride: 2}
+  act2: relu
+  first: {type: linear, out: 16}
+  layers:
+    repeat: 2
+    graph:
+      ffn1: {type: residual, norm: layernorm, scale: 0.5, body: {type: ffn, hidden: 64, activation: silu}}
+      attn: {type: residual, norm: layernorm, body: {type: attention, heads: 4, positions: rotary}}
+      conv:
+        type: residual
+        norm: layernorm
+        body:
+          graph:
+            up: {type: linear, out: 32}
+            parts: {type: split, into: [a, b]}
+            gate: {type: sigmoid, in: parts.b}
+            glu: {type: multiply, in: [parts.a, gate]}
+            depthwise: {type: conv1d, out: 16, kernel_size: 31, groups: 16}
+            norm: batchnorm
+            act: silu
+            down: {type: linear, out: 16}
+      ffn2: {type: residual, norm: layernorm, scale: 0.5, body: {type: ffn, hidden: 64, activation: silu}}
+      norm: layernorm
+  last: {type: linear, out: 9}
+outputs: {y: last}
+"""
+
+
+def test_layer_that_is_higher_than_a_page_goes_on_in_columns_inside_its_frame() -> None:
+    """The stream enters below the first column, and leaves where it entered."""
+    scene = composer.load(CONFORMER).draw().scene
+    layer = next(frame for frame in scene.frames if frame.about.path == "layers")
+    drawn = boxes(scene)
+    columns = sorted({middle(box) for path, box in drawn.items() if path in ("layers.ffn1.body", "layers.ffn2.body")})
+    assert len(columns) == 2
+    assert scene.height <= PAGE_HEIGHT
+    assert middle(drawn["first"]) == middle(drawn["last"]) == columns[0]
+    assert all(inside(box.area, layer.area) for path, box in drawn.items() if path.startswith("layers."))
+    assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []

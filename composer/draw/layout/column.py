@@ -21,6 +21,7 @@ from composer.draw.layout.parallel_flows import side_by_side
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
 from composer.draw.layout.stations import NamedInput, SideBox, SideInput, WiredInput, block, circle
+from composer.draw.layout.wrapped import in_columns
 from composer.draw.passes.branches import group_branches
 from composer.draw.passes.heads import group_heads
 from composer.draw.passes.irregular import group_irregular_subgraphs
@@ -215,7 +216,7 @@ class Stations:
                 )
             case Group():
                 inside = outgoing_through(self.flow, item, self.spine.sent, led_out)
-                lay = partial(self.inside, sent=inside)
+                lay = partial(self.inside, sent=inside, path=path)
                 through = inside & self.spine.sent
                 return frame(
                     item,
@@ -262,9 +263,15 @@ class Stations:
         """Return the two sides the other way round, where lanes are at the left."""
         return (rights, lefts) if self.options.side < 0 else (lefts, rights)
 
-    def inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Origin]) -> Fragment:
-        """Lay out a flow in a frame."""
-        return column(flow, width, replace(self.options, narrow=narrow, side=side), sent)
+    def inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Origin], path: str) -> Fragment:
+        """Lay out a flow in a frame, in several columns where it is to be broken."""
+        options = replace(self.options, narrow=narrow, side=side)
+        broken, high = options.broken
+        if path == broken and not sent:
+            several = in_columns(flow, high, lambda part, on: column(part, width, options, on))
+            if several is not None:
+                return several
+        return column(flow, width, options, sent)
 
 
 def side_boxes_of(blocks: Sequence[BesideBlock]) -> list[SideBox]:

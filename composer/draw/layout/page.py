@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from blocks.core import Look
 from composer.draw.about import About
-from composer.draw.diagram import Flow, Item, Leaf, Titles
+from composer.draw.diagram import Flow, Group, Item, Leaf, Titles
 from composer.draw.edges import DiagramEdge, InnerOutput, Origin, PassOutput
 from composer.draw.geometry import Text
+from composer.draw.layout.beside.pyramid import pyramid_fragment
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
 from composer.draw.layout.fragment import Fragment, Pieces, flip, shift
@@ -22,6 +23,7 @@ from composer.draw.passes.heads import output_leaf, with_end_boxes
 from composer.draw.passes.inner_outputs import lead_out_of_frames
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.order import sort_topologically, split_u
+from composer.draw.passes.pyramid import split_pyramid
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
 from composer.draw.scene import Scene
@@ -38,6 +40,8 @@ TWO_COLUMNS_WIDTH = 240.0
 """Width of boxes where a model has several columns, so that two and the wires between them fit into a page."""
 HEADS_APART = 36.0
 """Between heads above each other: more than from one block to the next."""
+HEADER_ROOM = 70.0
+"""In a frame, for its header and for the wire over its columns."""
 NARROW_WIDTHS, NARROW_MARGIN = (268.0, 240.0, 216.0, 192.0, 170.0, 150.0, 136.0, 124.0), 6.0
 """Widths of boxes in the column of a paper, which are tried from the usual one down, each about a tenth less; and the margin of
 such a page, as the paper has one of its own.
@@ -63,6 +67,12 @@ def page(
     columns = by_name_where_needed(lead_out_of_layers(split_into_columns(whole_flow)))
     halves = split_u(sort_topologically(columns[0])) if len(columns) == 1 else None
     columns = list(halves) if halves else columns
+    if len(columns) == 1 and not break_after:
+        pyramid = split_pyramid(sort_topologically(with_end_boxes(columns[0])))
+        options = LayoutOptions(typography, LANE_SIDE, shapes)
+        rows = pyramid_fragment(pyramid, TWO_COLUMNS_WIDTH, options) if pyramid else None
+        if rows is not None:
+            return with_head(rows, titles, typography)
     laid: list[Fragment] = []
     sent = [sent_from(one, columns) for one in columns]
     if not halves:
@@ -92,8 +102,25 @@ def page(
         several = wrapped(ordered, laid[0], high, lambda part, given_on: column(part, width, options, given_on))
         if several is not None:
             return with_head(several, titles, typography)
+        laid = [
+            with_broken_frame(
+                columns[0], laid[0], high, lambda broken: column(columns[0], width, replace(options, broken=broken))
+            )
+        ]
     whole = place_columns(above_each_other(columns, laid), typography, halves[1].items[0].about.path if halves else "")
     return with_head(whole, titles, typography)
+
+
+def with_broken_frame(flow: Flow, whole: Fragment, high: float, lay: Callable[[tuple[str, float]], Fragment]) -> Fragment:
+    """Return a column that is too high with the highest of its frames in columns, if it is no higher then."""
+    paths = [item.about.path for item in flow.items if isinstance(item, Group) and len(item.flows) == 1]
+    frames = [one for one in whole.pieces.frames if one.about.path in paths]
+    if not frames:
+        return whole
+    highest = max(frames, key=lambda one: one.height)
+    room = high - (whole.height - highest.height) - HEADER_ROOM
+    broken = lay((highest.about.path, room)) if room > 0 else whole
+    return broken if broken.height <= high else whole
 
 
 def above_each_other(columns: Sequence[Flow], laid: Sequence[Fragment]) -> list[Fragment]:

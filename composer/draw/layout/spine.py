@@ -34,6 +34,8 @@ class LayoutOptions:
     """Where what routers tell goes."""
     given: frozenset[Origin] = frozenset()
     """Values of other columns."""
+    broken: tuple[str, float] = ("", 0.0)
+    """A frame whose inside stands in several columns, and how high these may be."""
 
 
 @dataclass(slots=True)

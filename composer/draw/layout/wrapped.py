@@ -12,6 +12,7 @@ from composer.draw.edges import Origin
 from composer.draw.layout.fragment import Fragment, areas, shift, straightened
 from composer.draw.layout.parallel_columns import COLUMN_GAP
 from composer.draw.layout.parallel_flows import BUS
+from composer.draw.passes.order import sort_topologically
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.paths import above, lies_in
 from composer.draw.scene import Box, Frame, MergeCircle, WirePath
@@ -26,6 +27,12 @@ LayPart = Callable[[Flow, frozenset[Origin]], Fragment]
 
 def wrapped(flow: Flow, whole: Fragment, high: float, lay: LayPart) -> Fragment | None:
     """Return a flow, in order, in columns that are no higher, given how it looks in one; none where it cannot be cut so."""
+    parts = fitting_parts(flow, whole, high, lay)
+    return beside_each_other([one for one, _ in parts], [entry for _, entry in parts]) if parts else None
+
+
+def fitting_parts(flow: Flow, whole: Fragment, high: float, lay: LayPart) -> list[tuple[Fragment, Origin | None]]:
+    """Return the columns by themselves, each with what comes in from below; none where the flow cannot be cut so."""
     tops = tops_of(whole)
     places = {path: -tops[path] for path in cuts(flow) if path in tops}
     for count in range(ceil(whole.height / high), MAX_PARTS + 1) if places else ():
@@ -38,8 +45,8 @@ def wrapped(flow: Flow, whole: Fragment, high: float, lay: LayPart) -> Fragment 
         parts = parts_between(flow, chosen)
         laid = [lay(part, sent) for part, sent in parts]
         if max(one.height for one in laid) + 2 * BUS <= high:
-            return beside_each_other(laid, [part.entry for part, _ in parts])
-    return None
+            return [(one, part.entry) for one, (part, _) in zip(laid, parts, strict=True)]
+    return []
 
 
 class NoColumnEnd(Exception):
@@ -76,8 +83,10 @@ def cuts(flow: Flow) -> list[str]:
     for edge in flow.all_edges():
         target = next((number[path] for path in above(edge.target) if path in number), None)
         source = next((number[path] for path in above(edge.source.path) if path in number), None)
+        if edge.source.origin == flow.entry:
+            source = -1
         if source is not None and target is not None and source != target and not edge.source.reference:
-            crossing.append((source, target, edge.source.origin))
+            crossing.append((min(source, target), max(source, target), edge.source.origin))
     return [
         item.about.path
         for index, item in enumerate(spine[:-1])
@@ -112,7 +121,7 @@ def parts_between(flow: Flow, chosen: Iterable[str]) -> list[tuple[Flow, frozens
     found = []
     for number in range(len(ends) + 1):
         part = flow.only({path for path, own in part_of.items() if own == number})
-        entry = output_of(flow.by_path[spine[ends[number - 1] - 1]]) if number else None
+        entry = output_of(flow.by_path[spine[ends[number - 1] - 1]]) if number else flow.entry
         last = [output_of(flow.by_path[spine[ends[number] - 1]])] if number < len(ends) else []
         found.append((replace(part, entry=entry), frozenset(last)))
     return found
@@ -135,6 +144,27 @@ def beside_each_other(laid: Sequence[Fragment], entries: Sequence[Origin | None]
     for one in laid:
         whole.pieces.take(one.pieces)
     whole.right = max([x - COLUMN_GAP, *(area.right for one in laid for area in areas(one))])
+    return whole
+
+
+def in_columns(flow: Flow, high: float, lay: LayPart) -> Fragment | None:
+    """Return a flow in a frame in columns that are no higher: the stream comes in below the first and goes on above that, out of
+    the last. None where it cannot be cut so, or wires lead into it from beside the frame.
+    """
+    flow = sort_topologically(flow)
+    parts = fitting_parts(flow, lay(flow, frozenset()), high, lay) if flow.entry else []
+    laid, entries = [one for one, _ in parts], [entry for _, entry in parts]
+    if not parts or any(one.ends for one in laid) or not laid[-1].out:
+        return None
+    spine = laid[0].left
+    whole = beside_each_other(laid, entries)
+    assert flow.entry is not None
+    whole.pieces.wires = [led_in(wire, flow.entry, ((spine, BUS), (spine, -BUS))) for wire in whole.pieces.wires]
+    last, level = laid[-1].out[0], -whole.height - BUS
+    whole.out = (last, (last[0], level), (spine, level), (spine, level - BUS))
+    shift(whole, -spine, -BUS)  # wires to the next columns turn up above the lower border
+    whole.height += 3 * BUS
+    whole.left, whole.right, whole.top = spine, whole.right - spine, -whole.height
     return whole
 
 
