@@ -18,7 +18,7 @@ from composer.train import TrainingError
 SIGNALS = {
     "Ambient", "ExpressionError", "Mismatch", "OverrideError", "Problem", "StopExpansion", "TooMuch",
     "Unbalanced", "ScanMismatch", "PassesDiffer", "NotTried", "DoesNotApply", "UnknownSize", "AxesMismatch", "TooManyMistakes",
-    "NoColumnEnd", "NoInverse", "NotEqual", "Unarrangeable",
+    "NoColumnEnd", "NoInverse", "NotEqual", "Unarrangeable", "NotLinear",
 }  # fmt: skip
 """Those that one module raises for another to catch; no caller of ours ever sees them."""
 
