@@ -251,3 +251,61 @@ def test_blocks_that_are_moved_keep_their_names() -> None:
     model = composer.load(TEXT).compile(seed=0)
     assert {name for name, _ in model.named_parameters()} >= {"s.gate.weight", "s.gate.bias"}
     assert isinstance(model.s.gate, nn.Linear)
+
+
+NESTED = f"""
+recipe: nested
+inputs:
+  image: float[batch, height, width, {D}]
+  side: float[batch, height, {D}]
+graph:
+  start: {{type: parameter, shape: [{D}], std: 0.5}}
+  s:
+    scan: height
+    in: {{g: start, side: side, row: image}}
+    graph:
+      inner:
+        scan: width
+        in: {{h: g, x: row}}
+        graph: {{f: {{type: linear, out: {D}, in: x}}, new: {{compute: INNER}}, y: {{compute: tanh(f) * h + new}}}}
+        outputs: {{y: y, h: new}}
+      all: {{type: mean, axis: width, in: inner}}
+      new: {{compute: OUTER}}
+    outputs: {{y: new, g: new}}
+outputs: {{y: s, last: s.g}}
+"""
+
+
+@pytest.mark.parametrize("inner", ["sigmoid(f) * h + x", "h + f", "tanh(f + h) * x"])
+@pytest.mark.parametrize("outer", ["0.5 * g + tanh(inner.h * all)", "sigmoid(side) * tanh(g) + 0.1 * (inner.h + all)"])
+def test_a_scan_in_a_scan_is_two_loops(inner: str, outer: str) -> None:
+    """What is taken out of the inner one, and then out of the outer one, has its own name in the code."""
+    steps: dict[str, Callable[..., torch.Tensor]] = {
+        "sigmoid(f) * h + x": lambda h, f, x: torch.sigmoid(f) * h + x,
+        "h + f": lambda h, f, x: h + f,
+        "tanh(f + h) * x": lambda h, f, x: torch.tanh(f + h) * x,
+        "0.5 * g + tanh(inner.h * all)": lambda g, h, every, side: 0.5 * g + torch.tanh(h * every),
+        "sigmoid(side) * tanh(g) + 0.1 * (inner.h + all)": lambda g, h, every, side: (
+            torch.sigmoid(side) * torch.tanh(g) + 0.1 * (h + every)
+        ),
+    }
+    model = composer.load(NESTED.replace("INNER", inner).replace("OUTER", outer)).compile(dtype=torch.float64, seed=0)
+    generator = torch.Generator().manual_seed(2)
+    for height, width in ((1, 1), (5, 20), (20, 5)):
+        image = torch.randn(B, height, width, D, generator=generator, dtype=torch.float64).requires_grad_()
+        side = torch.randn(B, height, D, generator=generator, dtype=torch.float64).requires_grad_()
+        g, states = model.start.weight.expand(B, D), []
+        for row, beside in zip(image.unbind(1), side.unbind(1), strict=True):
+            h, ys = g, []
+            for x in row.unbind(1):
+                f = model.s.inner.f(x)
+                before, h = h, steps[inner](h, f, x)
+                ys.append(torch.tanh(f) * before + h)
+            g = steps[outer](g, h, torch.stack(ys).mean(0), beside)
+            states.append(g)
+        expected, found = torch.stack(states, 1), model(image=image, side=side)
+        torch.testing.assert_close(found.y, expected, rtol=1e-10, atol=1e-11)
+        torch.testing.assert_close(found.last, g, rtol=1e-10, atol=1e-11)
+        leaves = [image, *model.parameters()]
+        ours, theirs = (torch.autograd.grad(y.sin().sum(), leaves) for y in (found.y, expected))
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-11)
