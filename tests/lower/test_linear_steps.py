@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -43,11 +44,16 @@ LINEAR = {
     "a decay of channels": "{n: {compute: exp(-softplus(float32(rate))) * h + u}}",
     "several nodes": "{a: {compute: h + u}, n: {compute: 0.5 * (a * tanh(v) - h) + z}}",
     "a choice": "{n: {compute: 'where(keep, sigmoid(v) * h + u, h)', in: {keep: w}, axes: {keep: b, v: b d, h: b d, u: b d}}}",
-    "a restart": "{n: {compute: 'where(keep, h, 0.0) * v + u', in: {keep: w}, axes: {keep: b, v: b d, h: b d, u: b d}}}",
+    "a choice of two steps": "{n: {compute: 'where(u > 0, 0.5 * h, tanh(v) * h + u) - v'}}",
+    "a divisor": "{n: {compute: (h + u) / 3}}",
+    "a factor alone": "{n: {compute: tanh(v) * h}}",
+    "a number that is added": "{n: {compute: sigmoid(v) * h + 1}}",
     "a map of inputs": f"{{f: {{type: linear, out: {D}, in: v}}, n: {{compute: sigmoid(f) * h + u}}}}",
     "in float32": "{n: {compute: float32(exp(-softplus(float32(v))) * h + u)}, y: {compute: float(n)}}",
 }
 OTHER = {
+    "a restart": "{n: {compute: 'where(keep, h, 0.0) * v + u', in: {keep: w}, axes: {keep: b, v: b d, h: b d, u: b d}}}",
+    "numbers only": "{n: {compute: 0.5 * h + 1}}",
     "a square": "{n: {compute: 0.1 * h * h + tanh(u)}}",
     "a curve": "{n: {compute: tanh(h) + u}}",
     "a map": f"{{f: {{type: linear, out: {D}, in: h}}, n: {{compute: 0.1 * f + u}}}}",
@@ -151,6 +157,46 @@ def test_decays_that_vanish_or_grow_are_no_quotients() -> None:
         torch.testing.assert_close(y, torch.stack(states, 1), rtol=1e-5, atol=1e-5)
         y.sum().backward()
         assert given["g"].grad is not None and given["g"].grad.isfinite().all()
+
+
+RESET = """
+recipe: reset
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 3, dim: 4}
+  start: {type: zeros, shape: [4], in: embed}
+  s:
+    scan: time
+    in: {h: start, u: embed, t: tokens}
+    graph:
+      n: {compute: "where(t == 0, u, FACTOR * h + u)", axes: {t: b, u: b d, h: b d}}
+    outputs: {y: n, h: n}
+outputs: {logits: s}
+"""
+
+
+@pytest.mark.parametrize("lost", [math.nan, math.inf, 1.0], ids=str)
+def test_a_reset_forgets_infinity_and_nan(lost: float) -> None:
+    """Which 0 times the state would not: in one call and in a session; the last case overflows by its factor."""
+    recipe = RESET.replace("FACTOR", "0.5" if lost != 1 else "30")
+    assert not scan_of(recipe).linear
+    model = composer.load(recipe).compile(seed=0)
+    with torch.no_grad():
+        model.embed.weight[2] = lost
+    tokens = torch.tensor([[2, *[1] * 35, 0, 1, 1, 0, 1], [*[1] * 20, 2, *[1] * 18, 0, 1]])
+    h, states = torch.zeros(2, 4), []
+    for t in tokens.unbind(1):
+        u = model.embed.weight[t]
+        h = torch.where(t[:, None] == 0, u, (0.5 if lost != 1 else 30) * h + u)
+        states.append(h)
+    expected = torch.stack(states, 1).detach()
+    assert not expected[:, 35].isfinite().all() and expected[:, -1].isfinite().all()
+    torch.testing.assert_close(model(tokens).logits, expected, equal_nan=True)
+    for cuts in ([1] * 41, [30, 11]):
+        with torch.no_grad(), session(model):
+            parts = [model(part).logits for part in tokens.split(cuts, 1)]
+        torch.testing.assert_close(torch.cat(parts, 1), expected, equal_nan=True)
 
 
 TEXT = """
