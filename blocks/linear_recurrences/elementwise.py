@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from blocks.core import torch
 
 
-def recurrence(h: torch.Tensor, keep: torch.Tensor | float, add: torch.Tensor, axis: int = 1) -> torch.Tensor:
+def recurrence(h: torch.Tensor, keep: torch.Tensor | float, add: torch.Tensor | float, axis: int = 1) -> torch.Tensor:
     """Return the states `h = keep · h' + add` after each step, stacked along an axis, given the state before the first.
 
-    `keep` may have any sign. It and `add` have the steps along that axis, and are broadcast. In dtypes below float32, states are
-    computed in float32.
+    `keep` may have any sign. It and `add` have the steps along that axis, and are broadcast; one of them may be a number. In
+    dtypes below float32, states are computed in float32.
     """
-    keep = keep if isinstance(keep, torch.Tensor) else add.new_full((), keep)
-    dtype = torch.promote_types(torch.promote_types(h.dtype, keep.dtype), add.dtype)
+    dtype = h.dtype
+    for each in (keep, add):
+        dtype = torch.promote_types(dtype, each.dtype) if isinstance(each, torch.Tensor) else dtype
     wide = torch.promote_types(dtype, torch.float32)
+    keep, add = (each if isinstance(each, torch.Tensor) else h.new_full((), each, dtype=wide) for each in (keep, add))
     h, keep, add = h.to(wide), beside(h, keep.to(wide)), beside(h, add.to(wide))
     count = max(keep.shape[axis], add.shape[axis])
     keep, add = (each.expand(*each.shape[:axis], count, *each.shape[axis + 1 :]) for each in (keep, add))

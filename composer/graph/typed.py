@@ -143,7 +143,7 @@ class LinearStep(NamedTuple):
     """What a step makes of a state by itself: `keep · state + add`."""
 
     keep: AlignedPort | float
-    add: AlignedPort
+    add: AlignedPort | float
     rounded: bool
     """Whether the state is rounded to the dtype of the model, though what it is computed from may be in float32."""
 

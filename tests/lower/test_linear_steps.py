@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -43,11 +44,16 @@ LINEAR = {
     "a decay of channels": "{n: {compute: exp(-softplus(float32(rate))) * h + u}}",
     "several nodes": "{a: {compute: h + u}, n: {compute: 0.5 * (a * tanh(v) - h) + z}}",
     "a choice": "{n: {compute: 'where(keep, sigmoid(v) * h + u, h)', in: {keep: w}, axes: {keep: b, v: b d, h: b d, u: b d}}}",
-    "a restart": "{n: {compute: 'where(keep, h, 0.0) * v + u', in: {keep: w}, axes: {keep: b, v: b d, h: b d, u: b d}}}",
+    "a choice of two steps": "{n: {compute: 'where(u > 0, 0.5 * h, tanh(v) * h + u) - v'}}",
+    "a divisor": "{n: {compute: (h + u) / 3}}",
+    "a factor alone": "{n: {compute: tanh(v) * h}}",
+    "a number that is added": "{n: {compute: sigmoid(v) * h + 1}}",
     "a map of inputs": f"{{f: {{type: linear, out: {D}, in: v}}, n: {{compute: sigmoid(f) * h + u}}}}",
     "in float32": "{n: {compute: float32(exp(-softplus(float32(v))) * h + u)}, y: {compute: float(n)}}",
 }
 OTHER = {
+    "a restart": "{n: {compute: 'where(keep, h, 0.0) * v + u', in: {keep: w}, axes: {keep: b, v: b d, h: b d, u: b d}}}",
+    "numbers only": "{n: {compute: 0.5 * h + 1}}",
     "a square": "{n: {compute: 0.1 * h * h + tanh(u)}}",
     "a curve": "{n: {compute: tanh(h) + u}}",
     "a map": f"{{f: {{type: linear, out: {D}, in: h}}, n: {{compute: 0.1 * f + u}}}}",
@@ -153,6 +159,46 @@ def test_decays_that_vanish_or_grow_are_no_quotients() -> None:
         assert given["g"].grad is not None and given["g"].grad.isfinite().all()
 
 
+RESET = """
+recipe: reset
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 3, dim: 4}
+  start: {type: zeros, shape: [4], in: embed}
+  s:
+    scan: time
+    in: {h: start, u: embed, t: tokens}
+    graph:
+      n: {compute: "where(t == 0, u, FACTOR * h + u)", axes: {t: b, u: b d, h: b d}}
+    outputs: {y: n, h: n}
+outputs: {logits: s}
+"""
+
+
+@pytest.mark.parametrize("lost", [math.nan, math.inf, 1.0], ids=str)
+def test_a_reset_forgets_infinity_and_nan(lost: float) -> None:
+    """Which 0 times the state would not: in one call and in a session; the last case overflows by its factor."""
+    recipe = RESET.replace("FACTOR", "0.5" if lost != 1 else "30")
+    assert not scan_of(recipe).linear
+    model = composer.load(recipe).compile(seed=0)
+    with torch.no_grad():
+        model.embed.weight[2] = lost
+    tokens = torch.tensor([[2, *[1] * 35, 0, 1, 1, 0, 1], [*[1] * 20, 2, *[1] * 18, 0, 1]])
+    h, states = torch.zeros(2, 4), []
+    for t in tokens.unbind(1):
+        u = model.embed.weight[t]
+        h = torch.where(t[:, None] == 0, u, (0.5 if lost != 1 else 30) * h + u)
+        states.append(h)
+    expected = torch.stack(states, 1).detach()
+    assert not expected[:, 35].isfinite().all() and expected[:, -1].isfinite().all()
+    torch.testing.assert_close(model(tokens).logits, expected, equal_nan=True)
+    for cuts in ([1] * 41, [30, 11]):
+        with torch.no_grad(), session(model):
+            parts = [model(part).logits for part in tokens.split(cuts, 1)]
+        torch.testing.assert_close(torch.cat(parts, 1), expected, equal_nan=True)
+
+
 TEXT = """
 recipe: text
 task: causal_lm
@@ -251,3 +297,61 @@ def test_blocks_that_are_moved_keep_their_names() -> None:
     model = composer.load(TEXT).compile(seed=0)
     assert {name for name, _ in model.named_parameters()} >= {"s.gate.weight", "s.gate.bias"}
     assert isinstance(model.s.gate, nn.Linear)
+
+
+NESTED = f"""
+recipe: nested
+inputs:
+  image: float[batch, height, width, {D}]
+  side: float[batch, height, {D}]
+graph:
+  start: {{type: parameter, shape: [{D}], std: 0.5}}
+  s:
+    scan: height
+    in: {{g: start, side: side, row: image}}
+    graph:
+      inner:
+        scan: width
+        in: {{h: g, x: row}}
+        graph: {{f: {{type: linear, out: {D}, in: x}}, new: {{compute: INNER}}, y: {{compute: tanh(f) * h + new}}}}
+        outputs: {{y: y, h: new}}
+      all: {{type: mean, axis: width, in: inner}}
+      new: {{compute: OUTER}}
+    outputs: {{y: new, g: new}}
+outputs: {{y: s, last: s.g}}
+"""
+
+
+@pytest.mark.parametrize("inner", ["sigmoid(f) * h + x", "h + f", "tanh(f + h) * x"])
+@pytest.mark.parametrize("outer", ["0.5 * g + tanh(inner.h * all)", "sigmoid(side) * tanh(g) + 0.1 * (inner.h + all)"])
+def test_a_scan_in_a_scan_is_two_loops(inner: str, outer: str) -> None:
+    """What is taken out of the inner one, and then out of the outer one, has its own name in the code."""
+    steps: dict[str, Callable[..., torch.Tensor]] = {
+        "sigmoid(f) * h + x": lambda h, f, x: torch.sigmoid(f) * h + x,
+        "h + f": lambda h, f, x: h + f,
+        "tanh(f + h) * x": lambda h, f, x: torch.tanh(f + h) * x,
+        "0.5 * g + tanh(inner.h * all)": lambda g, h, every, side: 0.5 * g + torch.tanh(h * every),
+        "sigmoid(side) * tanh(g) + 0.1 * (inner.h + all)": lambda g, h, every, side: (
+            torch.sigmoid(side) * torch.tanh(g) + 0.1 * (h + every)
+        ),
+    }
+    model = composer.load(NESTED.replace("INNER", inner).replace("OUTER", outer)).compile(dtype=torch.float64, seed=0)
+    generator = torch.Generator().manual_seed(2)
+    for height, width in ((1, 1), (5, 20), (20, 5)):
+        image = torch.randn(B, height, width, D, generator=generator, dtype=torch.float64).requires_grad_()
+        side = torch.randn(B, height, D, generator=generator, dtype=torch.float64).requires_grad_()
+        g, states = model.start.weight.expand(B, D), []
+        for row, beside in zip(image.unbind(1), side.unbind(1), strict=True):
+            h, ys = g, []
+            for x in row.unbind(1):
+                f = model.s.inner.f(x)
+                before, h = h, steps[inner](h, f, x)
+                ys.append(torch.tanh(f) * before + h)
+            g = steps[outer](g, h, torch.stack(ys).mean(0), beside)
+            states.append(g)
+        expected, found = torch.stack(states, 1), model(image=image, side=side)
+        torch.testing.assert_close(found.y, expected, rtol=1e-10, atol=1e-11)
+        torch.testing.assert_close(found.last, g, rtol=1e-10, atol=1e-11)
+        leaves = [image, *model.parameters()]
+        ours, theirs = (torch.autograd.grad(y.sin().sum(), leaves) for y in (found.y, expected))
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-11)

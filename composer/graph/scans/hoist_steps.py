@@ -196,12 +196,14 @@ class _Relief:
 
     def _linear_step(self, carry: str, ref: Ref, steps: LinearSteps) -> tuple[LinearStep, list[TypedBlock]]:
         value = steps.found.get(ref.node)
-        if value is None or ref.port or value.carry != carry or value.keep is None or value.add is None:
+        if value is None or ref.port or value.carry != carry or value.keep is None:
             raise NotLinear
         blocks: list[TypedBlock] = []
-        number = steps.number(value.keep)
-        keep = number if number is not None else self._aligned(carry, value.keep, steps, blocks)
-        add = self._aligned(carry, value.add, steps, blocks)
+        numbers = [0.0 if tree is None else steps.number(tree) for tree in (value.keep, value.add)]
+        keep, add = (
+            number if number is not None else self._aligned(carry, tree, steps, blocks)
+            for number, tree in zip(numbers, (value.keep, value.add), strict=True)
+        )
         if all(self.known[one.port].place is None for one in (keep, add) if isinstance(one, AlignedPort)):
             raise NotLinear
         node = next(one for one in self.kept if one.name == ref.node)

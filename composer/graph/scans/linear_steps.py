@@ -25,7 +25,7 @@ AxisOrder: TypeAlias = tuple[int | None, ...]
 _JOINED = re.compile(r"\{xs: ([+*]) \}")
 """The forward of a sum or a product of all inputs."""
 OF_NUMBERS: Mapping[str, Callable[..., float]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "negative": operator.neg,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "negative": operator.neg,
 }  # fmt: skip
 ONE = KnownNumber(-1)
 """The factor of a state that is only added to."""
@@ -119,7 +119,8 @@ class LinearSteps:
                 keep, add = (each and self._call("/", each, divisor.add) for each in (state.keep, state.add))
             case ("negative", (state,)) | ("float32", (state,)):
                 keep, add = (self._of_one(function, each) for each in (state.keep, state.add))
-            case "where", (condition, one, other) if condition.carry is None:
+            # a branch without the state forgets even infinity and NaN, which no product with 0 does
+            case "where", (condition, one, other) if condition.carry is None and one.carry == other.carry:
                 pairs = ((one.keep, other.keep), (one.add, other.add))
                 keep, add = (self._call(CHOICE, condition.add, a, b) if a or b else None for a, b in pairs)
             case _:
@@ -131,6 +132,8 @@ class LinearSteps:
         trees = tuple(self._number(0.0 if one is None else 1.0) if one in (None, ONE) else one for one in arguments)
         numbers = [self.number(one) for one in trees]
         if function in OF_NUMBERS and None not in numbers:
+            if function == "/" and not numbers[1]:
+                raise NotLinear
             return self._number(OF_NUMBERS[function](*numbers))
         return AppliedFunction(function, trees)
 

@@ -23,10 +23,13 @@ def safe(name: str, taken: Iterable[str] = ()) -> str:
 
 
 def parameter_names(inputs: Sequence[str]) -> dict[str, str]:
-    """Return the names of the parameters of a forward with these inputs."""
+    """Return the names of the parameters of a forward with these inputs; what is taken out of a graph inside has a path for a
+    name.
+    """
     names: dict[str, str] = {}
     for position, name in enumerate(inputs):
-        names[name] = safe(STREAM[0] if position == 0 and name == "input" else name, names.values())
+        wanted = STREAM[0] if position == 0 and name == "input" else name.replace(".", "_")
+        names[name] = safe(wanted, [*names.values(), *(inputs if wanted != name and "." in name else ())])
     return names
 
 

@@ -26,7 +26,7 @@ def _loop(scope: ForwardScope, node: TypedScan) -> Statement:
     texts = _Scan(scope, node)
     outputs = [name for name, _ in node.graph.graph.outputs]
     steps = ScanStatement(
-        {texts.own[port]: "x_t" if port == "input" else f"{port}_t" for port in node.steps},
+        {texts.own[port]: "x_t" if port == "input" else f"{port.replace('.', '_')}_t" for port in node.steps},
         texts.walk,
         {texts.own[port]: (port, outputs.index(output)) for port, output in node.carried.items()},
         texts.start,
