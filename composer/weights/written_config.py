@@ -34,7 +34,6 @@ class HeldValues:
 
     def __init__(self, root: YamlMapping, library: Library, params: Mapping[str, Any]) -> None:
         self.params = params
-        self.floats = frozenset(_declared_floats(root.get("params")))
         self._locator = Locator(root, library)
 
     def of(self, setting: Setting) -> Any:
@@ -113,8 +112,7 @@ class _Writer:
         elif isinstance(value, str) and value not in BOOLEANS and setting.path.text not in self.held.params:
             self._refuse(setting, f"{setting.path.text} is {value}, for which {setting.keys[0]} has no value")
         else:
-            real = setting.path.text in self.held.floats or _is_float(setting.default)
-            self._put_all(setting, _as_float(plain(value)) if real else plain(value))
+            self._put_all(setting, _as_float(plain(value)) if _is_float(setting.default) else plain(value))
 
     def keep(self, constant: Constant) -> None:
         """Write a constant, unless the file has a value already, which is compared when it is read, or it names code."""
@@ -251,18 +249,6 @@ def _published(word: str) -> Any:
     except (ValueError, RecursionError):
         return word
     return word if isinstance(value, str) else value
-
-
-def _declared_floats(params: YamlNode | None) -> Iterator[str]:
-    """Yield the params that say `type: float`, or `[float]`: their keys hold floats, also for whole numbers.
-
-    A param that has been overridden got the type of its default, which is `float` for every number; that is written nowhere.
-    """
-    for entry in params if isinstance(params, YamlMapping) else ():
-        declared = entry.value.get("type") if isinstance(entry.value, YamlMapping) else None
-        item = declared.items[0] if isinstance(declared, YamlList) and declared.items else declared
-        if isinstance(item, YamlScalar) and item.text == "float" == text_at(item.span):
-            yield entry.key.text
 
 
 def _is_float(default: YamlNode | None) -> bool:

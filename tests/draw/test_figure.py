@@ -244,7 +244,7 @@ def test_what_is_to_be_opened_is_open_and_what_the_page_closes_is_told(
     overview = composer.load("mixtral").draw("overview", open=["layers.moe.body"]).scene
     assert {"layers", "layers.moe.body"} <= {frame.about.path for frame in overview.frames}
     layers = "\n".join(
-        f"      a{n}: {{type: attention, heads: 2}}\n      b{n}: {{type: ffn, hidden: {n + 2}}}" for n in range(21)
+        f"      a{n}: {{type: attention, heads: 2}}\n      b{n}: {{type: ffn, hidden: {n + 2}}}" for n in range(40)
     )
     large = tmp_path / "large.yaml"
     large.write_text(

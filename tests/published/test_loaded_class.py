@@ -29,7 +29,7 @@ params:
   heads: 2
   kv: 1
   hidden: 40
-  temperature: {default: 1, type: float}
+  temperature: 1
 inputs: {tokens: "int[batch, time]"}
 graph:
   embed: {type: embedding, vocab: vocab, dim: width, in: tokens}
@@ -63,7 +63,7 @@ checkpoints:
         heads: num_attention_heads
         kv: num_key_value_heads
         hidden: intermediate_size
-        temperature: initializer_range
+        temperature: {from: initializer_range, default: 1.0}
       constants:
         hidden_act: silu
         rope_parameters.rope_type: default
@@ -86,7 +86,7 @@ checkpoints:
 @torch.no_grad()
 @pytest.mark.slow
 def test_keys_that_no_rule_speaks_of_are_said_with_their_defaults(arco: Arco, tmp_path: Path) -> None:
-    """What the class computes with then; a whole number of a param that is a float is written as one."""
+    """What the class computes with then; a whole number of a key whose default is a float is written as one."""
     (tmp_path / "own.yaml").write_text(STABLELM, encoding="utf-8")
     done = arco("export", tmp_path / "own.yaml", "--to", "transformers", "-o", tmp_path / "out")
     assert done.code == 0
@@ -107,7 +107,7 @@ def test_keys_that_no_rule_speaks_of_are_said_with_their_defaults(arco: Arco, tm
     [
         ("kv: num_key_value_heads", r"has \[.*\] for model\.layers\.0\.self_attn\.k_proj\.weight, which is \[12, 24\] here, and"),
         ("n_layers: num_hidden_layers", r"has model\.layers\.\{?.*too"),
-        ("temperature: initializer_range", "does not load what is written: .*use_cache"),
+        ("temperature: {from: initializer_range, default: 1.0}", "does not load what is written: .*use_cache"),
     ],
 )
 def test_what_the_class_of_transformers_does_not_load_is_not_written(line: str, says: str, tmp_path: Path) -> None:
