@@ -18,7 +18,7 @@ from composer.draw.layout.spine import LayoutOptions
 from composer.draw.layout.stations import block, circle
 from composer.draw.passes.pyramid import Pyramid
 from composer.draw.paths import is_output, lies_in
-from composer.draw.scene import RADIUS, Dot, WirePath
+from composer.draw.scene import RADIUS, Box, Dot, Frame, MergeCircle, WirePath
 
 APART, ROW_GAP = 28.0, 16.0
 """From column to column, with a wire and its arrowhead; and between boxes of two levels."""
@@ -64,8 +64,8 @@ class _Rows:
     def foot_of(self, path: str) -> float:
         """Return the lower end of something in the trunk."""
         pieces = self.found.pieces
-        own = [one for one in (*pieces.boxes, *pieces.merges, *pieces.frames) if lies_in(one.about.path, path)]
-        return max(one.area.bottom for one in own)
+        drawn: list[Box | MergeCircle | Frame] = [*pieces.boxes, *pieces.merges, *pieces.frames]
+        return max(one.area.bottom for one in drawn if lies_in(one.about.path, path))
 
     def least(self, drop: Sequence[Leaf]) -> float:
         """Return the least distance from a level to the next."""
