@@ -332,7 +332,13 @@ def test_a_command_prints_names_and_words_through_one_function() -> None:
         ),  # through `generated`
         *("vocabulary.sized", "vocabulary.with_blank", "generate.run", "generate.tell"),  # numbers
         "cost.device_of",  # one of four names
-        *("generate.write_next", "train.warn", "voices.tell_defaults", "draw.tell_closed"),  # through `printable`
+        *(
+            "generate.write_next",
+            "train.warn",
+            "voices.tell_defaults",
+            "draw.tell_closed",
+            "published.write_folder",
+        ),  # through `printable`
         "prompt_caches.tell_found",  # numbers
     }
     found = set()
