@@ -45,6 +45,8 @@ LINEAR = {
     "several nodes": "{a: {compute: h + u}, n: {compute: 0.5 * (a * tanh(v) - h) + z}}",
     "a choice": "{n: {compute: 'where(keep, sigmoid(v) * h + u, h)', in: {keep: w}, axes: {keep: b, v: b d, h: b d, u: b d}}}",
     "a choice of two steps": "{n: {compute: 'where(u > 0, 0.5 * h, tanh(v) * h + u) - v'}}",
+    "a sum of some": "{n: {compute: 'where(v > 0, h + u, h)'}}",
+    "a choice of two numbers": "{n: {compute: 'where(v > 0, 0.5 * h, h) + u'}}",
     "a divisor": "{n: {compute: (h + u) / 3}}",
     "a factor alone": "{n: {compute: tanh(v) * h}}",
     "a number that is added": "{n: {compute: sigmoid(v) * h + 1}}",

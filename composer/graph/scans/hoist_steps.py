@@ -199,11 +199,7 @@ class _Relief:
         if value is None or ref.port or value.carry != carry or value.keep is None:
             raise NotLinear
         blocks: list[TypedBlock] = []
-        numbers = [0.0 if tree is None else steps.number(tree) for tree in (value.keep, value.add)]
-        keep, add = (
-            number if number is not None else self._aligned(carry, tree, steps, blocks)
-            for number, tree in zip(numbers, (value.keep, value.add), strict=True)
-        )
+        keep, add = (self._beside(carry, tree, steps, blocks) for tree in (value.keep, value.add))
         if all(self.known[one.port].place is None for one in (keep, add) if isinstance(one, AlignedPort)):
             raise NotLinear
         node = next(one for one in self.kept if one.name == ref.node)
@@ -211,6 +207,13 @@ class _Relief:
         typed, formula = node.sizes.get("typed"), formula_of(node.part)
         whole = formula is not None and getattr(formula.tree, "function", "") == ISLAND
         return LinearStep(keep, add, bool(typed is not None and typed.float32 and not whole)), blocks
+
+    def _beside(self, carry: str, tree: FormulaTree | None, steps: LinearSteps, blocks: list[TypedBlock]) -> AlignedPort | float:
+        """Return a value that is free of states as a number, or as it stands beside the states of all steps."""
+        number = 0.0 if tree is None else steps.number(tree)
+        if tree is None or number is not None:
+            return number or 0.0
+        return self._aligned(carry, tree, steps, blocks)
 
     def _aligned(self, carry: str, tree: FormulaTree, steps: LinearSteps, blocks: list[TypedBlock]) -> AlignedPort:
         """Return a value that is free of states, as it stands beside the states of all steps; what computes it is added to the

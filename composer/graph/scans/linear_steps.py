@@ -135,6 +135,8 @@ class LinearSteps:
             if function == "/" and not numbers[1]:
                 raise NotLinear
             return self._number(OF_NUMBERS[function](*numbers))
+        if function == CHOICE and numbers[1] is not None and numbers[1] == numbers[2]:
+            return trees[1]
         return AppliedFunction(function, trees)
 
     def _number(self, value: bool | int | float) -> KnownNumber:
