@@ -38,6 +38,7 @@ ALLOWED = {
     "composer/train/data/arrow_tables.py": {"importlib"},  # whether pyarrow is installed
     "composer/draw/export/formats.py": {"importlib"},  # whether a package of ours is installed
     "composer/published/exported_onnx.py": {"importlib"},  # whether the packages of ONNX are installed
+    "composer/published/loaded_class.py": {"importlib"},  # whether transformers and accelerate are installed
     "composer/version.py": {"importlib"},  # metadata
     "composer/cli/revision.py": {"subprocess"},  # Git, for objects alone
     "composer/draw/graphviz_programs.py": {"subprocess"},  # Graphviz, which reads a figure
