@@ -22,6 +22,7 @@ from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
 from composer.graph.visit import Visit, every_node, walk
+from composer.language.wording import counted
 
 MAX_NAME_WORDS = 3
 """Words of a name."""
@@ -107,14 +108,14 @@ def stacks(model: RolledProgram) -> list[str]:
         outer, name = found[path], layer_name(found[path])
         each = [len(node.passes) for node in inner]
         if block := used_in_each(outer, inner):
-            said[name] = f"{several(len(outer.passes), name)} · {several(*block)}"
+            said[name] = f"{counted(len(outer.passes), name)} · {counted(*block)}"
         elif inner and len({*each}) == 1 and len(inner) == len(outer.passes) and name != "stage":
-            said[name] = f"{several(len(outer.passes), name)} × {several(each[0], layer_name(inner[0]))}"
+            said[name] = f"{counted(len(outer.passes), name)} × {counted(each[0], layer_name(inner[0]))}"
         elif inner:
             counts.setdefault(layer_name(inner[0]), []).extend(each)
         else:
             counts.setdefault(name, []).append(len(outer.passes))
-    sums = (f"{' + '.join(map(str, many))} {several(sum(many), name).partition(' ')[2]}" for name, many in counts.items())
+    sums = (f"{' + '.join(map(str, many))} {counted(sum(many), name).partition(' ')[2]}" for name, many in counts.items())
     return [*sums, *said.values()]
 
 
@@ -145,11 +146,6 @@ def defined_blocks(nodes: Iterable[TypedNode]) -> Iterator[str]:
         part = node.node.part if isinstance(node, TypedGroup) else None
         if part is not None and not part.dissolved:
             yield part.kind
-
-
-def several(count: int, name: str) -> str:
-    """Return a number of things: `4 blocks`."""
-    return f"{count} {name}{'s' * (count != 1)}"
 
 
 def _outside_layers(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:

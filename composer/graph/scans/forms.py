@@ -28,14 +28,14 @@ def scan_forms(typed: TypedProgram) -> Mapping[Span, str]:
 
 
 def _forms(typed: TypedProgram) -> Iterator[tuple[Span, str]]:
+    if not any(isinstance(visit.node, TypedScan) for visit in walk(typed.root, every_pass, once=True)):
+        return
     flat = flatten(typed)
     written = {
         visit.node.node.name_span: frozenset(visit.node.graph.by_name)
         for visit in walk(flat.root, every_pass, once=True)
         if isinstance(visit.node, TypedScan)
     }
-    if not written:
-        return
     for visit in walk(hoist_steps(flat).root, every_pass, once=True):
         if isinstance(visit.node, TypedScan) and visit.graph is not None:
             span = visit.node.node.name_span

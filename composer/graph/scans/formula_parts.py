@@ -58,16 +58,30 @@ def swapped(tree: FormulaTree, by: Mapping[int, FormulaTree]) -> FormulaTree:
 def alone(tree: FormulaTree, whole: Formula) -> tuple[Formula, list[int]]:
     """Return a part of a formula as one of its own, with the values that it reads, by their indices in the whole."""
     reads = list(dict.fromkeys(one.index for one in subtrees(tree) if isinstance(one, ReadValue)))
-    numbers = list(dict.fromkeys(one.index for one in subtrees(tree) if isinstance(one, KnownNumber)))
+    names = tuple(whole.names[index] if index < len(whole.names) else f"part_{index}" for index in reads)
+    return by_itself(tree, {index: place for place, index in enumerate(reads)}, whole.numbers, names), reads
+
+
+def by_itself(
+    tree: FormulaTree, reads: Mapping[int, int], numbers: Sequence[bool | int | float], names: tuple[str, ...]
+) -> Formula:
+    """Return a tree as a formula of its own.
+
+    Args:
+        tree: The tree.
+        reads: The indices of the values that it reads, each with that in the formula.
+        numbers: Those among which the numbers of the tree are, by their indices.
+        names: What the values are called in the formula.
+    """
+    kept = list(dict.fromkeys(one.index for one in subtrees(tree) if isinstance(one, KnownNumber)))
 
     def renumbered(one: FormulaTree) -> FormulaTree:
         match one:
             case ReadValue(index=index):
-                return ReadValue(reads.index(index), one.place)
+                return ReadValue(reads[index], one.place)
             case KnownNumber(index=index):
-                return KnownNumber(numbers.index(index), one.place)
+                return KnownNumber(kept.index(index), one.place)
             case AppliedFunction():
                 return replace(one, arguments=tuple(map(renumbered, one.arguments)))
 
-    names = tuple(whole.names[index] if index < len(whole.names) else f"part_{index}" for index in reads)
-    return Formula(renumbered(tree), tuple(whole.numbers[index] for index in numbers), names), reads
+    return Formula(renumbered(tree), tuple(numbers[index] for index in kept), names)

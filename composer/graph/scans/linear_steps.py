@@ -7,14 +7,14 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TypeAlias
 
 from blocks.core.fields import formula_of
 from blocks.core.formula import AppliedFunction, Formula, FormulaTree, KnownNumber, ReadValue, subtrees
 from composer.graph.ir import Ref
-from composer.graph.scans.formula_parts import CHOICE, ISLAND
+from composer.graph.scans.formula_parts import CHOICE, ISLAND, by_itself
 from composer.graph.scans.lifted import Outside, is_pointwise
 from composer.graph.scans.sink_steps import read_by
 from composer.graph.typed import TypedBlock, TypedNode, TypedScan
@@ -172,20 +172,10 @@ class LinearSteps:
 
     def formula(self, tree: FormulaTree) -> tuple[Formula, list[tuple[str, AxisOrder]]]:
         """Return a tree as a formula of its own, with the values that it reads."""
-        reads = list(dict.fromkeys(self.leaves[one.index] for one in subtrees(tree) if isinstance(one, ReadValue)))
-        numbers = list(dict.fromkeys(one.index for one in subtrees(tree) if isinstance(one, KnownNumber)))
-
-        def renumbered(one: FormulaTree) -> FormulaTree:
-            match one:
-                case ReadValue(index=index):
-                    return ReadValue(reads.index(self.leaves[index]))
-                case KnownNumber(index=index):
-                    return KnownNumber(numbers.index(index))
-                case AppliedFunction():
-                    return replace(one, arguments=tuple(map(renumbered, one.arguments)))
-
+        read = dict.fromkeys(one.index for one in subtrees(tree) if isinstance(one, ReadValue))
+        reads = list(dict.fromkeys(self.leaves[index] for index in read))
         names = tuple(f"part_{index}" for index in range(len(reads)))
-        return Formula(renumbered(tree), tuple(self.numbers[index] for index in numbers), names), reads
+        return by_itself(tree, {index: reads.index(self.leaves[index]) for index in read}, self.numbers, names), reads
 
 
 def is_float(scan: TypedScan, carry: str) -> bool:

@@ -10,6 +10,7 @@ from composer.graph.ir import Ref
 from composer.graph.scans.lifted import Outside, lifted, may_be_lifted, with_axis
 from composer.graph.typed import TypedBlock, TypedNode, TypedScan, output
 from composer.graph.types import TensorType
+from composer.language.recipe.free_names import fresh
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def sink(scan: TypedScan, kept: Sequence[TypedNode], known: Mapping[str, Outside
                 return None
             if ref.node in values:
                 continue
-            value = value_of(scan, kept, ref, next(name for name in _names(ref.node) if name not in taken))
+            value = value_of(scan, kept, ref, fresh(ref.node, taken))
             if value is None or (not widening and len(value.type.axes) > _rank(scan)):
                 return None
             taken.add(value.ref.port)
@@ -65,10 +66,6 @@ def sink(scan: TypedScan, kept: Sequence[TypedNode], known: Mapping[str, Outside
 def _rank(scan: TypedScan) -> int:
     first = next(iter(scan.outputs.values()))
     return len(first.axes) if isinstance(first, TensorType) else 0
-
-
-def _names(name: str) -> Iterable[str]:
-    return (name if not count else f"{name}_{count}" for count in range(1000))
 
 
 def _after(last: str, nodes: Sequence[TypedNode]) -> list[TypedBlock]:

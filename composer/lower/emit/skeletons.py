@@ -69,10 +69,7 @@ class Classes:
     def all(self) -> list[Class]:
         """Return every class after those that it calls; the model's own is the last."""
         path = camel(self.program.name)
-        root = self._instance(
-            self.program.root, self.hoisting.root(), path, self._class_name(path)
-        )  # before all others, which yield
-        root.class_.is_called = True
+        self._instance(self.program.root, self.hoisting.root(), path, self._class_name(path))  # before all others, which yield
         ordered: dict[Class, None] = {}
         for class_ in self._by_skeleton.values():
             self._after_called(class_, ordered)
@@ -89,15 +86,18 @@ class Classes:
                 self._after_called(inner.class_, ordered)
             ordered[class_] = None
 
-    def _instance(self, graph: TypedGraph, hoisted: Hoisted, path: str, name: str = "") -> Instance:
+    def _instance(self, graph: TypedGraph, hoisted: Hoisted, path: str, name: str = "", *, is_called: bool = True) -> Instance:
         if (graph, hoisted) in self.instances:
-            return self.instances[graph, hoisted]
+            instance = self.instances[graph, hoisted]
+            instance.class_.is_called |= is_called
+            return instance
         for node in graph.nodes:
             self._inner(node, hoisted, path)
         skeleton = self._skeleton(graph, hoisted)
         if skeleton not in self._by_skeleton:
             self._by_skeleton[skeleton] = Class(name or self._class_name(path))
         class_ = self._by_skeleton[skeleton]
+        class_.is_called |= is_called
         instance = self.instances[graph, hoisted] = Instance(graph, hoisted, class_)
         class_.instances.append(instance)
         self._merge_wires(class_, graph)
@@ -110,14 +110,13 @@ class Classes:
     def _inner(self, node: TypedNode, hoisted: Hoisted, path: str) -> None:
         match node:
             case TypedGroup():
-                self._instance(node.graph, hoisted.inner[node.name], _name(node, path)).class_.is_called = True
+                self._instance(node.graph, hoisted.inner[node.name], _name(node, path))
             case TypedScan():
-                step = self._instance(node.graph, hoisted.inner[node.name], path + camel(node.name))
+                step = self._instance(node.graph, hoisted.inner[node.name], path + camel(node.name), is_called=not node.linear)
                 step.class_.carry_is_cached |= carry_is_cached(node, growing_axis(self.program))
-                step.class_.is_called |= not node.linear
             case TypedRepeat():
                 for name, graph in zip(pass_names(node), node.passes, strict=True):
-                    self._instance(graph, hoisted.inner[name], path + camel(node.name)).class_.is_called = True
+                    self._instance(graph, hoisted.inner[name], path + camel(node.name))
             case TypedBlock():
                 self._in_slots(node, path + camel(node.name))
             case _:
@@ -128,8 +127,7 @@ class Classes:
         for name, slot in block.slots.items():
             match slot:
                 case TypedGroup():
-                    inner = self._instance(slot.graph, self.hoisting.graph(slot.graph, frozenset()), _name(slot, path, name))
-                    inner.class_.is_called = True
+                    self._instance(slot.graph, self.hoisting.graph(slot.graph, frozenset()), _name(slot, path, name))
                 case TypedBlock():
                     self._in_slots(slot, path + camel(name))
                 case TypedScan() | TypedRepeat() | None:  # in a slot, the first two stand in a group of their own

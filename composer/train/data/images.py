@@ -85,9 +85,8 @@ def read_image(path: Path, shape: tuple[int, int, int]) -> Floats:
     left, top = (size[0] - width) // 2, (size[1] - height) // 2
     pixels = np.asarray(picture, dtype=np.uint8).reshape(size[1], size[0], channels)
     cut = pixels[top : top + height, left : left + width].transpose(2, 0, 1)
-    return centered(
-        np.ascontiguousarray(cut)
-    )  # with channels last in memory, gradients of narrow convolutions crash torch's CPU kernels
+    # With channels last in memory, gradients of narrow convolutions crash torch's CPU kernels.
+    return centered(np.ascontiguousarray(cut))
 
 
 @contextmanager
