@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -147,6 +148,21 @@ def test_a_toy_leaves_the_page(bench: Callable[..., tuple[int, str]]) -> None:
 
 def test_works_take_turns_and_the_first_is_its_own_control() -> None:
     calls: list[str] = []
-    found = times({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=2)
+    found = times({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=2, clock=itertools.count().__next__)
     assert calls == ["a", "b", "a", "b", "a", "a", "b", "a"]
     assert set(found.seconds) == {"a", "b"} and found.control > 0
+
+
+def test_works_are_timed_again_while_the_machine_is_busy() -> None:
+    """The clock says 1 s for each call, but 2 s for the calls of the first try that are the control's."""
+    ticks = {"now": 0.0, "calls": 0}
+
+    def clock() -> float:
+        return ticks["now"]
+
+    def work() -> None:
+        ticks["calls"] += 1
+        ticks["now"] += 2.0 if ticks["calls"] == 3 else 1.0  # a first call, then the work and its control
+
+    found = times({"one": work}, rounds=1, clock=clock)
+    assert found.control == 1.0 and ticks["calls"] == 5

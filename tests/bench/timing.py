@@ -9,9 +9,13 @@ from time import perf_counter
 
 import torch
 
+from tests.bench.tables import BUSY
+
 Work = Callable[[], object]
 CONTROL = "control"
 """The name of the second timing of the first work."""
+MAX_TRIES = 4
+"""How often works are timed, as long as the control shows that the machine was busy."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +40,22 @@ def in_turn(timings: Mapping[str, Callable[[], float]], rounds: int) -> dict[str
 
 
 def times(works: Mapping[str, Work], *, rounds: int, clock: Callable[[], float] = perf_counter) -> Times:
-    """Time each work in turn on a processor, after a first call of each; the first of them is timed twice."""
+    """Time each work in turn on a processor, after a first call of each; the first of them is timed twice. Where its two timings
+    differ, because the machine was busy, all are timed again; what is returned is the try in which they differ least.
+    """
     for work in works.values():
         work()
     first = next(iter(works))
-    found = in_turn({name: timing(work, clock) for name, work in {**works, CONTROL: works[first]}.items()}, rounds)
-    again = found.pop(CONTROL)
-    return Times(found, again / found[first])
+    best: Times | None = None
+    for _ in range(MAX_TRIES):
+        found = in_turn({name: timing(work, clock) for name, work in {**works, CONTROL: works[first]}.items()}, rounds)
+        again = found.pop(CONTROL)
+        tried = Times(found, again / found[first])
+        best = tried if best is None or abs(tried.control - 1) < abs(best.control - 1) else best
+        if abs(best.control - 1) <= BUSY:
+            break
+    assert best is not None, "it is tried at least once"
+    return best
 
 
 def timing(work: Work, clock: Callable[[], float] = perf_counter) -> Callable[[], float]:
