@@ -111,6 +111,28 @@ def test_init_follows_the_last_pattern_that_matches() -> None:
     assert layer.ffn.body.up.bias.abs().max() == 0 and (layer.attn.norm.weight == 1).all()
 
 
+@pytest.mark.parametrize("biased", [False, True])
+def test_an_initializer_may_have_a_condition(biased: bool) -> None:
+    """Where it is false, the rule is not there, so that nothing warns of a pattern that matches nothing."""
+    text = f"""
+recipe: sometimes
+params: {{biased: {str(biased).lower()}}}
+inputs: {{x: "float[batch, 5]"}}
+graph:
+  y: {{type: linear, out: 3, bias: biased}}
+  z: {{type: linear, out: 2}}
+init:
+  "*": {{normal: 0.5}}
+  y.bias: {{constant: 7, when: biased}}
+  z.bias: {{constant: 8, when: not biased}}
+"""
+    recipe = composer.load(text)
+    assert not recipe.check()
+    model = recipe.compile(seed=0)
+    assert biased == (model.y.bias is not None and bool((model.y.bias == 7).all()))
+    assert bool((model.z.bias == 8).all()) != biased
+
+
 def test_frozen_nodes_are_not_trained() -> None:
     """`trainable: false` reaches the parameters, and they stay without a gradient."""
     model = composer.load("gpt2", overrides={**TINY, "graph.positions.trainable": False}).compile(seed=0)

@@ -18,6 +18,8 @@ from composer.memo import Memo
 MAX_OFFERED_USES = 10
 """Uses of a block whose parameters are offered for a pattern in it."""
 
+SOMETIMES = "if it does with other settings, `when` beside the initializer says with which"
+
 
 def unmatched(typed: TypedProgram) -> Iterator[Diagnostic]:
     """Yield a warning for each pattern of `init` that no parameter's name matches; for one of a block, in no use of the block.
@@ -39,7 +41,11 @@ def unmatched(typed: TypedProgram) -> Iterator[Diagnostic]:
         offered = suggest(rules[0].written, near)
         offers -= offers > 0
         yield Diagnostic(
-            "unused-init", "no parameter matches this pattern", span, "warning", hint=did_you_mean(offered) if offered else ""
+            "unused-init",
+            "no parameter matches this pattern",
+            span,
+            "warning",
+            hint=did_you_mean(offered) if offered else SOMETIMES,
         )
 
 

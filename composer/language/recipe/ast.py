@@ -270,6 +270,8 @@ class InitRule:
     low: ExpressionValue | None = None
     """The least value of `uniform`, where both are written."""
     formula: ExpressionValue | None = None
+    when: ExpressionValue | None = None
+    """The rule is left out unless this is true."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

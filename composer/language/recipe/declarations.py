@@ -192,20 +192,21 @@ def init(reader: BaseParser, node: YamlNode | None) -> Iterator[InitRule]:
 
 def _initializer(reader: BaseParser, pattern: YamlScalar, value: YamlMapping) -> InitRule | None:
     """Return a rule: what is drawn, a constant, or a formula, of the places alone or of what is drawn."""
-    formula = value.entry("formula")
-    drawn = [entry for entry in value.entries if entry is not formula]
+    formula, condition = value.entry("formula"), value.entry("when")
+    drawn = [entry for entry in value.entries if entry is not formula and entry is not condition]
     for entry in drawn:
         if entry.key.text not in INITIALIZERS:
-            reader.unknown("unknown-init", entry.key.span, "initializer", entry.key.text, (*INITIALIZERS, "formula"))
+            reader.unknown("unknown-init", entry.key.span, "initializer", entry.key.text, (*INITIALIZERS, "formula", "when"))
             return None
-    if len(drawn) > 1 or not value.entries or (formula and drawn and drawn[0].key.text == "constant"):
+    if len(drawn) > 1 or not (drawn or formula) or (formula and drawn and drawn[0].key.text == "constant"):
         reader.error("init-form", value.span, "an initializer is a name with its number", hint=INIT_HINT)
         return None
     computed = None if formula is None else reader.expression(formula.value)
-    if formula is not None and computed is None:
+    when = None if condition is None else reader.expression(condition.value)
+    if (formula and computed is None) or (condition and when is None):
         return None
     if not drawn:
-        return InitRule(pattern.text, pattern.span, "constant", None, None, computed)
+        return InitRule(pattern.text, pattern.span, "constant", None, None, computed, when)
     how: Any = drawn[0].key.text
     written, low = drawn[0].value, None
     if how == "uniform" and isinstance(written, YamlList):
@@ -216,7 +217,7 @@ def _initializer(reader: BaseParser, pattern: YamlScalar, value: YamlMapping) ->
         if low is None:
             return None
     number = reader.expression(written)
-    return None if number is None else InitRule(pattern.text, pattern.span, how, number, low, computed)
+    return None if number is None else InitRule(pattern.text, pattern.span, how, number, low, computed, when)
 
 
 def adapters(reader: BaseParser, node: YamlNode | None) -> Iterator[AdapterRule]:

@@ -69,12 +69,16 @@ EDGES: Schema = either(STRING, STRINGS, names_to(STRING_OR_LIST))
 INITIALIZER: Schema = {
     "type": "object",
     "properties": {
-        **dict.fromkeys(("normal", "constant", "formula"), EXPRESSION),
+        **dict.fromkeys(("normal", "constant", "formula", "when"), EXPRESSION),
         "uniform": either(EXPRESSION, {"type": "array", "items": EXPRESSION, "minItems": 2, "maxItems": 2}),
     },
     "additionalProperties": False,
-    "minProperties": 1,
-    "anyOf": [{"maxProperties": 1}, {"maxProperties": 2, "required": ["formula"], "not": {"required": ["constant"]}}],
+    "oneOf": [
+        {"required": ["normal"]},
+        {"required": ["uniform"]},
+        {"required": ["constant"], "not": {"required": ["formula"]}},
+        {"required": ["formula"], "not": {"anyOf": [{"required": [how]} for how in ("normal", "uniform", "constant")]}},
+    ],
 }
 SIZE: Schema = TEXT
 """A number, or an expression of the recipe's params."""

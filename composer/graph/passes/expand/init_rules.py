@@ -25,19 +25,26 @@ NONNEGATIVE = {"normal": "a standard deviation", "uniform": "the bound of a unif
 
 
 def evaluated_rules(rules: Iterable[InitRule], scope: Scope, values: Evaluator) -> Iterator[InitPattern]:
-    """Yield the rules of a recipe, or of a block in one, their numbers computed."""
+    """Yield the rules of a recipe, or of a block in one, their numbers computed, without those whose `when` is false."""
     for rule in rules:
         init = values.report.attempt(scope.graph, partial(_initializer, rule, scope, values))
         if init is not None:
             yield InitPattern(rule.pattern, init, rule.span, rule.pattern)
 
 
-def _initializer(rule: InitRule, scope: Scope, values: Evaluator) -> Init:
-    """Return how the parameters of a rule start.
+def _initializer(rule: InitRule, scope: Scope, values: Evaluator) -> Init | None:
+    """Return how the parameters of a rule start; None where it is left out, of which only the names are looked up.
 
     Raises:
         ExpressionError, StopExpansion: A number or the formula has a mistake.
     """
+    if rule.when is not None and not values.boolean(rule.when.expression, scope, rule.when.span):
+        for number in (rule.value, rule.low):
+            if number is not None:
+                values.lookup.values(number.expression, scope)
+        if rule.formula is not None:
+            values.lookup.values(rule.formula.expression, scope, (*PLACES, LAYER, DRAWN))
+        return None
     low = None if rule.low is None else _number(rule.low, scope, values)
     number = 0.0 if rule.value is None else _number(rule.value, scope, values)
     formula = "" if rule.formula is None else _formula(rule.formula, rule.how != "constant", scope, values)
