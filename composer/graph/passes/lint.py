@@ -48,12 +48,17 @@ def lint(state: Compilation) -> Compilation:
 
 
 def _vocabulary(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagnostic]:
-    """Yield a warning for a vocabulary that should be rounded up for GPUs; that of a published model is fixed."""
+    """Yield a warning for a vocabulary that should be rounded up for GPUs, where maps have it as their outputs; that of a published
+    model is fixed.
+    """
     if typed.untyped.recipe.checkpoints is not None:
         return
+    maps = (parameter for block in blocks if not block.part.vocab_field for parameter in block.parameters)
+    outputs = {parameter.shape[0] for parameter in maps if parameter.shape}
     for block in blocks:
         name = block.part.vocab_field
-        if name and (vocab := getattr(block.part, name)) > LARGE_VOCABULARY and vocab % VOCABULARY_MULTIPLE:
+        vocab = getattr(block.part, name) if name else 0
+        if vocab > LARGE_VOCABULARY and vocab % VOCABULARY_MULTIPLE and vocab in outputs:
             rounded = -(-vocab // VOCABULARY_TILE) * VOCABULARY_TILE
             message = (
                 f"a vocabulary of {vocab} is not a multiple of {VOCABULARY_MULTIPLE}, which slows the output layer down on a GPU"
