@@ -45,6 +45,11 @@ from composer.train.validation import Validation, unit_of, validate
 
 D = TypeVar("D")
 
+STEPS_AHEAD = 16
+"""For how many small steps batches are drawn at a time."""
+SMALL_STEP = 2**13
+"""The tokens of a step that is small; a larger one takes much longer than its draw."""
+
 
 @dataclass(frozen=True)
 class TrainStep:
@@ -170,6 +175,7 @@ def fit(
         if start is not None and report is not None:
             held_out, loss = validated(start.step, report), report.line["loss"]
             run.seal()
+        drawn = batches_by_step(first, objective, data, settings, generator)
         for step in range(first, settings.steps + 1):
             began = time.perf_counter()
             rate = learning_rate(settings, settings.schedule, step)
@@ -178,7 +184,7 @@ def fit(
             logged = validating or every(settings.log_every, step)
             followers.before_step(step, logged=logged)
             with enough_memory(settings):
-                batches = batches_of_step(step, objective, data, settings, generator)
+                batches = next(drawn)
                 then = partial(followers.after_backward, step)
                 measured = update(model, optimizer, batches, settings, rate=rate, criterion=criterion, then=then)
             if not measured.gradient_norm < float("inf"):
@@ -188,9 +194,9 @@ def fit(
             pace.add(measured.tokens, elapsed)
 
             left = pace.seconds_per_step * (settings.steps - step)
-            line = {"step": step, **measured.line(), "learning_rate": rate, "tokens": tokens, "seconds": round(seconds, 3)}
-            line["tokens_per_second"] = round(pace.tokens_per_second, 1)
             if logged:
+                line = {"step": step, **measured.line(), "learning_rate": rate, "tokens": tokens, "seconds": round(seconds, 3)}
+                line["tokens_per_second"] = round(pace.tokens_per_second, 1)
                 line = followers.with_metrics(line)
                 utilization = line.get("mfu", utilization)
             moment = Moment(
@@ -214,6 +220,21 @@ def fit(
                 display.note(f"saved step {step}; to continue: {run.folder.resume_command}")
                 raise Interrupted
     return Result(run.folder.path, task_of(model) or "", settings.steps, loss, held_out, seconds)
+
+
+def batches_by_step(
+    first: int, objective: Batches[D], data: D, settings: TrainSettings, generator: torch.Generator
+) -> Iterator[list[Batch]]:
+    """Yield the batches of each step, from the first on.
+
+    Small windows of text are drawn for several steps at a time: right after another one, a draw takes a third of what it takes
+    after a step, which has driven it out of the caches of the processor.
+    """
+    small = objective.windows and settings.batch_size * settings.seq_len * settings.grad_accum <= SMALL_STEP
+    ahead = STEPS_AHEAD if small else 1
+    for begin in range(first, settings.steps + 1, ahead):
+        steps = range(begin, min(begin + ahead, settings.steps + 1))
+        yield from [batches_of_step(step, objective, data, settings, generator) for step in steps]
 
 
 def batches_of_step(
@@ -262,13 +283,14 @@ def update(
     task = task_of(model) or ""
     counts = [criterion.count(batch, task) for batch in batches]
     by_name: dict[str, Tensor] = {}
-    for batch, share in zip(batches, shares(model, batches, counts, task), strict=True):
+    for batch, count, share in zip(batches, counts, shares(model, batches, counts, task), strict=True):
         with autocast(device, settings.precision):
             part = criterion.loss(
                 model,
                 on_device(batch, device),
                 label_smoothing=settings.label_smoothing,
                 logits_chunk=settings.logits_chunk or 0,
+                count=count,
             )[0]  # without the output, which would be held through the backward pass
         # Not 1 / len(batches): every target counts the same, however unequal the batches.
         weighed = {name: scaled(value, share.get(name, share[task])) for name, value in part.by_name.items()}

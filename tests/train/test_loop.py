@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 import composer
-from composer.train import RunFolder, TrainingError, open_run, train
-from composer.train.loop import build_optimizer, update
+from composer.train import RunFolder, TrainingError, objective_of, open_run, tokenize, train
+from composer.train.loop import SMALL_STEP, STEPS_AHEAD, batches_by_step, batches_of_step, build_optimizer, update
 from composer.train.losses import loss
 
 RECIPE = "composer: 1\nname: small\n"
@@ -22,6 +22,19 @@ def unequal(tokens, asked):
     targets = tokens.roll(-1, 1)
     targets[:, asked:] = -100
     return {"tokens": tokens, "targets": targets}
+
+
+@pytest.mark.parametrize(("seq_len", "first"), [(8, 1), (8, 6), (SMALL_STEP, 6)])
+def test_batches_that_are_drawn_ahead_are_those_of_their_steps(tokenizer, settings, change, seq_len, first):
+    """Of small steps and of large ones, from any step on, up to the last."""
+    drawn = change(settings, steps=STEPS_AHEAD + 9, batch_size=2, seq_len=seq_len, grad_accum=2)
+    data = tokenize("to be or not to be\n" * 2 * SMALL_STEP, tokenizer, path="plays")
+    objective = objective_of("causal_lm", tokenizer)
+    found = list(batches_by_step(first, objective, data, drawn, torch.Generator()))
+    assert len(found) == drawn.steps - first + 1
+    for step, batches in enumerate(found, first):
+        alone = batches_of_step(step, objective, data, drawn, torch.Generator())
+        assert [torch.equal(one["tokens"], other["tokens"]) for one, other in zip(batches, alone, strict=True)] == [True, True]
 
 
 @pytest.mark.slow
