@@ -167,6 +167,7 @@ def fit(
     dynamic = not objective.windows
     with (
         display,
+        last_words(display, run),
         stop_requests(display.note) as stop,
         recomputing(model, settings.recompute),
         compiled_modules(model, settings.compile, dynamic=dynamic),
@@ -218,7 +219,7 @@ def fit(
                 save(step, None)
             if stop.made and not last:
                 display.note(f"saved step {step}; to continue: {run.folder.resume_command}")
-                raise Interrupted
+                raise Interrupted(stop.number)
     return Result(run.folder.path, task_of(model) or "", settings.steps, loss, held_out, seconds)
 
 
@@ -319,6 +320,21 @@ def scaled(loss: Tensor, share: float) -> Tensor:
 def every(interval: int, step: int) -> bool:
     """Return whether the step is a multiple of the interval; an interval of 0 means never."""
     return interval > 0 and step % interval == 0
+
+
+@contextmanager
+def last_words(display: Display, run: RunWriter) -> Iterator[None]:
+    """Tell how a run goes on that is stopped at once, within a step, a validation or a save."""
+    try:
+        yield
+    except Interrupted:  # which has told
+        raise
+    except KeyboardInterrupt as error:
+        lost = "stopped before the first checkpoint; there is nothing to continue"
+        text = lost if run.last is None else f"stopped at once; to continue from {run.last}: {run.folder.resume_command}"
+        display.note(text)
+        error.add_note(text)
+        raise
 
 
 @contextmanager
