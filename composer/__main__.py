@@ -21,13 +21,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def main() -> int:
     """Run the command line, unless another package shadows one of ours, and return the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")  # a pipe on Windows uses a code page without → and ×
-    if line := shadowed():
-        print(f"arco: {line}", file=sys.stderr)
-        return 2
     try:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8")  # a pipe on Windows uses a code page without → and ×
+        if line := shadowed():
+            print(f"arco: {line}", file=sys.stderr)
+            return 2
         from composer.cli import main as command  # only after checking that `composer` and `blocks` are ours
 
         with terminated_in_order():

@@ -28,6 +28,7 @@ from composer.train.errors import TrainingError
 from composer.train.following.callbacks import Callback, Callbacks, RunStart
 from composer.train.interrupt import Interrupted, stop_requests
 from composer.train.losses import Batch, task_of
+from composer.train.memory import enough_memory
 from composer.train.optimization.accumulation import shares
 from composer.train.optimization.optimizers import OPTIMIZERS
 from composer.train.optimization.schedule import learning_rate
@@ -335,30 +336,6 @@ def last_words(display: Display, run: RunWriter) -> Iterator[None]:
         display.note(text)
         error.add_note(text)
         raise
-
-
-@contextmanager
-def enough_memory(settings: TrainSettings) -> Iterator[None]:
-    """Turn a lack of memory, and an index that is too large, into an error that a user can fix.
-
-    Raises:
-        TrainingError: The memory of the machine or of the device does not suffice, or an index has no row in a table.
-    """
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error):
-            raise TrainingError(
-                f"there is not enough memory for batches of {settings.batch_size} sequences of {settings.seq_len} tokens",
-                hint="lower --batch-size or --seq-len; --grad-accum makes up for a smaller batch",
-            ) from None
-        raise
-    except IndexError as error:
-        place = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
-        raise TrainingError(
-            f"a number in the data is beyond the last row of a table of the model{place}: {error}",
-            hint="set the size of the table in the recipe, such as the number of categories",
-        ) from None
 
 
 def not_a_number(measured: TrainStep, step: int, rate: float, run: RunWriter) -> TrainingError:

@@ -33,6 +33,8 @@ def test_exit_code_is_the_command_lines(code: int, monkeypatch: pytest.MonkeyPat
 def test_interrupt_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Ctrl-C gives 128 + SIGINT, and nothing on stderr."""
     assert ends_with(interrupted, monkeypatch) == 130
+    monkeypatch.setattr("composer.__main__.shadowed", interrupted)  # also before the command begins
+    assert main() == 130
     assert capsys.readouterr().err == ""
 
 

@@ -257,6 +257,27 @@ def test_a_folder_that_holds_a_run_is_not_written_over(build, data, tokenizer, s
     assert "--resume" in error.value.hint
 
 
+def test_a_run_without_a_checkpoint_is_not_offered_to_be_continued(build, data, tokenizer, settings, quiet, tmp_path):
+    """Which would be refused too."""
+
+    def die(step: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(build(RECIPE), tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet(die))
+    with pytest.raises(TrainingError, match="is a run folder already") as error:
+        train(build(RECIPE), tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
+    assert error.value.hint.startswith("it has no checkpoint to continue from: choose another folder, or remove it")
+
+
+def test_a_batch_that_no_memory_holds_is_refused_before_it_is_tried(build, data, tokenizer, settings, change, quiet, tmp_path):
+    """And before anything is written."""
+    endless = change(settings, batch_size=10**12)
+    with pytest.raises(TrainingError, match="not enough memory for batches of 1000000000000 sequences of 7 tokens"):
+        train(build(RECIPE), tokenizer, data, endless, tmp_path / "run", recipe=RECIPE, show=quiet())
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_tokenizer_larger_than_the_model_is_refused(build, data, tokenizer, settings, quiet, tmp_path):
     """Before anything is written."""
     model = build(RECIPE)

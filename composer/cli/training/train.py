@@ -435,7 +435,7 @@ def started_on_table(
         say(f"{len(data.train):,} {of_rows} to train on, {len(data.validation):,} held out")
     for name, labels in data.labels.items():
         shown = ", ".join(labels[:8]) + (", …" if len(labels) > 8 else "")
-        say(f"`{name}`: {len(labels)} classes, {shown}")
+        say(f"`{name}`: {len(labels)} class{'es' * (len(labels) != 1)}, {shown}")
     start = start_of(arguments, recipe)
     return trained(recipe, tokenizer, data, settings, folder, device, **start, reference=reference, callbacks=callbacks)
 
