@@ -34,7 +34,7 @@ def main() -> int:
             code = command()
         sys.stdout.flush()
     except KeyboardInterrupt as error:
-        return 128 + next(iter(error.args), signal.SIGINT)  # as shells count
+        return 128 + next((each for each in error.args if isinstance(each, int)), signal.SIGINT)  # as shells count
     except BrokenPipeError:
         # The reader closed the pipe (`arco list | head`): buffered output would raise again when Python closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
