@@ -5,9 +5,14 @@ import hashlib
 import importlib.util
 import io
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
+from types import FrameType
 
 DISTRIBUTION = "arco-composer"
 ROOT = Path(__file__).resolve().parent.parent
@@ -16,24 +21,43 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def main() -> int:
     """Run the command line, unless another package shadows one of ours, and return the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")  # a pipe on Windows uses a code page without → and ×
-    if line := shadowed():
-        print(f"arco: {line}", file=sys.stderr)
-        return 2
     try:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8")  # a pipe on Windows uses a code page without → and ×
+        if line := shadowed():
+            print(f"arco: {line}", file=sys.stderr)
+            return 2
         from composer.cli import main as command  # only after checking that `composer` and `blocks` are ours
 
-        code = command()
+        with terminated_in_order():
+            code = command()
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        return 130  # 128 + SIGINT, as shells count
+    except KeyboardInterrupt as error:
+        return 128 + next((each for each in error.args if isinstance(each, int)), signal.SIGINT)  # as shells count
     except BrokenPipeError:
         # The reader closed the pipe (`arco list | head`): buffered output would raise again when Python closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # 128 + SIGPIPE
     return code
+
+
+@contextmanager
+def terminated_in_order() -> Iterator[None]:
+    """Let SIGTERM end the command as Ctrl-C does, so that temporary files are removed; a second one ends it at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread receives signals
+        return
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        raise KeyboardInterrupt(number)
+
+    before = signal.signal(signal.SIGTERM, on_signal)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def shadowed() -> str | None:

@@ -66,11 +66,23 @@ losses: {loss: {type: cross_entropy, in: {input: logits, target: label}}}
         return self.together([mean_cross_entropy(x, wanted, self.label_smoothing, self.ignore_index) for x in scores])
 
 
-def mean_cross_entropy(scores: torch.Tensor, target: torch.Tensor, smoothing: float, ignore: int) -> torch.Tensor:
-    """Return the mean cross-entropy of scores [..., classes] over the targets [...] that are not ignored; 0 if all are."""
+def mean_cross_entropy(
+    scores: torch.Tensor, target: torch.Tensor, smoothing: float, ignore: int, count: int | None = None
+) -> torch.Tensor:
+    """Return the mean cross-entropy of scores [..., classes] over the targets [...] that are not ignored; 0 if all are.
+
+    Args:
+        scores: The scores of the classes, [..., classes].
+        target: The right class of each place, [...].
+        smoothing: Share of each target's probability that is spread evenly over the classes.
+        ignore: The target that is left out.
+        count: How many targets are not ignored, if it is known.
+    """
     wide = scores.to(torch.promote_types(scores.dtype, torch.float32)).reshape(
         -1, scores.shape[-1]
     )  # bf16 is too coarse for the sum
     wanted = target.reshape(-1)
+    if count and not smoothing:  # torch's own mean: not a number without a target, and with smoothing rounded in another order
+        return F.cross_entropy(wide, wanted, ignore_index=ignore, label_smoothing=smoothing)
     total = F.cross_entropy(wide, wanted, ignore_index=ignore, label_smoothing=smoothing, reduction="sum")
     return total / (wanted != ignore).sum().clamp(min=1)

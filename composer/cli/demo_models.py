@@ -122,11 +122,17 @@ def counted(text: str) -> Iterator[ResultRow]:
 
 def row(name: str, folder: Path, settings: TrainSettings, tokenizer: Tokenizer, data: TextData, device: str | None) -> ResultRow:
     """Return the row of a model, after training it or finishing its run."""
+    from composer.compare.runs import clear
     from composer.loading import load
     from composer.train import RunFolder, resume
+    from composer.train.run.reader import read_run
 
     recipe = load(name, overrides={**MODELS[name], "vocab": tokenizer.size})
-    if not RunFolder(folder).manifest.exists():
+    begun = RunFolder(folder).manifest.exists()
+    if begun and (saved := read_run(folder)).manifest.latest is None:
+        clear(saved)
+        begun = False
+    if not begun:
         trained(recipe, tokenizer, data, settings, folder, device)
     elif done(folder, settings) is None:
         say(f"resuming {name}; run folder {folder}")

@@ -19,6 +19,7 @@ EXIT_CODES = {
     1: "a recipe has errors; for `arco diff`: the models differ",
     2: "usage error, or something cannot be read, written or run",
     130: "interrupted",
+    143: "terminated",
 }
 
 

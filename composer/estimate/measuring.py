@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from torch.nn import functional as F
 
 from composer.estimate.devices import DeviceSpec, EstimateError, Rate
 from composer.estimate.tracing import tracing
+from composer.train.memory import memory_of
 
 SIDES = (32, 64, 128, 256, 512, 1024, 2048)
 """Rows and columns of the matrices that are multiplied; a GPU also multiplies larger ones."""
@@ -53,7 +53,7 @@ def measure_device(device: str = "cpu") -> DeviceSpec:
         functions = () if on_gpu else _functions(place, bandwidth)
     return DeviceSpec(
         name=_name(place),
-        memory=_memory(place),
+        memory=memory_of(place),
         matmul=matmul,
         attention=attention,
         bandwidth=bandwidth,
@@ -187,12 +187,3 @@ def processor() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine() or "CPU"
-
-
-def _memory(device: torch.device) -> int | None:
-    if device.type == "cuda":
-        return int(torch.cuda.get_device_properties(device).total_memory)
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
-        return None

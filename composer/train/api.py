@@ -33,6 +33,7 @@ from composer.train.following.callbacks import Callback
 from composer.train.input_files import reason_of
 from composer.train.loop import Result, fit
 from composer.train.losses import Batch, task_of
+from composer.train.memory import check_batch
 from composer.train.objective_kinds import check_objective
 from composer.train.optimization.accumulation import shares
 from composer.train.optimization.width_transfer import width_scales
@@ -102,6 +103,7 @@ def train(
     refuse_int8(model, "be trained")
     objective = batches_of(model, tokenizer, data, settings)
     objective.check(data, settings.seq_len)
+    check_batch(settings, windows=objective.windows)
     check_vocabulary(model, tokenizer)
     check_inputs(model, data, settings, objective)
     check_accumulation(model, data, settings, objective)

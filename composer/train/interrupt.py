@@ -10,7 +10,9 @@ from types import FrameType
 
 
 class Interrupted(KeyboardInterrupt):
-    """The run was asked to stop, and has saved a checkpoint."""
+    """The run was asked to stop, and has saved a checkpoint. Like every `KeyboardInterrupt` here, it has the number of the signal
+    as its argument.
+    """
 
 
 class StopRequest:
@@ -18,6 +20,8 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.made = False
+        self.number: int = signal.SIGINT
+        """The signal that asked."""
 
 
 @contextmanager
@@ -30,8 +34,8 @@ def stop_requests(tell: Callable[[str], None]) -> Iterator[StopRequest]:
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         if request.made:
-            raise KeyboardInterrupt
-        request.made = True
+            raise KeyboardInterrupt(number)
+        request.made, request.number = True, number
         again = "press Ctrl-C again to quit" if number == signal.SIGINT else "another SIGTERM quits"
         tell(f"stopping after this step; {again} at once")
 

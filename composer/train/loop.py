@@ -28,6 +28,7 @@ from composer.train.errors import TrainingError
 from composer.train.following.callbacks import Callback, Callbacks, RunStart
 from composer.train.interrupt import Interrupted, stop_requests
 from composer.train.losses import Batch, task_of
+from composer.train.memory import enough_memory
 from composer.train.optimization.accumulation import shares
 from composer.train.optimization.optimizers import OPTIMIZERS
 from composer.train.optimization.schedule import learning_rate
@@ -44,6 +45,11 @@ from composer.train.techniques.recompute import recomputing
 from composer.train.validation import Validation, unit_of, validate
 
 D = TypeVar("D")
+
+STEPS_AHEAD = 16
+"""For how many small steps batches are drawn at a time."""
+SMALL_STEP = 2**13
+"""The tokens of a step that is small; a larger one takes much longer than its draw."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +168,7 @@ def fit(
     dynamic = not objective.windows
     with (
         display,
+        last_words(display, run),
         stop_requests(display.note) as stop,
         recomputing(model, settings.recompute),
         compiled_modules(model, settings.compile, dynamic=dynamic),
@@ -170,6 +177,7 @@ def fit(
         if start is not None and report is not None:
             held_out, loss = validated(start.step, report), report.line["loss"]
             run.seal()
+        drawn = batches_by_step(first, objective, data, settings, generator)
         for step in range(first, settings.steps + 1):
             began = time.perf_counter()
             rate = learning_rate(settings, settings.schedule, step)
@@ -178,7 +186,7 @@ def fit(
             logged = validating or every(settings.log_every, step)
             followers.before_step(step, logged=logged)
             with enough_memory(settings):
-                batches = batches_of_step(step, objective, data, settings, generator)
+                batches = next(drawn)
                 then = partial(followers.after_backward, step)
                 measured = update(model, optimizer, batches, settings, rate=rate, criterion=criterion, then=then)
             if not measured.gradient_norm < float("inf"):
@@ -188,9 +196,9 @@ def fit(
             pace.add(measured.tokens, elapsed)
 
             left = pace.seconds_per_step * (settings.steps - step)
-            line = {"step": step, **measured.line(), "learning_rate": rate, "tokens": tokens, "seconds": round(seconds, 3)}
-            line["tokens_per_second"] = round(pace.tokens_per_second, 1)
             if logged:
+                line = {"step": step, **measured.line(), "learning_rate": rate, "tokens": tokens, "seconds": round(seconds, 3)}
+                line["tokens_per_second"] = round(pace.tokens_per_second, 1)
                 line = followers.with_metrics(line)
                 utilization = line.get("mfu", utilization)
             moment = Moment(
@@ -212,8 +220,23 @@ def fit(
                 save(step, None)
             if stop.made and not last:
                 display.note(f"saved step {step}; to continue: {run.folder.resume_command}")
-                raise Interrupted
+                raise Interrupted(stop.number)
     return Result(run.folder.path, task_of(model) or "", settings.steps, loss, held_out, seconds)
+
+
+def batches_by_step(
+    first: int, objective: Batches[D], data: D, settings: TrainSettings, generator: torch.Generator
+) -> Iterator[list[Batch]]:
+    """Yield the batches of each step, from the first on.
+
+    Small windows of text are drawn for several steps at a time: right after another one, a draw takes a third of what it takes
+    after a step, which has driven it out of the caches of the processor.
+    """
+    small = objective.windows and settings.batch_size * settings.seq_len * settings.grad_accum <= SMALL_STEP
+    ahead = STEPS_AHEAD if small else 1
+    for begin in range(first, settings.steps + 1, ahead):
+        steps = range(begin, min(begin + ahead, settings.steps + 1))
+        yield from [batches_of_step(step, objective, data, settings, generator) for step in steps]
 
 
 def batches_of_step(
@@ -262,13 +285,14 @@ def update(
     task = task_of(model) or ""
     counts = [criterion.count(batch, task) for batch in batches]
     by_name: dict[str, Tensor] = {}
-    for batch, share in zip(batches, shares(model, batches, counts, task), strict=True):
+    for batch, count, share in zip(batches, counts, shares(model, batches, counts, task), strict=True):
         with autocast(device, settings.precision):
             part = criterion.loss(
                 model,
                 on_device(batch, device),
                 label_smoothing=settings.label_smoothing,
                 logits_chunk=settings.logits_chunk or 0,
+                count=count,
             )[0]  # without the output, which would be held through the backward pass
         # Not 1 / len(batches): every target counts the same, however unequal the batches.
         weighed = {name: scaled(value, share.get(name, share[task])) for name, value in part.by_name.items()}
@@ -300,27 +324,18 @@ def every(interval: int, step: int) -> bool:
 
 
 @contextmanager
-def enough_memory(settings: TrainSettings) -> Iterator[None]:
-    """Turn a lack of memory, and an index that is too large, into an error that a user can fix.
-
-    Raises:
-        TrainingError: The memory of the machine or of the device does not suffice, or an index has no row in a table.
-    """
+def last_words(display: Display, run: RunWriter) -> Iterator[None]:
+    """Tell how a run goes on that is stopped at once, within a step, a validation or a save."""
     try:
         yield
-    except (MemoryError, RuntimeError) as error:
-        if isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error):
-            raise TrainingError(
-                f"there is not enough memory for batches of {settings.batch_size} sequences of {settings.seq_len} tokens",
-                hint="lower --batch-size or --seq-len; --grad-accum makes up for a smaller batch",
-            ) from None
+    except Interrupted:  # which has told
         raise
-    except IndexError as error:
-        place = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
-        raise TrainingError(
-            f"a number in the data is beyond the last row of a table of the model{place}: {error}",
-            hint="set the size of the table in the recipe, such as the number of categories",
-        ) from None
+    except KeyboardInterrupt as error:
+        lost = "stopped before the first checkpoint; there is nothing to continue"
+        text = lost if run.last is None else f"stopped at once; to continue from {run.last}: {run.folder.resume_command}"
+        display.note(text)
+        error.add_note(text)
+        raise
 
 
 def not_a_number(measured: TrainStep, step: int, rate: float, run: RunWriter) -> TrainingError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -72,9 +73,12 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits
 
 
 def loss_and_output(
-    model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0
+    model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0, count: int | None = None
 ) -> tuple[BatchLoss, Any]:
-    """Return the loss as `loss` does, and what the model returned; in chunks, the logits of one position only."""
+    """Return the loss as `loss` does, and what the model returned; in chunks, the logits of one position only.
+
+    `count` is what `target_count` returns; where it is known, the device need not count again.
+    """
     task = task_of(model)
     asked = TASKS[task].targets if task is not None else ""
     by_name: dict[str, Tensor] = {}
@@ -91,7 +95,7 @@ def loss_and_output(
     if task is not None and task in OUTPUT_LOSSES:
         by_name[task] = OUTPUT_LOSSES[task](output)
     elif task is not None and asked:
-        by_name[task] = cross_entropy(output.logits, targets_of(task, batch), label_smoothing)
+        by_name[task] = cross_entropy(output.logits, targets_of(task, batch), label_smoothing, count)
     by_name |= output.losses
     if not by_name:
         raise TrainingError("the recipe has no losses and no task with one, so there is nothing to train")
@@ -159,13 +163,18 @@ def next_tokens(batch: Batch, text: str) -> Tensor:
     return targets if valid is None else targets.masked_fill(~valid, IGNORED)
 
 
-def target_count(batch: Batch, task: str) -> Tensor:
+def target_count(batch: Batch, task: str) -> int:
     """Return the number of targets in the batch; that of its rows for a task without targets, or for none."""
     if task not in TASKS or not TASKS[task].targets:
-        return torch.tensor(len(next(iter(batch.values()))))
-    return (targets_of(task, batch) != IGNORED).sum()
+        return len(next(iter(batch.values())))
+    targets = targets_of(task, batch)
+    if type(targets) is Tensor and targets.device.type == "cpu":  # not one that only traces
+        return int(np.count_nonzero(targets.numpy() != IGNORED))  # in a small step, three operators of torch are felt
+    return int((targets != IGNORED).sum())
 
 
-def cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """Return the mean cross-entropy, in nats, of `logits` [B, T, V] over the `targets` [B, T] that are not ignored."""
-    return mean_cross_entropy(logits, targets, label_smoothing, IGNORED)  # 0 if all targets are ignored
+def cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float = 0.0, count: int | None = None) -> Tensor:
+    """Return the mean cross-entropy, in nats, of `logits` [B, T, V] over the `targets` [B, T] that are not ignored, `count` if
+    that is known.
+    """
+    return mean_cross_entropy(logits, targets, label_smoothing, IGNORED, count)  # 0 if all targets are ignored

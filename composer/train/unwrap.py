@@ -24,7 +24,7 @@ def unwrapped(model: nn.Module) -> nn.Module:
         TrainingError: There is none.
     """
     found, seen = model, [type(model).__name__]
-    while not any(mark in vars(found) or hasattr(type(found), mark) for mark in ("recipe", "roles")):
+    while not _is_recipe(found):
         alone = [*found._modules.values()][:1] if len(found._modules) == 1 else []
         held = [*(vars(found).get(name) or found._modules.get(name) for name in HELD_AS), *alone]
         inner = next((each for each in held if isinstance(each, nn.Module)), None)
@@ -36,6 +36,12 @@ def unwrapped(model: nn.Module) -> nn.Module:
         found = inner
         seen.append(type(found).__name__)
     return found
+
+
+def _is_recipe(module: nn.Module) -> bool:
+    """Return whether a module is a compiled recipe; each step asks several times."""
+    own, kind = module.__dict__, type(module)
+    return "recipe" in own or "roles" in own or hasattr(kind, "recipe") or hasattr(kind, "roles")
 
 
 def own_name(name: str) -> str:

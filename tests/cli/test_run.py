@@ -381,6 +381,24 @@ def test_compare_keeps_the_rows_that_are_done(arco: Arco, text: Path, monkeypatc
     assert json.loads(run.metrics.read_text(encoding="utf-8").splitlines()[-1])["step"] == 6
 
 
+def test_compare_begins_a_row_again_that_has_no_checkpoint(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process was killed before the first one."""
+    monkeypatch.setattr(demo_models, "plays", lambda: text)
+    monkeypatch.setattr(demo_models, "SETTINGS", {**demo_models.SETTINGS, "seq_len": 16})
+    words = ["demo", "--compare", "--only", "rnn_lm", "--device", "cpu", "--steps", 2]
+
+    def killed(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("composer.train.api.fit", killed)
+        with pytest.raises(KeyboardInterrupt):
+            arco(*words)
+    assert RunFolder(Path("runs", "compare", "rnn_lm")).manifest.exists()
+    again = arco(*words)
+    assert (again.code, again.err) == (0, "") and "training rnn_lm" in again.out
+
+
 def test_compare_with_other_settings_wants_another_folder(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of one table are of one schedule; more steps go on, as everywhere."""
     monkeypatch.setattr(demo_models, "plays", lambda: text)

@@ -176,9 +176,20 @@ def test_spans_of_both_files_are_kept() -> None:
 # -- --set
 
 
-def test_param_by_its_name() -> None:
-    """A short param becomes a long one that keeps the type of its default."""
-    assert at(after("layers=6"), "params/layers") == {"default": "6", "type": "float"}
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("layers=6", "6"),
+        ("twice=3 * layers", "3 * layers"),
+        ("wide=false", "false"),
+        ("curve=silu", "silu"),
+        ("layers=twice - 2", "twice - 2"),
+        ("curve=layers", {"default": "layers", "type": "str"}),
+    ],
+)
+def test_param_by_its_name(change: str, expected: YamlData) -> None:
+    """A short param stays short, unless its new default alone would not say what its type was."""
+    assert at(after(change), f"params/{change.partition('=')[0]}") == expected
 
 
 def test_long_param_keeps_its_range() -> None:

@@ -1,9 +1,11 @@
 """How the command ends, whatever happens inside it."""
 
 import runpy
+import signal
 import sys
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import pytest
 
@@ -31,7 +33,26 @@ def test_exit_code_is_the_command_lines(code: int, monkeypatch: pytest.MonkeyPat
 def test_interrupt_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Ctrl-C gives 128 + SIGINT, and nothing on stderr."""
     assert ends_with(interrupted, monkeypatch) == 130
+    monkeypatch.setattr("composer.__main__.shadowed", interrupted)  # also before the command begins
+    assert main() == 130
     assert capsys.readouterr().err == ""
+
+
+def test_a_command_that_is_terminated_ends_in_order(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """SIGTERM gives 128 + SIGTERM after what is unfinished is removed, and is then handled as before."""
+    before, unfinished = signal.getsignal(signal.SIGTERM), tmp_path / "unfinished"
+
+    def terminated() -> int:
+        unfinished.touch()
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            unfinished.unlink()
+        return 0
+
+    assert ends_with(terminated, monkeypatch) == 143
+    assert not unfinished.exists()
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_signs_outside_the_code_page_are_written(

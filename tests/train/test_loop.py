@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 import composer
-from composer.train import RunFolder, TrainingError, open_run, train
-from composer.train.loop import build_optimizer, update
+from composer.train import RunFolder, TrainingError, objective_of, open_run, tokenize, train
+from composer.train.loop import SMALL_STEP, STEPS_AHEAD, batches_by_step, batches_of_step, build_optimizer, update
 from composer.train.losses import loss
 
 RECIPE = "composer: 1\nname: small\n"
@@ -22,6 +22,19 @@ def unequal(tokens, asked):
     targets = tokens.roll(-1, 1)
     targets[:, asked:] = -100
     return {"tokens": tokens, "targets": targets}
+
+
+@pytest.mark.parametrize(("seq_len", "first"), [(8, 1), (8, 6), (SMALL_STEP, 6)])
+def test_batches_that_are_drawn_ahead_are_those_of_their_steps(tokenizer, settings, change, seq_len, first):
+    """Of small steps and of large ones, from any step on, up to the last."""
+    drawn = change(settings, steps=STEPS_AHEAD + 9, batch_size=2, seq_len=seq_len, grad_accum=2)
+    data = tokenize("to be or not to be\n" * 2 * SMALL_STEP, tokenizer, path="plays")
+    objective = objective_of("causal_lm", tokenizer)
+    found = list(batches_by_step(first, objective, data, drawn, torch.Generator()))
+    assert len(found) == drawn.steps - first + 1
+    for step, batches in enumerate(found, first):
+        alone = batches_of_step(step, objective, data, drawn, torch.Generator())
+        assert [torch.equal(one["tokens"], other["tokens"]) for one, other in zip(batches, alone, strict=True)] == [True, True]
 
 
 @pytest.mark.slow
@@ -242,6 +255,27 @@ def test_a_folder_that_holds_a_run_is_not_written_over(build, data, tokenizer, s
     with pytest.raises(TrainingError, match="is a run folder already") as error:
         train(build(RECIPE), tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
     assert "--resume" in error.value.hint
+
+
+def test_a_run_without_a_checkpoint_is_not_offered_to_be_continued(build, data, tokenizer, settings, quiet, tmp_path):
+    """Which would be refused too."""
+
+    def die(step: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(build(RECIPE), tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet(die))
+    with pytest.raises(TrainingError, match="is a run folder already") as error:
+        train(build(RECIPE), tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
+    assert error.value.hint.startswith("it has no checkpoint to continue from: choose another folder, or remove it")
+
+
+def test_a_batch_that_no_memory_holds_is_refused_before_it_is_tried(build, data, tokenizer, settings, change, quiet, tmp_path):
+    """And before anything is written."""
+    endless = change(settings, batch_size=10**12)
+    with pytest.raises(TrainingError, match="not enough memory for batches of 1000000000000 sequences of 7 tokens"):
+        train(build(RECIPE), tokenizer, data, endless, tmp_path / "run", recipe=RECIPE, show=quiet())
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_tokenizer_larger_than_the_model_is_refused(build, data, tokenizer, settings, quiet, tmp_path):

@@ -11,7 +11,7 @@ from torch import nn
 
 import composer
 from composer.train.errors import TrainingError
-from composer.train.losses import loss, target_count
+from composer.train.losses import cross_entropy, loss, target_count
 
 
 class Fixed(nn.Module):
@@ -53,7 +53,7 @@ def test_given_targets_are_taken_where_they_stand(case):
     targets[0, :3] = -100
     expected = [nats(logits[b, t], tokens[b, t]) for b in range(2) for t in range(5) if (b, t) not in [(0, 0), (0, 1), (0, 2)]]
     batch = {"tokens": tokens, "targets": targets}
-    assert int(target_count(batch, "causal_lm")) == 7
+    assert target_count(batch, "causal_lm") == 7
     assert float(loss(Fixed(logits), batch).total.detach()) == pytest.approx(sum(expected) / 7, abs=1e-6)
 
 
@@ -75,6 +75,22 @@ def test_smoothing_spreads_a_share_of_each_target_evenly(case):
             every = [nats(logits[b, t], v) for v in range(7)]
             expected += 0.8 * every[tokens[b, t + 1]] + 0.2 * sum(every) / 7
     assert float(loss(Fixed(logits), {"tokens": tokens}, label_smoothing=0.2).total.detach()) == pytest.approx(expected / 8)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("ignored", [0, 3, 10])
+def test_a_known_number_of_targets_changes_nothing(case, smoothing, ignored):
+    """Neither the loss nor its gradient, to the bit, also of a batch that asks for nothing."""
+    logits, targets = case[0].float(), case[1].flatten()
+    targets[:ignored] = -100
+    found = []
+    for count in (None, 10 - ignored):
+        scores = logits.clone().requires_grad_()
+        total = cross_entropy(scores, targets.view(2, 5), smoothing, count)
+        total.backward()
+        found.append((total.detach(), scores.grad))
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+    assert ignored < 10 or float(found[1][0]) == 0
 
 
 def test_losses_of_the_recipe_are_added_under_their_names(case):

@@ -68,6 +68,7 @@ def test_a_run_that_is_asked_to_stop_saves_and_goes_on_to_the_same_losses(start,
     """In warm-up or after it, between two checkpoints; dropout, data order and moments included."""
     run, show, stopped = start(lambda at: signal.raise_signal(number) if at == step else None)
     assert isinstance(stopped, Interrupted)
+    assert stopped.args == (number,)
     assert f"saved step {step}; to continue: arco train --resume {run}" in show.notes
     assert len(metrics(run)) == step
     torch.randn(100)  # whatever else the process draws must not matter
@@ -82,7 +83,8 @@ def test_a_run_that_dies_goes_on_from_its_checkpoint_and_measures_nothing_twice(
         if step == 8:
             raise KeyboardInterrupt
 
-    run, _, _ = start(die)
+    run, show, _ = start(die)
+    assert show.notes[-1] == f"stopped at once; to continue from step-000005: arco train --resume {run}"
     assert len(metrics(run)) == 7
     with RunFolder(run).metrics.open("a", encoding="utf-8") as file:
         file.write('{"step": 8, "lo')  # the line that was being written
@@ -152,8 +154,9 @@ def test_a_second_request_quits_at_once_and_handlers_are_put_back(number, again)
         assert not stop.made
         signal.raise_signal(number)
         assert stop.made
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt) as raised:
             signal.raise_signal(number)
+        assert raised.value.args == (number,)
     assert told == [f"stopping after this step; {again} at once"]
     assert signal.getsignal(number) is before
 

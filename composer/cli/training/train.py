@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
@@ -218,7 +219,7 @@ def setting_docs(settings: type[TrainSettings]) -> dict[str, str]:
 def run(arguments: argparse.Namespace) -> int:
     """Start a run, or resume one."""
     check_alone()
-    with refusals():
+    with refusals(), first_words():
         arguments.data, arguments.weights = (None, ()) if arguments.data is None else with_weights(arguments.data)
         if arguments.resume is not None:
             if arguments.weights:
@@ -247,6 +248,19 @@ def run(arguments: argparse.Namespace) -> int:
             result = started(arguments)
     say(ending(result))
     return 0
+
+
+@contextmanager
+def first_words() -> Iterator[None]:
+    """Tell that a command ended before its run began; a run that has begun tells how it goes on."""
+    from composer.train import Interrupted
+
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if not isinstance(error, Interrupted) and not hasattr(error, "__notes__"):
+            print("arco train: stopped before the first step", file=sys.stderr)
+        raise
 
 
 def started(arguments: argparse.Namespace) -> Result:
@@ -421,7 +435,7 @@ def started_on_table(
         say(f"{len(data.train):,} {of_rows} to train on, {len(data.validation):,} held out")
     for name, labels in data.labels.items():
         shown = ", ".join(labels[:8]) + (", …" if len(labels) > 8 else "")
-        say(f"`{name}`: {len(labels)} classes, {shown}")
+        say(f"`{name}`: {len(labels)} class{'es' * (len(labels) != 1)}, {shown}")
     start = start_of(arguments, recipe)
     return trained(recipe, tokenizer, data, settings, folder, device, **start, reference=reference, callbacks=callbacks)
 

@@ -150,8 +150,12 @@ class Merger:
         return self.plain(base, change)
 
     def param(self, base: YamlNode, change: YamlNode) -> YamlNode:
-        """Merge two declarations of one param: a short one is its default, and keeps the type of what it was."""
+        """Merge two declarations of one param: a short one is its default, and keeps the type of what it was, which is written
+        out where the new default does not say the same.
+        """
         if not isinstance(base, YamlMapping):
+            if self._says_same_type(base, change):
+                return change
             kind = self.type_node(base)
             typed = (YamlEntry(YamlScalar("type", base.span), kind),) if kind is not None else ()
             base = YamlMapping((YamlEntry(YamlScalar("default", base.span), base), *typed), base.span)
@@ -161,6 +165,12 @@ class Merger:
         return self._mapping(
             base, change, lambda key: self.node if holds_block and _content("param", key) == "default" else self.plain
         )
+
+    def _says_same_type(self, default: YamlNode, other: YamlNode) -> bool:
+        """Return whether two short params are of one type, which both of their defaults say."""
+        if isinstance(default, YamlList) != isinstance(other, YamlList) or is_deleted(other):
+            return False
+        return self.type_of(default) != "" and self.type_of(default) == self.type_of(other)
 
     def type_node(self, default: YamlNode) -> YamlNode | None:
         """Return what the type of a short param is in its long form, where its default says so."""

@@ -18,9 +18,12 @@ class Criterion(Protocol):
         ...
 
     def loss(
-        self, model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0
+        self, model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0, count: int | None = None
     ) -> tuple[BatchLoss, Any]:
-        """Return the losses of a model on a batch, the mean to minimize under the name of its task; and what it returned."""
+        """Return the losses of a model on a batch, the mean to minimize under the name of its task; and what it returned.
+
+        `count` is what the method of this name returns, if it is known.
+        """
         ...
 
     def count(self, batch: Batch, task: str) -> int:
@@ -38,12 +41,12 @@ class TaskLoss:
     unit: str | None = None
 
     def loss(
-        self, model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0
+        self, model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0, count: int | None = None
     ) -> tuple[BatchLoss, Any]:
-        return loss_and_output(model, batch, label_smoothing=label_smoothing, logits_chunk=logits_chunk)
+        return loss_and_output(model, batch, label_smoothing=label_smoothing, logits_chunk=logits_chunk, count=count)
 
     def count(self, batch: Batch, task: str) -> int:
-        return int(target_count(batch, task))
+        return target_count(batch, task)
 
     def judged(self, batch: Batch, output: Any, told: list[tuple[str, str]]) -> tuple[int, int]:
         right, asked_for = 0, 0

@@ -42,10 +42,11 @@ class Distillation(TaskLoss):
     temperature: float
 
     def loss(
-        self, model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0
+        self, model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0, count: int | None = None
     ) -> tuple[BatchLoss, Any]:
         task = task_of(model) or ""
-        found, output = loss_and_output(model, batch, label_smoothing=label_smoothing)  # in chunks, no logits would be left
+        # Not in chunks, which would leave no logits.
+        found, output = loss_and_output(model, batch, label_smoothing=label_smoothing, count=count)
         with torch.no_grad():
             known = output_of(self.teacher, batch).logits
         learned = distillation_loss(output.logits, known, targets_of(task, batch), self.temperature)

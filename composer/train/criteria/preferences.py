@@ -68,7 +68,7 @@ class DirectPreference(AnswerPairs):
     beta: float
 
     def loss(
-        self, model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0
+        self, model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0, count: int | None = None
     ) -> tuple[BatchLoss, Judged]:
         task = task_of(model) or ""
         targets, output = targets_of(task, batch), output_of(model, batch)
@@ -85,7 +85,7 @@ class RewardModel(AnswerPairs):
     """
 
     def loss(
-        self, model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0
+        self, model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0, logits_chunk: int = 0, count: int | None = None
     ) -> tuple[BatchLoss, Judged]:
         output = output_of(model, batch)
         rewards = output.logits.squeeze(-1)  # [2B]

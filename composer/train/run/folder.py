@@ -73,9 +73,11 @@ def new_folder(path: Path) -> RunFolder:
     """
     run = RunFolder(path)
     if mode_of(run.manifest) or mode_of(run.settings):
-        raise TrainingError(
-            f"{path} is a run folder already", hint=f"continue it with `{run.resume_command}`, or choose another folder"
-        )
+        if mode_of(run.checkpoints):
+            hint = f"continue it with `{run.resume_command}`, or choose another folder"
+        else:
+            hint = "it has no checkpoint to continue from: choose another folder, or remove it if no process trains in it"
+        raise TrainingError(f"{path} is a run folder already", hint=hint)
     for part in (run.recipe, run.tokenizer, run.data, run.metrics, run.checkpoints):
         if mode_of(part):
             raise TrainingError(f"{path} contains {part.name} already, which a run would replace", hint="choose another folder")
