@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import composer
+from composer.__main__ import main
 from composer.diagnostics import RecipeError
+from composer.draw.build.levels import Level
 from composer.draw.export.formats import NotDrawn
 from composer.draw.figure_sheet import KEYS
 from composer.draw.options import DEFAULTS
@@ -127,7 +129,8 @@ def test_shades_are_shares_of_the_parameters() -> None:
         ("unroll: {lyers: 0:2}", "1:10", "there is no repeat called `lyers`"),
         ("unroll:\n  layers: '12:'", "2:3", "`layers` has no such passes"),
         ("unroll: {layers: first}", "1:10", "`first` names no passes"),
-        ("unroll: some", "1:9", "`unroll` takes `true` or `false`, not `some`"),
+        ("unroll: some", "1:9", "there is no repeat called `some`"),
+        ("merge: {A: [layers.attn.add]}", "1:9", "`layers.attn.add` alone is a circle"),
         ("direction: left", "1:12", "there is no direction called `left`"),
         ("level: full\ncolor: flops", "2:1", "color flops tells what whole blocks have"),
     ],
@@ -155,6 +158,61 @@ def test_a_merged_box_in_each_pass_that_is_drawn() -> None:
     svg = recipe.draw(unroll=True, merge={"MLP": ["layers.ffn"]}, labels={"layers.attn.body": "Attention"}).svg()
     assert len(re.findall(">MLP<", svg)) == len(re.findall(">Attention<", svg)) == 2
     assert wrong(svg, Model(recipe.program)) == []
+
+
+@pytest.mark.parametrize(
+    ("merged", "level", "title", "count"),
+    [
+        ("layers.ffn.body", "block", "MLP", "4.72 M"),
+        ("layers.ffn.body", "full", "MLP", "4.72 M"),
+        ("layers", "block", "× 12 MLP", "85.1 M"),
+        ("layers", "overview", "× 12 MLP", "85.1 M"),
+    ],
+)
+def test_a_single_node_is_one_box_with_the_title(merged: str, level: Level, title: str, count: str) -> None:
+    """Whether it is a block, is open at this level, or a repeat, which tells its passes."""
+    recipe = composer.load("gpt2")
+    figure = recipe.draw(level, merge={"MLP": [merged]})
+    (box,) = [box for box in figure.scene.boxes if any("MLP" in text.text for text in box.texts)]
+    said = [text.text for text in box.texts]
+    assert title in said and count in said and wrong(figure.svg(), Model(recipe.program)) == []
+    assert recipe.draw("overview", labels={"layers": "Block"}).svg().count(">× 12 Block<") == 1
+
+
+def test_a_merged_residual_tells_its_dropout_in_the_box() -> None:
+    """Since it is before the sum, and so not on the stream that leaves the box."""
+    scene = composer.load("gpt2").draw(merge={"MLP": ["layers.ffn"]}).scene
+    (box,) = [box for box in scene.boxes if box.about.path == "layers.ffn.add"]
+    assert any(text.text.endswith("dropout 0.1") for text in box.texts)
+    assert [text.text for text in scene.texts].count("dropout 0.1") == 2  # of the embeddings and of attention
+
+
+def test_what_an_option_does_not_reach_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A node inside of a box of this level, with the option that draws it; nothing where all is drawn."""
+    folder = ["-o", str(tmp_path / "a.svg")]
+    for option in ("--merge A=layers.ffn.body.up", "--hide layers.ffn.body.up", "--label layers.ffn.body.up=A"):
+        assert main(["draw", "gpt2", *option.split(), *folder]) == 0
+        told = capsys.readouterr().err
+        assert "inside of a box: layers.ffn.body.up (`--open layers.ffn.body` draws layers.ffn.body.up)" in told
+        assert main(["draw", "gpt2", *option.split(), "--open", "layers.ffn.body", *folder]) == 0
+        assert capsys.readouterr().err == ""
+    assert main(["draw", "gpt2", "--level", "overview", "--hide", "norm", *folder]) == 0
+    assert "inside of a box: norm" in capsys.readouterr().err
+
+
+def test_every_pass_of_one_repeat(tmp_path: Path) -> None:
+    """By its path alone, in Python, in a sheet and on the command line; the other one stays folded."""
+    recipe = composer.load("transformer").with_overrides("n_layers=2")
+    figure = recipe.draw(unroll="encoder")
+    assert wrong(figure.svg(), Model(recipe.program)) == []
+    paths = {box.about.path for box in figure.scene.boxes}
+    assert {"encoder.0.attn.body", "encoder.1.attn.body", "decoder.attn.body"} <= paths
+    ways: list[bool | str | list[str] | dict[str, str]] = [["encoder"], {"encoder": ":"}]
+    assert {recipe.draw(unroll=way).svg() for way in ways} == {figure.svg()}
+    for text in ("unroll: encoder\n", "unroll: [encoder]\n"):
+        assert recipe.draw(sheet=sheet(tmp_path, text)).svg() == figure.svg()
+    assert main(["draw", "transformer", "--set", "n_layers=2", "--unroll", "encoder", "-o", str(tmp_path / "a.svg")]) == 0
+    assert (tmp_path / "a.svg").read_text(encoding="utf-8") == figure.svg()
 
 
 @pytest.mark.parametrize("some", ["0:2", "-1:", "3", "1:4"])
