@@ -269,7 +269,9 @@ def check_boxes(flow: Flow) -> None:
     boxes = sum(1 for _ in flow.leaves())
     if boxes > MAX_UNROLLED_BOXES:
         message = f"the unrolled model has {boxes} boxes; at most {MAX_UNROLLED_BOXES} are drawn"
-        raise NotDrawn(message, "reduce the number of layers, or draw some passes and the others as one box, as with `layers=0:2`")
+        raise NotDrawn(
+            message, "reduce the number of layers, or draw some passes and the others as one box, as with `layers=0:2`"
+        )
 
 
 def reopened(

@@ -637,7 +637,9 @@ def merged(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
     every = [model.of(path) for path in box.merged]
     sums = {sum(counts) for counts in zip(*([one.count for one in found] for found in every), strict=True)}
     around = {plain(path).rpartition(".")[0] for path in box.merged}
-    dropouts = [found for path, found in model.by_path.items() if found[0].kind == "dropout" and path.rpartition(".")[0] in around]
+    dropouts = [
+        found for path, found in model.by_path.items() if found[0].kind == "dropout" and path.rpartition(".")[0] in around
+    ]
     inner = [*every, *dropouts, *(found for path in box.merged for found in model.inside(path))]
     for line in lines:
         if PARAMETERS.fullmatch(line.removeprefix("up to ")):

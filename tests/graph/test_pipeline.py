@@ -161,12 +161,12 @@ graph:
         ("m.y", "m.z", "", [1, 1]),
         ("m.y", "h", "", [1, 1]),
         ("m.y", "c", "", [1, 1]),
-        ("other", "m.z", ", other: {compute: m / mean(h, high)}", [1, 1]),
+        ("other", "m.z", ", other: {compute: m / (1 + abs(h))}", [1, 1]),
         ("other", "m.z", ", other: {compute: m + layer}", [1, 3]),
     ],
 )
 def test_passes_that_differ_in_names_of_axes_alone_are_one(given: str, carried: str, more: str, kinds: list[int]) -> None:
-    """Of a block of one's own, which names an axis anew in each pass, in a repeat in a repeat; not what computes another thing."""
+    """Of a block of one's own, which names an axis anew in each pass, in a repeat in a repeat."""
     text = OWN.format(given=given, carried=carried, more=more)
     state = compile_graph(read(Source("example", text)), standard())
     assert state.typed is not None and not [*diagnostics(state)]

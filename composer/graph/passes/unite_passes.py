@@ -56,10 +56,11 @@ class _Uniter:
         return replace(node, node=replace(node.node, passes=untyped), passes=passes)
 
     def _given(self, graph: TypedGraph) -> Hashable:
-        """Return what a pass is given, without the names of axes that nothing in the model calls: axes agree where their sizes
-        do, and a name may be new in each pass.
+        """Return what a pass is given, without the names of axes that nothing in the model calls, which may be new in each pass;
+        and which axes have met in it by their names.
         """
-        return tuple((name, _nameless(type_, self.words)) for name, type_ in graph.inputs.items())
+        given = tuple((name, _nameless(type_, self.words)) for name, type_ in graph.inputs.items())
+        return given, tuple(_met(visit.node) for visit in walk(graph, every_pass))
 
     @lazy
     def words(self) -> set[str]:
@@ -102,6 +103,17 @@ def _values(value: object) -> Iterator[object]:
             yield from (inner for pair in value.items() for inner in _values(pair))
         case _:
             yield value
+
+
+def _met(node: TypedNode) -> Hashable:
+    """Return which axes of several values a node has put in one place."""
+    match node:
+        case TypedBlock():
+            return node.expansions
+        case TypedScan():
+            return tuple(node.steps.items()), tuple(node.widened.items()), tuple(node.linear.items())
+        case _:
+            return ()
 
 
 def _nameless(type_: Type | Types, words: Collection[str]) -> Type | Types:
