@@ -83,7 +83,9 @@ def test_other_blocks_in_one_place_read_the_stream_once() -> None:
     plain, named = flow("a: x", "b: a"), flow("a: x", "b: a")
     named = named.map_edges(lambda edge: replace(edge, port="x" if edge.target == "b" else edge.port))
     found = merge_passes([plain, named], [1, 1])
-    assert found is not None and [(e.source.path, e.target, e.partial) for e in found.edges if e.target == "b"] == [("a", "b", False)]
+    assert found is not None and [(e.source.path, e.target, e.partial) for e in found.edges if e.target == "b"] == [
+        ("a", "b", False)
+    ]
     wires = draw(composer.load("jamba").program, "block").scene.wires
     assert [(wire.partial, wire.port) for wire in wires if wire.target == "layers.ffn.body.router"] == [(False, "")]
 
