@@ -14,6 +14,8 @@ from composer.draw.style.typography import Typography
 
 COLUMN_GAP, MIN_COLUMN_GAP = 56.0, 28.0
 """Between columns where wires go between them, in tracks 10 pixels apart around the middle; and half of it elsewhere."""
+NEAR = 8.0
+"""Between wires that do not look like one."""
 TURN = 23.0
 """Of the wire at the bottom of a U below the block that it leads to: two corners of 8 pixels and an arrowhead of 7."""
 
@@ -82,6 +84,7 @@ class _PageColumns:
     def wires(self, number: int, incoming: Sequence[End]) -> None:
         """Draw the wires into a column, the lowest first, each in a track of its own."""
         ordered = sorted(incoming, key=lambda end: -end[1][0][1])
+        self.raise_taps(ordered)
         orders = {read: order for order, read in enumerate(dict.fromkeys(map(_read, ordered)))}
         for edge, points in ordered:
             order = orders[_read((edge, points))]
@@ -99,6 +102,19 @@ class _PageColumns:
                 and not isinstance(edge.source.origin, PassOutput | InnerOutput)
             ):
                 self.label(edge.source, way[len(self.taps[edge.source.origin][1])][0])
+
+    def raise_taps(self, ordered: Sequence[End]) -> None:
+        """Let a value leave higher where it would run on a wire that comes in at this height further to the left."""
+        for number, (edge, _) in enumerate(ordered):
+            origin = edge.source.origin
+            column, start = self.taps[origin]
+            x, height = start[-1]
+            met = [points[0][1] for other, points in ordered[:number] if other.source.origin != origin]
+            if origin in self.turns or len(start) < 2 or start[-2][0] != x:
+                continue
+            while any(abs(height - one) < NEAR for one in met):
+                height -= NEAR
+            self.taps[origin] = column, (*start[:-1], (x, height))
 
     def label(self, source: DiagramSource, gutter: float) -> None:
         """Write above a wire from a column to the first gutter what it carries, in as many words as there is room for."""
