@@ -151,6 +151,8 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
             some = f"{axis} from {self.start} on" if self.start > 0 else f"last {-self.start} of {axis}"
         elif self.start == 0 and self.step == 1 and self.stop is not None and self.stop > 0:
             some = f"first {self.stop} of {axis}"
+        elif self.start == 0 and self.step == 1 and self.stop is not None:
+            some = f"all but the last {'' if self.stop == -1 else f'{-self.stop} '}of {axis}"
         else:
             stop = "" if self.stop is None else self.stop
             some = f"{self.start}:{stop}{f':{self.step}' * (self.step != 1)} of {axis}"

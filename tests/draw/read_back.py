@@ -362,7 +362,7 @@ def of_block(node: TypedBlock) -> Iterator[float]:
     if isinstance(formula := getattr(node.part, "factors", None), str):  # drawn as it is written
         yield from numbers(formula)
     if node.part.kind == "slice":  # counted from the end
-        yield float(-(getattr(node.part, "start", 0)))
+        yield from (float(-end) for end in (getattr(node.part, "start", 0), getattr(node.part, "stop", None)) if end)
     if kv_heads := getattr(node.part, "kv_heads", None):
         yield node.part.heads / kv_heads  # type: ignore[attr-defined]
     yield from numbers(f"{spoken(node.part.kind)} {spoken(node.name)}")  # which may stand in titles

@@ -248,10 +248,12 @@ outputs: {y: apart, flat: flat}
     [
         ("{type: new_axis, name: head}", ("Unsqueeze", "new axis head")),
         ("{type: new_axis, name: head, size: 3}", ("Expand", "3 × along a new axis head")),
-        ("{type: sum, axis: -2}", ("Sum along an axis", "over the second-to-last axis")),
+        ("{type: sum, axis: -2}", ("Sum", "over the second-to-last axis")),
         ("{type: slice, axis: time, start: 1}", ("Slice", "time from 1 on")),
         ("{type: slice, axis: time, stop: 4}", ("Slice", "first 4 of time")),
         ("{type: slice, axis: last, start: -3}", ("Slice", "last 3 of the last axis")),
+        ("{type: slice, axis: last, stop: -1}", ("Slice", "all but the last of the last axis")),
+        ("{type: slice, axis: time, stop: -2}", ("Slice", "all but the last 2 of time")),
         ("{type: slice, axis: last, start: 1, stop: 7, step: 2}", ("Slice", "1:7:2 of the last axis")),
         ("{type: bernoulli, p: 0.9, axes: [batch, time]}", ("Bernoulli", "p 0.9 · one for each row and time")),
         ("{type: stack, in: [x, x], axis: time}", ("Stack", "along a new axis before time")),
