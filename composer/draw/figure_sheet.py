@@ -139,7 +139,7 @@ def _form(name: str) -> Schema:
     if name in CHOICES:
         return one_of(CHOICES[name])
     forms = {
-        "unroll": either(BOOLEAN, mapping(TEXT)),
+        "unroll": either(BOOLEAN, STRING_OR_LIST, mapping(TEXT)),
         "merge": mapping(STRING_OR_LIST),
         "labels": mapping(TEXT),
         **dict.fromkeys(LISTS, STRING_OR_LIST),
