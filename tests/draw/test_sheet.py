@@ -10,11 +10,13 @@ import pytest
 import composer
 from composer.cli import main
 from composer.diagnostics import RecipeError
+from composer.draw.arrange.arrangement import titled
 from composer.draw.build.levels import Level
 from composer.draw.export.formats import NotDrawn
 from composer.draw.figure_sheet import KEYS
 from composer.draw.options import DEFAULTS
 from tests.draw.checks import borders, ends, overlaps, starts
+from tests.draw.flows import leaf
 from tests.draw.read_back import ET, SVG, Model, left_out, lies, loose, plain, read
 
 SHEETS = {
@@ -336,3 +338,9 @@ def test_what_a_recipe_says_of_its_figure_is_checked_with_it(text: str, place: s
     (tmp_path / "own.yaml").write_text(f"recipe: own\nextends: gpt2\nfigure:\n  params: false\n  {text}\n")
     (found,) = composer.load(tmp_path / "own.yaml").check()
     assert (found.code, f"{found.span.line}:{found.span.column}") == (code, place)
+
+
+@pytest.mark.parametrize("times", ["× 12 ", "× 3, 4, 6, 3 ", "× T + 1 ", "× ceil(T / 4) ", "× 12\u00a0288 ", ""])
+def test_a_label_keeps_how_many_passes_a_box_stands_for(times: str) -> None:
+    """However their number is written."""
+    assert titled(leaf("a", title=f"{times}Decoder layer"), "Block").look.title == f"{times}Block"
