@@ -11,7 +11,7 @@ from blocks.core import Part
 from composer.graph.anatomy import IR, with_nodes
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, RepeatNode, ScanNode, SlotNode
 from composer.graph.passes.compilation import Compilation
-from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType, Type, Types
 from composer.graph.visit import Fold, Inside, Map, every_pass, walk
 from composer.memo import Numbering, lazy
@@ -72,6 +72,10 @@ class _Uniter:
                     words |= {word for value in _values(part) for word in re.findall(r"\w+", str(value))}
                 case TypedScan(axis=axis):
                     words.add(axis.name)
+                case TypedGroup() | TypedRepeat():
+                    pass
+                case _:
+                    assert_never(visit.node)
         return words
 
     def _form(self, node: Node, inside: Inside[Graph, int, int]) -> int:
@@ -112,14 +116,20 @@ def _met(node: TypedNode) -> Hashable:
             return node.expansions
         case TypedScan():
             return tuple(node.steps.items()), tuple(node.widened.items()), tuple(node.linear.items())
-        case _:
+        case TypedGroup() | TypedRepeat():
             return ()
+        case _:
+            assert_never(node)
 
 
-def _nameless(type_: Type | Types, words: Collection[str]) -> Type | Types:
-    """Return a type with none but some names of axes."""
-    if isinstance(type_, tuple):
-        return tuple(_nameless(one, words) for one in type_)
+def _nameless(types: Types, words: Collection[str]) -> Types:
+    """Return the types of an input with none but some names of axes."""
+    if isinstance(types, tuple):
+        return tuple(_without_names(one, words) for one in types)
+    return _without_names(types, words)
+
+
+def _without_names(type_: Type, words: Collection[str]) -> Type:
     if not isinstance(type_, TensorType):
         return type_
     return type_.renamed({axis.name: "" for axis in type_.axes if axis.name not in words})
