@@ -213,7 +213,7 @@ def test_options_of_drawings_stay_as_they_are() -> None:
         "direction": "Direction",
         "theme": "ThemeName",
         "open": "Sequence[str]",
-        "unroll": "bool | Mapping[str, str]",
+        "unroll": "bool | str | Sequence[str] | Mapping[str, str]",
         "highlight": "Sequence[str]",
         "width": "str",
         "title": "str",

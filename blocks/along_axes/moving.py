@@ -144,9 +144,19 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        stop = "" if self.stop is None else self.stop
-        step = "" if self.step == 1 else f":{self.step}"
-        return Look(self.called(), (f"{self.start}:{stop}{step} of {axis_in_words(self.axis)}",), "merge")
+        axis = axis_in_words(self.axis)
+        if "like" in view.edges:
+            some = f"as many of {axis} as another value has" + f", from {self.start} on" * (self.start != 0)
+        elif self.stop is None and self.step == 1 and self.start:
+            some = f"{axis} from {self.start} on" if self.start > 0 else f"last {-self.start} of {axis}"
+        elif self.start == 0 and self.step == 1 and self.stop is not None and self.stop > 0:
+            some = f"first {self.stop} of {axis}"
+        elif self.start == 0 and self.step == 1 and self.stop is not None:
+            some = f"all but the last {'' if self.stop == -1 else f'{-self.stop} '}of {axis}"
+        else:
+            stop = "" if self.stop is None else self.stop
+            some = f"{self.start}:{stop}{f':{self.step}' * (self.step != 1)} of {axis}"
+        return Look(self.called(), (some,), "merge")
 
     def forward(self: Any, x: torch.Tensor, like: torch.Tensor | None = None) -> torch.Tensor:
         size = x.shape[self.dim]
@@ -276,8 +286,10 @@ graph: {y: {type: new_axis, name: head, size: 2, before: last, in: x}}
         return {"y": replace(x, axes=(*x.axes[:place], replace(sample, name=self.name, size=sizes["length"]), *x.axes[place:]))}
 
     def look(self, view: BlockView) -> Look:
-        length = "" if self.size == 1 else f" × {self.size}"
-        return Look(self.called(), (f"{self.name}{length}",), "merge")
+        if "like" not in view.edges and self.size == 1:
+            return Look("Unsqueeze", (f"new axis {self.name}",), "merge")
+        times = "" if "like" in view.edges else f"{self.size} × "
+        return Look("Expand", (f"{times}along a new axis {self.name}",), "merge")
 
     def forward(self: Any, x: torch.Tensor, like: torch.Tensor | None = None) -> torch.Tensor:
         length = self.size if like is None else like.shape[self.of]

@@ -191,9 +191,13 @@ class Mask(Part):
 
     @declaration
     def words(self) -> str:
-        """Return the caption of the mask in drawings: `window 512`."""
-        text = self.expression()
-        return text.replace("(", " ").rstrip(")") if len(type(self).model_fields) == 1 and self.kind else text
+        """Return the caption of the mask in drawings: `window 512`, `block window 64 (radius 1)`."""
+        if not self.kind:
+            return self.expression()
+        (_, first), *others = [(name, str(getattr(self, name))) for name in type(self).model_fields] or [("", "")]
+        more = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in others)
+        said = [self.kind.replace("_", " "), first if first != self.kind else "", f"({more})" if more else ""]
+        return " ".join(filter(None, said))
 
     @declaration
     def with_edges(self, names: Mapping[str, str]) -> Mask:

@@ -38,6 +38,9 @@ class And(Mask):
     def expression(self) -> str:
         return f"{_operand(self.left, self)} and {_operand(self.right, self)}"
 
+    def words(self) -> str:
+        return " and ".join(_words(one, self) for one in self.operands())
+
     def operands(self) -> tuple[Mask, ...]:
         return (*_sides(self.left, And), *_sides(self.right, And))
 
@@ -70,8 +73,8 @@ class Or(Mask):
         return f"{_operand(self.left, self)} or {_operand(self.right, self)}"
 
     def words(self) -> str:
-        first, *others = self.operands()
-        return self.expression() if len(others) < 3 else f"{_operand(first, self)} or {len(others)} others"
+        first, *others = (_words(one, self) for one in self.operands())
+        return " or ".join((first, *others)) if len(others) < 3 else f"{first} or {len(others)} others"
 
     def operands(self) -> tuple[Mask, ...]:
         return (*_sides(self.left, Or), *_sides(self.right, Or))
@@ -99,11 +102,18 @@ class Not(Mask):
     def expression(self) -> str:
         return f"not {_operand(self.mask, self)}"
 
+    def words(self) -> str:
+        return f"not {_words(self.mask, self)}"
+
     def operands(self) -> tuple[Mask, ...]:
         return (self.mask,)
 
     def holds(self, seen: Callable[[Mask], bool]) -> bool:
         return not self.mask.holds(seen)
+
+
+def _words(mask: Mask, operator: Mask) -> str:
+    return f"({mask.words()})" if mask.precedence < operator.precedence else mask.words()
 
 
 def _operand(mask: Mask, operator: Mask) -> str:

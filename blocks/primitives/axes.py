@@ -10,6 +10,8 @@ from typing import Any
 from blocks.core import BlockError, axis_places
 from blocks.core.axis_places import FIRST, LAST
 
+COUNTED_FROM_THE_END = {"-1": "last", "-2": "second-to-last", "-3": "third-to-last", "-4": "fourth-to-last"}
+"""What a drawing calls axes that a recipe counts from the end."""
 HINT = "an axis is called by its name or its length, by its place counted from the end, such as -2, or `first` or `last`"
 
 
@@ -43,6 +45,8 @@ def axis_in_words(axis: str) -> str:
     """
     if axis in (FIRST, LAST):
         return f"the {axis} axis"
+    if axis in COUNTED_FROM_THE_END:
+        return f"the {COUNTED_FROM_THE_END[axis]} axis"
     return f"axis {axis}" if axis.lstrip("-").isdigit() else axis
 
 

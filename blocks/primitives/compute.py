@@ -60,5 +60,39 @@ graph: {y: {compute: x * sigmoid(gate)}}
         return expression(self.formula, sizes["typed"])
 
     def look(self, view: BlockView) -> Look:
-        written = re.sub(r"\babs\(([^()]*)\)", r"|\1|", self.formula.text).replace(" - ", " − ")
+        written = as_printed(self.formula.text)
         return Look(written if len(written) <= WIDEST else view.name, hue="merge")
+
+
+PRINTED = (
+    (r"\b(?:float32|float|int)\((\w+(?:\.\w+)*)\)", r"\1"),  # which dtype a number has is no part of the mathematics
+    (r"\babs\(([^()]*)\)", r"|\1|"),
+    (r"\bsqrt\((\w+)\)", r"√\1"),
+    (r"\bsqrt\(", "√("),
+    (r"\bsigmoid\(", "σ("),
+    (r" ?\*\* ?2\b", "²"),
+    (r" ?\*\* ?3\b", "³"),
+    (r" \* ", " · "),
+    (r" - ", " − "),
+    (r"(?<![\w)\]²³ ])-|(?<=[-+*/(,·−] )-|^-", "−"),
+    (r">=", "≥"),
+    (r"<=", "≤"),
+)
+"""What a paper writes in place of what a recipe does."""
+
+
+def as_printed(formula: str) -> str:
+    """Return a formula as a paper writes it: signs for functions and operators, and of an output of a node its own name, where no
+    other value has that.
+
+    >>> as_printed("ssm * halves.gate * sigmoid(halves.gate)"), as_printed("-exp(float32(a)) / sqrt(dim)")
+    ('ssm · gate · σ(gate)', '−exp(a) / √dim')
+    """
+    for pattern, sign in PRINTED:
+        formula = re.sub(pattern, sign, formula)
+    values = {*re.findall(r"\b[a-zA-Z_]\w*(?:\.\w+)*", formula)}
+    for value in sorted(values, key=len, reverse=True):
+        own = value.rpartition(".")[2]
+        if own != value and sum(other.rpartition(".")[2] == own for other in values) == 1:
+            formula = re.sub(rf"\b{re.escape(value)}\b", own, formula)
+    return formula

@@ -79,12 +79,23 @@ graph: {y: {type: einsum, pattern: "b t d, b s d -> b t s", in: [q, k]}}
 
     def look(self, view: BlockView) -> Look:
         terms, out = operands(self.pattern)
-        summed = {*terms[0], *terms[-1]} - {*out}
-        inner = len(terms) == 2 and terms[0][-1] == terms[1][-1] and summed == {terms[0][-1]}
-        return Look("Inner product" if inner else self.called(), (self.pattern.replace("->", "→"),), "merge")
+        return Look(_in_words(terms, out), (self.pattern.replace("->", "→"),), "merge")
 
     def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
         return torch.einsum(self.equation, *xs)
+
+
+def _in_words(terms: Sequence[Sequence[str]], out: Sequence[str]) -> str:
+    """Return what a sum over products is called where it has a name of its own."""
+    summed = {name for names in terms for name in names} - {*out}
+    if len(terms) == 1:
+        return "Sum" if summed else "Transpose"
+    left, right = terms
+    if summed == {left[-1]} == {right[-1]}:
+        return "Inner product"
+    if summed:
+        return "Matrix product" if summed <= {*left} & {*right} else "Sum of products"
+    return "Product" if {*left} & {*right} else "Outer product"
 
 
 def _with(names: Sequence[str], steps: str, place: int | None) -> Sequence[str]:

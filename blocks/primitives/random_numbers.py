@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import annotated_types
 
 from blocks.core import AxisRef, Block, BlockError, BlockView, Look, PositiveFloat, Sizes, declaration, number, torch
-from blocks.primitives.axes import axis_index
+from blocks.primitives.axes import axis_in_words, axis_index
 
 
 class RandomNumbers(Block):
@@ -53,7 +53,10 @@ class RandomNumbers(Block):
 
     def look(self, view: BlockView) -> Look:
         always = ("always",) if self.during == "always" else ()
-        return Look(self.called(), (*(word for word in view.settings if not word.startswith("during")), *always), "io")
+        told = (word for word in view.settings if not word.startswith(("during", "axes")))
+        names = ["row" if name == "batch" else axis_in_words(name) for name in self.axes or ()]
+        each = (f"one for each {' and '.join(names)}",) if names else ()
+        return Look(self.called(), (*told, *each, *always), "io")
 
     def on(self: Any) -> bool:
         """Return whether numbers are drawn in this call."""

@@ -32,7 +32,7 @@ class Reduction(Block):
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"over {axis_in_words(self.axis)}",), "merge")
+        return Look(self.called().removesuffix(" along an axis"), (f"over {axis_in_words(self.axis)}",), "merge")
 
 
 class Sum(Reduction, kind="sum"):

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from blocks.core import AxisRef, Block, BlockError, BlockView, Look, PositiveInt, Sizes, torch
-from blocks.primitives.axes import axis_index, changed
+from blocks.primitives.axes import axis_in_words, axis_index, changed
 
 
 class Stack(Block, kind="stack"):
@@ -38,6 +38,10 @@ graph: {y: {type: stack, in: [a, b]}}
         new = replace(axes[0], name="inputs", size=len(several))
         index = len(axes) + 1 + sizes["dim"]
         return {"y": replace(changed(several[0]), axes=(*axes[:index], new, *axes[index:]))}
+
+    def look(self, view: BlockView) -> Look:
+        before = () if self.axis == "last" else (f"along a new axis before {axis_in_words(self.axis)}",)
+        return Look(self.called(), before, "merge")
 
     def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
         return torch.stack(xs, dim=self.dim)

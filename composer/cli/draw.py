@@ -43,12 +43,13 @@ def declare(parser: Parser, name: str) -> None:
     content.add_argument("--open", metavar="PATH", action="append", help="Also show the inside of this node, whatever the level")
     content.add_argument(
         "--unroll",
-        metavar="PATH=PASSES",
+        metavar="PATH[=PASSES]",
         nargs="?",
         const=True,
         action="append",
         type=some_passes,
-        help="Draw every pass of a repeat, unless there are too many; or these, and the others as one box: layers=0:2",
+        help="Draw every pass of all repeats, unless there are too many; or of one: layers; or some, and the others as one box: "
+        "layers=0:2",
     )
     content.add_argument("--highlight", metavar="PATH", nargs="+", action="extend", help="Fade everything but these nodes")
     content.add_argument(
@@ -160,11 +161,13 @@ def titled_paths(text: str) -> tuple[str, list[str]]:
 
 
 def some_passes(text: str) -> tuple[str, str]:
-    """Return the path of a repeat and a range of its passes."""
+    """Return the path of a repeat and a range of its passes, of all without one."""
+    from composer.draw.options import ALL_PASSES
+
     path, sign, said = text.partition("=")
-    if not sign or not path.strip() or not said.strip():
-        raise argparse.ArgumentTypeError(f"`{text}` is not PATH=PASSES, such as layers=0:2")
-    return path.strip(), said.strip()
+    if not path.strip() or (sign and not said.strip()):
+        raise argparse.ArgumentTypeError(f"`{text}` is neither PATH nor PATH=PASSES, such as layers=0:2")
+    return path.strip(), said.strip() or ALL_PASSES
 
 
 def label(text: str) -> tuple[str, str]:
@@ -180,6 +183,14 @@ def tell_closed(paths: Sequence[str]) -> None:
     if paths:
         hint = f"`--open {paths[0]}` draws it from inside"
         print(printable(f"arco draw: closed to fit a page: {', '.join(paths)} ({hint})"), file=sys.stderr)
+
+
+def tell_inside(paths: Sequence[str]) -> None:
+    """Print what options name and a figure does not show, since it is inside of a box."""
+    if paths:
+        holder = paths[0].rpartition(".")[0]
+        hint = f"`--open {holder}` draws {paths[0]}" if holder else "a deeper `--level` draws it"
+        print(printable(f"arco draw: not changed, since inside of a box: {', '.join(paths)} ({hint})"), file=sys.stderr)
 
 
 def draw(arguments: argparse.Namespace) -> int:
@@ -198,6 +209,7 @@ def draw(arguments: argparse.Namespace) -> int:
     try:
         figure = recipe.draw(arguments.level, sheet=arguments.sheet, **options(arguments))
         tell_closed(figure.closed)
+        tell_inside(figure.inside)
         if arguments.steps:
             from composer.draw.steps import save_steps
 

@@ -28,7 +28,7 @@ from composer.draw.export.views import Redraw
 from composer.draw.fitting import Attempts, fit_to_page, fit_to_paper
 from composer.draw.layout.page import MARGIN, NARROW_MARGIN
 from composer.draw.layout.wrapped import NoColumnEnd
-from composer.draw.option_paths import with_paths
+from composer.draw.option_paths import not_drawn, with_paths
 from composer.draw.options import DEFAULTS, Engine, Options, passes_of
 from composer.draw.paths import plain
 from composer.draw.scene import Direction, Scene
@@ -62,6 +62,8 @@ class Figure:
     """What its colors tell."""
     closed: tuple[str, ...] = ()
     """Paths of what its level shows from inside, or was to be opened, and the page has no room for."""
+    inside: tuple[str, ...] = ()
+    """Paths of what an option names and the figure does not show, since it is inside of a box."""
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -183,10 +185,11 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     each = partial(parameters_of_each, counts if options["params"] else {})
 
     def diagram(wanted_depth: Depth) -> tuple[Flow, tuple[Hidden, ...]]:
-        said = facts if options["flops"] or options["cache"] else None
         return arranged(build_diagram(model, wanted_depth), wanted, each, said)
 
-    flow, gone = diagram(depth)
+    said = facts if options["flops"] or options["cache"] else None
+    whole_flow = build_diagram(model, depth)
+    flow, gone = arranged(whole_flow, wanted, each, said)
     if unroll:
         check_boxes(flow)
     head = with_notes(titles(model, options["title"]), gone, wanted, short)
@@ -219,7 +222,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     scene = shaded(scene, shares, coloring)
     caption = printable(options["caption"])
     scene = with_foot(scene, typography, coloring, legend=options["legend"], caption=caption, margin=margin)
-    closed = tuple(closed_in(scene, flow))
+    closed, inside = tuple(closed_in(scene, flow)), tuple(not_drawn(options, whole_flow, head.inputs))
     again: Options = {
         **options,
         "theme": "light",
@@ -231,7 +234,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         "labels": {plain(path): said for path, said in options["labels"].items()},
     }
     at = partial(reopened, folded(model.program) if unroll is True else model, again)
-    return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]), coloring, closed)
+    return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]), coloring, closed, inside)
 
 
 def closed_in(scene: Scene, flow: Flow) -> Iterator[str]:
@@ -266,7 +269,9 @@ def check_boxes(flow: Flow) -> None:
     boxes = sum(1 for _ in flow.leaves())
     if boxes > MAX_UNROLLED_BOXES:
         message = f"the unrolled model has {boxes} boxes; at most {MAX_UNROLLED_BOXES} are drawn"
-        raise NotDrawn(message, "reduce the number of layers, or draw the repeats folded")
+        raise NotDrawn(
+            message, "reduce the number of layers, or draw some passes and the others as one box, as with `layers=0:2`"
+        )
 
 
 def reopened(

@@ -16,7 +16,7 @@ from composer.draw.build.levels import LEVELS, Level
 from composer.draw.export.formats import NotDrawn
 from composer.draw.figure import Figure, check_width, draw_arranged
 from composer.draw.option_paths import with_paths
-from composer.draw.options import DEFAULTS, Engine, Options
+from composer.draw.options import ALL_PASSES, DEFAULTS, Engine, Options
 from composer.draw.scene import Direction
 from composer.draw.style.themes import THEMES
 from composer.graph.passes.roll_layers.roll_layers import as_written, folded
@@ -24,7 +24,7 @@ from composer.graph.typed import TypedProgram
 from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.schema_fragments import BOOLEAN, STRING_OR_LIST, TEXT, Schema, either, mapping, one_of
 from composer.language.source_file import open_source
-from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode
+from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.language.yaml.reader import read
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
@@ -139,7 +139,7 @@ def _form(name: str) -> Schema:
     if name in CHOICES:
         return one_of(CHOICES[name])
     forms = {
-        "unroll": either(BOOLEAN, mapping(TEXT)),
+        "unroll": either(BOOLEAN, STRING_OR_LIST, mapping(TEXT)),
         "merge": mapping(STRING_OR_LIST),
         "labels": mapping(TEXT),
         **dict.fromkeys(LISTS, STRING_OR_LIST),
@@ -234,9 +234,11 @@ class _SheetParser(BaseParser):
         return [word.text for word in found]
 
     def unroll(self, entry: YamlEntry) -> bool | dict[str, str] | None:
-        """Return whether every pass is drawn, or of each repeat which are."""
+        """Return whether every pass is drawn, or of each repeat which are; of one that stands there by its path, all."""
+        if isinstance(entry.value, YamlScalar) and entry.value.text in ("true", "false"):
+            return entry.value.text == "true"
         if not isinstance(entry.value, YamlMapping):
-            return self.boolean("unroll", entry.value)
+            return dict.fromkeys(self.paths("unroll", entry.value), ALL_PASSES)
         found = {}
         for one in self.entries(entry.value, "unroll"):
             self.places["unroll", one.key.text] = one.key.span

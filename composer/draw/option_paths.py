@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from composer.draw.arrange.apply import label_places
@@ -183,6 +183,16 @@ def _merged_elsewhere(given: Options, found: Options) -> Iterator[Unarrangeable]
             for entry, own in zip(list(given[option]), _plain(found, option), strict=False):  # type: ignore[literal-required]
                 if lies_in(own, path):
                     yield Unarrangeable(option, entry, f"`{entry}` is merged into `{label}` and {said}", "do one of both")
+
+
+def not_drawn(options: Options, flow: Flow, inputs: Collection[str]) -> list[str]:
+    """Return which nodes that options name are inside of a box of a diagram, so that the options do nothing to them."""
+    merged = [path for nodes in options["merge"].values() for path in nodes]
+    named = [*options["hide"], *merged, *options["labels"], *options["highlight"]]
+    if not named:
+        return []
+    shown = set(map(plain, paths(flow) | {sink.path for sink in flow.sinks}))
+    return [path for path in dict.fromkeys(map(plain, named)) if path not in shown and path not in inputs]
 
 
 def paths(flow: Flow) -> set[str]:

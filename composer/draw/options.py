@@ -25,9 +25,9 @@ class Options(TypedDict, total=False):
     """`auto` follows the reader's screen, `slide` has larger text, thicker lines and no background."""
     open: Sequence[str]
     """Paths of nodes that are shown from inside."""
-    unroll: bool | Mapping[str, str]
-    """Whether every pass of a repeat is drawn; or of which repeats, by their paths, which passes are, `0:2` or `-1:`, while the
-    others are one box."""
+    unroll: bool | str | Sequence[str] | Mapping[str, str]
+    """Whether every pass of all repeats is drawn; or the paths of the repeats of which every pass is; or by these paths which
+    passes are, `0:2` or `-1:`, while the others are one box."""
     highlight: Sequence[str]
     """Nodes that stay bright while all else fades."""
     width: str
@@ -67,6 +67,9 @@ class Options(TypedDict, total=False):
     """Titles of nodes, headers of frames, and words for inputs, by their paths."""
 
 
+ALL_PASSES = ":"
+"""Every pass of a repeat, as a range of passes."""
+
 DEFAULTS: Options = {
     "direction": "up",
     "theme": "light",
@@ -101,7 +104,16 @@ def passes_of(options: Options) -> tuple[PassRange, ...]:
         Unarrangeable: if something else stands there.
     """
     found = []
-    for path, text in options["unroll"].items() if isinstance(options["unroll"], Mapping) else ():
+    match options["unroll"]:
+        case bool():
+            return ()
+        case str(path):
+            ranges: Mapping[str, str] = {path: ALL_PASSES}
+        case Mapping() as ranges:
+            pass
+        case paths:
+            ranges = dict.fromkeys(paths, ALL_PASSES)
+    for path, text in ranges.items():
         if (one := passes(path, text)) is None:
             raise Unarrangeable("unroll", path, f"`{text}` names no passes", "write a range such as 0:2, -1: or 3")
         found.append(one)

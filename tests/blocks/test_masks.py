@@ -502,5 +502,7 @@ def test_eight_layers_with_two_masks_compile_to_two_graphs(eager: bool) -> None:
 def test_a_caption_has_room_for_the_first_of_many_masks() -> None:
     """The picture beside it shows all."""
     three = Or(left=Or(left=Local(radius=2), right=GlobalFirst(count=1)), right=Causal())
-    assert three.words() == three.expression() == "local(2) or global_first(1) or causal"
-    assert Or(left=three, right=Strided(step=4)).words() == "local(2) or 3 others"
+    assert three.words() == "local 2 or global first 1 or causal"
+    assert Or(left=three, right=Strided(step=4)).words() == "local 2 or 3 others"
+    inner = And(left=Causal(), right=Not(mask=Or(left=Dilated(width=16, step=2), right=Local(radius=2))))
+    assert inner.words() == "causal and not (dilated 16 (step 2) or local 2)"

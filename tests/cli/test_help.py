@@ -27,7 +27,7 @@ SHARES = [
 ]
 METAVARS = {
     "AXIS=LENGTH", "BLOCK", "CODE", "DEPTHS", "DIR", "DEVICE", "FILE", "FILE.py", "FOLDER", "LENGTH", "LENGTHS", "MASK", "N",
-    "NAME", "NAME=COLUMN", "NAME=N", "NAME=NUMBERS", "OTHER", "P", "PATH", "PATH=PASSES", "PATH=TEXT", "PATH=VALUE", "PATTERN",
+    "NAME", "NAME=COLUMN", "NAME=N", "NAME=NUMBERS", "OTHER", "P", "PATH", "PATH[=PASSES]", "PATH=TEXT", "PATH=VALUE", "PATTERN",
     "RECIPE", "RECIPE|REVISION", "RUN", "SHELL", "SIZE", "TEXT", "TITLE=PATHS", "X",
 }  # fmt: skip
 """What values are called; choices are called as their option."""

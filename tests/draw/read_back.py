@@ -361,6 +361,8 @@ def of_block(node: TypedBlock) -> Iterator[float]:
     yield 100 * getattr(node.part, "share", 0.0)  # as percents
     if isinstance(formula := getattr(node.part, "factors", None), str):  # drawn as it is written
         yield from numbers(formula)
+    if node.part.kind == "slice":  # counted from the end
+        yield from (float(-end) for end in (getattr(node.part, "start", 0), getattr(node.part, "stop", None)) if end)
     if kv_heads := getattr(node.part, "kv_heads", None):
         yield node.part.heads / kv_heads  # type: ignore[attr-defined]
     yield from numbers(f"{spoken(node.part.kind)} {spoken(node.name)}")  # which may stand in titles
@@ -636,7 +638,11 @@ def merged(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
     """Yield what is not so of a box for several nodes: its parameters are their sum in each pass, other numbers theirs."""
     every = [model.of(path) for path in box.merged]
     sums = {sum(counts) for counts in zip(*([one.count for one in found] for found in every), strict=True)}
-    inner = [*every, *(found for path in box.merged for found in model.inside(path))]
+    around = {plain(path).rpartition(".")[0] for path in box.merged}
+    dropouts = [
+        found for path, found in model.by_path.items() if found[0].kind == "dropout" and path.rpartition(".")[0] in around
+    ]
+    inner = [*every, *dropouts, *(found for path in box.merged for found in model.inside(path))]
     for line in lines:
         if PARAMETERS.fullmatch(line.removeprefix("up to ")):
             said = numbers(line)[0]

@@ -135,11 +135,11 @@ graph:
 @pytest.mark.parametrize(
     ("formula", "title"),
     [
-        ("x * sigmoid(1.702 * x)", "x * sigmoid(1.702 * x)"),
-        ("where(x > 0, x * sigmoid(1.702 * x), 0.1 * x)", "y"),
+        ("x * sigmoid(1.702 * x)", "x · σ(1.702 · x)"),
+        ("where(x > 0, x * sigmoid(1.702 * x), 0.1 * x + 0.01 * x)", "y"),
     ],
 )
-def test_a_formula_is_drawn_as_it_is_written(formula: str, title: str) -> None:
+def test_a_formula_is_drawn_as_a_paper_writes_it(formula: str, title: str) -> None:
     """Where it is short; of a longer one the name of its node is, and the formula is in the description."""
     (node,) = build_diagram(folded(composer.load(ALONE.format(graph=f'{{y: {{compute: "{formula}"}}}}')).program), Depth()).items
     assert isinstance(node, Leaf)
@@ -153,4 +153,4 @@ def test_a_formula_in_a_slot_has_no_frame(level: Level) -> None:
     graph = "{y: {type: residual, norm: rmsnorm, body: {compute: input * sigmoid(input)}}}"
     items = build_diagram(folded(composer.load(ALONE.format(graph=graph)).program), Depth(level)).items
     assert all(isinstance(item, Leaf) for item in items)
-    assert "input * sigmoid(input)" in " ".join(item.look.title for item in items if isinstance(item, Leaf))
+    assert "input · σ(input)" in " ".join(item.look.title for item in items if isinstance(item, Leaf))

@@ -78,6 +78,18 @@ def test_edge_of_some_passes_is_partial() -> None:
     }
 
 
+def test_other_blocks_in_one_place_read_the_stream_once() -> None:
+    """Though their ports have other names: of a mixture in some passes and a dense block in the others, one wire leads there."""
+    plain, named = flow("a: x", "b: a"), flow("a: x", "b: a")
+    named = named.map_edges(lambda edge: replace(edge, port="x" if edge.target == "b" else edge.port))
+    found = merge_passes([plain, named], [1, 1])
+    assert found is not None and [(e.source.path, e.target, e.partial) for e in found.edges if e.target == "b"] == [
+        ("a", "b", False)
+    ]
+    wires = draw(composer.load("jamba").program, "block").scene.wires
+    assert [(wire.partial, wire.port) for wire in wires if wire.target == "layers.ffn.body.router"] == [(False, "")]
+
+
 @pytest.mark.parametrize(
     ("facts", "said"),
     [

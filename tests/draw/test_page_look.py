@@ -199,6 +199,32 @@ def test_what_cannot_be_hidden_is_told(page: Any) -> None:
 
 
 @needs_browser
+def test_what_is_merged_is_what_a_sheet_merges(page: Any, tmp_path: Path) -> None:
+    """One box over the same blocks, the others stay, the link keeps it, and the sheet says it."""
+    link = "#block?merge=MLP=layers.ffn;End=norm,head"
+    go(page, link)
+    assert page.current_url.endswith(link) and find(page, "#hits").text == ""
+    page.execute_script(
+        "navigator.clipboard.writeText = async text => { window.copied = text; }; document.getElementById('sheet').click()"
+    )
+    (tmp_path / "sheet.yaml").write_text(page.execute_script("return window.copied"), encoding="utf-8")
+    scene = composer.load("llama3").draw(sheet=tmp_path / "sheet.yaml").scene
+    boxes = {box.texts[0].text: {box.about.path, *box.about.covers} for box in scene.boxes if box.about.merged}
+    drawn = page.execute_script(
+        "return [...picture.querySelectorAll('.merged')].map(one => [one.textContent, one.dataset.merged.split(' ')])"
+    )
+    assert {title: {*inside} for title, inside in drawn} == boxes and set(boxes) == {"MLP", "End"}
+    apart = {thing.about.path for thing in (*scene.boxes, *scene.merges)} - set().union(*boxes.values())
+    assert paths(page, ".node:not(.within)") == apart
+    go(page, "#block?merge=All=embed,norm;Far=layers.ffn,norm;No=nothing")
+    said = find(page, "#hits").text
+    assert "stands between the blocks of All" in said and "no block nothing" in said and not paths(page, ".within")
+    assert "the blocks of Far do not stand in the same frame" in said
+    go(page, "#block")
+    assert not paths(page, ".merged, .within")
+
+
+@needs_browser
 def test_a_dark_page_is_printed_in_light(page: Any) -> None:
     """Paper is white."""
     go(page, "#block")

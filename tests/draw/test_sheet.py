@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import composer
+from composer.cli import main
 from composer.diagnostics import RecipeError
 from composer.draw.export.formats import NotDrawn
 from composer.draw.figure_sheet import KEYS
@@ -127,7 +128,8 @@ def test_shades_are_shares_of_the_parameters() -> None:
         ("unroll: {lyers: 0:2}", "1:10", "there is no repeat called `lyers`"),
         ("unroll:\n  layers: '12:'", "2:3", "`layers` has no such passes"),
         ("unroll: {layers: first}", "1:10", "`first` names no passes"),
-        ("unroll: some", "1:9", "`unroll` takes `true` or `false`, not `some`"),
+        ("unroll: some", "1:9", "there is no repeat called `some`"),
+        ("merge: {A: [layers.attn.add]}", "1:9", "`layers.attn.add` alone is a circle"),
         ("direction: left", "1:12", "there is no direction called `left`"),
         ("level: full\ncolor: flops", "2:1", "color flops tells what whole blocks have"),
     ],
@@ -149,12 +151,20 @@ def test_an_option_beside_a_sheet_goes_before_it(tmp_path: Path) -> None:
         composer.load("gpt2").draw(hide=["nrm"])
 
 
-def test_a_merged_box_in_each_pass_that_is_drawn() -> None:
-    """A box for each pass, with the parameters of that pass."""
-    recipe = composer.load("gpt2").with_overrides("n_layers=2")
-    svg = recipe.draw(unroll=True, merge={"MLP": ["layers.ffn"]}, labels={"layers.attn.body": "Attention"}).svg()
-    assert len(re.findall(">MLP<", svg)) == len(re.findall(">Attention<", svg)) == 2
-    assert wrong(svg, Model(recipe.program)) == []
+def test_every_pass_of_one_repeat(tmp_path: Path) -> None:
+    """By its path alone, in Python, in a sheet and on the command line; the other one stays folded."""
+    recipe = composer.load("transformer").with_overrides("n_layers=2")
+    figure = recipe.draw(unroll="encoder")
+    assert wrong(figure.svg(), Model(recipe.program)) == []
+    paths = {box.about.path for box in figure.scene.boxes}
+    assert {"encoder.0.attn.body", "encoder.1.attn.body", "decoder.attn.body"} <= paths
+    ways: list[bool | str | list[str] | dict[str, str]] = [["encoder"], {"encoder": ":"}]
+    assert {recipe.draw(unroll=way).svg() for way in ways} == {figure.svg()}
+    for text in ("unroll: encoder\n", "unroll: [encoder]\n"):
+        assert recipe.draw(sheet=sheet(tmp_path, text)).svg() == figure.svg()
+    assert main(["draw", "transformer", "--set", "n_layers=2", "--unroll", "encoder", "-o", str(tmp_path / "a.svg")]) == 0
+    figure.save(tmp_path / "b.svg")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
 @pytest.mark.parametrize("some", ["0:2", "-1:", "3", "1:4"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import composer
@@ -251,3 +253,18 @@ def test_layer_that_is_higher_than_a_page_goes_on_in_columns_inside_its_frame() 
     assert middle(drawn["first"]) == middle(drawn["last"]) == columns[0]
     assert all(inside(box.area, layer.area) for path, box in drawn.items() if path.startswith("layers."))
     assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []
+
+
+def test_readers_of_a_value_branch_off_one_wire() -> None:
+    """With a dot at each, and left of all boxes, however many there are."""
+    scene = composer.load(Path(__file__).with_name("finds") / "seven_readers_of_a_tower.yaml").draw().scene
+    ways = [wire for wire in scene.wires if wire.source == "act"]
+    assert len(ways) == 7 and len({wire.points[-2][0] for wire in ways}) == 1
+    assert len(scene.dots) == 6 and {dot.x for dot in scene.dots} == {ways[0].points[-2][0]}
+    assert [*overlaps(scene), *starts(scene), *ends(scene)] == []
+
+
+def test_many_outputs_of_a_repeat_have_wires() -> None:
+    """None goes by its name, though they are read in another order than they are made."""
+    scene = composer.load(Path(__file__).with_name("finds") / "seven_outputs_of_a_repeat.yaml").draw().scene
+    assert scene.references == () and [*overlaps(scene), *starts(scene), *ends(scene)] == []

@@ -236,11 +236,45 @@ outputs: {y: apart, flat: flat}
         "turned": "Transpose",
         "flat": "Rearrange",
         "scores": "Inner product",
-        "mixed": "Einsum",
+        "mixed": "Matrix product",
         "deep": "Depthwise convolution",
         "apart": "|gate − deep|",
     }
     assert [found[path].name for path in ("a1", "last_act", "gate")] == ["", "", "gate"]
+
+
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        ("{type: new_axis, name: head}", ("Unsqueeze", "new axis head")),
+        ("{type: new_axis, name: head, size: 3}", ("Expand", "3 × along a new axis head")),
+        ("{type: sum, axis: -2}", ("Sum", "over the second-to-last axis")),
+        ("{type: slice, axis: time, start: 1}", ("Slice", "time from 1 on")),
+        ("{type: slice, axis: time, stop: 4}", ("Slice", "first 4 of time")),
+        ("{type: slice, axis: last, start: -3}", ("Slice", "last 3 of the last axis")),
+        ("{type: slice, axis: last, stop: -1}", ("Slice", "all but the last of the last axis")),
+        ("{type: slice, axis: time, stop: -2}", ("Slice", "all but the last 2 of time")),
+        ("{type: slice, axis: last, start: 1, stop: 7, step: 2}", ("Slice", "1:7:2 of the last axis")),
+        ("{type: bernoulli, p: 0.9, axes: [batch, time]}", ("Bernoulli", "p 0.9 · one for each row and time")),
+        ("{type: stack, in: [x, x], axis: time}", ("Stack", "along a new axis before time")),
+        ("{type: stack, in: [x, x]}", ("Stack", "")),
+        ("{type: einsum, pattern: 'b t d -> b t', in: [x]}", ("Sum", "b t d → b t")),
+        ("{type: einsum, pattern: 'b t d, b t d -> b t d', in: [x, x]}", ("Product", "b t d, b t d → b t d")),
+        ("{type: einsum, pattern: 'b t d, k -> b t d', in: [x, k]}", ("Sum of products", "b t d, k → b t d")),
+        ("{type: einsum, pattern: 'b t d, k -> b t d k', in: [x, k]}", ("Outer product", "b t d, k → b t d k")),
+        ("{compute: 'x * sigmoid(1.7 * x) - x ** 2'}", ("x · σ(1.7 · x) − x²", "")),
+        ("{compute: -x / sqrt(1 + float32(x) * x)}", ("−x / √(1 + x · x)", "")),
+        ("{compute: k * parts.a - parts.b}", ("k · a − b", "")),
+        ("{compute: k * parts.a - others.a}", ("k · parts.a − others.a", "")),
+    ],
+)
+def test_primitives_are_told_as_a_paper_writes_them(node: str, said: tuple[str, str]) -> None:
+    """In words of the field, without places of axes, casts, or outputs of nodes."""
+    text = "recipe: r\ninputs: {x: 'float[batch, time, 8]', k: 'float[4]'}\ngraph:\n"
+    text += "".join(f"  {name}: {{type: split, into: [a, b], in: x}}\n" for name in ("parts", "others"))
+    text += f"  y: {node}\n" if "in: [" in node or "compute" in node else f"  y: {node[:-1]}, in: x}}\n"
+    leaf = build_diagram(folded(composer.load(text + "outputs: {y: y, a: parts.a, b: others.a}\n").program), Depth()).by_path["y"]
+    assert isinstance(leaf, Leaf) and (leaf.look.title, leaf.look.detail) == said
 
 
 def test_frame_of_a_branch_has_the_name_of_the_branch() -> None:

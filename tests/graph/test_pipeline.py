@@ -130,3 +130,47 @@ def test_layers_written_one_by_one_become_a_repeat() -> None:
     (inner,) = layers.passes[0].nodes
     assert [f"{layers.name}: {len(layers.passes)} passes of {inner.name}"] == after
     assert names.called("a2.body.up.weight") == "layers.1.a.body.up.weight"
+
+
+OWN = """recipe: own
+inputs: {{x: "float[batch, 8, high, wide]"}}
+blocks:
+  mix:
+    inputs: {{a: "float[batch, channels, high, wide]", b: "float[batch, channels, high, wide]"}}
+    graph:
+      conv: {{type: conv2d, in: a, out: 8, kernel_size: 3, padding: 1}}
+      sum: {{type: add, in: [conv, b]}}
+    outputs: {{y: sum, z: conv}}
+graph:
+  layers:
+    repeat: 2
+    in: {{h: x, c: x}}
+    graph:
+      inner:
+        repeat: 3
+        in: {{h: h, c: c}}
+        graph: {{m: {{type: mix, in: {{a: h, b: c}}}}{more}}}
+        outputs: {{h: {given}, c: {carried}}}
+    outputs: {{h: inner.h, c: inner.c}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "carried", "more", "kinds"),
+    [
+        ("m.y", "m.z", "", [1, 1]),
+        ("m.y", "h", "", [1, 1]),
+        ("m.y", "c", "", [1, 1]),
+        ("other", "m.z", ", other: {compute: m / (1 + abs(h))}", [1, 1]),
+        ("other", "m.z", ", other: {compute: m + layer}", [1, 3]),
+    ],
+)
+def test_passes_that_differ_in_names_of_axes_alone_are_one(given: str, carried: str, more: str, kinds: list[int]) -> None:
+    """Of a block of one's own, which names an axis anew in each pass, in a repeat in a repeat."""
+    text = OWN.format(given=given, carried=carried, more=more)
+    state = compile_graph(read(Source("example", text)), standard())
+    assert state.typed is not None and not [*diagnostics(state)]
+    (layers,) = state.typed.root.nodes
+    assert isinstance(layers, TypedRepeat)
+    found = [len({*node.passes}) for graph in {*layers.passes} for node in graph.nodes if isinstance(node, TypedRepeat)]
+    assert [len({*layers.passes}), *found] == kinds

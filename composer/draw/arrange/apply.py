@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from composer.draw.about import About
-from composer.draw.arrange.arrangement import Arrangement
+from composer.draw.arrange.arrangement import Arrangement, titled
 from composer.draw.arrange.hide import Hidden, hide_inputs, hide_nodes
 from composer.draw.arrange.merge import EachPass, merge_nodes
 from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Titles
@@ -64,9 +64,10 @@ def _worded(item: Item, wanted: Arrangement, facts: FactsOf | None) -> Item:
         case Leaf():
             more = facts(item.about) if facts and item.look.sign is None else ()
             told = (fact for fact in item.look.facts if wanted.dropout or not fact.startswith("dropout "))
-            seen = replace(item.look, title=label or item.look.title, facts=(*more, *told))
             kept = item.after if wanted.dropout else ""
-            return replace(item, look=seen, after=kept, name=item.name if wanted.names else "")
+            seen = replace(item.look, facts=(*more, *told))
+            item = replace(item, look=seen, after=kept, name=item.name if wanted.names else "")
+            return titled(item, label) if label else item
         case OpenMixture() | Group():
             header = (label or item.header[0], *item.header[1:])
             return replace(item, header=header, after=item.after if wanted.dropout else "")

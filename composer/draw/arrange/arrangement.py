@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from composer.draw.diagram import Group, Item
+from composer.draw.diagram import Group, Item, Leaf
 
 
 class Unarrangeable(Exception):
@@ -33,6 +34,12 @@ class Arrangement:
     """Whether boxes have the names of their nodes."""
     dropout: bool = True
     """Whether dropout is told."""
+
+
+def titled(leaf: Leaf, label: str) -> Leaf:
+    """Return a box with a label for a title, behind how many passes it stands for."""
+    passes = re.match(r"× [^ ]+(?:(?:(?<=,)| [-+*/]) [^ ]+)* ", leaf.look.title)
+    return replace(leaf, look=replace(leaf.look, title=f"{passes[0] if passes else ''}{label}"))
 
 
 def held_parameters(item: Item) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from composer.cost.units import short
 from composer.draw.about import TIP_SEPARATOR, About
-from composer.draw.arrange.arrangement import Unarrangeable, held_parameters, listed
+from composer.draw.arrange.arrangement import Unarrangeable, held_parameters, listed, titled
 from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin
 from composer.draw.passes.overview import of_group
@@ -19,10 +19,12 @@ EachPass = Callable[[Collection[str]], Sequence[int]]
 
 
 def merge_nodes(flow: Flow, label: str, paths: Collection[str], each: EachPass) -> Flow:
-    """Return a diagram with the nodes at some paths as one box with a label.
+    """Return a diagram with the nodes at some paths as one box with a label, which a block alone has for a title; parts of what
+    is closed are not there.
 
     Raises:
-        Unarrangeable: if they stand in different frames, or what reads one of them is read by another.
+        Unarrangeable: if they stand in different frames, what reads one of them is read by another, or all there is of them is a
+            circle.
     """
     return _Merge(label, frozenset(paths), each).merged(flow)
 
@@ -47,17 +49,32 @@ class _Merge:
             self.owner = flow.owner
         done = {item.about.path for members in passes.values() for item in members}
         for members in passes.values():
-            if len(members) > 1:
-                flow = self.contracted(flow, members)
+            match members:
+                case [Leaf() as one]:
+                    flow = flow.with_item(self.box_of(one))
+                case _:
+                    flow = self.contracted(flow, members)
         return flow.map_items(lambda item: item if item.about.path in done else self.inside(item))
 
     def inside(self, item: Item) -> Item:
         """Return an item with the nodes in it as one box."""
         return item.map_flows(self.merged) if isinstance(item, Group) else item
 
-    def refused(self, message: str) -> Unarrangeable:
+    def box_of(self, leaf: Leaf) -> Leaf:
+        """Return a block that is one box already under the label.
+
+        Raises:
+            Unarrangeable: if it is a circle.
+        """
+        if leaf.look.sign is not None:
+            raise self.refused(f"`{plain(leaf.about.path)}` alone is a circle, which has no words", "name what it reads, too")
+        return replace(titled(leaf, self.label), name="")
+
+    def refused(
+        self, message: str, hint: str = "one box takes nodes that follow each other or stand side by side"
+    ) -> Unarrangeable:
         """Return why the box cannot be drawn."""
-        return Unarrangeable(OPTION, self.label, message, "one box takes nodes that follow each other or stand side by side")
+        return Unarrangeable(OPTION, self.label, message, hint)
 
     def contracted(self, flow: Flow, members: Sequence[Item]) -> Flow:
         """Return a flow with some of its items as one."""
@@ -156,9 +173,12 @@ class _Merge:
             tuple(item.about.path for item in members),
         )
         part = flow.with_items(members)
-        box = of_group((part,), about, self.label, params)
-        gives = next((item.shape for item in members[-1:] if isinstance(item, Leaf)), "")
-        return replace(box, shape=gives, after=", ".join(filter(None, (_after(item) for item in members))))
+        passes = members[0].count if len(members) == 1 and isinstance(members[0], Group) else ""
+        box = of_group((part,), about, f"× {passes} {self.label}" if passes else self.label, params)
+        *inner, outer = members
+        told = tuple(dict.fromkeys(filter(None, map(_after, inner))))  # before the box's output, and so not at its wire
+        gives = outer.shape if isinstance(outer, Leaf) else ""
+        return replace(box, look=replace(box.look, facts=(*box.look.facts, *told)), shape=gives, after=_after(outer))
 
 
 def _about(item: Item) -> About:

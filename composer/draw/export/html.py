@@ -26,7 +26,7 @@ from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.printable import json_text, markup
 
 PAGE_FILES = Path(__file__).parent / "web"
-SCRIPTS = ("page.js", "size.js", "hide.js", "look.js")
+SCRIPTS = ("page.js", "size.js", "hide.js", "merge.js", "look.js")
 
 
 @dataclass(frozen=True, slots=True)

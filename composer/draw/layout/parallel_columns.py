@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from blocks.core import spoken
@@ -14,6 +14,10 @@ from composer.draw.style.typography import Typography
 
 COLUMN_GAP, MIN_COLUMN_GAP = 56.0, 28.0
 """Between columns where wires go between them, in tracks 10 pixels apart around the middle; and half of it elsewhere."""
+TRACK, TRACKS = 10.0, 44.0
+"""Between tracks of a gutter, and from the first to the last at most: beside it are boxes."""
+NEAR = 8.0
+"""Between wires that do not look like one."""
 TURN = 23.0
 """Of the wire at the bottom of a U below the block that it leads to: two corners of 8 pixels and an arrowhead of 7."""
 
@@ -59,6 +63,8 @@ class _PageColumns:
         """Where wires go up and down left of each column."""
         self.turns: dict[Origin, list[Point]] = {}
         """Where wires of each value turn into a gutter."""
+        self.heights: dict[tuple[Origin, Point], list[float]] = {}
+        """Of each value where it turns into a gutter, the heights at which it leaves it for its readers."""
 
     def whole_page(self) -> Fragment:
         """Return all columns."""
@@ -77,15 +83,22 @@ class _PageColumns:
         self.whole.right = max([x, *(area.right for one in self.laid for area in areas(one))]) if len(self.laid) == 2 else x
         for corners in self.turns.values():  # the last one to turn off leaves no fork behind
             self.whole.pieces.dots += [Dot(*corner) for corner in sorted(set(corners))[:-1]]
+        known = {(dot.x, dot.y) for dot in self.whole.pieces.dots}
+        for (_, corner), heights in self.heights.items():
+            self.whole.pieces.dots += [Dot(*one) for one in forks(corner, heights) if one not in known]
         return self.whole
 
     def wires(self, number: int, incoming: Sequence[End]) -> None:
-        """Draw the wires into a column, the lowest first, each in a track of its own."""
+        """Draw the wires into a column, the lowest first; those of a value branch off a track of its own."""
         ordered = sorted(incoming, key=lambda end: -end[1][0][1])
-        orders = {read: order for order, read in enumerate(dict.fromkeys(map(_read, ordered)))}
-        for edge, points in ordered:
-            order = orders[_read((edge, points))]
-            way, corner = self.way(number, (edge, points), order, 10 * (order - (len(orders) - 1) / 2))
+        orders = {origin: order for order, origin in enumerate(dict.fromkeys(edge.source.origin for edge, _ in ordered))}
+        self.raise_taps(ordered, orders)
+        apart = min(TRACK, TRACKS / max(1, len(orders) - 1))
+        for index, (edge, points) in enumerate(ordered):
+            order = orders[edge.source.origin]
+            way, corner = self.way(number, (edge, points), order, apart * (order - (len(orders) - 1) / 2))
+            if edge.target != self.turn:
+                self.heights.setdefault((edge.source.origin, corner), []).append(points[0][1])
             self.turns.setdefault(edge.source.origin, []).append(corner)
             streams = edge.target == self.turn or isinstance(edge.source.origin, PassOutput | InnerOutput)
             style: Style = "loss" if edge.trains else "measured" if edge.shape_only else "main" if streams else "cross"
@@ -93,12 +106,24 @@ class _PageColumns:
                 WirePath(maker(edge.source.origin).path, edge.target, straightened(way), edge.port, style)
             )
             if (
-                not order
+                not index
                 and edge.source.shape
                 and not edge.trains
                 and not isinstance(edge.source.origin, PassOutput | InnerOutput)
             ):
                 self.label(edge.source, way[len(self.taps[edge.source.origin][1])][0])
+
+    def raise_taps(self, ordered: Sequence[End], orders: Mapping[Origin, int]) -> None:
+        """Let a value leave higher where it would run on a wire that comes in at this height from a track further to the left."""
+        for origin, order in orders.items():
+            column, start = self.taps[origin]
+            x, height = start[-1]
+            met = [points[0][1] for other, points in ordered if orders[other.source.origin] < order]
+            if origin in self.turns or len(start) < 2 or start[-2][0] != x:
+                continue
+            while any(abs(height - one) < NEAR for one in met):
+                height -= NEAR
+            self.taps[origin] = column, (*start[:-1], (x, height))
 
     def label(self, source: DiagramSource, gutter: float) -> None:
         """Write above a wire from a column to the first gutter what it carries, in as many words as there is room for."""
@@ -130,10 +155,14 @@ class _PageColumns:
         return [start[0], (start[0][0], low), (middle, low), (middle, foot)], start[-1]
 
 
-def _read(end: End) -> tuple[Origin, float]:
-    """Return a value, and the height at which it comes in: wires that agree in both are drawn as one that forks."""
-    edge, points = end
-    return edge.source.origin, points[0][1]
+def forks(corner: Point, heights: Sequence[float]) -> Iterator[Point]:
+    """Yield where a wire forks that turns into a gutter at a corner and leaves it at some heights."""
+    x, come = corner
+    ends = [come, *heights]
+    for y in dict.fromkeys(ends):
+        ways = (y == come) + (y in heights) + (min(ends) < y) + (max(ends) > y)
+        if ways > 2:
+            yield x, y
 
 
 def pack(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[Point], Sequence[Point]]]) -> tuple[float, float]:

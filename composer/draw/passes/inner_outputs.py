@@ -11,8 +11,8 @@ from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, NodeOut
 from composer.draw.passes.layer_exits import PASS
 from composer.draw.paths import lies_in
 
-MAX_LED = 3
-"""Values that wires lead out of a frame: of more, there is no room beside it."""
+MAX_LED = 8
+"""Values that wires lead out of a frame, each in a lane of its own: of more, there is no room beside it."""
 
 
 def lead_out_of_frames(flow: Flow) -> Flow:

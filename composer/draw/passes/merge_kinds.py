@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -45,8 +46,12 @@ def merge_passes(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
         items.append(item)
     edges: dict[tuple[DiagramSource, str, str], list[DiagramEdge]] = {}
     for flow in flows:
-        for edge in dict.fromkeys(flow.edges):
-            edges.setdefault((replace(edge.source, shape=""), edge.target, edge.port), []).append(edge)
+        own = dict.fromkeys(flow.edges)
+        streams = Counter(edge.target for edge in own if edge.main)
+        for edge in own:
+            alone = edge.main and streams[edge.target] == 1  # of other blocks in one place, the ports may have other names
+            port = "" if alone else edge.port
+            edges.setdefault((replace(edge.source, shape=""), edge.target, port), []).append(edge)
     inner = {item.about.path for item in items if isinstance(item, Group) and not item.count and len(item.flows) > 1}
     joined = (
         replace(alike[0], partial=any(e.partial for e in alike) or len(alike) < len(flows))

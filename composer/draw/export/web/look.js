@@ -16,7 +16,7 @@ function offer() {
   bright.value = data.highlight.join(", ");
 }
 
-for (const one of [color, bright, gone, ...checks]) one.oninput = () => { dressed(); keep(); };
+for (const one of [color, bright, gone, merged, ...checks]) one.oninput = () => { dressed(); keep(); };
 
 function shown(key) { return checks.find(check => check.name === key).checked; }
 
@@ -30,8 +30,16 @@ function dressed() {
     }
   if (!data.models) single();
   left = data.models ? 0 : leaveOut();
+  if (!data.models) say(mergeAll());
   legend();
   chart();
+}
+
+// Tells what cannot be done, beside what else is told
+function say(said) {
+  const hits = document.getElementById("hits");
+  if (said.length) hits.textContent = [words(gone).length ? hits.textContent : "", ...said].filter(Boolean).join("; ");
+  else if (boxes().length && !words(gone).length) hits.textContent = "";
 }
 
 // What only the page of one model has
@@ -116,6 +124,7 @@ function* look(usual, lit) {
   for (const { name, checked, defaultChecked } of checks) if (checked !== defaultChecked) yield [name, String(checked)];
   if (String(words(bright)) !== String(lit)) yield ["highlight", words(bright)];
   if (words(gone).length) yield ["hide", words(gone)];
+  if (boxes().length) yield ["merge", Object.fromEntries(boxes())];
 }
 
 // The link to what is seen: the view, the block, and what differs from the look of the page when it is opened
@@ -123,7 +132,7 @@ function* look(usual, lit) {
 function link() {
   const path = chosen < 0 ? "" : "/" + view.nodes[chosen], rest = data.models ? [] : [...look(data.color, data.highlight)];
   const key = Object.keys(data.views).find(key => data.views[key] === view);
-  return "#" + encodeURI(key + path + (rest.length ? "?" + rest.map(pair => pair.join("=")).join("&") : ""));
+  return "#" + encodeURI(key + path + (rest.length ? "?" + rest.map(([key, value]) => `${key}=${key === "merge" ? merged.value.trim().replaceAll("&", "%26") : value}`).join("&") : ""));
 }
 
 function keep() {
@@ -134,11 +143,12 @@ function keep() {
 function restore() {
   const [where, asked = ""] = decoded(location.hash.slice(1)).split("?"), slash = where.indexOf("/");
   const key = slash < 0 ? where : where.slice(0, slash), there = key in data.views;
-  const path = there ? where.slice(key.length + 1) : where, values = Object.fromEntries(asked.split("&").map(pair => pair.split("=")));
+  const path = there ? where.slice(key.length + 1) : where, values = Object.fromEntries(asked.split("&").map(pair => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1).replaceAll("%26", "&")]));
   if (!data.models) {
     color.value = [...color.options].some(option => option.value === values.color) ? values.color : data.color;
     for (const check of checks) check.checked = values[check.name] ? values[check.name] === "true" : check.defaultChecked;
     gone.value = (values.hide || "").split(",").join(", ");
+    merged.value = values.merge || "";
     bright.value = (values.highlight ?? String(data.highlight)).split(",").join(", ");
   }
   show(there ? key : data.first);
@@ -195,7 +205,12 @@ async function copyText(given, button) {
 
 document.getElementById("copy").onclick = event => copyText(view.copied || view.picture, event.target);
 document.getElementById("sheet").onclick = event =>
-  copyText([...sheet()].map(([key, value]) => `${key}: ${Array.isArray(value) ? `[${value.join(", ")}]` : value}\n`).join(""), event.target);
+  copyText([...sheet()].map(([key, value]) => `${key}: ${inYaml(value)}\n`).join(""), event.target);
+
+function inYaml(value) {
+  if (Array.isArray(value)) return `[${value.join(", ")}]`;
+  return typeof value === "object" ? `{${Object.entries(value).map(([title, paths]) => `${JSON.stringify(title)}: ${inYaml(paths)}`).join(", ")}}` : value;
+}
 
 // The picture as it is seen: colors, what is left out and what fades are written into it
 function seen() {
