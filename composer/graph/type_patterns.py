@@ -168,7 +168,7 @@ def size(expression: Expression, known: Mapping[str, Any]) -> Dim:
         ExpressionError: for an item that a list does not have.
     """
     value = _value(expression, known)
-    if isinstance(value, Fraction) and value.denominator == 1:
+    if type(value) is Fraction and value.denominator == 1:
         value = value.numerator
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -191,7 +191,7 @@ def _value(expression: Expression, known: Mapping[str, Any]) -> Any:
         case Unary(operator="-", operand=operand):
             return -_value(operand, known)
         case Binary(operator=operator, left=left, right=right) if any(
-            isinstance(known.get(n), Symbolic) for n in names(expression)
+            [isinstance(known.get(n), Symbolic) for n in names(expression)]
         ):
             a, b = _value(left, known), _value(right, known)
             match operator:
@@ -205,13 +205,10 @@ def _value(expression: Expression, known: Mapping[str, Any]) -> Any:
                     return a // b
                 case "%":
                     return a % b
-    if missing := [
-        name for name in names(expression) if known.get(name) is None and name not in ("min", "max", "ceil_to", "sqrt")
-    ]:
+    read = names(expression)
+    if missing := [name for name in read if known.get(name) is None and name not in ("min", "max", "ceil_to", "sqrt")]:
         raise UnknownSize(missing[0])
-    values = {
-        name: known[name] for name in names(expression) if isinstance(known.get(name), int | float | str | Fraction | tuple)
-    }
+    values = {name: known[name] for name in read if isinstance(known.get(name), int | float | str | Fraction | tuple)}
     return evaluate(expression, values)
 
 

@@ -347,9 +347,9 @@ def convert(value: Value, form: Any, name: str, span: Span, expression: Expressi
             return as_bool(value, span)
         case _:
             return value
-    shown = float(value) if isinstance(value, Fraction) else value
     for limit, wrong, words in _bounds(form, number):
         if wrong:
+            shown = float(value) if isinstance(value, Fraction) else value
             note = f"{shown}" if expression is not None and names(expression) else ""
             raise ExpressionError(Diagnostic("out-of-range", f"`{name}` must be {words} {limit}, not {shown}", span, note=note))
     return number

@@ -36,7 +36,7 @@ from composer.language.recipe.ast import (
 from composer.language.recipe.defined_block import is_defined
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 
-MAX_NODES = 6_000
+MAX_NODES = 20_000
 """Nodes that are expanded one by one, also those with a mistake; a repeat whose passes agree counts once."""
 MAX_LEVELS = 58
 """Levels of lists and mappings around a graph, written out: with those of the recipe and of a node, few enough to be read."""
@@ -183,6 +183,7 @@ class Expander:
 
     def _within_limit(self, graph: GraphBuilder, span: Span) -> None:
         if max(self.tried, len(self.expansion.all_nodes)) > MAX_NODES:
+            self.repeats.refuse_differing(MAX_NODES)
             message = f"the model has more than {MAX_NODES:,} different nodes"
             self.report.too_much(graph, span, message, hint="passes with equal values count once")
 

@@ -32,8 +32,8 @@ def field_number(
     known, origins = values.plain(expression, scope)
     sizes = values.sizes(expression, scope)
     symbols = axis_symbols(part)
-    compared = [word for word, _ in compared_words(expression, scope.values.keys() | symbols)]
-    read = {path.steps[0].name for path in paths(expression) if path not in compared}
+    compared = {id(word) for word, _ in compared_words(expression, scope.values.keys() | symbols)}
+    read = {path.steps[0].name for path in paths(expression) if id(path) not in compared}
     missing = read - known.keys() - VALUE_WORDS
     if not missing:
         with labeled(origins):

@@ -38,10 +38,10 @@ class NameLookup:
         compared = list(compared_words(expression, ChainMap[str, object](dict(allowed), scope.values)))  # type: ignore[arg-type]
         for word, beside in compared:
             self._word(word, beside, scope)
-        skipped = [word for word, _ in compared]
+        skipped = {id(word) for word, _ in compared}
         for path in paths(expression):
             step = path.steps[0]
-            if path in skipped or len(path.steps) > 1 or step.name in scope.values or step.name in allowed:
+            if id(path) in skipped or len(path.steps) > 1 or step.name in scope.values or step.name in allowed:
                 continue
             if step.arguments is not None and step.name not in FUNCTIONS:
                 self.report.once(unknown("unknown-name", step.name_span, "function", step.name, FUNCTIONS))
