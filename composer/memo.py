@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 MISSING = object()
-"""What stands in a table for no result: a hash is computed once for each question."""
+"""What a table gives for no result, so that the hash of a key is computed once for each question."""
 _enabled: ContextVar[bool] = ContextVar("memos", default=True)
 
 
@@ -40,16 +40,16 @@ class Memo(Generic[K, V]):
     __slots__ = ("_results",)
 
     def __init__(self) -> None:
-        self._results: dict[K, V | object] | None = {} if _enabled.get() else None
+        self._results: dict[K, Any] | None = {} if _enabled.get() else None
 
     def get(self, key: K, compute: Callable[[], V]) -> V:
         """Return the result of a key, computing it on first use."""
         if self._results is None:
             return compute()
-        found = self._results.get(key, MISSING)
+        found: V = self._results.get(key, MISSING)
         if found is MISSING:
             found = self._results[key] = compute()
-        return cast("V", found)
+        return found
 
     def __len__(self) -> int:
         """Return the number of stored results."""
@@ -62,7 +62,7 @@ class Interned(Generic[K, V]):
     __slots__ = ("_again", "_objects")
 
     def __init__(self) -> None:
-        self._objects: dict[K, V | object] = {}
+        self._objects: dict[K, Any] = {}
         self._again = not _enabled.get()
 
     def get(self, key: K, make: Callable[[], V]) -> V:
@@ -71,12 +71,12 @@ class Interned(Generic[K, V]):
         Raises:
             Ambient: Memos are off, and an object created again differs from the stored one.
         """
-        found = self._objects.get(key, MISSING)
+        found: V = self._objects.get(key, MISSING)
         if found is MISSING:
             found = self._objects[key] = make()
         elif self._again and not alike(found, make()):
             raise Ambient(f"equal keys give different objects, so the key lacks something: {key!r:.200}")
-        return cast("V", found)
+        return found
 
 
 class Numbering(Generic[K]):

@@ -207,7 +207,7 @@ def _reading(root: YamlMapping, before: YamlMapping) -> YamlMapping:
 
 
 def _nodes_reading(graph: YamlMapping, names: Set[str]) -> YamlMapping:
-    """Return a graph with the nodes that may read one of some names, those of repeats by themselves; the first where none does."""
+    """Return a graph with the nodes that may read one of some names, in repeats too; with its first one where none does."""
     kept = []
     for entry in graph:
         node = entry.value

@@ -45,9 +45,10 @@ def names(expression: Expression | Slice | None) -> frozenset[str]:
     """Return the first name of every path in an expression, those in brackets included."""
     match expression:
         case RefPath(steps=steps):
-            arguments = [argument for step in steps if step.arguments is not None for argument in step.arguments]
-            alone = frozenset((steps[0].name,))
-            return alone.union(*map(names, arguments)) if arguments else alone
+            first = frozenset((steps[0].name,))
+            if len(steps) == 1 and not steps[0].arguments:  # as most are
+                return first
+            return first.union(*[names(argument) for step in steps for argument in step.arguments or ()])
         case Number():
             return NO_NAMES
         case Slice(start=start, stop=stop):

@@ -235,6 +235,8 @@ class Evaluator:
 
     def _evaluated(self, expression: Expression, scope: Scope) -> tuple[Value, Origins]:
         """Return the value of an expression, and where the values that it reads were set; look up the names that it skips."""
+        if isinstance(expression, Number):
+            return expression.value, ()
         values, origins = self.plain(expression, scope)
         for name in names(expression):
             binding = scope.values.get(name)
@@ -254,8 +256,7 @@ class Evaluator:
             offered = plain_values(scope.values)
             with labeled(origins):
                 value = evaluate(expression, {**offered, **values})
-        if not isinstance(expression, Number):
-            self.lookup.skipped(expression, scope)
+        self.lookup.skipped(expression, scope)
         return value, origins
 
     def _look_up_skipped(self, binding: Deferred) -> None:

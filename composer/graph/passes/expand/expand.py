@@ -36,7 +36,7 @@ from composer.language.recipe.ast import (
 from composer.language.recipe.defined_block import is_defined
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 
-MAX_NODES = 20_000
+MAX_NODES = 24_000
 """Nodes that are expanded one by one, also those with a mistake; a repeat whose passes agree counts once."""
 MAX_LEVELS = 58
 """Levels of lists and mappings around a graph, written out: with those of the recipe and of a node, few enough to be read."""

@@ -290,7 +290,7 @@ def _untyped(root: TypedGraph) -> Iterator[str]:
 def _unknown(prefix: str, *given: InputTypes) -> Iterator[str]:
     for types in given:
         for name, each in types.items():
-            if any([one is UNKNOWN for one in each]) if isinstance(each, tuple) else each is UNKNOWN:
+            if UNKNOWN in each if isinstance(each, tuple) else each is UNKNOWN:
                 yield prefix + name
 
 
