@@ -62,6 +62,8 @@ class Repeats:
         """Values of `each` so far."""
         self.unequal: list[tuple[RepeatDecl, Scope]] = []
         """The repeats that are being written and have several graphs so far, from the outside in."""
+        self.differing = 0
+        """Nodes so far of passes that differ from the first of their repeat."""
 
     def repeat(self, what: RepeatDecl, scope: Scope, site: Site) -> NodeBuilder:
         """Return the node of a repeat."""
@@ -136,29 +138,39 @@ class Repeats:
                 graph.pass_index = index
                 graph.inputs |= {port: GraphInput(port) for port in node.fed}
                 graph.absent |= node.unfed
-                around = list(self.unequal)
-                self.unequal += [(what, scope)] if len(shared) > 1 else []
-                try:
-                    self.writer.body(what.body, graph, scope.with_values(counted).within(graph, values))
-                finally:
-                    self.unequal = around
+                inside = scope.with_values(counted).within(graph, values)
+                if len(shared) == 1:
+                    self.writer.body(what.body, graph, inside)
+                else:
+                    self._differing_pass(what, graph, scope, inside)
             if index == 0 and not what.each and not body & ordinal:
                 passes += [PassBuilder(graph, ()) for _ in range(count - 1)]  # which all are the same
                 return
             total += self._graph_size(graph)
             self._within_limit(total, what, scope, count)
 
-    def refuse_differing(self, most: int) -> None:
-        """Report that there are more than so many nodes at the repeat whose passes differ, if one is being written.
+    def _differing_pass(self, what: RepeatDecl, graph: GraphBuilder, scope: Scope, inside: Scope) -> None:
+        """Write a pass that differs from the first of a repeat, which stands in `scope`."""
+        around, before = self.unequal, self.writer.written
+        self.unequal = [*around, (what, scope)]
+        try:
+            self.writer.body(what.body, graph, inside)
+        finally:
+            self.unequal = around
+            if not around:
+                self.differing += self.writer.written - before
+
+    def refuse_differing(self, most: int) -> NoReturn:
+        """Report that there are more than so many nodes, at the repeat that is being written and whose passes differ.
 
         Raises:
-            TooMuch: where there is one.
+            TooMuch: always.
         """
-        for what, scope in self.unequal[:1]:
-            message = f"the passes of this repeat differ, and with them the model has more than {most:,} different nodes"
-            set_here = self.values.set_here(what.count.expression, scope)
-            hint = "passes with equal values count once"
-            self.report.too_much(scope.graph, what.count.span, message, hint=hint, labels=set_here)
+        what, scope = self.unequal[0]
+        message = f"the passes of this repeat differ, and with them the model has more than {most:,} different nodes"
+        set_here = self.values.set_here(what.count.expression, scope)
+        hint = "passes with equal values count once"
+        self.report.too_much(scope.graph, what.count.span, message, hint=hint, labels=set_here)
 
     def size(self, node: NodeBuilder) -> int:
         """Return the number of nodes below a node, itself, every pass and those with a mistake counted."""
