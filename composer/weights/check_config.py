@@ -198,7 +198,9 @@ def _reading(root: YamlMapping, before: YamlMapping) -> YamlMapping:
     if not isinstance(graph, YamlMapping) or not isinstance(params, YamlMapping) or not isinstance(old, YamlMapping):
         return root
     changed = {entry.key.text for entry in params if old.get(entry.key.text) is not entry.value}
-    named = {entry.key.text: identifiers([entry.value]) for part in (params, blocks) for entry in part or ()}
+    named = {
+        entry.key.text: identifiers([entry.value]) for part in (params, blocks) if isinstance(part, YamlMapping) for entry in part
+    }
     while more := {name for name, read in named.items() if name not in changed and not read.isdisjoint(changed)}:
         changed |= more
     kept = _nodes_reading(graph, changed)

@@ -17,7 +17,11 @@ graph:
   layers:
     repeat: COUNT
     graph:
-      attn: {type: residual, norm: rmsnorm, body: {type: attention, heads: 4, mask: causal and window(layer + 1)}, dropout: DROPOUT}
+      attn:
+        type: residual
+        norm: rmsnorm
+        body: {type: attention, heads: 4, mask: causal and window(layer + 1)}
+        dropout: DROPOUT
       ffn: {type: residual, norm: rmsnorm, body: {type: gated_ffn, hidden: 64 + 4 * layer}}
   norm: rmsnorm
   head: {type: linear, out: 61}

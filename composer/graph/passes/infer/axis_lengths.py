@@ -100,7 +100,10 @@ def declared_type(part: type[Part], port: str) -> str:
 
 @per_class
 def _declared_types(part: type[Part]) -> dict[str, str]:
-    return {name.rstrip("?*"): text for name, text in reversed(part.inputs.items())}
+    found: dict[str, str] = {}
+    for name, text in part.inputs.items():
+        found.setdefault(name.rstrip("?*"), text)
+    return found
 
 
 def defined_axis_lengths(node: GroupNode, given: InputTypes, here: Surroundings) -> dict[str, Any] | None:
