@@ -34,7 +34,7 @@ def merge_alike(flows: Sequence[Flow], passes: Sequence[int]) -> tuple[AlikeKind
     while waiting:
         part = _alike_with_first(flows, waiting)
         parts.append(part)
-        waiting = [number for number in waiting if number not in part]
+        waiting = sorted({*waiting}.difference(part))
     every = len(flows) <= MAX_MAPPED_KINDS
     merged = []
     for part in parts:
