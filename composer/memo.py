@@ -19,6 +19,8 @@ from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+MISSING = object()
+"""What a table gives for no result, so that the hash of a key is computed once for each question."""
 _enabled: ContextVar[bool] = ContextVar("memos", default=True)
 
 
@@ -38,15 +40,16 @@ class Memo(Generic[K, V]):
     __slots__ = ("_results",)
 
     def __init__(self) -> None:
-        self._results: dict[K, V] | None = {} if _enabled.get() else None
+        self._results: dict[K, Any] | None = {} if _enabled.get() else None
 
     def get(self, key: K, compute: Callable[[], V]) -> V:
         """Return the result of a key, computing it on first use."""
         if self._results is None:
             return compute()
-        if key not in self._results:
-            self._results[key] = compute()
-        return self._results[key]
+        found: V = self._results.get(key, MISSING)
+        if found is MISSING:
+            found = self._results[key] = compute()
+        return found
 
     def __len__(self) -> int:
         """Return the number of stored results."""
@@ -59,7 +62,7 @@ class Interned(Generic[K, V]):
     __slots__ = ("_again", "_objects")
 
     def __init__(self) -> None:
-        self._objects: dict[K, V] = {}
+        self._objects: dict[K, Any] = {}
         self._again = not _enabled.get()
 
     def get(self, key: K, make: Callable[[], V]) -> V:
@@ -68,11 +71,12 @@ class Interned(Generic[K, V]):
         Raises:
             Ambient: Memos are off, and an object created again differs from the stored one.
         """
-        if key not in self._objects:
-            self._objects[key] = make()
-        elif self._again and not alike(self._objects[key], make()):
+        found: V = self._objects.get(key, MISSING)
+        if found is MISSING:
+            found = self._objects[key] = make()
+        elif self._again and not alike(found, make()):
             raise Ambient(f"equal keys give different objects, so the key lacks something: {key!r:.200}")
-        return self._objects[key]
+        return found
 
 
 class Numbering(Generic[K]):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from blocks.core.look import BlockIcon, BlockView, Look, Mixture, Piece, Steps, plotted
+from blocks.core.per_class import per_class
 from blocks.core.text import spoken
 from blocks.core.weights import Tensor, Units, Weights
 from blocks.errors import ComposerError
@@ -468,4 +469,9 @@ def ports(part: type[Part]) -> dict[str, str]:
         >>> ports(Add)
         {'xs': '*'}
     """
+    return dict(_marks(part))
+
+
+@per_class
+def _marks(part: type[Part]) -> dict[str, str]:
     return {name.rstrip("?*"): name[len(name.rstrip("?*")) :] for name in part.inputs}

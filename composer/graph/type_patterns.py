@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, TypeGuard
 
+from blocks.core import Part
+from blocks.core.per_class import per_class
 from composer.diagnostics import Declaration, Span
 from composer.graph.dims import Dim, Symbolic
 from composer.graph.types import Axis, DType, TensorType
@@ -102,6 +104,12 @@ def axis_names(text: str) -> frozenset[str]:
     return frozenset(IDENTIFIER.findall(text.partition("[")[2]))
 
 
+@per_class
+def axis_symbols(part: type[Part]) -> frozenset[str]:
+    """Return the axes of a part's inputs, by which a number may be computed."""
+    return frozenset[str]().union(*map(axis_names, part.inputs.values()))
+
+
 def match(declared_type: TypePattern, given: TensorType, sizes: dict[str, Any], fixed: Mapping[str, Any]) -> None:
     """Bind the pattern's symbols to the sizes of what is given; `fixed` are the block's own fields, which are no symbols.
 
@@ -156,7 +164,7 @@ def fill(declared_type: TypePattern, known: Mapping[str, Any]) -> TensorType:
     if others:
         raise ValueError(f"{declared_type.text!r} is not the type of an output: `output_types` returns it")
     leading: tuple[Axis, ...] = known.get("...", ()) if declared_type.leading else ()
-    axes = tuple(Axis(text_of_size(expression), size(expression, known)) for expression in declared_type.axes)
+    axes = [Axis(text_of_size(expression), size(expression, known)) for expression in declared_type.axes]
     return TensorType(dtype, (*leading, *axes), within=declared_type.within)
 
 
@@ -168,7 +176,7 @@ def size(expression: Expression, known: Mapping[str, Any]) -> Dim:
         ExpressionError: for an item that a list does not have.
     """
     value = _value(expression, known)
-    if isinstance(value, Fraction) and value.denominator == 1:
+    if type(value) is Fraction and value.denominator == 1:
         value = value.numerator
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -205,13 +213,10 @@ def _value(expression: Expression, known: Mapping[str, Any]) -> Any:
                     return a // b
                 case "%":
                     return a % b
-    if missing := [
-        name for name in names(expression) if known.get(name) is None and name not in ("min", "max", "ceil_to", "sqrt")
-    ]:
+    read = names(expression)
+    if missing := [name for name in read if known.get(name) is None and name not in ("min", "max", "ceil_to", "sqrt")]:
         raise UnknownSize(missing[0])
-    values = {
-        name: known[name] for name in names(expression) if isinstance(known.get(name), int | float | str | Fraction | tuple)
-    }
+    values = {name: known[name] for name in read if isinstance(known.get(name), int | float | str | Fraction | tuple)}
     return evaluate(expression, values)
 
 
@@ -225,8 +230,8 @@ def text_of_size(expression: Expression) -> str:
     match expression:
         case Number(value=value):
             return str(value)
-        case RefPath() if is_name(expression):
-            return expression.text
+        case RefPath(steps=steps) if steps[0].arguments is None:
+            return steps[0].name if len(steps) == 1 else expression.text
         case _:
             span = expression.span
             return span.source.lines[span.line - 1][span.column - 1 : span.end_column - 1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -89,23 +89,24 @@ class NamePattern:
     def fill(self, found: PatternMatch) -> str:
         """Return the name with these captures."""
         indices = dict(found.indices)
-        return "".join(self._filled(token, place, indices, found) for token, place in self._places)
+        pieces: list[str] = []
+        for token, place in self._places:
+            match token[0]:
+                case "<":
+                    pieces.append(indices[token[1:-1]])
+                case "(":
+                    pieces.append(self.choices[place][found.chosen[place]])
+                case "*":
+                    pieces.append(found.rest)
+                case _:
+                    pieces.append(plain(token))
+        return "".join(pieces)
 
     @cached_property
     def _places(self) -> list[tuple[str, int]]:
         """The tokens of the text, each with the number of choices before it."""
         tokens = TOKEN.findall(self.text)
         return [(token, sum(other[0] == "(" for other in tokens[:place])) for place, token in enumerate(tokens)]
-
-    def _filled(self, token: str, place: int, indices: Mapping[str, str], found: PatternMatch) -> str:
-        match token[0]:
-            case "<":
-                return indices[token[1:-1]]
-            case "(":
-                return self.choices[place][found.chosen[place]]
-            case "*":
-                return found.rest
-        return plain(token)
 
 
 def pattern(scalar: YamlScalar, *, matched_only: bool = False) -> NamePattern | Diagnostic:
@@ -216,4 +217,4 @@ def escaped(name: str) -> str:
 
 def plain(text: str) -> str:
     """Return a piece of a pattern as names have it, without the backslashes before its signs."""
-    return re.sub(r"\\(.)", r"\1", text)
+    return re.sub(r"\\(.)", r"\1", text) if "\\" in text else text

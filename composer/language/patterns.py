@@ -88,14 +88,15 @@ def _ends(choice: Choice, name: str, starts: set[int]) -> set[int]:
                     ends = _ends(piece, name, ends)
                 case "*":
                     ends = set(range(min(ends), len(name) + 1))
-                case text:
+                case text if "?" in text:
                     ends = {end + len(text) for end in ends if _stands(text, name, end)}
+                case text:
+                    ends = {end + len(text) for end in ends if name.startswith(text, end)}
         found |= ends
     return found
 
 
 def _stands(text: str, name: str, start: int) -> bool:
-    if "?" not in text:
-        return name.startswith(text, start)
+    """Return whether a text stands at a place of a name, each `?` of it for any character."""
     there = name[start : start + len(text)]
     return len(there) == len(text) and all(a in ("?", b) for a, b in zip(text, there, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -18,9 +18,10 @@ from composer.language.expressions.ast import Expression, If, RefPath
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import as_bool, as_int, evaluate
 from composer.language.expressions.parser import parse_expression
+from composer.language.recipe.free_names import identifiers
 from composer.language.suggestions import did_you_mean, suggest
 from composer.language.wording import BOOLEANS
-from composer.language.yaml.nodes import Document, YamlList, YamlMapping, YamlNode, YamlScalar
+from composer.language.yaml.nodes import Document, YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.memo import IdentityKey, Memo
 from composer.weights.config import text_at
 from composer.weights.config_syntax import Config, ConfigReader, Constant, Setting, computes
@@ -80,7 +81,18 @@ class _Paths:
                 message = f"{setting.path.text} is set twice"
                 yield Diagnostic("checkpoints-ambiguous", message, setting.path.span, labels=also)
         for values in zip_longest(*([(setting, value) for value in self._ours(setting)] for setting in sound)):
-            yield from self._refused([each for each in values if each is not None])
+            others = [each for each in values if each is not None and not self._is_own(*each)]
+            if others:  # of its own values, the recipe has no errors
+                yield from self._refused(others)
+
+    def _is_own(self, setting: Setting, value: YamlNode) -> bool:
+        """Return whether a value is the one that a param of the recipe has, as it is written."""
+        params = self.root.get("params")
+        own = params.get(setting.path.text) if isinstance(params, YamlMapping) else None
+        own = own.get("default") if isinstance(own, YamlMapping) else own
+        if not isinstance(own, YamlScalar) or not isinstance(value, YamlScalar):
+            return False
+        return (own.text, own.plain) == (value.text, value.plain)
 
     def _leads_nowhere(self, setting: Setting, settings: Sequence[Setting]) -> Diagnostic | None:
         """Return the error in the path or in a value of a setting; a path may lead into a block that another one sets."""
@@ -165,13 +177,51 @@ class _Paths:
                 root, _ = merge(root, Locator(root, self.library).change(setting.steps, value), self.library)
             except OverrideError:  # of a block that is not set here
                 continue
-        changed = Document(self.document.source, root, (), self.document.ambiguous_blocks)
+        changed = Document(self.document.source, _reading(root, self.root), (), self.document.ambiguous_blocks)
         for wrong in compile_graph(changed, self.library, expand).diagnostics:
             if wrong.severity == "error" and wrong.code not in OPEN and not _bounded_by_another(wrong):
                 if any(_inside(wrong.span, value.span) for _, value in values):
                     yield wrong
                 elif causes := [value.span for _, value in values if any(_inside(one.span, value.span) for one in wrong.labels)]:
                     yield replace(wrong, span=causes[0], labels=(Label(wrong.span, "needed here"),))
+
+
+def _reading(root: YamlMapping, before: YamlMapping) -> YamlMapping:
+    """Return a changed recipe with no other nodes than those that read what has changed, where only params have: no mistake in
+    another node can be in a value. What is published is no part of the graph either.
+    """
+    root = YamlMapping(tuple(entry for entry in root.entries if entry.key.text != "checkpoints"), root.span)
+    if any(entry.key.text != "params" and before.get(entry.key.text) is not entry.value for entry in root):
+        return root
+    graph, params, blocks = root.get("graph"), root.get("params"), root.get("blocks")
+    old = before.get("params")
+    if not isinstance(graph, YamlMapping) or not isinstance(params, YamlMapping) or not isinstance(old, YamlMapping):
+        return root
+    changed = {entry.key.text for entry in params if old.get(entry.key.text) is not entry.value}
+    named = {
+        entry.key.text: identifiers([entry.value]) for part in (params, blocks) if isinstance(part, YamlMapping) for entry in part
+    }
+    while more := {name for name, read in named.items() if name not in changed and not read.isdisjoint(changed)}:
+        changed |= more
+    kept = _nodes_reading(graph, changed)
+    entries = (YamlEntry(entry.key, kept) if entry.value is graph else entry for entry in root)
+    return YamlMapping(tuple(entries), root.span)
+
+
+def _nodes_reading(graph: YamlMapping, names: Set[str]) -> YamlMapping:
+    """Return a graph with the nodes that may read one of some names, in repeats too; with its first one where none does."""
+    kept = []
+    for entry in graph:
+        node = entry.value
+        if identifiers([node]).isdisjoint(names):
+            continue
+        if isinstance(node, YamlMapping) and "repeat" in node and "each" not in node:
+            inner = node.get("graph")
+            if isinstance(inner, YamlMapping):
+                inside = (YamlEntry(one.key, _nodes_reading(inner, names)) if one.value is inner else one for one in node)
+                node = YamlMapping(tuple(inside), node.span)
+        kept.append(YamlEntry(entry.key, node))
+    return YamlMapping(tuple(kept) or graph.entries[:1], graph.span)
 
 
 def _inside(span: Span, outer: Span) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 from composer.diagnostics import Span
@@ -85,7 +86,7 @@ class Setting:
         """The value if a key is there and null, where that is another than if it is missing."""
         return next((ours for theirs, ours in self.values if theirs == NULL), None)
 
-    @property
+    @cached_property
     def steps(self) -> tuple[YamlScalar, ...]:
         """The names of the path, each where it is written."""
         steps, start = [], 0

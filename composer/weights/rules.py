@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from composer.diagnostics import Span
 from composer.language.expressions.ast import Expression, Value
@@ -69,14 +69,16 @@ class Rule:
         ours = [found.chosen] if self.split is None else self._pieces(self.ours, paired, self.split)
         theirs = [paired] if self.concat is None else self._pieces(self.theirs, paired, self.concat)
         return (
-            tuple(self.ours.fill(replace(found, chosen=chosen)) for chosen in ours),
-            tuple(self.theirs.fill(replace(found, chosen=chosen)) for chosen in theirs),
+            tuple([self.ours.fill(PatternMatch(found.indices, chosen, found.rest)) for chosen in ours]),
+            tuple([self.theirs.fill(PatternMatch(found.indices, chosen, found.rest)) for chosen in theirs]),
         )
 
     def permuted(self, found: PatternMatch) -> tuple[bool, ...]:
         """Return for each of our names that correspond whether it is permuted."""
         paired = tuple(word for place, word in enumerate(found.chosen) if place != self.split)
         ours = [found.chosen] if self.split is None else self._pieces(self.ours, paired, self.split)
+        if self.permute is None:
+            return (False,) * len(ours)
         return tuple(self._is_permuted({words[i] for words, i in zip(self.ours.choices, each, strict=True)}) for each in ours)
 
     def _is_permuted(self, words: set[str]) -> bool:

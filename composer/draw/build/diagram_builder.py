@@ -266,11 +266,12 @@ class DiagramBuilder:
         """Return a pass of each kind, and what can be read of them."""
         flows: list[Flow] = []
         ports: dict[str, Sources] = {}
+        inputs = repeats.pass_inputs(node)
         for number, passes in enumerate(kinds):
             below = dict.fromkeys(
                 one + repeats.pass_suffix(node, index, first=not number) for one in place.all for index in passes
             )
-            given = repeats.inputs_of_passes(node, passes, values, place.path)
+            given = repeats.inputs_of_passes(node, passes, values, place.path, inputs)
             flow, gives = self.flow(node.passes[passes[0]], given, replace(place, all=tuple(below)))
             flows.append(without_parameters(flow) if number and node.node.share is not None else flow)
             for port, ours in gives.items():

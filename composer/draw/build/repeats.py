@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from blocks.core import spoken
 from composer.cost.units import short
@@ -59,8 +59,11 @@ def kind_of_each(kinds: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
 def mixed(node: TypedRepeat, kinds: Sequence[Sequence[int]], path: str) -> set[str]:
     """Return the paths of blocks in whose place other passes have another block."""
-    found = [blocks(node.passes[passes[0]], f"{path}.") for passes in kinds]
-    return {one for known in found for one, kind in known.items() if {other.get(one) for other in found} != {kind}}
+    found: dict[str, list[str]] = {}
+    for passes in kinds:
+        for one, kind in blocks(node.passes[passes[0]], f"{path}.").items():
+            found.setdefault(one, []).append(kind)
+    return {one for one, known in found.items() if len(known) < len(kinds) or len(set(known)) > 1}
 
 
 def blocks(graph: TypedGraph, prefix: str) -> dict[str, str]:
@@ -89,40 +92,56 @@ def inputs_from_outside(
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class PassInputs:
+    """Inputs of a repeat that read its earlier passes."""
+
+    growing: frozenset[str]
+    """Those for which each pass reads one value of all passes before it."""
+    carried: frozenset[str]
+    """Those for which the first pass reads a value from outside, and each other one what the one before gave."""
+
+
+def pass_inputs(node: TypedRepeat) -> PassInputs:
+    """Return which inputs of a repeat read its earlier passes, and how."""
+    read = earlier_reads(node)
+    return PassInputs(growing_inputs(read), carried_inputs(node, read))
+
+
 def inputs_of_passes(
-    node: TypedRepeat, passes: Sequence[int], values: Mapping[str, NodeSources], path: str
+    node: TypedRepeat, passes: Sequence[int], values: Mapping[str, NodeSources], path: str, inputs: PassInputs
 ) -> dict[str, Sources]:
     """Return what some passes of a repeat are given, all that any of them is; of an earlier pass by its name."""
     found: dict[str, dict[DiagramSource, None]] = {}
-    growing, carried = growing_inputs(node), carried_inputs(node)
     for index in passes:
         for wire in node.node.passes[index].wires:
             read = found.setdefault(wire.port, {})
             for same in consecutive_passes(wire.refs):
                 if same[0].node == node.name and node.name not in values:
-                    read[earlier_pass_source(same, index, path, growing=wire.port in growing)] = None
+                    read[earlier_pass_source(same, index, path, growing=wire.port in inputs.growing)] = None
                 else:
-                    given = (replace(one, at_first=wire.port in carried) for one in sources(same, values))
+                    given = (replace(one, at_first=wire.port in inputs.carried) for one in sources(same, values))
                     read.update(dict.fromkeys(given))
     return {port: tuple(read) for port, read in found.items()}
 
 
-def growing_inputs(node: TypedRepeat) -> set[str]:
-    """Return the inputs for which each pass reads one value of all passes before it."""
-    read = earlier_reads(node)
+def growing_inputs(read: Mapping[str, Sequence[Sequence[int]]]) -> frozenset[str]:
+    """Return the inputs for which each pass reads one value of all passes before it, given the earlier passes that each reads."""
     whole = {name: all(indices == [*range(len(indices))] for indices in each) for name, each in read.items()}
-    return {name for name, each in read.items() if whole[name] and [*map(len, each)] == [*range(len(each))] and len(each) > 2}
+    return frozenset(
+        name for name, each in read.items() if whole[name] and [*map(len, each)] == [*range(len(each))] and len(each) > 2
+    )
 
 
-def carried_inputs(node: TypedRepeat) -> set[str]:
+def carried_inputs(node: TypedRepeat, read: Mapping[str, Sequence[Sequence[int]]]) -> frozenset[str]:
     """Return the inputs for which the first pass reads a value from outside, and each other one what the one before gave."""
     outside = {
         wire.port: sum(ref.node != node.name for ref in wire.refs) for one in reversed(node.node.passes) for wire in one.wires
     }
-    read = earlier_reads(node).items()
-    only = {name for name, each in read if each == [[index - 1] if index else [] for index in range(len(each))]}
+    before = [[index - 1] if index else [] for index in range(len(node.passes))]
+    only = {name for name, each in read.items() if each == before}
     others = {wire.port for one in node.node.passes[1:] for wire in one.wires for ref in wire.refs if ref.node != node.name}
-    return {name for name in only - others if outside.get(name) == 1 and len(node.passes) > 1}
+    return frozenset(name for name in only - others if outside.get(name) == 1 and len(node.passes) > 1)
 
 
 def earlier_reads(node: TypedRepeat) -> dict[str, list[list[int]]]:
@@ -130,8 +149,9 @@ def earlier_reads(node: TypedRepeat) -> dict[str, list[list[int]]]:
     found: dict[str, list[list[int]]] = {}
     for index, one in enumerate(node.node.passes):
         for wire in one.wires:
-            each = found.setdefault(wire.port, [[] for _ in node.passes])
-            each[index] = [ref.index for ref in wire.refs if ref.node == node.name and ref.index is not None]
+            if wire.port not in found:
+                found[wire.port] = [[] for _ in node.passes]
+            found[wire.port][index] = [ref.index for ref in wire.refs if ref.node == node.name and ref.index is not None]
     return found
 
 

@@ -26,13 +26,15 @@ def merge_alike(flows: Sequence[Flow], passes: Sequence[int]) -> tuple[AlikeKind
     Before: a:wide(x) b(a) / a(x) / a:narrow(x) b(a)
     After:  a:wide|narrow(x) b(a) / a(x)
     """
+    whole = merge_passes(flows, passes)
+    if whole is not None:  # as most are, also a thousand
+        return (AlikeKinds(whole, tuple(range(len(flows))), sum(passes)),)
     parts: list[list[int]] = []
-    for number, flow in enumerate(flows):
-        alike = (part for part in parts if merge_passes([*(flows[one] for one in part), flow], [1] * (len(part) + 1)))
-        if (found := next(alike, None)) is None:
-            parts.append([number])
-        else:
-            found.append(number)
+    waiting = list(range(len(flows)))
+    while waiting:
+        part = _alike_with_first(flows, waiting)
+        parts.append(part)
+        waiting = sorted({*waiting}.difference(part))
     every = len(flows) <= MAX_MAPPED_KINDS
     merged = []
     for part in parts:
@@ -41,6 +43,20 @@ def merge_alike(flows: Sequence[Flow], passes: Sequence[int]) -> tuple[AlikeKind
         numbered = numbered_kinds(one, part if every else ()) if len(parts) > 1 and len(part) > 1 else one
         merged.append(AlikeKinds(numbered, tuple(part), sum(passes[number] for number in part)))
     return tuple(merged)
+
+
+def _alike_with_first(flows: Sequence[Flow], waiting: Sequence[int]) -> list[int]:
+    """Return the numbers of the flows that consist of the same nodes as the first of those that wait, and that one."""
+    first, *others = waiting
+    fitting = [number for number in others if merge_passes([flows[first], flows[number]], [1, 1])]
+    part = [first, *fitting]
+    if merge_passes([flows[number] for number in part], [1] * len(part)):
+        return part
+    part = [first]
+    for number in fitting:  # each goes with the first, and not all with each other
+        if merge_passes([*(flows[one] for one in part), flows[number]], [1] * (len(part) + 1)):
+            part.append(number)
+    return part
 
 
 def numbered_kinds(flow: Flow, numbers: Sequence[int]) -> Flow:

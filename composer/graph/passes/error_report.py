@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import NoReturn, TypeAlias, TypeVar
 
@@ -131,14 +131,21 @@ def text_of(span: Span) -> str:
     return line[span.column - 1 : span.end_column - 1 if span.end_line == span.line else None]
 
 
-@contextmanager
-def labeled(origins: Origins) -> Iterator[None]:
-    """Add labels to the diagnostic of an expression without a value: where the values that it reads were set."""
-    try:
-        yield
-    except ExpressionError as error:
-        found = error.diagnostic
-        raise ExpressionError(replace(found, labels=labels(origins, found.span))) from None
+class labeled:
+    """A context that adds labels to the diagnostic of an expression without a value: where the values that it reads were set."""
+
+    __slots__ = ("origins",)
+
+    def __init__(self, origins: Origins) -> None:
+        self.origins = origins
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ExpressionError):
+            found = error.diagnostic
+            raise ExpressionError(replace(found, labels=labels(self.origins, found.span))) from None
 
 
 def labels(origins: Origins, used: Span) -> tuple[Label, ...]:

@@ -47,7 +47,7 @@ class RefPath:
     @property
     def text(self) -> str:
         """The path as it is written, without the arguments of its brackets."""
-        return ".".join(step.name for step in self.steps)
+        return ".".join([step.name for step in self.steps])
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", IN, NOT_IN})
 NOT, COMPARE, POWER = 3, 4, 8
 BINDING = {"or": 1, "and": 2, **dict.fromkeys(COMPARISONS, COMPARE), "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "**": POWER}
 """The binding power of an operator; unary minus stands between `*` and `**`."""
+NO_NAMES = frozenset[str]()
 RANGE = "`:` makes a range, which is only allowed in the parentheses of a path"
 
 
@@ -44,8 +45,12 @@ def names(expression: Expression | Slice | None) -> frozenset[str]:
     """Return the first name of every path in an expression, those in brackets included."""
     match expression:
         case RefPath(steps=steps):
-            arguments = [argument for step in steps for argument in step.arguments or ()]
-            return frozenset({steps[0].name}).union(*map(names, arguments))
+            first = frozenset((steps[0].name,))
+            if len(steps) == 1 and not steps[0].arguments:  # as most are
+                return first
+            return first.union(*[names(argument) for step in steps for argument in step.arguments or ()])
+        case Number():
+            return NO_NAMES
         case Slice(start=start, stop=stop):
             return names(start) | names(stop)
         case Unary(operand=operand):
@@ -54,7 +59,7 @@ def names(expression: Expression | Slice | None) -> frozenset[str]:
             return names(left) | names(right)
         case If(condition=condition, then=then, otherwise=otherwise):
             return names(condition) | names(then) | names(otherwise)
-    return frozenset()
+    return NO_NAMES
 
 
 def paths(expression: Expression | Slice) -> Iterable[RefPath]:

@@ -69,8 +69,10 @@ class YamlMapping:
 
     def get(self, key: str) -> YamlNode | None:
         """Return the value of this key."""
-        entry = self.entry(key)
-        return entry.value if entry else None
+        for entry in self.entries:
+            if entry.key.text == key:
+                return entry.value
+        return None
 
 
 AmbiguousBlocks: TypeAlias = TypingMapping[str, tuple[Span, Span]]

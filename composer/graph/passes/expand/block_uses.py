@@ -62,7 +62,7 @@ class Uses:
     def _fields(self, node: NodeBuilder, what: UseDecl, scope: Scope, site: Site) -> None:
         """Write the fields of a block that computes by itself."""
         known, written = fields(what.part), {entry.name: entry for entry in what.fields}
-        node.broken = node.broken or any(field.required and name not in written for name, field in known.items())
+        node.broken = node.broken or bool([name for name, field in known.items() if field.required and name not in written])
         if formula_field(what.part):
             FormulaReader(self.expansion, node, what, scope, site).read(written)
             return

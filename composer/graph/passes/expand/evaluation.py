@@ -235,6 +235,8 @@ class Evaluator:
 
     def _evaluated(self, expression: Expression, scope: Scope) -> tuple[Value, Origins]:
         """Return the value of an expression, and where the values that it reads were set; look up the names that it skips."""
+        if isinstance(expression, Number):
+            return expression.value, ()
         values, origins = self.plain(expression, scope)
         for name in names(expression):
             binding = scope.values.get(name)
@@ -254,8 +256,7 @@ class Evaluator:
             offered = plain_values(scope.values)
             with labeled(origins):
                 value = evaluate(expression, {**offered, **values})
-        if not isinstance(expression, Number):
-            self.lookup.skipped(expression, scope)
+        self.lookup.skipped(expression, scope)
         return value, origins
 
     def _look_up_skipped(self, binding: Deferred) -> None:
@@ -347,9 +348,9 @@ def convert(value: Value, form: Any, name: str, span: Span, expression: Expressi
             return as_bool(value, span)
         case _:
             return value
-    shown = float(value) if isinstance(value, Fraction) else value
     for limit, wrong, words in _bounds(form, number):
         if wrong:
+            shown = float(value) if isinstance(value, Fraction) else value
             note = f"{shown}" if expression is not None and names(expression) else ""
             raise ExpressionError(Diagnostic("out-of-range", f"`{name}` must be {words} {limit}, not {shown}", span, note=note))
     return number

@@ -37,7 +37,9 @@ from composer.language.recipe.defined_block import is_defined
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 
 MAX_NODES = 6_000
-"""Nodes that are expanded one by one, also those with a mistake; a repeat whose passes agree counts once."""
+"""Nodes that are expanded one by one, also those with a mistake; of a repeat, those of its first pass."""
+MAX_DIFFERENT_NODES = 24_000
+"""The same, with the passes of repeats that differ from the first: enough for a thousand usual layers."""
 MAX_LEVELS = 58
 """Levels of lists and mappings around a graph, written out: with those of the recipe and of a node, few enough to be read."""
 
@@ -176,13 +178,21 @@ class Expander:
             case None:  # it could not be read
                 raise StopExpansion
 
+    @property
+    def written(self) -> int:
+        """The number of nodes so far."""
+        return max(self.tried, len(self.expansion.all_nodes))
+
     def _try(self, graph: GraphBuilder, span: Span) -> None:
         """Count a node before it is written."""
         self.tried += 1
         self._within_limit(graph, span)
 
     def _within_limit(self, graph: GraphBuilder, span: Span) -> None:
-        if max(self.tried, len(self.expansion.all_nodes)) > MAX_NODES:
+        if self.repeats.unequal:
+            if self.written > MAX_DIFFERENT_NODES:
+                self.repeats.refuse_differing(MAX_DIFFERENT_NODES)
+        elif self.written - self.repeats.differing > MAX_NODES:
             message = f"the model has more than {MAX_NODES:,} different nodes"
             self.report.too_much(graph, span, message, hint="passes with equal values count once")
 

@@ -100,6 +100,10 @@ class Expansion:
 class GraphWriter(Protocol):
     """Writes out what is inside of something else."""
 
+    @property
+    def written(self) -> int:
+        """The number of nodes so far."""
+
     def node(self, what: NodeContent | None, scope: Scope, site: Site) -> NodeBuilder:
         """Return the node that is written, or raise `StopExpansion` where there is none, which is reported."""
 

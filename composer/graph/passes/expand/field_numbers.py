@@ -12,8 +12,8 @@ from composer.graph.ir import FieldValue, Known, Pending
 from composer.graph.passes.error_report import StopExpansion, labeled
 from composer.graph.passes.expand.builders import Deferred, Scope
 from composer.graph.passes.expand.evaluation import Evaluator, convert
-from composer.graph.passes.expand.name_lookup import axis_symbols
-from composer.language.expressions.ast import Expression, PathStep, RefPath
+from composer.graph.type_patterns import axis_symbols
+from composer.language.expressions.ast import Expression, Number, PathStep, RefPath
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.expressions.parser import compared_words, paths
@@ -29,11 +29,13 @@ def field_number(
     Raises:
         ExpressionError, StopExpansion: where it is none.
     """
+    if isinstance(expression, Number):
+        return Known(convert(expression.value, form, field.name, span, expression), span, ())
     known, origins = values.plain(expression, scope)
     sizes = values.sizes(expression, scope)
     symbols = axis_symbols(part)
-    compared = [word for word, _ in compared_words(expression, scope.values.keys() | symbols)]
-    read = {path.steps[0].name for path in paths(expression) if path not in compared}
+    compared = {id(word) for word, _ in compared_words(expression, scope.values.keys() | symbols)}
+    read = {path.steps[0].name for path in paths(expression) if id(path) not in compared}
     missing = read - known.keys() - VALUE_WORDS
     if not missing:
         with labeled(origins):

@@ -5,8 +5,7 @@ Only that there are such names is looked up. What they come to may well be wrong
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from blocks.core import Library, Part, fields
 from blocks.core.fields import Boolean, BooleanMap, EachAxis, FieldForm, Integer, ListOf, NodeName, NumberOrNodeRef, OneOf, Real
@@ -14,7 +13,7 @@ from blocks.masks.mask import Mask
 from composer.diagnostics import Span
 from composer.graph.passes.error_report import ErrorReport
 from composer.graph.passes.expand.builders import Binding, Bound, Listed, Scope
-from composer.graph.type_patterns import axis_names
+from composer.graph.type_patterns import axis_symbols
 from composer.language.expressions.ast import Binary, ChoiceWord, Expression, If, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import NONE, check_word
@@ -35,13 +34,14 @@ class NameLookup:
     def values(self, expression: Expression | Slice, scope: Scope, words: Iterable[str] = ()) -> None:
         """Report the names in an expression of numbers that nothing has, beside some `words` that may stand there."""
         allowed = dict.fromkeys(words)
-        compared = list(compared_words(expression, ChainMap[str, object](dict(allowed), scope.values)))  # type: ignore[arg-type]
+        known: Container[str] = {*allowed, *scope.values} if allowed else scope.values
+        compared = list(compared_words(expression, known))
         for word, beside in compared:
             self._word(word, beside, scope)
-        skipped = [word for word, _ in compared]
+        skipped = {id(word) for word, _ in compared}
         for path in paths(expression):
             step = path.steps[0]
-            if path in skipped or len(path.steps) > 1 or step.name in scope.values or step.name in allowed:
+            if id(path) in skipped or len(path.steps) > 1 or step.name in scope.values or step.name in allowed:
                 continue
             if step.arguments is not None and step.name not in FUNCTIONS:
                 self.report.once(unknown("unknown-name", step.name_span, "function", step.name, FUNCTIONS))
@@ -128,11 +128,6 @@ def has_node(name: str, scope: Scope) -> bool:
     return name == "input" or any(
         graph.names(name) or name in graph.declared or name in graph.failed or name in graph.absent for graph in graphs
     )
-
-
-def axis_symbols(part: type[Part]) -> frozenset[str]:
-    """Return the axes of a part's inputs by which a number may be computed."""
-    return frozenset[str]().union(*map(axis_names, part.inputs.values()))
 
 
 def _skips(expression: Expression | Slice | None) -> bool:

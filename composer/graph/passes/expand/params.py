@@ -85,7 +85,8 @@ class Params:
 
     def _needs(self, param: Param, known: Set[str]) -> list[str]:
         items = param.default.items if isinstance(param.default, YamlList) else (param.default,)
-        expressions = [self._param_expression(replace(param, default=item)) for item in items]
+        several = isinstance(param.default, YamlList)
+        expressions = [self._param_expression(replace(param, default=item) if several else param) for item in items]
         found = [names(expression) for expression in expressions if not _is_its_own_word(param, expression)]
         return sorted(frozenset().union(*found) & known)
 

@@ -60,6 +60,10 @@ class Repeats:
         """Passes so far."""
         self.count = 0
         """Values of `each` so far."""
+        self.unequal: list[tuple[RepeatDecl, Scope]] = []
+        """The repeats that are being written and have several graphs so far, from the outside in."""
+        self.differing = 0
+        """Nodes so far of passes that differ from the first of their repeat."""
 
     def repeat(self, what: RepeatDecl, scope: Scope, site: Site) -> NodeBuilder:
         """Return the node of a repeat."""
@@ -134,21 +138,53 @@ class Repeats:
                 graph.pass_index = index
                 graph.inputs |= {port: GraphInput(port) for port in node.fed}
                 graph.absent |= node.unfed
-                self.writer.body(what.body, graph, scope.with_values(counted).within(graph, values))
+                inside = scope.with_values(counted).within(graph, values)
+                if len(shared) == 1:
+                    self.writer.body(what.body, graph, inside)
+                else:
+                    self._differing_pass(what, graph, scope, inside)
             if index == 0 and not what.each and not body & ordinal:
                 passes += [PassBuilder(graph, ()) for _ in range(count - 1)]  # which all are the same
                 return
             total += self._graph_size(graph)
             self._within_limit(total, what, scope, count)
 
+    def _differing_pass(self, what: RepeatDecl, graph: GraphBuilder, scope: Scope, inside: Scope) -> None:
+        """Write a pass that differs from the first of a repeat, which stands in `scope`."""
+        around, before = self.unequal, self.writer.written
+        self.unequal = [*around, (what, scope)]
+        try:
+            self.writer.body(what.body, graph, inside)
+        finally:
+            self.unequal = around
+            if not around:
+                self.differing += self.writer.written - before
+
+    def refuse_differing(self, most: int) -> NoReturn:
+        """Report that there are more than so many nodes, at the repeat that is being written and whose passes differ.
+
+        Raises:
+            TooMuch: always.
+        """
+        what, scope = self.unequal[0]
+        message = f"the passes of this repeat differ, and with them the model has more than {most:,} different nodes"
+        set_here = self.values.set_here(what.count.expression, scope)
+        hint = "passes with equal values count once"
+        self.report.too_much(scope.graph, what.count.span, message, hint=hint, labels=set_here)
+
     def size(self, node: NodeBuilder) -> int:
         """Return the number of nodes below a node, itself, every pass and those with a mistake counted."""
         return self.sizes.get(node, lambda: self._whole_size(node))
 
     def _whole_size(self, node: NodeBuilder) -> int:
-        graphs = Counter([*(one.graph for one in node.passes or ()), *([node.graph] if node.graph else [])])
+        below = 0
+        if node.passes is not None:
+            graphs = Counter([one.graph for one in node.passes])
+            below += sum([count * self._graph_size(graph) for graph, count in graphs.items()])
+        if node.graph is not None:
+            below += self._graph_size(node.graph)
         filled = [value for value in node.fields.values() if isinstance(value, NodeBuilder)]
-        return 1 + sum(count * self._graph_size(graph) for graph, count in graphs.items()) + sum(map(self.size, filled))
+        return 1 + below + sum(map(self.size, filled))
 
     def _graph_size(self, graph: GraphBuilder) -> int:
         return sum(map(self.size, graph.nodes.values())) + len(graph.failed)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import Part, fields
+from blocks.core.per_class import per_class
 from composer.diagnostics import Label
 from composer.graph.ir import BlockNode, GroupNode
 from composer.graph.passes.error_report import StopExpansion
@@ -94,7 +95,15 @@ def as_of_call(part: type[Part], port: str, type_: TensorType, text: GeneratedTe
 
 def declared_type(part: type[Part], port: str) -> str:
     """Return the declared type of a port; an empty string for a port that a mask reads."""
-    return next((text for name, text in part.inputs.items() if name.rstrip("?*") == port), "")
+    return _declared_types(part).get(port, "")
+
+
+@per_class
+def _declared_types(part: type[Part]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, text in part.inputs.items():
+        found.setdefault(name.rstrip("?*"), text)
+    return found
 
 
 def defined_axis_lengths(node: GroupNode, given: InputTypes, here: Surroundings) -> dict[str, Any] | None:

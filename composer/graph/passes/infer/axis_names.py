@@ -10,7 +10,7 @@ from composer.graph.ir import GroupNode
 from composer.graph.passes.infer.axis_lengths import declared_type
 from composer.graph.type_patterns import TypePattern, is_name, pattern
 from composer.graph.typed import TypedGraph
-from composer.graph.types import InputTypes, PortTypes, TensorType, Type, each_given, each_of
+from composer.graph.types import Axis, InputTypes, PortTypes, TensorType, Type, each_given, each_of
 from composer.graph.visit import every_pass, walk
 from composer.language.expressions.ast import Expression, Number, RefPath
 from composer.language.expressions.parser import names
@@ -68,8 +68,8 @@ def _named(type_: TensorType, declared: TypePattern, bound: Mapping[str, str], r
         symbols = names(expression) & bound.keys()
         name = bound[next(iter(symbols))] if len(symbols) == 1 else "" if symbols else bound.get(replaced.get(place, ""), "")
         own = axis.name if axis.name.isidentifier() else ""
-        axes.append(replace(axis, name=name if name and all(name != other.name for other in axes) else own))
-    return replace(type_, axes=tuple(axes))
+        axes.append(Axis(name if name and all(name != other.name for other in axes) else own, axis.size))
+    return TensorType(type_.dtype, tuple(axes), type_.optional, type_.depends, type_.within)
 
 
 def named_as_declared(node: GroupNode, given: InputTypes) -> tuple[InputTypes, dict[str, str]]:

@@ -24,7 +24,7 @@ from composer.graph.passes.infer.mask_checks import check_masks
 from composer.graph.passes.infer.text_dependence import GeneratedText, output_types
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.passes.own_blocks import is_own, raised
-from composer.graph.type_patterns import Mismatch, UnknownSize, axis_names, fill, pattern
+from composer.graph.type_patterns import Mismatch, UnknownSize, axis_names, axis_symbols, fill, pattern
 from composer.graph.typed import TypedBlock, TypedGraph
 from composer.graph.types import UNKNOWN, InputTypes, TensorType, Type, Types, Unknown, each_given, each_of
 from composer.language.expressions.parser import ExpressionError
@@ -274,7 +274,7 @@ def _check_cost(part: Part, sizes: Mapping[str, Any], wired: frozenset[str]) -> 
     Raises:
         UnknownSize: where one is not.
     """
-    lacking = frozenset[str]().union(*map(axis_names, type(part).inputs.values())) - sizes.keys()
+    lacking = axis_symbols(type(part)) - sizes.keys()
     if not lacking and not is_own(type(part)):
         return
     cost = part.cost(dict(sizes), wired)

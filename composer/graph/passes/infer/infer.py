@@ -289,7 +289,9 @@ def _untyped(root: TypedGraph) -> Iterator[str]:
 
 def _unknown(prefix: str, *given: InputTypes) -> Iterator[str]:
     for types in given:
-        yield from (prefix + name for name, each in types.items() if UNKNOWN in each_of(each))
+        for name, each in types.items():
+            if UNKNOWN in each if isinstance(each, tuple) else each is UNKNOWN:
+                yield prefix + name
 
 
 def _carried_on(types: Mapping[str, Types], returned: PortTypes, back: Mapping[str, str]) -> dict[str, Types]:

@@ -36,7 +36,7 @@ class GeneratedText:
 
     def grows(self, size: object) -> bool:
         """Return whether a size is that of the rows of one call, or of all so far."""
-        return size in (self.length, self.so_far)
+        return isinstance(size, Symbolic) and size in (self.length, self.so_far)
 
     def touches(self, size: object) -> bool:
         """Return whether a size depends on the length of the text."""
