@@ -16,6 +16,7 @@ from blocks.core import Activation, Part
 from blocks.core.lazy import F, nn, torch
 from composer.lower.emit.constructor_trees import literal
 from composer.lower.emit.part_source import CodeText, NoSource, code_of, part_code
+from composer.lower.emit.specialize import Always
 from composer.memo import IdentityKey
 from composer.printable import printable
 
@@ -122,7 +123,9 @@ _IMPORTED = frozenset({*sys.stdlib_module_names, "torch"})
 class CopiedSource:
     """Copied classes, functions and constants by name, each after what it uses; two of one name get two names."""
 
-    def __init__(self) -> None:
+    def __init__(self, always: Mapping[type[Part], Always]) -> None:
+        self.always = always
+        """What holds for all blocks of a kind in the model."""
         self.pieces: dict[str, str] = {}
         self.imports: set[str] = set()
         self.names: dict[IdentityKey[Any], str] = {}
@@ -152,7 +155,7 @@ class CopiedSource:
         if IdentityKey(part) in self.names:
             return self.names[IdentityKey(part)]
         name = self._claim(part, part.__name__)
-        found = part_code(part)
+        found = part_code(part, self.always.get(part, Always()))
         self.attributes[part] = found.attributes
         renamed: dict[str, str] = {}
         for method in found.methods:
