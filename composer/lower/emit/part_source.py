@@ -12,7 +12,7 @@ import inspect
 import re
 import textwrap
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -122,12 +122,22 @@ def _loaded(code: types.CodeType) -> Iterator[str]:
 
 
 def _part_code(part: type[Part], always: Always) -> PartCode:
-    read = {each.__name__: _method(each, always) for each in _methods(part)}
+    methods = list(_methods(part))
+    always = _as_far_as_it_holds(always, methods)
+    read = {each.__name__: _method(each, always) for each in methods}
     reached = _reached(read.values())
     while more := [each for each in _properties(part) if each.__name__ in reached and each.__name__ not in read]:
         read |= {each.__name__: _method(each, Always()) for each in more}
         reached = _reached(read.values())
     return PartCode(tuple(read.values()), reached, {key: value for key, value in _defaults(part) if key in reached})
+
+
+def _as_far_as_it_holds(always: Always, methods: Sequence[Any]) -> Always:
+    """Return what holds of a part in spite of its own methods, which may set its attributes and call its `forward`."""
+    code = [each for method in methods for each in _codes(method.__code__)]
+    stored = {each.argval for one in code for each in dis.get_instructions(one) if each.opname == "STORE_ATTR"}
+    called = any("forward" in one.co_names for one in code)
+    return Always(frozenset() if called else always.absent, tuple(each for each in always.attributes if each[0] not in stored))
 
 
 def _method(function: Any, always: Always) -> Method:

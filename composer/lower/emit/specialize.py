@@ -10,9 +10,11 @@ import ast
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
+
+from composer.lower.emit.definite_assignment import bound_names, read_names, unassigned_reads
 
 WIDTH = 132
 """Characters of a line."""
@@ -44,8 +46,7 @@ def specialized(text: str, always: Always) -> str:
     writer = _Writer(text, function, dict(always.attributes))
     while True:
         body = _without_unread(writer.block(function.body, [], dict.fromkeys(absent)))
-        inside = ast.parse(textwrap.dedent("".join(body)))
-        left = absent & set(_read(inside)) - _bound(inside)  # in functions of its own, which run later
+        left = unassigned_reads(ast.parse(textwrap.dedent("".join(body))).body, absent)
         if not left:
             break
         absent -= left
@@ -56,7 +57,7 @@ def specialized(text: str, always: Always) -> str:
 
 def _without_unread(body: list[str]) -> list[str]:
     """Return the lines of a function without those that make a name None that is never read."""
-    read = set(_read(ast.parse(textwrap.dedent("".join(body)))))
+    read = set(read_names(ast.parse(textwrap.dedent("".join(body)))))
     return [line for line in body if not ((found := _NOTHING.fullmatch(line)) and found[1] not in read)]
 
 
@@ -98,9 +99,9 @@ class _Writer:
         self.text = text.splitlines(keepends=True)
         self.attributes = attributes
         self.own = function.args.args[0].arg if function.args.args else ""
-        read = Counter(_read(function))
+        read = Counter(read_names(function))
         conditions = [each for each in ast.walk(function) if isinstance(each, ast.If)]
-        there = Counter(name for each in conditions for name in _read(each) if name in _bound(each.test))
+        there = Counter(name for each in conditions for name in read_names(each) if name in bound_names(each.test))
         self.local = {name for name in there if there[name] == read[name]}
         """Names that are read only in the conditions that give them a value: `if (norm := self.norm) is not None`."""
 
@@ -134,7 +135,7 @@ class _Writer:
         known = self._decided(node, values)
         below = [] if after is not None or not node.orelse else self.lines(_stop(node.body[-1]), _start(node.orelse[0]))
         if known is None:
-            inside = {name: value for name, value in values.items() if name not in _bound(node.test)}
+            inside = {name: value for name, value in values.items() if name not in bound_names(node.test)}
             head = self._edited(node.test, node.lineno, _start(node.body[0]), inside)
             written = [place + keyword + head[0].lstrip().removeprefix("el").removeprefix("if"), *head[1:]]
             written += self.block(node.body, [], dict(inside))
@@ -166,7 +167,7 @@ class _Writer:
         known = self._truth(node.test, values)
         if known is None or not apart or any(each.lineno != each.end_lineno for each in texts):
             return None
-        bound = _bound(node.test)
+        bound = bound_names(node.test)
         return None if bound and (known or node.orelse or not bound <= self.local) else known  # what is bound may be read
 
     def _always_ends(self, node: ast.If, values: _Values) -> bool:
@@ -177,7 +178,7 @@ class _Writer:
 
     def _other(self, statement: ast.stmt, values: _Values) -> list[str]:
         """Return the lines of what is no condition, and put what it makes known into `values`."""
-        changed = _bound(statement.value if isinstance(statement, ast.Assign) else statement)
+        changed = bound_names(statement.value if isinstance(statement, ast.Assign) else statement)
         known = {name: value for name, value in values.items() if name not in changed}
         lines = self._edited(statement, _start(statement), _stop(statement), known)
         value = self._value(statement.value, values) if isinstance(statement, ast.Assign) else _UNKNOWN
@@ -193,7 +194,7 @@ class _Writer:
         waiting = [node]
         while waiting:
             match waiting.pop():
-                case ast.Lambda() | ast.FunctionDef():  # run later, when a name may have another value
+                case ast.Lambda() | ast.FunctionDef() | ast.JoinedStr():  # the first two run later; places in the last are wrong
                     pass
                 case ast.IfExp() as choice if self._truth(choice.test, values) is not None and _in_one_line(choice):
                     kept = choice.body if self._truth(choice.test, values) else choice.orelse
@@ -256,29 +257,10 @@ def _stop(statement: ast.stmt) -> int:
 
 def _in_one_line(choice: ast.IfExp) -> bool:
     """Return whether a choice can be replaced by one of its values: it stands in one line, and gives no name a value."""
-    return choice.lineno == choice.end_lineno and not _bound(choice)
-
-
-def _read(node: ast.AST) -> Iterator[str]:
-    """Yield the names that are read in a node, each as often."""
-    yield from (each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+    return choice.lineno == choice.end_lineno and not bound_names(choice)
 
 
 def _forget(values: _Values, node: ast.AST) -> None:
     """Take out what a node may change."""
-    for name in _bound(node):
+    for name in bound_names(node):
         values.pop(name, None)
-
-
-def _bound(node: ast.AST) -> set[str]:
-    """Return the names that something in a node gives a value, or none."""
-    found = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)}
-    for each in ast.walk(node):
-        match each:
-            case ast.alias(name=name, asname=other):
-                found.add(other or name)
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                found.add(name)
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                found.add(name)
-    return found
