@@ -52,7 +52,8 @@ def specialized(text: str, always: Always) -> str:
         absent -= left
     if not absent:
         return "".join([*writer.lines(1, first), *body])
-    return "".join([*writer.lines(1, function.lineno), *_signature(text, function, absent), *body])
+    head = [*writer.lines(1, function.lineno), *_signature(text, function, absent), *writer.comments(function.lineno, first)]
+    return "".join([*head, *body])
 
 
 def _without_unread(body: list[str]) -> list[str]:
