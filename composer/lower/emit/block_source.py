@@ -32,6 +32,12 @@ class Module(nn.Module):
         for name, value in attributes.items():
             setattr(self, name, value)
 
+    def __getattr__(self, name):
+        try:
+            return self.__dict__["_modules"][name]  # which torch would look for last
+        except KeyError:
+            return super().__getattr__(name)
+
     def extra_repr(self):
         return ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if name[0] != "_" and name != "training")
 
