@@ -41,7 +41,7 @@ def specialized(text: str, always: Always) -> str:
     given = {one.arg for one in (*function.args.args, *function.args.kwonlyargs)}
     absent = given & always.absent if function.name == "forward" else set()
     first, shares = _start(function.body[0]), any(isinstance(each, ast.Global | ast.Nonlocal) for each in ast.walk(function))
-    if shares or first == function.lineno or not (absent or always.attributes):
+    if shares or function.args.posonlyargs or first == function.lineno or not (absent or always.attributes):
         return text
     writer = _Writer(text, function, dict(always.attributes))
     while True:
