@@ -31,7 +31,7 @@ def _after(statements: Sequence[ast.stmt], have: Set[str], names: Set[str], unsu
             case ast.Delete():
                 have = have - bound_names(statement)
             case ast.Assign(targets=targets):
-                have = have.union(*map(bound_names, targets))
+                have = have | {name for target in targets for name in bound_names(target)}
             case ast.AnnAssign(target=target, value=ast.expr()):
                 have = have | bound_names(target)
             case _:

@@ -218,8 +218,8 @@ class _Writer:
 
     def _value(self, node: ast.expr, values: _Values) -> object:
         match node:
-            case ast.Constant(value=value):
-                return value
+            case ast.Constant(value=constant):
+                return constant
             case ast.Name(id=name):
                 return values.get(name, _UNKNOWN)
             case ast.Attribute(value=ast.Name(id=holder), attr=name) if holder == self.own:
@@ -233,10 +233,10 @@ class _Writer:
                 known = self._truth(operand, values)
                 return _UNKNOWN if known is None else not known
             case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
-                value = self._value(left, values)
-                return _UNKNOWN if value is _UNKNOWN else (value is None) == isinstance(op, ast.Is)
+                compared = self._value(left, values)
+                return _UNKNOWN if compared is _UNKNOWN else (compared is None) == isinstance(op, ast.Is)
             case ast.BoolOp(op=op, values=operands):
-                value = _UNKNOWN
+                value: object = _UNKNOWN
                 for operand in operands:
                     value = self._value(operand, values)
                     if value is _UNKNOWN or bool(value) == isinstance(op, ast.Or):
@@ -248,7 +248,8 @@ class _Writer:
 
 def _start(statement: ast.stmt) -> int:
     """Return the first line of a statement."""
-    return min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", []))])
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(each.lineno for each in decorators)])
 
 
 def _stop(statement: ast.stmt) -> int:

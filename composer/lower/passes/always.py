@@ -42,8 +42,8 @@ def _absent(visit: Visit) -> Set[str]:
     assert isinstance(node, TypedBlock)
     if visit.graph is None:
         return frozenset()
-    given = {*node.inputs, *(wire.port for wire in node.node.wires), *node.part.position_inputs}
-    return _optional(type(node.part)) - given - set(node.part.per_call(frozenset(node.inputs)))
+    wired = frozenset(wire.port for wire in node.node.wires)
+    return _optional(type(node.part)) - wired - {*node.inputs, *node.part.position_inputs, *node.part.per_call(wired)}
 
 
 @per_class
