@@ -11,7 +11,8 @@ import pytest
 
 import composer
 from composer.lower.emit.definite_assignment import unassigned_reads
-from composer.lower.emit.specialize import Always, specialized
+from composer.lower.emit.specialize import specialized
+from composer.lower.passes.always import Always
 
 METHODS = {
     "branches": """

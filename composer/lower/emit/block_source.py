@@ -16,7 +16,7 @@ from blocks.core import Activation, Part
 from blocks.core.lazy import F, nn, torch
 from composer.lower.emit.constructor_trees import literal
 from composer.lower.emit.part_source import CodeText, NoSource, code_of, part_code
-from composer.lower.emit.specialize import Always
+from composer.lower.passes.always import Always
 from composer.memo import IdentityKey
 from composer.printable import printable
 

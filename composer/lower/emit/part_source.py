@@ -20,7 +20,8 @@ from typing import Any
 from blocks.core import Block, Part, declares, fields
 from blocks.core.fields import SlotOf
 from composer.errors import ComposerError
-from composer.lower.emit.specialize import Always, specialized
+from composer.lower.emit.specialize import specialized
+from composer.lower.passes.always import Always
 
 _SELF = re.compile(r"\bself: Any\b")
 

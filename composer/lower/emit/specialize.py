@@ -11,10 +11,10 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import Final
 
 from composer.lower.emit.definite_assignment import bound_names, read_names, unassigned_reads
+from composer.lower.passes.always import Always
 
 WIDTH = 132
 """Characters of a line."""
@@ -22,16 +22,6 @@ _UNKNOWN: Final = object()
 """Stands for a value that is known only when the model runs."""
 _NOTHING: Final = re.compile(r" {4}(\w+) = None\n")
 _Values = dict[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class Always:
-    """What holds for all blocks of a kind in a model."""
-
-    absent: frozenset[str] = frozenset()
-    """Optional arguments of `forward` that no call passes."""
-    attributes: tuple[tuple[str, bool | None], ...] = ()
-    """Attributes that are the same in all of them: fields that are on or off, and parts and parameters that are not there."""
 
 
 def specialized(text: str, always: Always) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
@@ -13,8 +14,17 @@ from blocks.core import Part
 from blocks.core.per_class import per_class
 from composer.graph.typed import TypedBlock, TypedProgram
 from composer.graph.visit import Visit, every_pass, walk
-from composer.lower.emit.specialize import Always
 from composer.lower.passes.node_queries import tensor_names
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """What holds for all blocks of a kind in a model."""
+
+    absent: frozenset[str] = frozenset()
+    """Optional arguments of `forward` that no call passes."""
+    attributes: tuple[tuple[str, bool | None], ...] = ()
+    """Attributes that are the same in all of them: fields that are on or off, and parts and parameters that are not there."""
 
 
 def always(program: TypedProgram) -> Mapping[type[Part], Always]:
