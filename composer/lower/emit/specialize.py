@@ -105,7 +105,7 @@ class _Writer:
         return [line for line in self.lines(first, stop) if line.lstrip().startswith("#")]
 
     def block(self, statements: Sequence[ast.stmt], comments: Sequence[str], values: _Values) -> list[str]:
-        """Return the lines of statements; `pass` if nothing is left. What is known afterwards is put into `values`."""
+        """Return the lines of statements; `pass` if nothing is left. What is known after them is put into `values`."""
         written, stop = list(comments), 0
         for statement in statements:
             above = self.lines(stop, _start(statement)) if stop else []
