@@ -239,7 +239,8 @@ class MultiHead(Block):
             if self.cache is not None:
                 v = append_to_cache(self, "v", v)
 
-        if not q.shape[1] * self.kv_heads == k.shape[1] * self.heads == v.shape[1] * self.heads:
+        kv_heads = k.shape[1]
+        if v.shape[1] != kv_heads or q.shape[1] * self.kv_heads != kv_heads * self.heads:
             raise ValueError("the maps of queries, keys and values are split into unequal shares of their heads")
 
         dropout = self.dropout if self.training else 0.0

@@ -16,6 +16,7 @@ from blocks.core import Activation, Part
 from blocks.core.lazy import F, nn, torch
 from composer.lower.emit.constructor_trees import literal
 from composer.lower.emit.part_source import CodeText, NoSource, code_of, part_code
+from composer.lower.passes.always import Always
 from composer.memo import IdentityKey
 from composer.printable import printable
 
@@ -30,6 +31,12 @@ class Module(nn.Module):
         super().__init__()
         for name, value in attributes.items():
             setattr(self, name, value)
+
+    def __getattr__(self, name):
+        try:
+            return self.__dict__["_modules"][name]  # which torch would look for last
+        except KeyError:
+            return super().__getattr__(name)
 
     def extra_repr(self):
         return ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if name[0] != "_" and name != "training")
@@ -122,7 +129,9 @@ _IMPORTED = frozenset({*sys.stdlib_module_names, "torch"})
 class CopiedSource:
     """Copied classes, functions and constants by name, each after what it uses; two of one name get two names."""
 
-    def __init__(self) -> None:
+    def __init__(self, always: Mapping[type[Part], Always]) -> None:
+        self.always = always
+        """What holds for all blocks of a kind in the model."""
         self.pieces: dict[str, str] = {}
         self.imports: set[str] = set()
         self.names: dict[IdentityKey[Any], str] = {}
@@ -152,7 +161,7 @@ class CopiedSource:
         if IdentityKey(part) in self.names:
             return self.names[IdentityKey(part)]
         name = self._claim(part, part.__name__)
-        found = part_code(part)
+        found = part_code(part, self.always.get(part, Always()))
         self.attributes[part] = found.attributes
         renamed: dict[str, str] = {}
         for method in found.methods:

@@ -12,7 +12,7 @@ import inspect
 import re
 import textwrap
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -20,6 +20,8 @@ from typing import Any
 from blocks.core import Block, Part, declares, fields
 from blocks.core.fields import SlotOf
 from composer.errors import ComposerError
+from composer.lower.emit.specialize import specialized
+from composer.lower.passes.always import Always
 
 _SELF = re.compile(r"\bself: Any\b")
 
@@ -72,13 +74,13 @@ def code_of(thing: Any) -> CodeText:
     return _known_code(bare) if _is_ours(bare) else _code(bare)
 
 
-def part_code(part: type[Part]) -> PartCode:
-    """Return what is copied of a part.
+def part_code(part: type[Part], always: Always) -> PartCode:
+    """Return what is copied of a part, without what cannot happen in a model.
 
     Raises:
         NoSource: Its source is not there.
     """
-    return _known_part_code(part) if _is_ours(part) else _part_code(part)
+    return _known_part_code(part, always) if _is_ours(part) else _part_code(part, always)
 
 
 def _is_ours(thing: type | types.FunctionType) -> bool:
@@ -92,8 +94,8 @@ def _known_code(thing: type | types.FunctionType) -> CodeText:
 
 
 @lru_cache(maxsize=1024)
-def _known_part_code(part: type[Part]) -> PartCode:
-    return _part_code(part)
+def _known_part_code(part: type[Part], always: Always) -> PartCode:
+    return _part_code(part, always)
 
 
 def _code(thing: type | types.FunctionType) -> CodeText:
@@ -101,46 +103,66 @@ def _code(thing: type | types.FunctionType) -> CodeText:
         source = textwrap.dedent(inspect.getsource(thing))
     except (OSError, TypeError):
         raise NoSource(thing.__qualname__) from None
-    text = _SELF.sub("self", source).replace("    # type: ignore", "  # type: ignore")
-    return CodeText(text, tuple(dict.fromkeys(_loaded(text))))
+    return _code_text(_SELF.sub("self", source).replace("    # type: ignore", "  # type: ignore"))
 
 
-def _loaded(source: str) -> Iterator[str]:
-    code = compile(f"from __future__ import annotations\n{source}", "<copied>", "exec", dont_inherit=True)
+def _code_text(text: str) -> CodeText:
+    return CodeText(text, tuple(dict.fromkeys(_loaded(_compiled(text)))))
+
+
+def _compiled(text: str) -> types.CodeType:
+    """Return the code of a source, whose annotations do not run."""
+    return compile(f"from __future__ import annotations\n{text}", "<copied>", "exec", dont_inherit=True)
+
+
+def _loaded(code: types.CodeType) -> Iterator[str]:
     for each in _codes(code):
         for instruction in dis.get_instructions(each):
             if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 yield instruction.argval
 
 
-def _part_code(part: type[Part]) -> PartCode:
+def _part_code(part: type[Part], always: Always) -> PartCode:
     methods = list(_methods(part))
-    reached = _reached(methods)
-    while more := [each for each in _properties(part) if each.__name__ in reached and each not in methods]:
-        methods += more
-        reached = _reached(methods)
-    read = {method.__name__: Method(method.__name__, code_of(method), method.__globals__) for method in methods}
+    always = _as_far_as_it_holds(always, methods)
+    read = {each.__name__: _method(each, always) for each in methods}
+    reached = _reached(read.values())
+    while more := [each for each in _properties(part) if each.__name__ in reached and each.__name__ not in read]:
+        read |= {each.__name__: _method(each, Always()) for each in more}
+        reached = _reached(read.values())
     return PartCode(tuple(read.values()), reached, {key: value for key, value in _defaults(part) if key in reached})
 
 
-def _reached(methods: Iterable[Any]) -> frozenset[str]:
+def _as_far_as_it_holds(always: Always, methods: Sequence[Any]) -> Always:
+    """Return what holds of a part in spite of its own methods, which may set its attributes and call its `forward`."""
+    code = [each for method in methods for each in _codes(method.__code__)]
+    stored = {each.argval for one in code for each in dis.get_instructions(one) if each.opname == "STORE_ATTR"}
+    called = any("forward" in one.co_names for one in code)
+    return Always(frozenset() if called else always.absent, tuple(each for each in always.attributes if each[0] not in stored))
+
+
+def _method(function: Any, always: Always) -> Method:
+    code = code_of(function)
+    text = specialized(code.text, always) if always != Always() else code.text
+    return Method(function.__name__, code if text == code.text else _code_text(text), function.__globals__)
+
+
+def _reached(methods: Iterable[Method]) -> frozenset[str]:
     """Return every attribute that methods may read, and perhaps more."""
     seen: set[int] = set()
     found: set[str] = set()
-    stack: list[Any] = list(methods)
+    stack: list[tuple[types.CodeType, Mapping[str, Any]]] = [(_compiled(each.code.text), each.known) for each in methods]
     while stack:
-        function = stack.pop()
-        if id(function) in seen:
-            continue
-        seen.add(id(function))
-        for code in _codes(function.__code__):
+        whole, known = stack.pop()
+        for code in _codes(whole):
             found.update(code.co_names)
             for name in code.co_names:
-                value = function.__globals__.get(name)
-                if isinstance(value, types.FunctionType):
-                    stack.append(value)
-                elif inspect.isclass(value) and not issubclass(value, Part):
-                    stack.extend(f for f in vars(value).values() if isinstance(f, types.FunctionType))
+                value = known.get(name)
+                functions = [value] if isinstance(value, types.FunctionType) else []
+                if inspect.isclass(value) and not issubclass(value, Part):
+                    functions = [each for each in vars(value).values() if isinstance(each, types.FunctionType)]
+                stack += [(each.__code__, each.__globals__) for each in functions if id(each) not in seen]
+                seen.update(map(id, functions))
     return frozenset(found)
 
 

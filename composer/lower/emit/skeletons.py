@@ -16,6 +16,7 @@ from composer.lower.emit.block_source import CopiedSource
 from composer.lower.emit.constructor_trees import Literal, Nested, New, Passes, Tree, nested_in, resolve, unify
 from composer.lower.emit.constructors import Constructors, held_buffers
 from composer.lower.emit.identifiers import camel, safe
+from composer.lower.passes.always import always
 from composer.lower.passes.cache_layout import carry_is_cached, growing_axis
 from composer.lower.passes.hoist import Hoisted, Hoisting, pass_names
 from composer.lower.passes.node_queries import folded_ports, inline_fields, inline_value, is_optional
@@ -58,7 +59,7 @@ class Classes:
     def __init__(self, typed: TypedProgram) -> None:
         self.program = typed
         self.hoisting = Hoisting(typed)
-        self.copied = CopiedSource()
+        self.copied = CopiedSource(always(typed))
         self.instances: dict[tuple[TypedGraph, Hoisted], Instance] = {}
         self.constructors = Constructors(
             self.copied, lambda slot: self._nested(slot.graph, self.hoisting.graph(slot.graph, frozenset()))
