@@ -54,12 +54,12 @@ SideInput: TypeAlias = WiredInput | NamedInput | SideBox
 class Incoming:
     """What comes in at the sides of an item, by how it comes."""
 
-    side_inputs: Sequence[SideInput]
+    side_inputs: list[SideInput]
     """Small boxes."""
-    references: Sequence[NamedInput]
-    far: Sequence[SideInput]
+    references: list[NamedInput]
+    far: list[SideInput]
     """Wires from other columns, from around this one, and from above."""
-    lanes: Sequence[SideInput]
+    lanes: list[SideInput]
     """Wires from this column, and those that leave a block around it at its side."""
 
 
