@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from blocks.core import Look, SideLook
@@ -15,12 +15,13 @@ from composer.draw.layout.fragment import Fragment, shift
 from composer.draw.layout.frames import frame
 from composer.draw.layout.irregular import irregular_fragment
 from composer.draw.layout.lanes import style_of, wire
+from composer.draw.layout.layered import MAX_ITEMS, Lay, layered
 from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.layout.outgoing_edges import Output, outgoing_at_side, outgoing_through
 from composer.draw.layout.parallel_flows import side_by_side
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
-from composer.draw.layout.stations import NamedInput, SideBox, SideInput, WiredInput, block, circle
+from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle
 from composer.draw.layout.wrapped import in_columns
 from composer.draw.passes.branches import group_branches
 from composer.draw.passes.heads import group_heads
@@ -73,6 +74,31 @@ def column(
     return spine.found
 
 
+def items_of(flow: Flow, options: LayoutOptions) -> Lay:
+    """Return how items of a flow are laid out that stand on no spine."""
+    numbers = {item.about.path: number for number, item in enumerate(flow.items, 1)}
+    side_inputs = SideInputs(flow, {}, {})
+
+    def lay(item: Item, width: float, incoming: Incoming, is_circle: bool) -> Fragment:
+        spine = Spine(flow, width, options, frozenset(), {}, {}, numbers)
+        return Stations(spine, side_inputs, {}).fragment(item, incoming, is_circle)
+
+    return lay
+
+
+def in_layers(flow: Flow, options: LayoutOptions) -> Fragment | None:
+    """Lay out a flow in layers, if that can be."""
+    if len(flow.items) > MAX_ITEMS:
+        return None
+    side_inputs = split_side_inputs(flow)
+    still = {
+        path: [one for one in blocks if all(e.source.reference for e in one[2])] for path, blocks in side_inputs.beside.items()
+    }
+    whole = sort_topologically(flow.without({leaf.about.path for blocks in still.values() for leaf, *_ in blocks}))
+    beside = {path: side_boxes_of(blocks) for path, blocks in still.items()}
+    return layered(whole, beside, options, items_of(whole, options))
+
+
 def first_reader(path: str, flow: Flow) -> int:
     """Return the station that reads a value first, itself or inside of it."""
     readers = {edge.target for edge in flow.edges if edge.source.path == path}
@@ -91,19 +117,6 @@ def place(spine: Spine) -> None:
         for origin in spine.sent & set(station.fragment.taps):
             found.taps[origin] = station.fragment.taps[origin]
     found.top = spine.stations[-1].y
-
-
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """What comes in at the sides of an item, by how it comes."""
-
-    side_inputs: list[SideInput]
-    """Small boxes."""
-    references: list[NamedInput]
-    far: list[SideInput]
-    """Wires from other columns, from around this one, and from above."""
-    lanes: list[SideInput]
-    """Wires from this column, and those that leave a block around it at its side."""
 
 
 class Stations:

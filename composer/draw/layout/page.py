@@ -12,8 +12,10 @@ from composer.draw.edges import DiagramEdge, InnerOutput, Origin, PassOutput
 from composer.draw.geometry import Text
 from composer.draw.layout.beside.pyramid import pyramid_fragment
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
-from composer.draw.layout.column import column
+from composer.draw.layout.column import column, in_layers
 from composer.draw.layout.fragment import Fragment, Pieces, flip, shift
+from composer.draw.layout.layered import with_output_boxes
+from composer.draw.layout.measure import clearer
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import align_height, place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
@@ -40,6 +42,8 @@ TWO_COLUMNS_WIDTH = 240.0
 """Width of boxes where a model has several columns, so that two and the wires between them fit into a page."""
 HEADS_APART = 36.0
 """Between heads above each other: more than from one block to the next."""
+MIN_WINDING = 2
+"""Wires with corners from which on a model is laid out in layers too: one alone is a skip connection."""
 HEADER_ROOM = 70.0
 """In a frame, for its header and for the wire over its columns."""
 NARROW_WIDTHS, NARROW_MARGIN = (268.0, 240.0, 216.0, 192.0, 170.0, 150.0, 136.0, 124.0), 6.0
@@ -97,6 +101,10 @@ def page(
     if halves:
         flip(laid[0])
         align_height(laid[0], laid[1], halves[1].items[0].about.path)
+    if len(laid) == 1 and not halves:
+        found = clearest(laid[0], flow, titles, typography, shapes=shapes)
+        if found is not laid[0]:
+            return with_head(found, titles, typography)
     if high is not None and len(laid) == 1 and laid[0].height > high:
         ordered = sort_topologically(columns[0])
         several = wrapped(ordered, laid[0], high, lambda part, given_on: column(part, width, options, given_on))
@@ -108,7 +116,26 @@ def page(
             )
         ]
     whole = place_columns(above_each_other(columns, laid), typography, halves[1].items[0].about.path if halves else "")
+    if len(laid) > 1 and not halves:
+        whole = clearest(whole, flow, titles, typography, shapes=shapes)
     return with_head(whole, titles, typography)
+
+
+def clearest(usual: Fragment, flow: Flow, titles: Titles, typography: Typography, *, shapes: bool) -> Fragment:
+    """Return a model as it is laid out in columns; or in layers, counted from the left border, if these are clearly easier to
+    follow, which is tried where wires between its items wind.
+    """
+    ends = with_output_boxes(lead_out_of_frames(with_ends(flow, titles, beside=False)))
+    paths = ends.by_path
+    winding = (wire for wire in usual.pieces.wires if len(wire.points) > 2 and wire.source in paths and not wire.from_inside)
+    if sum(1 for _ in winding) < MIN_WINDING:
+        return usual
+    found = in_layers(ends, LayoutOptions(typography, LANE_SIDE, shapes, inputs=tuple(titles.inputs)))
+    if found is None or not clearer(usual, found):
+        return usual
+    shift(found, found.left, 0)
+    found.left, found.right = 0.0, found.left + found.right
+    return found
 
 
 def with_broken_frame(flow: Flow, whole: Fragment, high: float, lay: Callable[[tuple[str, float]], Fragment]) -> Fragment:
@@ -183,11 +210,11 @@ def narrow_page(flow: Flow, titles: Titles, room: float, typography: Typography,
     return min(found, key=lambda scene: scene.width)
 
 
-def with_ends(flow: Flow, titles: Titles) -> Flow:
+def with_ends(flow: Flow, titles: Titles, *, beside: bool = True) -> Flow:
     """Return the flow with boxes for the inputs that go into its stream or are outputs as they are, and for its first output;
-    other inputs go by their names.
+    other inputs go by their names, as do those that only blocks read that may stand `beside` others.
     """
-    rest = split_side_inputs(flow).flow
+    rest = split_side_inputs(flow).flow if beside else flow
     paths = {item.about.path for item in rest.items}
     streams = {
         e.source.path: e.source

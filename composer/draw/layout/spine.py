@@ -34,6 +34,8 @@ class LayoutOptions:
     """Where what routers tell goes."""
     given: frozenset[Origin] = frozenset()
     """Values of other columns."""
+    inputs: tuple[str, ...] = ()
+    """The model's inputs in their order."""
     broken: tuple[str, float] = ("", 0.0)
     """A frame whose inside stands in several columns, and how high these may be."""
 

@@ -50,6 +50,19 @@ class SideBox:
 SideInput: TypeAlias = WiredInput | NamedInput | SideBox
 
 
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """What comes in at the sides of an item, by how it comes."""
+
+    side_inputs: list[SideInput]
+    """Small boxes."""
+    references: list[NamedInput]
+    far: list[SideInput]
+    """Wires from other columns, from around this one, and from above."""
+    lanes: list[SideInput]
+    """Wires from this column, and those that leave a block around it at its side."""
+
+
 def circle(leaf: Leaf, typography: Typography, lefts: Sequence[SideInput] = (), rights: Sequence[SideInput] = ()) -> Fragment:
     """Return a merge, with at most one thing at each side."""
     assert leaf.look.sign is not None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Point
 from composer.draw.layout.fragment import Fragment
+from composer.draw.passes.layers import ItemLink
 from composer.draw.scene import RADIUS, Dot
 
 APART = 7.0
@@ -27,6 +28,14 @@ class RankNode:
     x: float = 0.0
     label: str = ""
     """The shape of what the block gives."""
+    circle: bool = False
+    """Whether it is a merge, which wires reach from below and at both sides."""
+    framed: bool = False
+    """Whether a wire from below goes on inside of it."""
+    enter: Mapping[DiagramEdge, float] = field(default_factory=dict)
+    """How far from its middle wires go up that come in at a side."""
+    leave: Mapping[str, float] = field(default_factory=dict)
+    """How far from its middle values go up that leave at a side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,39 +50,47 @@ class Pin:
     """How it goes on from the height of the block's foot, seen from there."""
 
 
-def into(rank_node: RankNode, edges: Sequence[DiagramEdge], start: Mapping[str, float]) -> Iterator[Pin]:
+def into(rank_node: RankNode, links: Sequence[ItemLink], start: Mapping[str, float]) -> Iterator[Pin]:
     """Yield the wires into one block: below a box, wherever it can be reached straight; at three points of a circle."""
     assert rank_node.fragment is not None
-    if rank_node.fragment.pieces.merges:
-        straight = next((e for e in edges if len(edges) == 1 or abs(start[e.source.own_name] - rank_node.x) < 1), None)
-        if straight is None and len(edges) == 3:
-            straight = edges[1]
+    for link in links:
+        if link.edge in rank_node.enter:
+            yield Pin(link.net, rank_node.x + rank_node.enter[link.edge], link.edge)
+        elif rank_node.framed:
+            yield Pin(link.net, rank_node.x, link.edge)
+    links = [link for link in links if link.edge not in rank_node.enter and not rank_node.framed]
+    if rank_node.circle:
+        straight = next((link for link in links if len(links) == 1 or abs(start[link.net] - rank_node.x) < 1), None)
+        if straight is None and len(links) == 3:
+            straight = links[1]
         if straight is None and (rank_node.fragment.pieces.wires or rank_node.fragment.ends):
-            straight = edges[0]
-        rest = [e for e in edges if e is not straight]
+            straight = links[0]
+        rest = [link for link in links if link is not straight]
         if straight is not None:
-            yield Pin(straight.source.own_name, rank_node.x, straight)
+            yield Pin(straight.net, rank_node.x, straight.edge)
         if rank_node.fragment.pieces.wires or rank_node.fragment.ends:
             sides: tuple[int, ...] = (1,)  # something stands at the left
         else:
-            sides = (-1, 1) if len(rest) == 2 or not rest or start[rest[0].source.own_name] < rank_node.x else (1,)
-        for side, edge in zip(sides, rest, strict=False):
-            below = start[edge.source.own_name]
+            sides = (-1, 1) if len(rest) == 2 or not rest or start[rest[0].net] < rank_node.x else (1,)
+        for side, link in zip(sides, rest, strict=False):
+            below = start[link.net]
             straight_up = SIDE - APART <= side * (below - rank_node.x) <= SIDE + APART
-            x = below if straight_up else next(x for x in outwards(rank_node.x, side) if clear(x, edge.source.own_name, start))
-            yield Pin(edge.source.own_name, x, edge, ((x, -RADIUS), (rank_node.x + side * RADIUS, -RADIUS)))
+            x = below if straight_up else next(x for x in outwards(rank_node.x, side) if clear(x, link.net, start))
+            yield Pin(link.net, x, link.edge, ((x, -RADIUS), (rank_node.x + side * RADIUS, -RADIUS)))
+        return
+    if not links:
         return
     half = rank_node.fragment.pieces.boxes[0].width / 2 - 2 * APART
     left, taken = rank_node.x - half, list[float]()
-    for number, edge in enumerate(edges):
+    for number, link in enumerate(links):
         least = taken[-1] + 2 * APART if taken else left
-        most = rank_node.x + half - 2 * APART * (len(edges) - 1 - number)
-        below = start[edge.source.own_name]
-        alone = len(edges) == 1 and abs(below - rank_node.x) > half / 2
+        most = rank_node.x + half - 2 * APART * (len(links) - 1 - number)
+        below = start[link.net]
+        alone = len(links) == 1 and abs(below - rank_node.x) > half / 2
         wanted = rank_node.x if alone else min(max(below, least), most)
-        x = next((x for x in around(wanted) if least <= x <= most and clear(x, edge.source.own_name, start)), wanted)
+        x = next((x for x in around(wanted) if least <= x <= most and clear(x, link.net, start)), wanted)
         taken.append(x)
-        yield Pin(edge.source.own_name, x, edge)
+        yield Pin(link.net, x, link.edge)
 
 
 def forks(start: Mapping[str, float], pins: Sequence[Pin], tracks: Mapping[str, float]) -> Iterator[Dot]:

@@ -1,0 +1,226 @@
+"""Any flow in layers: blocks and frames rank by rank, inputs below and outputs above, long streams as straight columns."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Sink
+from composer.draw.edges import DiagramEdge, DiagramSource
+from composer.draw.graphviz_programs import Missing, graphviz, pure
+from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
+from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
+from composer.draw.layout.fragment import Fragment
+from composer.draw.layout.layers import STRAIGHT, Layers
+from composer.draw.layout.measure import clearer
+from composer.draw.layout.outgoing_edges import room, sink_at
+from composer.draw.layout.spacing import LABEL_TOP
+from composer.draw.layout.spine import LayoutOptions
+from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput
+from composer.draw.passes.heads import output_leaf
+from composer.draw.passes.layers import ItemLink, links_of, streams
+from composer.draw.paths import is_output
+from composer.draw.scene import Dot
+
+MIN_ITEMS, MAX_ITEMS = 8, 100
+"""Items of a flow that is laid out so: one with fewer is seen at a glance in a column too."""
+MAX_ROW_WIDTH, ROW_GAP = 1150.0, 24.0
+"""Of the widest rank whose boxes are all equally wide: a page without its margins; and the least distance between two of them."""
+MAX_WIDTH = 2400.0
+"""Twice the width of a page: shrunk to it, a wider part could not be read."""
+MIN_ROW = 3
+"""Inputs whose order may also be the reverse."""
+MIN_STREAM = 4
+"""Items of a stream that is straight before others."""
+MAX_SIDES = 2
+"""Wires into a block that stands above one of them: above more, it stands in the middle."""
+LANE, LANES = 20.0, 14.0
+"""From a frame to the first wire that goes up beside it, and from one to the next."""
+
+Lay: TypeAlias = Callable[[Item, float, Incoming, bool], Fragment]
+"""Lays out an item for a width of its boxes, with what comes in at its sides; or as a circle."""
+
+
+def layered(flow: Flow, beside: Mapping[str, Sequence[SideBox]], options: LayoutOptions, lay: Lay) -> Fragment | None:
+    """Return a flow in layers; none where it has too few or too many items, where a value goes back, or without our own Graphviz,
+    since any other would draw other bytes.
+    """
+    if not (MIN_ITEMS <= len(flow.items) <= MAX_ITEMS) or any(e.back for e in flow.edges):
+        return None
+    if any(_is_first(flow, sink.edges[0].source) and not sink.leaf for sink in flow.sinks):  # a state
+        return None
+    if not pure():
+        return None
+    inputs = [path for path in options.inputs if path in flow.by_path]
+    orders = [inputs, inputs[::-1]] if len(inputs) >= MIN_ROW else [inputs]
+    try:
+        found = [_in_order(_Items(flow, beside, options, lay), order) for order in orders]
+    except Missing:
+        return None
+    found = [one for one in found if one.left + one.right <= MAX_WIDTH]
+    return found[-1] if found and (len(found) == 1 or clearer(*found)) else next(iter(found), None)
+
+
+def _in_order(items: _Items, inputs: Sequence[str]) -> Fragment:
+    """Return the items in layers, the inputs in that order; merges that two wires from one side would lead to are boxes."""
+    layers = items.in_layers(inputs)
+    layers.place()
+    if crowded := layers.crowded():
+        layers = items.in_layers(inputs, crowded)
+        layers.place()
+    return layers.fragment()
+
+
+class _Items:
+    """The items of a flow, before they have a place."""
+
+    def __init__(self, flow: Flow, beside: Mapping[str, Sequence[SideBox]], options: LayoutOptions, lay: Lay) -> None:
+        self.flow, self.beside, self.options, self.lay = flow, beside, options, lay
+        self.items = flow.by_path
+        self.links = links_of(flow)
+        self.streams = streams(flow, self.links)
+        self.straight = {
+            pair: STRAIGHT if len(one) >= MIN_STREAM else STRAIGHT // 4 for one in self.streams for pair in pairwise(one)
+        }
+        self.rank = self.ranks()
+        self.boxed: Collection[str] = ()
+
+    def in_layers(self, inputs: Sequence[str], boxed: Collection[str] = ()) -> Layers:
+        """Return the items in ranks; some merges are no circles."""
+        self.boxed = boxed
+        rank = self.rank
+        leaves = {path: item for path, item in self.items.items() if isinstance(item, Leaf)}
+        widths = {path: self.width(leaf) for path, leaf in leaves.items() if not self.is_circle(leaf)}
+        most = max(Counter(rank[path] for path in widths).values(), default=1)
+        equal = max(widths.values(), default=0.0)
+        if most * (equal + ROW_GAP) > MAX_ROW_WIDTH * self.options.typography.scale:
+            equal = 0.0
+        nodes = {}
+        for path, item in self.items.items():
+            inner = [
+                needed(leaf, self.options.typography) for leaf in Flow(None, (item,), (), None).leaves() if isinstance(leaf, Leaf)
+            ]
+            wide = max(equal, widths[path] if path in widths else min(max(inner, default=0.0), MAX_BOX_WIDTH), MIN_COLUMN_WIDTH)
+            nodes[path, rank[path]] = self.node(item, wide)
+        anchor = self.streams[0][-1] if self.streams else self.flow.items[-1].about.path
+        return Layers(
+            self.options.typography,
+            self.links,
+            rank,
+            nodes,
+            (anchor, rank[anchor]),
+            straight={
+                (a, b): weight
+                for (a, b), weight in self.straight.items()
+                if sum(link.edge.main for link in self.into(b)) <= MAX_SIDES
+            },
+            row=inputs,
+        )
+
+    def ranks(self) -> dict[str, int]:
+        """Return how high each item stands: all wires together are as short as can be, inputs lowest, outputs highest."""
+        names = {path: f"n{number}" for number, path in enumerate(self.items)}
+        links = dict.fromkeys((link.source, link.target) for link in self.links)
+        lines = [f"{names[a]} -> {names[b]} [weight={2 if self.straight.get((a, b)) == STRAIGHT else 1}]" for a, b in links]
+        ends = {
+            "source": [names[path] for path, item in self.items.items() if isinstance(item, Leaf) and item.model_input],
+            "sink": [names[path] for path in self.items if is_output(path)],
+        }
+        lines += ["{rank=" + f"{key} {' '.join(several)}" + "}" for key, several in ends.items() if several]
+        head = 'node [shape=point width=0.1 height=0.1 fixedsize=true label=""] rankdir=BT splines=false'
+        answer = json.loads(
+            graphviz("digraph { " + head + "; " + "; ".join([*names.values(), *lines]) + " }", "json", program=pure())
+        )
+        heights = {one["name"]: float(one["pos"].split(",")[1]) for one in answer["objects"] if "pos" in one}
+        levels = {y: number for number, y in enumerate(sorted(set(heights.values())))}
+        return {path: levels[heights[name]] for path, name in names.items()}
+
+    def into(self, path: str) -> list[ItemLink]:
+        """Return the wires into an item from below."""
+        return [link for link in self.links if link.target == path == link.edge.target]
+
+    def is_circle(self, leaf: Leaf) -> bool:
+        """Return whether a merge has room for all that it reads as a circle."""
+        count, own = len(self.into(leaf.about.path)), 1 if leaf.look.sides else 0
+        lefts = own + len(self.beside.get(leaf.about.path, ())) + (0 if own else len(self.named(leaf.about.path)))
+        return bool(leaf.look.sign) and leaf.about.path not in self.boxed and count + lefts <= 3 and lefts <= 1
+
+    def named(self, path: str) -> list[DiagramEdge]:
+        """Return what an item reads by its name."""
+        return [e for e in dict.fromkeys(self.flow.edges_into(path)) if e.source.reference]
+
+    def width(self, leaf: Leaf) -> float:
+        """Return the width that a block needs as a box."""
+        count = len(self.into(leaf.about.path))
+        wide = needed(leaf, self.options.typography, narrow=self.options.narrow)
+        return min(max(MIN_COLUMN_WIDTH, wide, (count + 1) * 2 * APART), MAX_BOX_WIDTH)
+
+    def node(self, item: Item, width: float) -> RankNode:
+        """Return an item with all that stands beside it, and the room that it takes in its rank."""
+        path = item.about.path
+        circle = isinstance(item, Leaf) and self.is_circle(item)
+        given = {link.source for link in self.links}
+        far = [e for e in dict.fromkeys(self.flow.edges_into(path)) if e.upward and e.source.path not in self.items]
+        local = [link.edge for link in self.into(path)]
+        rest: list[SideInput] = [WiredInput(e) for e in local[1:]] if isinstance(item, OpenMixture) else []
+        incoming = Incoming(
+            [*self.beside.get(path, ())], [NamedInput(e) for e in self.named(path)], [WiredInput(e) for e in far], rest
+        )
+        fragment = self.lay(item, width, incoming, circle)
+        for sink in self.flow.sinks:
+            if sink.edges[0].source.path == path and _is_first(self.flow, sink.edges[0].source):
+                self.add_loss(fragment, sink, alone=path not in given)
+        framed = isinstance(item, Group | OpenMixture)
+        shape = item.shape if isinstance(item, Leaf) and self.options.shapes else ""
+        after = item.after if isinstance(item, Leaf | Group | OpenMixture) else ""
+        label = " · ".join(filter(None, (shape, after))) if path in given else ""
+        one = RankNode(path, 0.0, fragment, label=label, circle=circle, framed=framed)
+        reads = {link.edge for link in self.links if link.target == path}
+        ends = [(points[0], edge) for edge, points in fragment.ends.items() if edge in reads]
+        taps = [
+            (fragment.taps[link.edge.source.origin][-1], link.net)
+            for link in self.links
+            if link.edge.source.origin in fragment.taps
+        ]
+        enter: dict[DiagramEdge, float] = {}
+        leave: dict[str, float] = {}
+        reach = {-1: max(fragment.left + 8, LANE), 1: max(fragment.right + 8, LANE)}
+        for (x, _), edge in sorted(ends, key=lambda end: -end[0][1]):  # the lowest is nearest
+            side = 1 if x > 0 else -1
+            enter[edge] = side * reach[side]
+            reach[side] += LANES
+        for (x, _), net in sorted(dict.fromkeys(taps), key=lambda tap: tap[0][1]):  # the highest is nearest
+            side = 1 if x > 0 else -1
+            leave[net] = side * reach[side]
+            reach[side] += LANES
+        one.enter, one.leave = enter, leave
+        wide = max(fragment.left, fragment.right, *(abs(x) + APART for x in (*enter.values(), *leave.values(), 0.0)))
+        one.width = 2 * max(wide, SIDE + APART if circle else 0.0)
+        return one
+
+    def add_loss(self, fragment: Fragment, sink: Sink, *, alone: bool) -> None:
+        """Add a loss beside the way up from what gives its value, of which a wire to it forks off unless it is `alone`."""
+        high = room(sink, self.options.typography)
+        y = min(fragment.top - LABEL_TOP, -fragment.height) - high / 2
+        start = ((0.0, fragment.top), (0.0, y)) if alone else ((0.0, y),)
+        if not alone:
+            fragment.pieces.dots.append(Dot(0, y))
+        sink_at(fragment, sink, start, self.options.typography)
+        fragment.height = high / 2 - y
+
+
+def with_output_boxes(flow: Flow) -> Flow:
+    """Return a flow with a box for every output that is what an item gives first."""
+    for name, source in flow.exits:
+        if _is_first(flow, source):
+            end = output_leaf(name, source)
+            flow = flow.with_items((*flow.items, end)).with_edges((*flow.edges, DiagramEdge(source, end.about.path, "", True)))
+            flow = flow.with_exits(one for one in flow.exits if one != (name, source))
+    return flow
+
+
+def _is_first(flow: Flow, source: DiagramSource) -> bool:
+    return source.path in flow.by_path and not source.reference and not source.port

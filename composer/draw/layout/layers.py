@@ -1,0 +1,308 @@
+"""Blocks in ranks: Graphviz says which stand beside each other and where, the wires between them are ours."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
+
+from composer.draw.edges import maker
+from composer.draw.geometry import Point, Text
+from composer.draw.graphviz_programs import graphviz, pure
+from composer.draw.layout.beside.straight import straighten_into_circles
+from composer.draw.layout.beside.tracks import Pin, RankNode, around, assigned, clear, forks, into
+from composer.draw.layout.fragment import Fragment, shift, straightened
+from composer.draw.layout.lanes import style_of
+from composer.draw.passes.layers import ItemLink
+from composer.draw.scene import WirePath
+from composer.draw.style.typography import Role, Typography
+
+TRACK, ARROW, RISE, LABELED = 9.0, 15.0, 12.0, 22.0
+"""From one horizontal wire to the next, as near as round corners allow; from the highest to the blocks above, a corner of 8
+pixels and an arrowhead of 7; from the blocks below to the lowest, a corner and a dot, or a line of text.
+"""
+PASSING = 18.0
+"""Width that Graphviz keeps free for a wire that goes past a block: a wire's distance at either side, and what it may be moved.
+"""
+BENT = 10.0
+"""How far a wire on its way may be moved to stay straight: about half of the width that is kept free for it."""
+STRAIGHT = 64
+"""How much the wires of a trunk count."""
+APART = 21.6
+"""Between two things in a rank."""
+POINTS = 72.0
+"""Of Graphviz to an inch."""
+
+Name = tuple[str, int]
+"""A block and its rank; or the value of a block on its way through a rank above it."""
+
+
+@dataclass(slots=True)
+class Layers:
+    """Blocks in ranks, while they are placed."""
+
+    typography: Typography
+    links: Sequence[ItemLink]
+    rank: Mapping[str, int]
+    """Of each block, counted from below."""
+    rank_nodes: dict[Name, RankNode]
+    """The blocks; then the wires that go past others."""
+    anchor: Name
+    """What stands on the spine."""
+    fork: str = ""
+    """What comes in from below on the spine; nothing where all values start in blocks."""
+    straight: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Wires that are rather straight than others, and how much more they count where Graphviz makes wires straight."""
+    row: Sequence[str] | None = None
+    """What stands in this order in the lowest rank, from the left; with it, blocks are moved to the middle of their neighbors."""
+    found: Fragment = field(default_factory=Fragment)
+    nets: Mapping[str, str] = field(init=False)
+    """Of each value, the block that gives it."""
+
+    def __post_init__(self) -> None:
+        self.nets = {link.net: link.source for link in self.links}
+        for net, path in self.nets.items():
+            highest = max(self.rank[link.target] for link in self.links if link.net == net)
+            for rank in range(self.rank[path] + 1, highest):
+                self.rank_nodes[net, rank] = RankNode(net, PASSING)
+
+    @property
+    def top(self) -> int:
+        """The highest rank."""
+        return max(self.rank.values())
+
+    def reading(self, path: str) -> list[ItemLink]:
+        """Return the wires into a block."""
+        return [link for link in self.links if link.target == path]
+
+    # -- where everything stands
+
+    def fragment(self) -> Fragment:
+        """Return all blocks, which have their places, with the wires between them."""
+        found = self.found
+        y = 0.0
+        pins: dict[int, list[Pin]] = {}
+        tracks: dict[int, dict[str, float]] = {}
+        tops: dict[str, float] = {self.fork: 0.0} if self.fork else {}
+        if not self.fork:
+            y = self.put(0, y, tops)
+        for rank in range(1, self.top + 1):
+            start = self.starts(self.at(rank - 1))
+            pins[rank] = list(self.pins(rank, start))
+            numbers = assigned(start, pins[rank])
+            rise = LABELED if self.label(self.at(rank - 1), start) else RISE
+            tracks[rank] = {net: y - rise - TRACK * number for net, number in numbers.items()}
+            found.pieces.dots += forks(start, pins[rank], tracks[rank])
+            y -= rise + TRACK * max(numbers.values(), default=0) + ARROW
+            y = self.put(rank, y, tops)
+        found.pieces.wires += [self.wire(link, tops, pins, tracks) for link in self.links]
+        if self.row is not None:
+            counts = {rank: Counter(pin.net for pin in several) for rank, several in pins.items()}
+            alone = {(link.net, link.edge.target) for link in self.links if counts[self.rank[link.target]][link.net] == 1}
+            straighten_into_circles(found, alone)
+        xs = [x for wire in found.pieces.wires for x, _ in wire.points] + [text.area.right for text in found.pieces.texts]
+        found.left, found.right = max(found.left, -min(xs)), max(found.right, max(xs))
+        found.top, found.height = tops[self.anchor[0]], -y
+        return found
+
+    def put(self, rank: int, y: float, tops: dict[str, float]) -> float:
+        """Put the blocks of a rank above a height, and note where each ends; return where all of them do."""
+        blocks = [(one, one.fragment) for one in self.at(rank) if one.fragment]
+        high = max(fragment.height for _, fragment in blocks)
+        for one, fragment in blocks:
+            shift(fragment, one.x, y - (high - fragment.height) / 2)
+            self.found.pieces.take(fragment.pieces)
+            self.found.ends |= {edge: points for edge, points in fragment.ends.items() if edge not in one.enter}
+            self.found.left = max(self.found.left, fragment.left - one.x)
+            self.found.right = max(self.found.right, fragment.right + one.x)
+            tops[one.net] = fragment.top
+        return y - high
+
+    def ports(self, path: str) -> list[str]:
+        """Return the second outputs of a block that are read by wires."""
+        return [net for net, source in self.nets.items() if source == path != net]
+
+    def starts(self, below: Sequence[RankNode]) -> dict[str, float]:
+        """Return where values rise from a rank: from the middle of a block; its second outputs beside that, in the order in which
+        they go on.
+        """
+        found = {}
+        for one in below:
+            found[one.net] = one.x
+            if one.fragment is None:
+                continue
+            found |= {net: one.x + beside for net, beside in one.leave.items()}
+            rank = self.rank[one.net]
+            ends = {
+                net: [link.target for link in self.links if link.net == net]
+                for net in self.ports(one.net)
+                if net not in one.leave
+            }
+            further = {
+                net: self.rank_nodes[net, rank + 1].x
+                if (net, rank + 1) in self.rank_nodes
+                else self.rank_nodes[to[0], rank + 1].x
+                for net, to in ends.items()
+            }
+            x = one.x + 14
+            for net in sorted((net for net in ends if further[net] >= one.x), key=lambda net: further[net]):
+                found[net] = x
+                x += slot(net, self.typography)
+            x = one.x
+            for net in sorted((net for net in ends if further[net] < one.x), key=lambda net: -further[net]):
+                x -= slot(net, self.typography)
+                found[net] = x
+        return found
+
+    def label(self, below: Sequence[RankNode], start: Mapping[str, float]) -> bool:
+        """Write the shape of what blocks give, and what second outputs are called, where no other wire rises and no box stands;
+        return whether there is something.
+        """
+        found = self.found
+        said: list[tuple[str, str, float, float, Role]] = []
+        for one in below:
+            if one.fragment:
+                top = one.fragment.top
+                ports = (net for net in self.ports(one.net) if net not in one.leave)
+                said += [(net, net.rpartition(".")[2], start[net], top, "port") for net in ports]
+                said += [(one.net, one.label, one.x, top, "shape")] if one.label and one.net in start else []
+        solid = [box.area for one in below if one.fragment for box in one.fragment.pieces.boxes]
+        solid += [merge.area for one in below if one.fragment for merge in one.fragment.pieces.merges]
+        before = len(found.pieces.texts)
+        for net, words, x, top, role in said:
+            text = Text(x + (5 if role == "port" else 8), top - 9, words, role, "start", self.typography.scale)
+            passed = any(
+                text.area.grown(4).left < other < text.area.grown(4).right for name, other in start.items() if name != net
+            )
+            if not passed and not any(
+                area.meets(text.area.grown(2)) for area in (*solid, *(one.area for one in found.pieces.texts))
+            ):
+                found.pieces.texts.append(text)
+        return len(found.pieces.texts) > before
+
+    def at(self, rank: int) -> list[RankNode]:
+        """Return what stands in a rank, from the left."""
+        return sorted((one for (_, at), one in self.rank_nodes.items() if at == rank), key=lambda one: one.x)
+
+    def place(self) -> None:
+        """Ask Graphviz how far to the right everything stands; the fork and the anchor on the spine."""
+        names = {name: f"n{number}" for number, name in enumerate(self.rank_nodes)}
+        lines = [f'{names[name]} [width="{rank_node.width / POINTS:.3f}"]' for name, rank_node in self.rank_nodes.items()]
+        weights: dict[tuple[Name, Name], int] = {}
+        past = 4 if self.row is None else 16
+        for link in self.links:
+            low, target = self.rank[link.source], (link.target, self.rank[link.target])
+            ends = [(link.source, low), *((link.net, rank) for rank in range(low + 1, target[1])), target]
+            for a, b in pairwise(ends):
+                weight = self.straight.get((link.source, link.target)) or (1 if b == target else past)
+                weights[a, b] = max(weight, weights.get((a, b), 0))
+        lines += [f"{names[a]} -> {names[b]} [weight={weight}]" for (a, b), weight in weights.items()]
+        if self.row is not None:
+            for rank in range(self.top + 1):
+                lines.append("{rank=same " + " ".join(names[name] for name in names if name[1] == rank) + "}")
+            lines += [f"{names[a, 0]} -> {names[b, 0]} [style=invis]" for a, b in pairwise(self.row)]
+        head = f'node [shape=box fixedsize=true label="" height=0.5] nodesep={APART / POINTS:.1f} splines=false'
+        answer = json.loads(graphviz("digraph { " + head + " " + "; ".join(lines) + " }", "json", program=pure()))
+        places = {one["name"]: float(one["pos"].split(",")[0]) for one in answer["objects"] if "pos" in one}
+        middle = places[names[self.anchor]]
+        for name, rank_node in self.rank_nodes.items():
+            rank_node.x = round(places[names[name]] - middle, 1)
+        if self.fork:
+            self.rank_nodes[self.fork, 0].x = 0.0
+        if self.row is not None:
+            self.align()
+
+    def align(self) -> None:
+        """Move wires that go past several ranks to one place, where there is room for them in all of these."""
+        rows = {rank: self.at(rank) for rank in range(self.top + 1)}
+        for net, path in self.nets.items():
+            ways = [(rank, one) for (name, rank), one in self.rank_nodes.items() if name == net and one.fragment is None]
+            low, high = -inf, inf
+            for rank, one in ways:
+                place = rows[rank].index(one)
+                for beside in rows[rank][max(place - 1, 0) : place]:
+                    low = max(low, beside.x + (beside.width + one.width) / 2 + APART)
+                for beside in rows[rank][place + 1 : place + 2]:
+                    high = min(high, beside.x - (beside.width + one.width) / 2 - APART)
+            if len(ways) > 1 and low <= high:
+                ends = [one.x for _, one in ways]
+                wanted = self.rank_nodes[path, self.rank[path]].x
+                x = min(max(wanted if min(ends) <= wanted <= max(ends) else sorted(ends)[len(ends) // 2], low), high)
+                for _, one in ways:
+                    one.x = x
+
+    def crowded(self) -> set[str]:
+        """Return the circles that are read by one wire from below and two from the same side."""
+        found = set()
+        for (path, rank), one in self.rank_nodes.items():
+            if one.circle:
+                below = [
+                    self.rank_nodes.get((link.net, rank - 1)) or self.rank_nodes[link.source, rank - 1]
+                    for link in self.reading(path)
+                ]
+                aside = [other.x - one.x for other in below if abs(other.x - one.x) >= 1]
+                if len(aside) == 2 < len(below) and aside[0] * aside[1] > 0:
+                    found.add(path)
+        return found
+
+    # -- wires
+
+    def pins(self, rank: int, start: Mapping[str, float]) -> Iterator[Pin]:
+        """Yield where wires come in at a rank, no two of them above each other by chance."""
+        for (name, at), rank_node in self.rank_nodes.items():
+            if at != rank:
+                continue
+            if rank_node.fragment is None:
+                wanted = start[name] if abs(start[name] - rank_node.x) <= BENT else rank_node.x
+                rank_node.x = next(x for x in around(wanted) if clear(x, name, start))
+                yield Pin(name, rank_node.x, None)
+            else:
+                links = sorted(self.reading(name), key=lambda link: (start[link.net], link.edge.port))
+                yield from into(rank_node, links, start)
+
+    def wire(
+        self,
+        link: ItemLink,
+        tops: Mapping[str, float],
+        pins: Mapping[int, Sequence[Pin]],
+        tracks: Mapping[int, Mapping[str, float]],
+    ) -> WirePath:
+        """Return a wire through all ranks between."""
+        edge, path, net, last = link.edge, link.source, link.net, self.rank[link.target]
+        x = self.starts([self.rank_nodes[path, self.rank[path]]])[net]
+        giver = self.rank_nodes[path, self.rank[path]]
+        points: list[Point] = [(x, tops[path])]
+        if giver.fragment is not None and net in giver.leave:
+            tap = giver.fragment.taps[edge.source.origin]
+            points = [*tap, (x, tap[-1][1])]
+        for rank in range(self.rank[path] + 1, last + 1):
+            pin = next(p for p in pins[rank] if (p.edge == edge if rank == last else p.edge is None and p.net == net))
+            if pin.x != x:
+                points += [(x, tracks[rank][net]), (pin.x, tracks[rank][net])]
+            x = pin.x
+        rank_node = self.rank_nodes[link.target, last]
+        assert rank_node.fragment is not None
+        foot = rank_node.fragment.foot
+        if edge in rank_node.enter:
+            end = rank_node.fragment.ends[edge]
+            points += [(x, end[0][1]), *end]
+        else:
+            points += [(a, foot + b) for a, b in pin.end] or [(x, foot)]
+        return WirePath(
+            maker(edge.source.origin).path,
+            edge.target,
+            straightened(points),
+            edge.port,
+            "main" if self.row is None else style_of(edge),
+            not rank_node.framed or edge in rank_node.enter,
+            partial=edge.partial,
+            from_inside=edge.source.from_inside,
+        )
+
+
+def slot(net: str, typography: Typography) -> float:
+    """Return the width that a second output needs with its name."""
+    return typography.width(net.rpartition(".")[2], "port") + 14
