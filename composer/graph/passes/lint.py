@@ -48,8 +48,8 @@ def lint(state: Compilation) -> Compilation:
 
 
 def _vocabulary(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagnostic]:
-    """Yield a warning for a vocabulary that should be rounded up for GPUs, where maps have it as their outputs; that of a published
-    model is fixed.
+    """Yield a warning for a vocabulary that should be rounded up for GPUs, where maps have it as their outputs; that of a
+    published model is fixed.
     """
     if typed.untyped.recipe.checkpoints is not None:
         return
