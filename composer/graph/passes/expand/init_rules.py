@@ -39,9 +39,9 @@ def _initializer(rule: InitRule, scope: Scope, values: Evaluator) -> Init | None
         ExpressionError, StopExpansion: A number or the formula has a mistake.
     """
     if rule.when is not None and not values.boolean(rule.when.expression, scope, rule.when.span):
-        for number in (rule.value, rule.low):
-            if number is not None:
-                values.lookup.values(number.expression, scope)
+        for written in (rule.value, rule.low):
+            if written is not None:
+                values.lookup.values(written.expression, scope)
         if rule.formula is not None:
             values.lookup.values(rule.formula.expression, scope, (*PLACES, LAYER, DRAWN))
         return None
