@@ -51,10 +51,13 @@ def in_parts(
         return attend(q, k, v, allowed, bias)
     if allowed is not None:
         allowed = allowed.expand(*allowed.shape[:-2], time, source)
+    parts = torch.split(q, step, dim=2)
+    # split, since the gradient of each slice would be as large as the whole bias
+    biases: tuple[torch.Tensor | None, ...] = (None,) * len(parts)
     if bias is not None:
-        bias = bias.expand(*bias.shape[:-2], time, source)
+        biases = torch.split(bias.expand(*bias.shape[:-2], time, source), step, dim=-2)
     found: list[torch.Tensor] = []
-    for part in torch.split(q, step, dim=2):
+    for part, bias_of_part in zip(parts, biases, strict=True):
         start = sum(each.shape[2] for each in found)
         rows = slice(start, start + part.shape[2])
         seen = None if allowed is None else allowed[..., rows, :]
@@ -64,7 +67,7 @@ def in_parts(
             k[:, :, keys],
             v[:, :, keys],
             None if seen is None else seen[..., keys],
-            None if bias is None else bias[..., rows, keys],
+            None if bias_of_part is None else bias_of_part[..., keys],
         )
         found.append(computed_again(attend, *given) if torch.is_grad_enabled() else attend(*given))
     return torch.cat(found, dim=2)
