@@ -39,6 +39,7 @@ from composer.train.optimization.accumulation import shares
 from composer.train.optimization.width_transfer import width_scales
 from composer.train.progress import Display, display
 from composer.train.reference import ReferenceModel, check_reference, criterion_of, reopened, validation_criterion
+from composer.train.run.checkpoint import otherwise
 from composer.train.run.folder import new_folder
 from composer.train.run.lock import locked
 from composer.train.run.reader import SavedRun, read_run, why_not_whole
@@ -225,9 +226,12 @@ def resume(
         criterion = criterion_of(model, settings, second)
         for callback in callbacks:
             callback.check(model, settings)
+        show = show or display()
+        if differs := otherwise(start):
+            show.note(f"{name} was computed otherwise, so the last bits of what follows may differ: {differs}")
         writer = RunWriter.go_on(lock, saved, name=name, settings=settings)
         return fit(
-            model, again, settings, writer, objective=objective, display=show or display(), start=start, report=report,
+            model, again, settings, writer, objective=objective, display=show, start=start, report=report,
             recipe=saved.recipe, callbacks=callbacks, criterion=criterion, validated_by=validation_criterion(criterion),
         )  # fmt: skip
 

@@ -129,6 +129,18 @@ def test_a_run_does_not_go_on_with_another_text_recipe_or_setting(uninterrupted,
     assert resume(uninterrupted, build=build, settings=change(settings, steps=13, save_every=0), show=quiet()).step == 13
 
 
+def test_what_the_last_bits_depend_on_is_told_where_it_differs(uninterrupted, build, quiet, monkeypatch):
+    """Versions and threads; nothing is told where they are the same."""
+    same = quiet()
+    resume(uninterrupted, build=build, steps=13, show=same)
+    assert not any("computed otherwise" in note for note in same.notes)
+    monkeypatch.setattr(torch, "__version__", "2.99.0")
+    changed = quiet()
+    resume(uninterrupted, build=build, steps=14, show=changed)
+    (told,) = [note for note in changed.notes if "computed otherwise" in note]
+    assert told.startswith("step-000013 was") and told.endswith(", now 2.99.0") and "threads" not in told
+
+
 def test_a_text_that_moved_is_found_again(uninterrupted, build, quiet, data, tmp_path):
     """The old place gives one line; the new one goes on."""
     moved = data.path.rename(tmp_path / "moved.txt")

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import torch
 from pydantic import ConfigDict
 
+from composer.printable import printable
 from composer.train.errors import TrainingError
 from composer.train.input_files import read_bytes, typed_json
 from composer.train.run.manifest import FORMAT, name_of
 from composer.train.run.tensors import Tensors, pieces, read_tensors
+from composer.version import __version__
 
 PARTS = ("model", "optimizer", "random")
 """The parts of a checkpoint that are files of tensors."""
 STATE_LIMIT = 1 << 20
 """The largest size of the file of counters that is read, in bytes."""
+
+
+def computing_with() -> dict[str, str]:
+    """Return what the last bits of a step depend on, besides the run and the processor."""
+    return {"Composer": __version__, "torch": torch.__version__, "threads": str(torch.get_num_threads())}
+
+
+def otherwise(checkpoint: Checkpoint) -> str:
+    """Return in which of these the process differs from the one that wrote a checkpoint, and in what way; empty if in none."""
+    here = computing_with()
+    changed = [name for name, there in checkpoint.computed_with.items() if name in here and here[name] != there]
+    return printable(", ".join(f"{name} {checkpoint.computed_with[name]}, now {here[name]}" for name in changed))
 
 
 @dataclass(frozen=True)
@@ -47,6 +62,8 @@ class Checkpoint:
     """Time spent in training steps so far."""
     report: Report | None = None
     """What is reported after the checkpoint is saved, if its step is one with a validation."""
+    computed_with: Mapping[str, str] = field(default_factory=computing_with)
+    """What else the numbers of the next step depend on; empty in a run of a version that did not keep it."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +77,14 @@ class Counters:
     tokens: int
     seconds: float
     report: Report | None
+    computed_with: dict[str, str] = field(default_factory=dict)
 
 
 def files_of(checkpoint: Checkpoint) -> Mapping[str, Iterable[bytes | memoryview]]:
     """Return the content of each file of a checkpoint, in pieces."""
-    counters = Counters(FORMAT, checkpoint.step, checkpoint.tokens, checkpoint.seconds, checkpoint.report)
+    counters = Counters(
+        FORMAT, checkpoint.step, checkpoint.tokens, checkpoint.seconds, checkpoint.report, dict(checkpoint.computed_with)
+    )
     state = f"{json.dumps(asdict(counters), indent=2)}\n".encode()
     return {**{f"{name}.safetensors": pieces(getattr(checkpoint, name)) for name in PARTS}, "state.json": [state]}
 
@@ -84,4 +104,6 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     if counters.report is not None and (counters.report.line.get("step") != counters.step or "loss" not in counters.report.line):
         raise TrainingError(f"{path} has a report of another step, or without a loss")
     model, optimizer, random = (read_tensors(folder / f"{name}.safetensors") for name in PARTS)
-    return Checkpoint(counters.step, model, optimizer, random, counters.tokens, counters.seconds, counters.report)
+    return Checkpoint(
+        counters.step, model, optimizer, random, counters.tokens, counters.seconds, counters.report, counters.computed_with
+    )
