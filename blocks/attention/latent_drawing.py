@@ -11,9 +11,9 @@ from blocks.positions.positions import position_ports
 
 def latent_look(part: Any, view: BlockView) -> Look:
     """Return its look: the widths of a head and of the latents, and the fields that are set."""
-    facts = [f"{part.heads} head{'s' * (part.heads > 1)}", f"latent {grouped(part.kv_rank)}"]
+    facts = [f"{part.heads} head{'s' * (part.heads > 1)}", f"KV latent {grouped(part.kv_rank)}"]
     facts += [f"Q latent {grouped(part.q_rank)}"] if part.q_rank is not None else []
-    facts.append(f"d_head {part.nope_dim} + {part.rope_dim}")
+    facts.append(f"d_head {part.nope_dim} + {part.rope_dim} {'rotary' if part.positions else 'shared'}")
     facts += [f"d_value {part.value_dim}"] if part.value_dim != part.nope_dim else []
     facts += [f"scale {part.scale:.3g}"] if not scaled_by_width(part) else []
     facts += [f"dropout {part.dropout:g}"] if part.dropout else []

@@ -51,6 +51,8 @@ class Formula:
     """What it calls the values that it reads, in order."""
     text: str = field(default="", compare=False)
     """The formula as it is written."""
+    named_numbers: tuple[tuple[str, bool | int | float], ...] = field(default=(), compare=False)
+    """The names that stand for one of the numbers, each with it, but for sizes, which shapes tell."""
 
 
 def subtrees(tree: FormulaTree) -> Iterator[FormulaTree]:

@@ -104,8 +104,8 @@ graph:
         return self.router.mixed_axes(sizes)
 
     def look(self, view: BlockView) -> Look:
-        shared = ["shared expert"] if "shared" in view.slots else []
-        facts = (f"{self.experts} experts", *shared, self.router.facts()[-1])
+        shared = [f"shared expert{_hidden(view.slots['shared'])}"] if "shared" in view.slots else []
+        facts = (f"{self.experts} experts{_hidden(view.slots.get('expert'))}", *shared, *self.router.facts())
         return Look("Mixture of experts", facts, "moe", short=f"MoE {self.experts}")
 
     def mixture(self) -> Mixture:
@@ -173,3 +173,9 @@ def routing(routes: Any, experts: int, x: torch.Tensor) -> torch.Tensor:
     weights = x.new_zeros(x.shape[0] * x.shape[1], experts + 1)
     weights = weights.index_put((routes.rows, routes.experts), routes.weights.to(x.dtype), accumulate=True)
     return weights[:, :experts].reshape(x.shape[0], x.shape[1], experts)
+
+
+def _hidden(expert: Look | None) -> str:
+    """Return what stands behind the name of an expert for its hidden width, where it has one: `, hidden 168`."""
+    widths = expert.facts[0].split(" → ") if expert and expert.facts else ()
+    return f", hidden {widths[1]}" if len(widths) == 3 else ""

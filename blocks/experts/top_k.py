@@ -62,7 +62,8 @@ graph:
 
     def facts(self) -> tuple[str, ...]:
         of = (f"{self.top_groups} of {self.groups} groups",) if self.groups > 1 else ()
-        return (self.scoring, *of, f"top-{self.top_k}")
+        scaled = () if self.scaling == 1 else (f"weights × {self.scaling:g}",)
+        return (self.scoring, *of, *scaled, f"top-{self.top_k}")
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None, given: torch.Tensor | None = None) -> Any:
         logits = moe.gate(x) if given is None else given  # [B, T, E]

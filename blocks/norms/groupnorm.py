@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from blocks.attention.heads import check_split
-from blocks.core import ONES, ZEROS, BlockError, Norm, Paper, PositiveFloat, PositiveInt, Sizes, Tensor, torch
+from blocks.core import ONES, ZEROS, BlockError, BlockView, Look, Norm, Paper, PositiveFloat, PositiveInt, Sizes, Tensor, torch
 
 
 class GroupStatistics(Norm):
@@ -21,6 +21,9 @@ class GroupStatistics(Norm):
 
     title = "GroupNorm"
     paper = Paper("Group Normalization", "arXiv:1803.08494")
+
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), (f"{self.groups} group{'s' * (self.groups > 1)}",), "norm")
 
 
 class GroupNorm(GroupStatistics, kind="groupnorm"):

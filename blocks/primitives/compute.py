@@ -61,7 +61,9 @@ graph: {y: {compute: x * sigmoid(gate)}}
 
     def look(self, view: BlockView) -> Look:
         written = as_printed(self.formula.text)
-        return Look(written if len(written) <= WIDEST else view.name, hue="merge")
+        if len(written) > WIDEST:
+            return Look(view.name, hue="merge")
+        return Look(written, tuple(f"{name} = {_number(number)}" for name, number in self.formula.named_numbers), "merge")
 
 
 PRINTED = (
@@ -96,3 +98,8 @@ def as_printed(formula: str) -> str:
         if own != value and sum(other.rpartition(".")[2] == own for other in values) == 1:
             formula = re.sub(rf"\b{re.escape(value)}\b", own, formula)
     return formula
+
+
+def _number(number: bool | int | float) -> str:
+    """Return a number as a recipe has it."""
+    return str(number).lower() if isinstance(number, bool) else f"{number:.6g}"

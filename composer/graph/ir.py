@@ -185,6 +185,8 @@ class FormulaValue:
     text: str = field(compare=False)
     """The formula as it is written."""
     span: Span = field(compare=False)
+    named_numbers: tuple[tuple[str, Value], ...] = field(default=(), compare=False)
+    """The names that stand for one of the numbers, each with it."""
 
 
 FieldValue: TypeAlias = Known | Pending | PartValue | SlotNode | Items | Entries | FormulaValue

@@ -81,7 +81,7 @@ graph:
   wide:
     type: attention
     heads: 2
-    mask: (local(2) or chunk(3) or block_window(2, 1) or dilated(2, 2) or global_first(1) or prefix(2)) and lookahead(3)
+    mask: (local(2) or chunk(3) or block_window(2, 1) or dilated(2, 2) or global_first(1) or prefix(2) or global_last(1)) and lookahead(3)
   read: {type: attention, heads: 2, mask: valid(flags) and (global_tokens(flags) or documents(ids) or not pairs(table))}
   open:
     type: attention
@@ -103,7 +103,7 @@ graph:
   attn:
     type: attention
     heads: 2
-    mask: random(2, 3, 7) and not strided(3) or global_last(1)
+    mask: random(2, 3, 7) and not strided(3)
     positions: {type: rotary, scaling: {type: linear_scaling, factor: 3}}
   best: {type: moe, experts: 4, expert: {type: ffn, hidden: 8}, router: {type: top_k_router, top_k: 2}}
   noisy: {type: moe, experts: 4, expert: {type: ffn, hidden: 8}, router: {type: noisy_top_k_router, top_k: 2}}

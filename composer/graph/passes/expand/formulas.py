@@ -52,6 +52,7 @@ class FormulaReader:
         self.names: dict[str, Expression] = {}
         """What the formula calls the values that it reads, each with the reference."""
         self.numbers: list[Known | Pending] = []
+        self.named_numbers: dict[str, bool | RealNumber] = {}
 
     def read(self, written: Mapping[str, FieldEntry]) -> None:
         """Record the formula, its edges and the names of its axes in the node.
@@ -81,7 +82,8 @@ class FormulaReader:
         if axes is not None:
             self.node.fields["axes"] = self._axes(axes.value)
         text = text_of(whole.span)
-        self.node.fields[field] = FormulaValue(tree, tuple(self.numbers), tuple(self.names), text, whole.span)
+        named = tuple(self.named_numbers.items())
+        self.node.fields[field] = FormulaValue(tree, tuple(self.numbers), tuple(self.names), text, whole.span, named)
         references = tuple(self.names.values())
         self.node.edges["xs"] = PendingEdge("xs", references, self.scope, whole.span, each_one=True)
         self.node.broken = False
@@ -193,6 +195,8 @@ class FormulaReader:
             self.numbers.append(Pending(expression, bindings, expression.span, origins))
         else:
             value = self._plain(expression, self._folded(expression))
+            if isinstance(expression, RefPath) and expression.steps[0].arguments is None:
+                self.named_numbers[name_in(expression)] = value
             self.numbers.append(Known(value, expression.span, self.values.plain(expression, scope)[1]))
         return KnownNumber(len(self.numbers) - 1, expression.span)
 

@@ -102,9 +102,10 @@ class FieldComputer:
                 assert isinstance(field.form, MapOf)
                 inner = Field(field.name, field.form.item, False, None, "", False)
                 return {name: self._value(item, inner, sizes) for name, item in entries}
-            case FormulaValue(tree=tree, numbers=numbers, names=called, text=text):
+            case FormulaValue(tree=tree, numbers=numbers, names=called, text=text, named_numbers=named):
                 values = (self._value(number, field, sizes) for number in numbers)
-                return Formula(tree, tuple(formula_number(value) for value in values), called, text)
+                known = tuple((name, formula_number(value)) for name, value in named)
+                return Formula(tree, tuple(formula_number(value) for value in values), called, text, known)
             case SlotNode(node=filled):
                 return _outside(filled)
             case PartValue():
