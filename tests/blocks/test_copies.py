@@ -81,7 +81,7 @@ graph:
   wide:
     type: attention
     heads: 2
-    mask: (local(2) or chunk(3) or block_window(2, 1) or dilated(2, 2) or global_first(1) or prefix(2) or global_last(1)) and lookahead(3)
+    mask: (local(2) or chunk(3) or block_window(2, 1) or dilated(2, 2) or global_first(1) or prefix(2)) and lookahead(3)
   read: {type: attention, heads: 2, mask: valid(flags) and (global_tokens(flags) or documents(ids) or not pairs(table))}
   open:
     type: attention
@@ -92,6 +92,7 @@ graph:
   longer:
     type: attention
     heads: 2
+    mask: global_last(1)
     positions:
       type: rotary
       max_position_embeddings: 8
