@@ -320,7 +320,13 @@ def test_a_command_prints_names_and_words_through_one_function() -> None:
     allowed = {
         *("arguments.tell", "output.say", "check.check", "diff.diff", "verify.verify"),  # they escape what they paint
         "compare.tell",  # escaped, to standard error
-        *("__init__._run", "__init__._print_help", "__init__._print_overview", "completion.run"),  # our own words
+        *(
+            "__init__._run",
+            "__init__._print_help",
+            "__init__._print_overview",
+            "completion.run",
+            "train.first_words",
+        ),  # our own words
         *("reference.show", "reference.explain", "recipes.list_zoo", "mask.mask"),  # of blocks that were trusted to run
         *("demo", "demo_models"),  # our own recipes
         *(
@@ -337,6 +343,7 @@ def test_a_command_prints_names_and_words_through_one_function() -> None:
             "train.warn",
             "voices.tell_defaults",
             "draw.tell_closed",
+            "draw.tell_inside",
             "published.write_folder",
         ),  # through `printable`
         "prompt_caches.tell_found",  # numbers

@@ -92,7 +92,7 @@ def test_what_a_formula_reads_is_wired_and_drawn() -> None:
         ("x", "xs"), ("gate", "xs"), ("other", "xs"),
     }  # fmt: skip
     svg = recipe().draw().svg()
-    assert "half * x * sigmoid(gate) + other" in svg
+    assert "half · x · σ(gate) + other" in svg
     assert "0.5 * x * sigmoid(gate) + other" in svg  # in its description, with the number that it has
     long = "half * x * sigmoid(gate) + other * other * other * other"
     drawn = recipe().with_overrides([f"graph.open.compute={long}"]).draw().svg()

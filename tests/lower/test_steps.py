@@ -207,7 +207,7 @@ def test_statements_that_nothing_needs_are_skipped_with_what_they_read() -> None
 
 def test_copied_block_needs_nothing_but_torch() -> None:
     """It computes what torch's own does."""
-    copied = CopiedSource()
+    copied = CopiedSource({})
     name = copied.part(Silu)
     assert not any("blocks" in line or "composer" in line for line in copied.imports)
     code = "import torch\nfrom torch import nn\nfrom torch.nn import functional as F\nfrom typing import Any\n"
@@ -219,7 +219,7 @@ def test_copied_block_needs_nothing_but_torch() -> None:
 
 def test_part_is_copied_once() -> None:
     """Asked for again, it has its name."""
-    copied = CopiedSource()
+    copied = CopiedSource({})
     first = copied.part(RMSNorm)
     count = len(copied.pieces)
     assert copied.part(RMSNorm) == first

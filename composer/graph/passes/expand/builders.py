@@ -12,7 +12,7 @@ from blocks.core import Library, Part
 from composer.diagnostics import Span
 from composer.graph.ir import FieldValue, GraphInput, InitPattern, PortType, Ref, Tie, Wire
 from composer.language.expressions.ast import Expression, NoValue, Value
-from composer.language.recipe.ast import NodeContent, NodeOptions, WrittenValue
+from composer.language.recipe.ast import NodeContent, NodeOptions, RepeatDecl, WrittenValue
 from composer.language.yaml.nodes import YamlNode
 
 
@@ -286,6 +286,8 @@ class GraphBuilder:
     capture_wires: dict[str, Wire] = field(default_factory=dict)
     pass_index: int | None = None
     """The first pass that this graph serves."""
+    differing: tuple[RepeatDecl, Scope] | None = None
+    """The outermost repeat, and where it stands, of which it is a pass that differs from the first, or stands in one."""
 
     @property
     def parent(self) -> GraphBuilder | None:

@@ -189,9 +189,9 @@ class Expander:
         self._within_limit(graph, span)
 
     def _within_limit(self, graph: GraphBuilder, span: Span) -> None:
-        if self.repeats.unequal:
+        if graph.differing is not None:
             if self.written > MAX_DIFFERENT_NODES:
-                self.repeats.refuse_differing(MAX_DIFFERENT_NODES)
+                self.repeats.refuse_differing(graph.differing, MAX_DIFFERENT_NODES)
         elif self.written - self.repeats.differing > MAX_NODES:
             message = f"the model has more than {MAX_NODES:,} different nodes"
             self.report.too_much(graph, span, message, hint="passes with equal values count once")

@@ -58,6 +58,7 @@ class Expansion:
         """
         levels = 1 if sealed else 2 + passes.bit_length()
         graph = GraphBuilder(holder, sealed, 0 if holder is None else holder.home.levels + levels)
+        graph.differing = None if holder is None else holder.home.differing
         if sealed:
             graph.inputs["input"] = GraphInput("input")
         self.all_graphs.append(graph)

@@ -60,8 +60,6 @@ class Repeats:
         """Passes so far."""
         self.count = 0
         """Values of `each` so far."""
-        self.unequal: list[tuple[RepeatDecl, Scope]] = []
-        """The repeats that are being written and have several graphs so far, from the outside in."""
         self.differing = 0
         """Nodes so far of passes that differ from the first of their repeat."""
 
@@ -151,22 +149,19 @@ class Repeats:
 
     def _differing_pass(self, what: RepeatDecl, graph: GraphBuilder, scope: Scope, inside: Scope) -> None:
         """Write a pass that differs from the first of a repeat, which stands in `scope`."""
-        around, before = self.unequal, self.writer.written
-        self.unequal = [*around, (what, scope)]
-        try:
-            self.writer.body(what.body, graph, inside)
-        finally:
-            self.unequal = around
-            if not around:
-                self.differing += self.writer.written - before
+        outermost, before = graph.differing is None, self.writer.written
+        graph.differing = graph.differing or (what, scope)
+        self.writer.body(what.body, graph, inside)
+        if outermost:
+            self.differing += self.writer.written - before
 
-    def refuse_differing(self, most: int) -> NoReturn:
-        """Report that there are more than so many nodes, at the repeat that is being written and whose passes differ.
+    def refuse_differing(self, repeat: tuple[RepeatDecl, Scope], most: int) -> NoReturn:
+        """Report that there are more than so many nodes, at a repeat whose passes differ.
 
         Raises:
             TooMuch: always.
         """
-        what, scope = self.unequal[0]
+        what, scope = repeat
         message = f"the passes of this repeat differ, and with them the model has more than {most:,} different nodes"
         set_here = self.values.set_here(what.count.expression, scope)
         hint = "passes with equal values count once"
