@@ -9,11 +9,12 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Sink
-from composer.draw.edges import DiagramEdge, DiagramSource
+from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.graphviz_programs import Missing, graphviz, pure
 from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment
+from composer.draw.layout.inside import centered, leaving
 from composer.draw.layout.layers import STRAIGHT, Layers
 from composer.draw.layout.measure import clearer
 from composer.draw.layout.outgoing_edges import room, sink_at
@@ -81,7 +82,7 @@ class _Items:
         self.flow, self.beside, self.options, self.lay = flow, beside, options, lay
         self.items = flow.by_path
         self.links = links_of(flow)
-        self.streams = streams(flow, self.links)
+        self.streams = streams(flow, self.links, options.ends)
         self.straight = {
             pair: STRAIGHT if len(one) >= MIN_STREAM else STRAIGHT // 4 for one in self.streams for pair in pairwise(one)
         }
@@ -170,6 +171,8 @@ class _Items:
             [*self.beside.get(path, ())], [NamedInput(e) for e in self.named(path)], [WiredInput(e) for e in far], rest
         )
         fragment = self.lay(item, width, incoming, circle)
+        if fragment.below:
+            centered(fragment)
         for sink in self.flow.sinks:
             if sink.edges[0].source.path == path and _is_first(self.flow, sink.edges[0].source):
                 self.add_loss(fragment, sink, alone=path not in given)
@@ -197,6 +200,11 @@ class _Items:
             leave[net] = side * reach[side]
             reach[side] += LANES
         one.enter, one.leave = enter, leave
+        if isinstance(item, Group) and fragment.below:
+            nets = {link.edge.source.origin: link.net for link in self.links if link.source == path}
+            passages = {NodeOutput(path): "", **leaving(item, [*nets])}
+            one.below = fragment.below
+            one.above = {nets.get(origin, path): fragment.above[port][-1][0] for origin, port in passages.items()}
         wide = max(fragment.left, fragment.right, *(abs(x) + APART for x in (*enter.values(), *leave.values(), 0.0)))
         one.width = 2 * max(wide, SIDE + APART if circle else 0.0)
         return one

@@ -12,7 +12,7 @@ from composer.draw.edges import DiagramEdge, InnerOutput, Origin, PassOutput
 from composer.draw.geometry import Text
 from composer.draw.layout.beside.pyramid import pyramid_fragment
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
-from composer.draw.layout.column import column, in_layers
+from composer.draw.layout.column import column, in_layers, layered_frame
 from composer.draw.layout.fragment import Fragment, Pieces, flip, shift
 from composer.draw.layout.layered import with_output_boxes
 from composer.draw.layout.measure import clearer
@@ -24,6 +24,7 @@ from composer.draw.passes.alternatives import name_in_alternatives
 from composer.draw.passes.heads import output_leaf, with_end_boxes
 from composer.draw.passes.inner_outputs import lead_out_of_frames
 from composer.draw.passes.layer_exits import lead_out_of_layers
+from composer.draw.passes.passages import Opens, open_passages
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.pyramid import split_pyramid
 from composer.draw.passes.side_inputs import split_side_inputs
@@ -67,7 +68,8 @@ def page(
     Raises:
         NoColumnEnd: if a column cannot end above such a node, as in a model of several columns.
     """
-    whole_flow = lead_out_of_frames(with_ends(flow, titles))
+    opens = once(LayoutOptions(typography, LANE_SIDE, shapes))
+    whole_flow = open_passages(lead_out_of_frames(with_ends(flow, titles)), opens)
     columns = by_name_where_needed(lead_out_of_layers(split_into_columns(whole_flow)))
     halves = split_u(sort_topologically(columns[0])) if len(columns) == 1 else None
     columns = list(halves) if halves else columns
@@ -102,7 +104,7 @@ def page(
         flip(laid[0])
         align_height(laid[0], laid[1], halves[1].items[0].about.path)
     if len(laid) == 1 and not halves:
-        found = clearest(laid[0], flow, titles, typography, shapes=shapes)
+        found = clearest(laid[0], flow, titles, typography, opens, shapes=shapes)
         if found is not laid[0]:
             return with_head(found, titles, typography)
     if high is not None and len(laid) == 1 and laid[0].height > high:
@@ -117,15 +119,31 @@ def page(
         ]
     whole = place_columns(above_each_other(columns, laid), typography, halves[1].items[0].about.path if halves else "")
     if len(laid) > 1 and not halves:
-        whole = clearest(whole, flow, titles, typography, shapes=shapes)
+        whole = clearest(whole, flow, titles, typography, opens, shapes=shapes)
     return with_head(whole, titles, typography)
 
 
-def clearest(usual: Fragment, flow: Flow, titles: Titles, typography: Typography, *, shapes: bool) -> Fragment:
+def once(options: LayoutOptions) -> Opens:
+    """Return what says of each repeat, once, whether its inside is clearly easier to follow in layers."""
+    known: dict[str, bool] = {}
+
+    def opens(usual: Group, entered: Group) -> bool:
+        path = usual.about.path
+        if path not in known:
+            found = layered_frame(entered, options)
+            known[path] = found is not None and clearer(column(usual.flows[0], WIDTH, options), found)
+        return known[path]
+
+    return opens
+
+
+def clearest(
+    usual: Fragment, flow: Flow, titles: Titles, typography: Typography, opens: Opens, *, shapes: bool
+) -> Fragment:
     """Return a model as it is laid out in columns; or in layers, counted from the left border, if these are clearly easier to
     follow, which is tried where wires between its items wind.
     """
-    ends = with_output_boxes(lead_out_of_frames(with_ends(flow, titles, beside=False)))
+    ends = with_output_boxes(open_passages(lead_out_of_frames(with_ends(flow, titles, beside=False)), opens))
     paths = ends.by_path
     winding = (wire for wire in usual.pieces.wires if len(wire.points) > 2 and wire.source in paths and not wire.from_inside)
     if sum(1 for _ in winding) < MIN_WINDING:

@@ -103,7 +103,9 @@ class _PageColumns:
             streams = edge.target == self.turn or isinstance(edge.source.origin, PassOutput | InnerOutput)
             style: Style = "loss" if edge.trains else "measured" if edge.shape_only else "main" if streams else "cross"
             self.whole.pieces.wires.append(
-                WirePath(maker(edge.source.origin).path, edge.target, straightened(way), edge.port, style)
+                WirePath(
+                    maker(edge.source.origin).path, edge.target, straightened(way), edge.port, style, not edge.passage, passage=edge.passage
+                )
             )
             if (
                 not index
