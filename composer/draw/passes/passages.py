@@ -144,7 +144,8 @@ class _Passages:
                 for edge in flow.edges
                 if not edge.back or edge.source.reference or edge.source.path not in inner.by_path
             )
-            return flow.with_edges(dict.fromkeys(edges)).map_groups(changed)
+            ordered = sorted(dict.fromkeys(edges), key=lambda edge: edge.source.path != path)  # what is carried leads
+            return flow.with_edges(ordered).map_groups(changed)
 
         return changed(inner)
 
