@@ -10,6 +10,7 @@ from composer.draw.about import About
 from composer.draw.diagram import Flow, Group, Item, Leaf, Titles
 from composer.draw.edges import DiagramEdge, InnerOutput, Origin, PassOutput
 from composer.draw.geometry import Text
+from composer.draw.layout.beside.on_skips import make_room, put_on_skips, skip_room
 from composer.draw.layout.beside.pyramid import pyramid_fragment
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column, in_layers, layered_frame
@@ -17,7 +18,7 @@ from composer.draw.layout.fragment import Fragment, Pieces, flip, shift
 from composer.draw.layout.layered import with_output_boxes
 from composer.draw.layout.measure import clearer
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
-from composer.draw.layout.parallel_columns import align_height, place_columns
+from composer.draw.layout.parallel_columns import COLUMN_GAP, align_height, place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
 from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
 from composer.draw.passes.alternatives import name_in_alternatives
@@ -28,6 +29,7 @@ from composer.draw.passes.passages import Opens, open_passages
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.pyramid import split_pyramid
 from composer.draw.passes.side_inputs import split_side_inputs
+from composer.draw.passes.skips import SkipBlock, lift_skip_blocks
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
 from composer.draw.scene import Scene
 from composer.draw.style.text_metrics import wrapped as in_lines
@@ -71,7 +73,10 @@ def page(
     opens = once(LayoutOptions(typography, LANE_SIDE, shapes))
     whole_flow = open_passages(lead_out_of_frames(with_ends(flow, titles)), opens)
     columns = by_name_where_needed(lead_out_of_layers(split_into_columns(whole_flow)))
-    halves = split_u(sort_topologically(columns[0])) if len(columns) == 1 else None
+    halves, skips = split_u(sort_topologically(columns[0])) if len(columns) == 1 else None, list[SkipBlock]()
+    if len(columns) == 1 and not halves:
+        bare, skips = lift_skip_blocks(sort_topologically(columns[0]))
+        halves = split_u(bare) if skips else None
     columns = list(halves) if halves else columns
     if len(columns) == 1 and not break_after:
         pyramid = split_pyramid(sort_topologically(with_end_boxes(columns[0])))
@@ -103,6 +108,7 @@ def page(
     if halves:
         flip(laid[0])
         align_height(laid[0], laid[1], halves[1].items[0].about.path)
+        make_room(laid[0], laid[1], skips, typography)
     if len(laid) == 1 and not halves:
         found = clearest(laid[0], flow, titles, typography, opens, shapes=shapes)
         if found is not laid[0]:
@@ -117,7 +123,10 @@ def page(
                 columns[0], laid[0], high, lambda broken: column(columns[0], width, replace(options, broken=broken))
             )
         ]
-    whole = place_columns(above_each_other(columns, laid), typography, halves[1].items[0].about.path if halves else "")
+    apart = skip_room(skips, typography) if halves and skips else COLUMN_GAP
+    whole = place_columns(above_each_other(columns, laid), typography, halves[1].items[0].about.path if halves else "", apart)
+    if halves and skips:
+        put_on_skips(whole, skips, laid[0].left + laid[0].right + apart / 2, typography)
     if len(laid) > 1 and not halves:
         whole = clearest(whole, flow, titles, typography, opens, shapes=shapes)
     return with_head(whole, titles, typography)
