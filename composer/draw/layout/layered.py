@@ -100,7 +100,7 @@ class _Items:
         if most * (equal + ROW_GAP) > MAX_ROW_WIDTH * self.options.typography.scale:
             equal = 0.0
         nodes = {}
-        for path, item in self.items.items():
+        for path, item in self.in_columns(inputs):
             inner = [
                 needed(leaf, self.options.typography) for leaf in Flow(None, (item,), (), None).leaves() if isinstance(leaf, Leaf)
             ]
@@ -138,6 +138,13 @@ class _Items:
         heights = {one["name"]: float(one["pos"].split(",")[1]) for one in answer["objects"] if "pos" in one}
         levels = {y: number for number, y in enumerate(sorted(set(heights.values())))}
         return {path: levels[heights[name]] for path, name in names.items()}
+
+    def in_columns(self, inputs: Sequence[str]) -> list[tuple[str, Item]]:
+        """Return the items; in a frame, stream by stream in the order of what comes in, as Graphviz begins with the order of all."""
+        if not self.options.ends:
+            return [*self.items.items()]
+        lines = sorted(self.streams, key=lambda line: inputs.index(line[0]) if line[0] in inputs else len(inputs))
+        return [(path, self.items[path]) for line in lines for path in line]
 
     def into(self, path: str) -> list[ItemLink]:
         """Return the wires into an item from below."""

@@ -16,7 +16,7 @@ from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column, in_layers, layered_frame
 from composer.draw.layout.fragment import Fragment, Pieces, flip, shift
 from composer.draw.layout.layered import with_output_boxes
-from composer.draw.layout.measure import clearer
+from composer.draw.layout.measure import CLEARLY, clearer
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import COLUMN_GAP, align_height, place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
@@ -158,7 +158,8 @@ def clearest(
     if sum(1 for _ in winding) < MIN_WINDING:
         return usual
     found = in_layers(ends, LayoutOptions(typography, LANE_SIDE, shapes, inputs=tuple(titles.inputs)))
-    if found is None or not clearer(usual, found):
+    passages = any(isinstance(item, Group) and item.passages for item in ends.items)  # then columns do not look as usual
+    if found is None or not clearer(usual, found, 1.0 if passages else CLEARLY):
         return usual
     shift(found, found.left, 0)
     found.left, found.right = 0.0, found.left + found.right

@@ -54,8 +54,8 @@ class _Passages:
         if not self.read(inner) or not any(one.made for one in self.into.values()):
             return None
         out = self.leaving(outlet)
-        if out is None:
-            return None
+        if out is None or not any(one.made is not None and one.made.origin in out for one in self.into.values()):
+            return None  # of a value that nothing reads in the end, a wire back says more
         passages = [Passage("", outlet), *self.into.values()]
         passages.sort(key=self.place)
         leaves = [one.made.origin for one in passages if one.made]
