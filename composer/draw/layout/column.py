@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 
 from blocks.core import Look, SideLook
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, output_of
@@ -15,10 +13,11 @@ from composer.draw.layout.beside.branch_widths import branch_widths, fit_side_by
 from composer.draw.layout.experts import open_mixture
 from composer.draw.layout.fragment import Fragment, shift
 from composer.draw.layout.frames import frame
-from composer.draw.layout.inside import Ends, layers_inside, leaving, led_aside
+from composer.draw.layout.in_layers import layered_frame, side_boxes_of
+from composer.draw.layout.inside import leaving, led_aside
 from composer.draw.layout.irregular import irregular_fragment
-from composer.draw.layout.lanes import style_of, wire
-from composer.draw.layout.layered import MAX_ITEMS, Lay, layered
+from composer.draw.layout.lanes import wire
+from composer.draw.layout.layered import Lay
 from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.layout.outgoing_edges import OutgoingEdge, Output, outgoing_at_side, outgoing_through
 from composer.draw.layout.parallel_flows import side_by_side
@@ -87,37 +86,6 @@ def items_of(flow: Flow, options: LayoutOptions) -> Lay:
         return Stations(spine, side_inputs, {}).fragment(item, incoming, is_circle)
 
     return lay
-
-
-NO_ENDS: Mapping[str, Fragment] = MappingProxyType({})
-
-
-def layered_frame(group: Group, options: LayoutOptions) -> Fragment | None:
-    """Lay out the inside of a frame in layers, if that can be."""
-
-    def lay(ends: Ends) -> Fragment | None:
-        return in_layers(ends.flow, replace(options, inputs=tuple(ends.entries), ends=tuple(ends.exits)), ends.drawn)
-
-    return layers_inside(group, lay)
-
-
-def in_layers(flow: Flow, options: LayoutOptions, drawn: Mapping[str, Fragment] = NO_ENDS) -> Fragment | None:
-    """Lay out a flow in layers, if that can be; some of its items are `drawn` already."""
-    if len(flow.items) > MAX_ITEMS:
-        return None
-    side_inputs = split_side_inputs(flow)
-    still = {
-        path: [one for one in blocks if all(e.source.reference for e in one[2])] for path, blocks in side_inputs.beside.items()
-    }
-    whole = sort_topologically(flow.without({leaf.about.path for blocks in still.values() for leaf, *_ in blocks}))
-    beside = {path: side_boxes_of(blocks) for path, blocks in still.items()}
-    lay = items_of(whole, options)
-
-    def laid(item: Item, width: float, incoming: Incoming, is_circle: bool) -> Fragment:
-        end = drawn.get(item.about.path)
-        return lay(item, width, incoming, is_circle) if end is None else deepcopy(end)
-
-    return layered(whole, beside, options, laid)
 
 
 def first_reader(path: str, flow: Flow) -> int:
@@ -310,7 +278,7 @@ class Stations:
         """Lay out a flow in a frame, in several columns where it is to be broken; in layers where it has passages."""
         options = replace(self.options, narrow=narrow, side=side)
         if group.passages:
-            found = layered_frame(group, options)
+            found = layered_frame(group, options, items_of)
             assert found is not None  # or else it would have none
             return found
         broken, high = options.broken
@@ -319,11 +287,6 @@ class Stations:
             if several is not None:
                 return several
         return column(flow, width, options, sent)
-
-
-def side_boxes_of(blocks: Sequence[BesideBlock]) -> list[SideBox]:
-    """Return what stands beside a block as small boxes."""
-    return [SideBox(leaf, edge.port, style_of(edge, leaf), reads) for leaf, edge, reads in blocks]
 
 
 def own_side(item: Leaf, side: SideLook, references: Sequence[NamedInput]) -> SideBox:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from blocks.core import Look
 from composer.draw.about import About
 from composer.draw.diagram import Flow, Group, Leaf
-from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin, maker
+from composer.draw.edges import DiagramEdge, FrameInput, NodeOutput, Origin, maker
 from composer.draw.geometry import Point
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH
 from composer.draw.layout.fragment import Fragment, shift
@@ -124,7 +125,9 @@ def led_aside(found: Fragment, edges: Sequence[DiagramEdge], origins: Mapping[Or
     x, top = found.above[""][-1]
     if abs(x) > 1:  # back to the spine
         high -= TURN
-        found.pieces.wires.append(WirePath(found.pieces.frames[0].about.path, "", ((x, top), (x, high), (0.0, high)), arrow=False))
+        found.pieces.wires.append(
+            WirePath(found.pieces.frames[0].about.path, "", ((x, top), (x, high), (0.0, high)), arrow=False)
+        )
         found.top = high
     found.height += top - high
     low = max((points[0][1] for points in found.ends.values()), default=0.0)
@@ -154,6 +157,5 @@ def free_room(above: Mapping[str, Sequence[Point]], left: float, right: float, w
     as wide as wanted, or in the widest.
     """
     xs = [-left + 14, *sorted(points[-1][0] for points in above.values()), right]
-    gaps = [(a + (10 if number else 0), b - 10) for number, (a, b) in enumerate(zip(xs, xs[1:], strict=False))]
+    gaps = [(a + (10 if number else 0), b - 10) for number, (a, b) in enumerate(pairwise(xs))]
     return next((gap for gap in gaps if gap[1] - gap[0] >= wanted), max(gaps, key=lambda gap: gap[1] - gap[0]))
-

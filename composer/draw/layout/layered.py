@@ -140,7 +140,7 @@ class _Items:
         return {path: levels[heights[name]] for path, name in names.items()}
 
     def in_columns(self, inputs: Sequence[str]) -> list[tuple[str, Item]]:
-        """Return the items; in a frame, stream by stream in the order of what comes in, as Graphviz begins with the order of all."""
+        """Return the items; in a frame, stream by stream in the order of what comes in: Graphviz begins with it."""
         if not self.options.ends:
             return [*self.items.items()]
         lines = sorted(self.streams, key=lambda line: inputs.index(line[0]) if line[0] in inputs else len(inputs))

@@ -138,9 +138,7 @@ class Layers:
             found |= {net: one.x + beside for net, beside in aside.items()}
             rank = self.rank[one.net]
             ends = {
-                net: [link.target for link in self.links if link.net == net]
-                for net in self.ports(one.net)
-                if net not in aside
+                net: [link.target for link in self.links if link.net == net] for net in self.ports(one.net) if net not in aside
             }
             further = {
                 net: self.rank_nodes[net, rank + 1].x

@@ -43,7 +43,7 @@ def align_height(down: Fragment, up: Fragment, turn: str) -> None:
 
 
 def place_columns(laid: Sequence[Fragment], typography: Typography, turn: str = "", apart: float = COLUMN_GAP) -> Fragment:
-    """Return columns on one page, so far `apart`, and the wires between them; at the `turn` of a U the stream itself goes over."""
+    """Return columns on a page, so far `apart`, and the wires between them; at the `turn` of a U the stream itself goes over."""
     return _PageColumns(laid, typography, turn, apart).whole_page()
 
 
@@ -104,7 +104,13 @@ class _PageColumns:
             style: Style = "loss" if edge.trains else "measured" if edge.shape_only else "main" if streams else "cross"
             self.whole.pieces.wires.append(
                 WirePath(
-                    maker(edge.source.origin).path, edge.target, straightened(way), edge.port, style, not edge.passage, passage=edge.passage
+                    maker(edge.source.origin).path,
+                    edge.target,
+                    straightened(way),
+                    edge.port,
+                    style,
+                    not edge.passage,
+                    passage=edge.passage,
                 )
             )
             if (

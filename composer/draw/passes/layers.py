@@ -40,9 +40,9 @@ def links_of(flow: Flow) -> list[ItemLink]:
 
 
 def streams(flow: Flow, links: Sequence[ItemLink], ends: Collection[str] = ()) -> list[list[str]]:
-    """Return the items in lines, those to `ends` before others, and the longest first: each goes on with one of those that read it before anything else. Of what a
-    merge reads, that is the first that no other merge goes on from; or what is made of that alone, which a residual connection
-    goes around.
+    """Return the items in lines, the longest first: each goes on with one of those that read it before anything else, where there
+    is a choice toward one of the `ends`. Of what a merge reads, that is the first that no other merge goes on from; or what is
+    made of that alone, which a residual connection goes around.
     """
     reads: dict[str, list[str]] = {}
     sources: dict[str, list[str]] = {}

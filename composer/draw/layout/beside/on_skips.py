@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Point
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, box, box_height, needed
@@ -45,7 +46,7 @@ def put_on_skips(whole: Fragment, skips: Sequence[SkipBlock], middle: float, typ
     """Put each block on its skip connection, between the two ways, where that goes straight over; return whether all do."""
     pieces = whole.pieces
     for one in skips:
-        path, past = one.leaf.about.path, one.past
+        past = one.past
         found = [wire for wire in pieces.wires if (wire.source, wire.target) == (past.source.path, past.target)]
         if not found or len(found[0].points) != 2:
             return False
