@@ -17,10 +17,7 @@ Opens: TypeAlias = Callable[[Group, Group], bool]
 
 def open_passages(flow: Flow, opens: Opens) -> Flow:
     """Return a flow in which all that a repeat carries goes through the border of its frame, in at the bottom and out at the top,
-    as its stream does, where the repeat is drawn so.
-
-    Before: a(x) b(y) r(a) with c(r b) and d(c ~d before)
-    After:  a(x) b(y) r(a b) with c(r r.d) and d(c r.d)
+    as its stream does, where the repeat is drawn so: then no wire leads back.
     """
     for item in flow.items:
         if isinstance(item, Group):

@@ -27,11 +27,11 @@ class SkipBlock:
 
 
 def lift_skip_blocks(flow: Flow) -> tuple[Flow, list[SkipBlock]]:
-    """Return a flow, in order, without the blocks on its skip connections, and these: each of them reads a value that others read
-    too and that comes long before, and one of its own reader's other source; its one reader merges.
+    """Return a flow, in order, without the blocks on its skip connections, and these: each reads a value from before, and others
+    of which alone the rest is made that its one reader, a merge, reads.
 
     Before: a(x) b(a) c(b) g(a c) d(g c) e(d)
-    After:  a(x) b(a) c(b) d(a c) e(d); g from a to d, with c
+    After:  a(x) b(a) c(b) d(c a) e(d) / g
     """
     place = {path: index for index, path in enumerate(flow.by_path)}
     found: list[SkipBlock] = []
