@@ -9,12 +9,12 @@ from functools import partial
 from blocks.core import Look, SideLook
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.layout.beside.borders import leaving, led_aside
 from composer.draw.layout.beside.branch_widths import branch_widths, fit_side_by_side, is_narrow
+from composer.draw.layout.beside.in_layers import layered_frame, side_boxes_of
 from composer.draw.layout.experts import open_mixture
 from composer.draw.layout.fragment import Fragment, shift
 from composer.draw.layout.frames import frame
-from composer.draw.layout.in_layers import layered_frame, side_boxes_of
-from composer.draw.layout.inside import leaving, led_aside
 from composer.draw.layout.irregular import irregular_fragment
 from composer.draw.layout.lanes import wire
 from composer.draw.layout.layered import Lay

@@ -10,9 +10,9 @@ from typing import TypeAlias
 from composer.draw.diagram import Flow, Group, Leaf, Sink
 from composer.draw.edges import Origin, PassOutput, maker
 from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
+from composer.draw.layout.beside.borders import free_room, leaving
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, moved, straightened, widen
-from composer.draw.layout.inside import free_room, leaving
 from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
 from composer.draw.layout.parallel_flows import BUS, FEW_BRANCHES, column_positions
 from composer.draw.layout.spacing import APART, MERGE_GAP
@@ -130,10 +130,10 @@ def frame(
     found.below = dict(inner.below)
     for one in group.passages:
         if one.made is not None:
-            top = (inner.above[one.port][-1][0], -height)
-            way = straightened((*inner.above[one.port], top))
-            found.pieces.wires.append(WirePath(one.made.path, path, way, arrow=False, to_inside=True, passage=one.port))
-            found.above[one.port] = (top,)
+            end = (inner.above[one.port][-1][0], -height)
+            rise = straightened((*inner.above[one.port], end))
+            found.pieces.wires.append(WirePath(one.made.path, path, rise, arrow=False, to_inside=True, passage=one.port))
+            found.above[one.port] = (end,)
     found.taps = {origin: straightened(out.get(origin, ((right, -height / 2),))) for origin in through}
     forked: set[Origin] = set()
     for number, (out_edge, level) in enumerate(zip(begun, levels, strict=True)):

@@ -11,10 +11,10 @@ from typing import TypeAlias
 from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.graphviz_programs import Missing, graphviz, pure
+from composer.draw.layout.beside.borders import centered, leaving
 from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment
-from composer.draw.layout.inside import centered, leaving
 from composer.draw.layout.layers import STRAIGHT, Layers
 from composer.draw.layout.measure import clearer
 from composer.draw.layout.outgoing_edges import room, sink_at
@@ -62,7 +62,7 @@ def layered(flow: Flow, beside: Mapping[str, Sequence[SideBox]], options: Layout
     except Missing:
         return None
     found = [one for one in found if one.left + one.right <= MAX_WIDTH]
-    return found[-1] if found and (len(found) == 1 or clearer(*found)) else next(iter(found), None)
+    return found[-1] if len(found) > 1 and clearer(found[0], found[-1]) else next(iter(found), None)
 
 
 def _in_order(items: _Items, inputs: Sequence[str]) -> Fragment:

@@ -11,6 +11,7 @@ from composer.draw.diagram import Flow, Group, Item, Leaf, Titles
 from composer.draw.edges import DiagramEdge, InnerOutput, Origin, PassOutput
 from composer.draw.geometry import Text
 from composer.draw.layout.beside.pyramid import pyramid_fragment
+from composer.draw.layout.beside.u_shape import u_shape
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.choice import clearest, once
 from composer.draw.layout.column import column
@@ -18,7 +19,6 @@ from composer.draw.layout.fragment import Fragment, Pieces, shift
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
-from composer.draw.layout.u_shape import u_shape
 from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
 from composer.draw.passes.alternatives import name_in_alternatives
 from composer.draw.passes.heads import output_leaf, with_end_boxes

@@ -54,7 +54,7 @@ def streams(flow: Flow, links: Sequence[ItemLink], ends: Collection[str] = ()) -
     taken: set[str] = set()
     through: dict[str, frozenset[str]] = {}  # what every way of the stream to an item goes through
     for path in flow.by_path:
-        below = [through[one] for one in reads.get(path) or sources.get(path, ())]
+        below = [through[one] for one in reads.get(path, sources.get(path, []))]
         through[path] = frozenset({path}).union(frozenset.intersection(*below) if below else ())
         several = reads.get(path, [])
         for one in [*(one for one in several if one not in taken), *several]:

@@ -165,8 +165,10 @@ class _Passages:
             if lies_in(source.path, path) and source.path != path and isinstance(source.origin, NodeOutput):
                 end = output_leaf(name, source)
                 whole = source.origin == outlet.origin
-                origin: Origin = NodeOutput(path) if whole else InnerOutput(path, source.reference, source.origin, source.passes)
-                edge = DiagramEdge(replace(source, origin=origin, reference=""), end.about.path, "", True)
+                inner = InnerOutput(path, source.reference, source.origin, source.passes)
+                edge = DiagramEdge(
+                    replace(source, origin=NodeOutput(path) if whole else inner, reference=""), end.about.path, "", True
+                )
                 flow = flow.with_items((*flow.items, end)).with_edges((*flow.edges, edge))
                 flow = flow.with_exits(one for one in flow.exits if one != (name, source))
         return flow

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from composer.draw.edges import DiagramEdge
-from composer.draw.geometry import Point
+from composer.draw.geometry import Area, Point
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, stretch
 from composer.draw.layout.lanes import style_of
 from composer.draw.layout.outgoing_edges import SLOT
 from composer.draw.layout.parallel_columns import TRACK
 from composer.draw.passes.skips import SkipBlock
-from composer.draw.scene import Dot, WirePath
+from composer.draw.scene import Box, Dot, MergeCircle, WirePath
 from composer.draw.style.typography import Typography
 
 APART = 26.0
@@ -30,8 +30,7 @@ def make_room(down: Fragment, up: Fragment, skips: Sequence[SkipBlock], typograp
     """Stretch the two ways of a U, which go over at the same heights, so that wires to a block from below turn off in time."""
     for one in skips:
         y = next(points[0][1] for edge, points in up.ends.items() if edge == one.past)
-        solid = [thing.area for thing in (*up.pieces.boxes, *up.pieces.merges) if thing.about.path == one.out.target]
-        foot = solid[0].bottom
+        foot = _area(up, one.out.target).bottom
         for edge in one.others:
             _, low = _top(up, edge.source.path)
             missing = y + box_height(one.leaf, typography, narrow=True) / 2 + UNDER + OVER - low
@@ -81,5 +80,11 @@ def _width(one: SkipBlock, typography: Typography) -> float:
 
 def _top(found: Fragment, path: str) -> Point:
     """Return the middle of the upper end of a block."""
-    area = next(thing.area for thing in (*found.pieces.boxes, *found.pieces.merges) if thing.about.path == path)
+    area = _area(found, path)
     return (area.left + area.right) / 2, area.top
+
+
+def _area(found: Fragment, path: str) -> Area:
+    """Return what a block or a merge covers."""
+    things: list[Box | MergeCircle] = [*found.pieces.boxes, *found.pieces.merges]
+    return next(thing.area for thing in things if thing.about.path == path)

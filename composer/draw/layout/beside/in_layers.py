@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Item
+from composer.draw.layout.beside.borders import BorderEnds, layers_inside
 from composer.draw.layout.fragment import Fragment
-from composer.draw.layout.inside import Ends, layers_inside
 from composer.draw.layout.lanes import style_of
 from composer.draw.layout.layered import MAX_ITEMS, Lay, layered
 from composer.draw.layout.spine import LayoutOptions
@@ -26,7 +26,7 @@ NO_ENDS: Mapping[str, Fragment] = MappingProxyType({})
 def layered_frame(group: Group, options: LayoutOptions, items_of: ItemsOf) -> Fragment | None:
     """Lay out the inside of a frame in layers, if that can be."""
 
-    def lay(ends: Ends) -> Fragment | None:
+    def lay(ends: BorderEnds) -> Fragment | None:
         return in_layers(ends.flow, replace(options, inputs=tuple(ends.entries), ends=tuple(ends.exits)), items_of, ends.drawn)
 
     return layers_inside(group, lay)

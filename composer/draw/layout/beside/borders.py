@@ -21,7 +21,7 @@ TRACK, TURN = 10.0, 16.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class BorderEnds:
     """What stands for the borders of a frame in the flow inside of it, by path."""
 
     flow: Flow
@@ -36,7 +36,7 @@ class Ends:
         return {path: Fragment() for path in self.entries} | {path: _exit(path) for path in self.exits}
 
 
-def with_border_ends(group: Group) -> Ends:
+def with_border_ends(group: Group) -> BorderEnds:
     """Return the flow in a frame in which an item of its own stands for each value that comes in, and for each that goes out."""
     path, inner = group.about.path, group.flows[0]
     entries = {f"{path}.{port} in": port for port in (one.port for one in group.passages if one.enters)}
@@ -60,10 +60,10 @@ def with_border_ends(group: Group) -> Ends:
     outs = [Leaf(About(one), Look("", hue="io")) for one in exits]
     edges = [DiagramEdge(one.made, end, "", True) for end, one in out.items() if one.made]
     whole = Flow(None, (*ends, *flow.items, *outs), (*flow.edges, *edges), None)
-    return Ends(whole, entries, exits)
+    return BorderEnds(whole, entries, exits)
 
 
-def layers_inside(group: Group, lay: Callable[[Ends], Fragment | None]) -> Fragment | None:
+def layers_inside(group: Group, lay: Callable[[BorderEnds], Fragment | None]) -> Fragment | None:
     """Return the inside of a frame in layers, as it is laid out with items at its borders; none where that cannot be, or where a
     value goes straight through.
     """
@@ -114,24 +114,22 @@ def led_aside(found: Fragment, edges: Sequence[DiagramEdge], origins: Mapping[Or
             x, y = places[edge], TURN + TRACK * number
             found.ends[edge] = ((side * reach, y), (x, y), (x, 0.0))
     tops = {origin: found.above[port][-1][0] for origin, port in origins.items() if port in found.above}
-    high = found.top
+    middle, top = found.above[""][-1]
+    high = top
     for side in (-1, 1):
         rising = sorted((one for one, x in tops.items() if _side(x, lanes) == side), key=lambda one: -side * tops[one])
         reach = found.left if side < 0 else found.right
         for number, origin in enumerate(rising):
-            x, y = tops[origin], found.top - TURN - TRACK * number
-            found.taps[origin] = ((x, found.top), (x, y), (side * reach, y))
+            x, y = tops[origin], top - TURN - TRACK * number
+            found.taps[origin] = ((x, top), (x, y), (side * reach, y))
             high = min(high, y)
-    x, top = found.above[""][-1]
-    if abs(x) > 1:  # back to the spine
+    if abs(middle) > 1:  # back to the spine
         high -= TURN
-        found.pieces.wires.append(
-            WirePath(found.pieces.frames[0].about.path, "", ((x, top), (x, high), (0.0, high)), arrow=False)
-        )
+        way = ((middle, top), (middle, high), (0.0, high))
+        found.pieces.wires.append(WirePath(found.pieces.frames[0].about.path, "", way, arrow=False))
         found.top = high
     found.height += top - high
     low = max((points[0][1] for points in found.ends.values()), default=0.0)
-    found.height += high
     if low > 0:
         shift(found, 0, -low - TURN / 2)
         found.height += low + TURN / 2
