@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 
 import composer
+from composer.draw.about import About
+from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, NodeOutput
+from composer.draw.layout.beside.borders import led_aside
+from composer.draw.layout.fragment import Fragment
 from composer.draw.links import LinkGraph
 from composer.draw.scene import Frame, Scene
 from tests.draw.cases import FORMS
@@ -82,3 +86,19 @@ def test_gates_stand_on_the_skip_connections_of_a_u(name: str, levels: int) -> N
         (other,) = into.keys() - {f"down{level}"}
         assert into[other][-1][1] == gate.y + gate.height < into[other][0][1]
     assert [*overlaps(found), *borders(found), *ends(found), *starts(found)] == []
+
+
+def test_beside_a_spine_passages_are_led_along_the_border() -> None:
+    """Below it and above it, to the side where the passage is; the stream stays on the spine, and the height covers all."""
+    frame = Frame(About("f"), -50, -40, 200, 40, ())
+    found = Fragment(left=50, right=150, height=40, top=-40, below={"": 0, "v": 90}, above={"": ((0, -40),), "v": ((90, -40),)})
+    found.pieces.frames.append(frame)
+    edge = DiagramEdge(DiagramSource(NodeOutput("a")), "f", "v", True, passage="v")
+    out = InnerOutput("f", "f.v", NodeOutput("f.b"), "last pass")
+    led_aside(found, [edge], {out: "v"}, 1)
+    (drawn,) = found.pieces.frames
+    assert found.ends[edge][0][0] == found.taps[out][-1][0] == found.right == 150
+    assert found.ends[edge][-1] == (90, drawn.area.bottom)
+    assert found.taps[out][0] == (90, drawn.area.top)
+    assert drawn.area.bottom == found.foot < found.ends[edge][0][1] <= 0
+    assert -found.height <= found.taps[out][-1][1] < drawn.area.top == found.top

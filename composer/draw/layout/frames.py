@@ -65,17 +65,17 @@ def frame(
     pill_room = typography.width(pill, "pill") + 18 + 2 * 14 if pill else 0
     left = max(inner.left + PADDING, width / 2 + PADDING)
     right = max(inner.right + PADDING, width / 2 + PADDING, pill_room)
-    start, end = 14 - left, -10.0
+    written = (14 - left, -10.0)
     if inner.above:
         right = max(right, pill_room + max(points[-1][0] for points in inner.above.values()))
-        start, end = free_room(inner.above, left, right - pill_room, typography.width(" · ".join(group.header), "header"))
-    lines = header_lines(group.header, end - start, typography)
+        written = free_room(inner.above, left, right - pill_room, typography.width(" · ".join(group.header), "header"))
+    lines = header_lines(group.header, written[1] - written[0], typography)
     line_height = LINE * typography.scale
     head = 30.0 + line_height * (len(lines) - 1)
     under = [text.area for text in inner.pieces.texts if pill and text.area.right > right - pill_room]
     height = max([inner.height + head, *(PILL_ROOM - area.top for area in under)])
     texts = tuple(
-        Text(start, 19 - height + line_height * number, line, "header", "start", typography.scale)
+        Text(written[0], 19 - height + line_height * number, line, "header", "start", typography.scale)
         for number, line in enumerate(lines)
     )
     label = (

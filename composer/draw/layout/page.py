@@ -10,10 +10,10 @@ from composer.draw.about import About
 from composer.draw.diagram import Flow, Group, Item, Leaf, Titles
 from composer.draw.edges import DiagramEdge, InnerOutput, Origin, PassOutput
 from composer.draw.geometry import Text
+from composer.draw.layout.beside.choice import clearest, once
 from composer.draw.layout.beside.pyramid import pyramid_fragment
 from composer.draw.layout.beside.u_shape import u_shape
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
-from composer.draw.layout.choice import clearest, once
 from composer.draw.layout.column import column
 from composer.draw.layout.fragment import Fragment, Pieces, shift
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
