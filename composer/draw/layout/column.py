@@ -9,7 +9,7 @@ from functools import partial
 from blocks.core import Look, SideLook
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
-from composer.draw.layout.beside.borders import leaving, led_aside
+from composer.draw.layout.beside.borders import led_aside, passages_of
 from composer.draw.layout.beside.branch_widths import branch_widths, fit_side_by_side, is_narrow
 from composer.draw.layout.beside.in_layers import layered_frame, side_boxes_of
 from composer.draw.layout.experts import open_mixture
@@ -154,7 +154,7 @@ class Stations:
         station.fragment = self.fragment(item, self.incoming(rest, side_inputs), is_circle)
         if isinstance(item, Group) and station.fragment.below:
             read = [one.origin for one in self.outgoing(item)]
-            led_aside(station.fragment, rest, leaving(item, read), self.options.side)
+            led_aside(station.fragment, rest, passages_of(item, read), self.options.side)
         return station
 
     def fits_circle(

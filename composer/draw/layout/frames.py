@@ -10,7 +10,7 @@ from typing import TypeAlias
 from composer.draw.diagram import Flow, Group, Leaf, Sink
 from composer.draw.edges import Origin, PassOutput, maker
 from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
-from composer.draw.layout.beside.borders import free_room, leaving
+from composer.draw.layout.beside.borders import free_room, passages_of
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, moved, straightened, widen
 from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
@@ -59,7 +59,7 @@ def frame(
     border starts where it is made, as far as what is `sent` out of its inside, or led `through` it.
     """
     alike = len(group.flows) == 1
-    outgoing = [out_edge for out_edge in outgoing if not leaving(group, [out_edge.origin])]
+    outgoing = [out_edge for out_edge in outgoing if not passages_of(group, [out_edge.origin])]
     inner = lay(group.flows[0], width, narrow, side) if alike else alternatives(group, lay, typography, made_once(group, sent))
     pill = f"× {group.count}" if group.count else ""
     pill_room = typography.width(pill, "pill") + 18 + 2 * 14 if pill else 0

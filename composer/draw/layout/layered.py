@@ -11,7 +11,7 @@ from typing import TypeAlias
 from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.graphviz_programs import Missing, graphviz, pure
-from composer.draw.layout.beside.borders import centered, leaving
+from composer.draw.layout.beside.borders import centered, passages_of
 from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment
@@ -209,7 +209,7 @@ class _Items:
         one.enter, one.leave = enter, leave
         if isinstance(item, Group) and fragment.below:
             nets = {link.edge.source.origin: link.net for link in self.links if link.source == path}
-            passages = {NodeOutput(path): "", **leaving(item, [*nets])}
+            passages = {NodeOutput(path): "", **passages_of(item, [*nets])}
             one.below = fragment.below
             one.above = {nets.get(origin, path): fragment.above[port][-1][0] for origin, port in passages.items()}
         wide = max(fragment.left, fragment.right, *(abs(x) + APART for x in (*enter.values(), *leave.values(), 0.0)))

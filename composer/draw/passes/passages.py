@@ -50,7 +50,7 @@ class _Passages:
             return None
         if not self.read(inner) or not any(one.made for one in self.into.values()):
             return None
-        out = self.leaving(outlet)
+        out = self.read_around(outlet)
         if out is None or not any(one.made is not None and one.made.origin in out for one in self.into.values()):
             return None  # of a value that nothing reads in the end, a wire back says more
         passages = [Passage("", outlet), *self.into.values()]
@@ -103,7 +103,7 @@ class _Passages:
         source = of_port.get(passage.port, "")
         return next((paths.index(path) for path in above(source) if path in paths), -1)
 
-    def leaving(self, outlet: DiagramSource) -> list[Origin] | None:
+    def read_around(self, outlet: DiagramSource) -> list[Origin] | None:
         """Return what is made inside and read around the frame; none where that is not of the last pass."""
         path = self.group.about.path
         found: dict[Origin, None] = {}

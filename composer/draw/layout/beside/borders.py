@@ -144,7 +144,7 @@ def _move(found: Fragment, dx: float) -> None:
     found.left, found.right = found.left - dx, found.right + dx
 
 
-def leaving(group: Group, origins: Sequence[Origin]) -> dict[Origin, str]:
+def passages_of(group: Group, origins: Sequence[Origin]) -> dict[Origin, str]:
     """Return through which passage of a frame values leave it that are made inside."""
     made = {one.made.origin: one.port for one in group.passages if one.made and one.port}
     return {origin: made[maker(origin)] for origin in origins if maker(origin) in made}
