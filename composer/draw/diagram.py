@@ -93,6 +93,18 @@ class Sink:
 
 
 @dataclass(frozen=True, slots=True)
+class Passage:
+    """Where a value goes through the border of a frame: in at the bottom, out at the top."""
+
+    port: str
+    """What it is called: in the frame, the port of what comes in; nothing for the stream."""
+    made: DiagramSource | None
+    """What goes out there, which the next pass is given; nothing where a value only comes in."""
+    enters: bool = True
+    """Whether a value comes in."""
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """What stands in a frame."""
 
@@ -109,6 +121,8 @@ class Group:
     """Where passes differ, which kind each is; 0 is the most frequent."""
     after: str = ""
     """What happens in training to what it gives."""
+    passages: tuple[Passage, ...] = ()
+    """Of one that is laid out in layers, all that goes through its border, from the left."""
 
     def map_flows(self, change: Callable[[Flow], Flow]) -> Group:
         """Return it with every flow in it changed."""

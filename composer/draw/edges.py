@@ -55,7 +55,8 @@ class FrameInput:
 
     path: str
     """Of the frame."""
-    port: ClassVar[str] = ""
+    port: str = ""
+    """Of a frame that is laid out in layers, the passage that it comes in through; nothing for its stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,8 @@ class DiagramEdge:
     """Whether a loss reads it."""
     forks: bool = False
     """Whether it leads to a fork, from which branches go on; then no port of its target reads it."""
+    passage: str = ""
+    """Of a frame with several passages, that through which it comes in; nothing for the stream."""
 
     def reading(self, source: DiagramSource) -> DiagramEdge:
         """Return it from another source."""

@@ -77,11 +77,13 @@ class Border:
     key: str
     """Of the frame."""
     inner: bool
+    passage: str = ""
+    """Which of several values goes through it."""
 
     @property
     def other_side(self) -> Border:
         """From where a wire comes to it."""
-        return Border(self.key, not self.inner)
+        return Border(self.key, not self.inner, self.passage)
 
 
 @dataclass(frozen=True)
@@ -148,20 +150,20 @@ class LinkGraph:
                 frames.setdefault(path, {})[frame.key.removeprefix(path)] = frame.key
         known = {*nodes, *frames}
 
-        def crossing(path: str, other: str, kind: str, inside: bool) -> str | Border:
+        def crossing(path: str, other: str, kind: str, inside: bool, passage: str) -> str | Border:
             """Return the key of a wire's end: a border is passed inwards or outwards; anything else is itself."""
             drawn_path = _nearest(path, known) or path
             if drawn_path in nodes:
                 return _of_kind(nodes[drawn_path], kind)
             frame_key = _of_kind(frames.get(drawn_path, {"": drawn_path}), kind)
-            return Border(frame_key, inside or (drawn_path != path and lies_in(other, drawn_path)))
+            return Border(frame_key, inside or (drawn_path != path and lies_in(other, drawn_path)), passage)
 
         ends: list[tuple[str | Border, str | Border, WirePath]] = []
         into: dict[str | Border, list[tuple[str | Border, WirePath]]] = {}
         for wire in self.scene.wires:
             if wire.source and wire.target:
-                source = crossing(wire.source, wire.target, wire.kind, wire.from_inside)
-                target = crossing(wire.target, wire.source, wire.kind, wire.to_inside)
+                source = crossing(wire.source, wire.target, wire.kind, wire.from_inside, wire.passage)
+                target = crossing(wire.target, wire.source, wire.kind, wire.to_inside, wire.passage)
                 if source != target:
                     ends.append((source, target, wire))
                     into.setdefault(target, []).append((source, wire))

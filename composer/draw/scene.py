@@ -180,6 +180,8 @@ class WirePath:
     """Whether it starts at a border and goes on inside of it, rather than out of it."""
     to_inside: bool = False
     """Whether it comes to a border from inside of it."""
+    passage: str = ""
+    """Where it starts or ends at a border that several values go through, which of them it is; nothing for the first."""
     kind: str = ""
     """Of the boxes and frames that it leads from and to, where there are several of one path."""
 

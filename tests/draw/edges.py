@@ -135,10 +135,12 @@ def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
         source, target = place(wire.source, known), place(wire.target, known)
         if source == target and source in known and wire.source != wire.target:
             continue  # inside of one block
+        passage = f"/{wire.passage}" if wire.passage else ""
         if source in frames:
-            source += " in" if target.startswith(f"{source}.") else " out"
+            source += f"{passage} in" if target.startswith(f"{source}.") else f"{passage} out"
         if target in frames:
-            target += " out" if source.startswith(f"{target}.") or source.startswith(f"{target} ") else " in"
+            inside = source.startswith((f"{target}.", f"{target} ", f"{target}/"))
+            target += f"{passage} out" if inside else f"{passage} in"
         lines.append((source, target, "" if is_output(target) else wire.port))
     for source, target, _ in lines:
         into.setdefault(target, []).append(source)
@@ -148,7 +150,7 @@ def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
         if not name.endswith((" in", " out")):
             return [name]
         before = into.get(name, ())
-        if name.endswith(" in") and name.removesuffix(" in") in repeats:
+        if name.endswith(" in") and name.removesuffix(" in").partition("/")[0] in repeats:
             before = [*before, f"{name.removesuffix(' in')} out"]  # what a pass returns, the next one is given
         return [one for each in before for one in origins(each)]
 

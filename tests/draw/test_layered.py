@@ -19,9 +19,9 @@ from tests.draw.edges import Readers, drawn
 from tests.draw.flows import flow
 from tests.draw.processes import printed
 
-SHAPES = ["slowfast", "bifpn", "mixture_of_tasks", "high_resolution", "hypernetwork"]
-"""Two streams with exchanges, levels with several inputs and outputs, experts of two tasks, resolutions side by side, and a
-network that makes what another reads.
+SHAPES = ["slowfast", "bifpn", "mixture_of_tasks", "high_resolution", "hypernetwork", "two_tracks"]
+"""Two streams with exchanges, levels with several inputs and outputs, experts of two tasks, resolutions side by side, a
+network that makes what another reads, and layers that carry two streams.
 """
 
 

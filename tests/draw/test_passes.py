@@ -14,6 +14,7 @@ from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.side_inputs import SideInputs
+from composer.draw.passes.skips import SkipBlock
 from composer.draw.passes.split_columns import by_name_where_needed
 from tests.draw.notation import flow, shown
 
@@ -25,6 +26,8 @@ def said(result: object) -> str:
             return shown(result)
         case list() | tuple():
             return " / ".join(map(said, result))
+        case SkipBlock():
+            return result.leaf.about.path
         case SideInputs():
             beside = (f"{leaf.about.path} beside {path}" for path, leaves in result.beside.items() for leaf, _, _ in leaves)
             return "; ".join([shown(result.flow), *beside])

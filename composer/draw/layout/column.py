@@ -9,15 +9,17 @@ from functools import partial
 from blocks.core import Look, SideLook
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.layout.beside.borders import led_aside, passages_of
 from composer.draw.layout.beside.branch_widths import branch_widths, fit_side_by_side, is_narrow
+from composer.draw.layout.beside.in_layers import layered_frame, side_boxes_of
 from composer.draw.layout.experts import open_mixture
 from composer.draw.layout.fragment import Fragment, shift
 from composer.draw.layout.frames import frame
 from composer.draw.layout.irregular import irregular_fragment
-from composer.draw.layout.lanes import style_of, wire
-from composer.draw.layout.layered import MAX_ITEMS, Lay, layered
+from composer.draw.layout.lanes import wire
+from composer.draw.layout.layered import Lay
 from composer.draw.layout.outer_inputs import OuterInput
-from composer.draw.layout.outgoing_edges import Output, outgoing_at_side, outgoing_through
+from composer.draw.layout.outgoing_edges import OutgoingEdge, Output, outgoing_at_side, outgoing_through
 from composer.draw.layout.parallel_flows import side_by_side
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
@@ -86,19 +88,6 @@ def items_of(flow: Flow, options: LayoutOptions) -> Lay:
     return lay
 
 
-def in_layers(flow: Flow, options: LayoutOptions) -> Fragment | None:
-    """Lay out a flow in layers, if that can be."""
-    if len(flow.items) > MAX_ITEMS:
-        return None
-    side_inputs = split_side_inputs(flow)
-    still = {
-        path: [one for one in blocks if all(e.source.reference for e in one[2])] for path, blocks in side_inputs.beside.items()
-    }
-    whole = sort_topologically(flow.without({leaf.about.path for blocks in still.values() for leaf, *_ in blocks}))
-    beside = {path: side_boxes_of(blocks) for path, blocks in still.items()}
-    return layered(whole, beside, options, items_of(whole, options))
-
-
 def first_reader(path: str, flow: Flow) -> int:
     """Return the station that reads a value first, itself or inside of it."""
     readers = {edge.target for edge in flow.edges if edge.source.path == path}
@@ -152,7 +141,7 @@ class Stations:
         path = item.about.path
         station = Station(path, item, output_of(item))
         edges = [*self.edges_into.get(path, ())]
-        streams = [e for e in edges if e.main and e.upward and self.spine.number(e.source) is not None]
+        streams = [e for e in edges if e.main and e.upward and not e.passage and self.spine.number(e.source) is not None]
         straight = [e for e in streams if self.spine.number(e.source) == number - 1 and not e.source.port]
         first = next(iter([*(e for e in streams if e.forks), *straight, *streams]), None)
         rest = [e for e in edges if e is not first]
@@ -163,6 +152,9 @@ class Stations:
         elif first is not None:
             rest.insert(0, first)
         station.fragment = self.fragment(item, self.incoming(rest, side_inputs), is_circle)
+        if isinstance(item, Group) and station.fragment.below:
+            read = [one.origin for one in self.outgoing(item)]
+            led_aside(station.fragment, rest, passages_of(item, read), self.options.side)
         return station
 
     def fits_circle(
@@ -199,7 +191,7 @@ class Stations:
         """Lay out an item, with what comes in at its sides."""
         path = item.about.path
         led_out = self.spine.led_out.get(path, ())
-        outgoing = outgoing_at_side(self.flow, item, self.spine.ports.get(path, ()), self.spine.sent, led_out)
+        outgoing = self.outgoing(item)
         if self.options.alone:  # a narrow page has no room for what outputs are called in the recipe
             outgoing = [replace(one, inside="") if isinstance(one, Output) else one for one in outgoing]
         match item:
@@ -229,7 +221,7 @@ class Stations:
                 )
             case Group():
                 inside = outgoing_through(self.flow, item, self.spine.sent, led_out)
-                lay = partial(self.inside, sent=inside, path=path)
+                lay = partial(self.inside, sent=inside, group=item)
                 through = inside & self.spine.sent
                 return frame(
                     item,
@@ -276,20 +268,25 @@ class Stations:
         """Return the two sides the other way round, where lanes are at the left."""
         return (rights, lefts) if self.options.side < 0 else (lefts, rights)
 
-    def inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Origin], path: str) -> Fragment:
-        """Lay out a flow in a frame, in several columns where it is to be broken."""
+    def outgoing(self, item: Item) -> list[OutgoingEdge]:
+        """Return what leaves at the side of an item."""
+        path = item.about.path
+        ports, led_out = self.spine.ports.get(path, ()), self.spine.led_out.get(path, ())
+        return outgoing_at_side(self.flow, item, ports, self.spine.sent, led_out)
+
+    def inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Origin], group: Group) -> Fragment:
+        """Lay out a flow in a frame, in several columns where it is to be broken; in layers where it has passages."""
         options = replace(self.options, narrow=narrow, side=side)
+        if group.passages:
+            found = layered_frame(group, options, items_of)
+            assert found is not None  # or else it would have none
+            return found
         broken, high = options.broken
-        if path == broken and not sent:
+        if group.about.path == broken and not sent:
             several = in_columns(flow, high, lambda part, on: column(part, width, options, on))
             if several is not None:
                 return several
         return column(flow, width, options, sent)
-
-
-def side_boxes_of(blocks: Sequence[BesideBlock]) -> list[SideBox]:
-    """Return what stands beside a block as small boxes."""
-    return [SideBox(leaf, edge.port, style_of(edge, leaf), reads) for leaf, edge, reads in blocks]
 
 
 def own_side(item: Leaf, side: SideLook, references: Sequence[NamedInput]) -> SideBox:

@@ -95,6 +95,10 @@ class Fragment:
     """How wires that come from outside go on, from the border to what they end at."""
     taps: dict[Origin, tuple[Point, ...]] = field(default_factory=dict)
     """Where wires start that leave at a side, up to the border."""
+    below: dict[str, float] = field(default_factory=dict)
+    """Where values come in at the lower border of a frame that has several passages, by the passage."""
+    above: dict[str, tuple[Point, ...]] = field(default_factory=dict)
+    """How they go out at its upper border."""
 
 
 def widen(found: Fragment, side: int, reach: float) -> None:
@@ -126,6 +130,8 @@ def shift(found: Fragment, dx: float, dy: float) -> None:
     found.out = moved(found.out, dx, dy)
     found.ends = {edge: moved(points, dx, dy) for edge, points in found.ends.items()}
     found.taps = {key: moved(points, dx, dy) for key, points in found.taps.items()}
+    found.below = {passage: x + dx for passage, x in found.below.items()}
+    found.above = {passage: moved(points, dx, dy) for passage, points in found.above.items()}
 
 
 def areas(found: Fragment) -> list[Area]:

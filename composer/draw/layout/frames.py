@@ -10,6 +10,7 @@ from typing import TypeAlias
 from composer.draw.diagram import Flow, Group, Leaf, Sink
 from composer.draw.edges import Origin, PassOutput, maker
 from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
+from composer.draw.layout.beside.borders import free_room, passages_of
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, moved, straightened, widen
 from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
@@ -58,18 +59,23 @@ def frame(
     border starts where it is made, as far as what is `sent` out of its inside, or led `through` it.
     """
     alike = len(group.flows) == 1
+    outgoing = [out_edge for out_edge in outgoing if not passages_of(group, [out_edge.origin])]
     inner = lay(group.flows[0], width, narrow, side) if alike else alternatives(group, lay, typography, made_once(group, sent))
     pill = f"× {group.count}" if group.count else ""
     pill_room = typography.width(pill, "pill") + 18 + 2 * 14 if pill else 0
     left = max(inner.left + PADDING, width / 2 + PADDING)
     right = max(inner.right + PADDING, width / 2 + PADDING, pill_room)
-    lines = header_lines(group.header, left - 14 - 10, typography)
+    written = (14 - left, -10.0)
+    if inner.above:
+        right = max(right, pill_room + max(points[-1][0] for points in inner.above.values()))
+        written = free_room(inner.above, left, right - pill_room, typography.width(" · ".join(group.header), "header"))
+    lines = header_lines(group.header, written[1] - written[0], typography)
     line_height = LINE * typography.scale
     head = 30.0 + line_height * (len(lines) - 1)
     under = [text.area for text in inner.pieces.texts if pill and text.area.right > right - pill_room]
     height = max([inner.height + head, *(PILL_ROOM - area.top for area in under)])
     texts = tuple(
-        Text(14 - left, 19 - height + line_height * number, line, "header", "start", typography.scale)
+        Text(written[0], 19 - height + line_height * number, line, "header", "start", typography.scale)
         for number, line in enumerate(lines)
     )
     label = (
@@ -121,6 +127,13 @@ def frame(
         outlet = group.flows[0].outlet
         source = outlet.path if len(group.flows) == 1 and outlet else ""
         found.pieces.wires.append(WirePath(source, path, (*inner.out[:-1], (0, -height)), arrow=False, to_inside=True))
+    found.below = dict(inner.below)
+    for one in group.passages:
+        if one.made is not None:
+            end = (inner.above[one.port][-1][0], -height)
+            rise = straightened((*inner.above[one.port], end))
+            found.pieces.wires.append(WirePath(one.made.path, path, rise, arrow=False, to_inside=True, passage=one.port))
+            found.above[one.port] = (end,)
     found.taps = {origin: straightened(out.get(origin, ((right, -height / 2),))) for origin in through}
     forked: set[Origin] = set()
     for number, (out_edge, level) in enumerate(zip(begun, levels, strict=True)):

@@ -175,9 +175,10 @@ class Lanes:
                     whole,
                     edge.port,
                     style_of(edge),
-                    not edge.forks,
+                    not (edge.forks or edge.passage),
                     partial=edge.partial,
                     from_inside=edge.source.from_inside,
+                    passage=edge.passage,
                 )
             )
             self.label(edge, whole)

@@ -9,8 +9,9 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Sink
-from composer.draw.edges import DiagramEdge, DiagramSource
+from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.graphviz_programs import Missing, graphviz, pure
+from composer.draw.layout.beside.borders import centered, passages_of
 from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment
@@ -61,7 +62,7 @@ def layered(flow: Flow, beside: Mapping[str, Sequence[SideBox]], options: Layout
     except Missing:
         return None
     found = [one for one in found if one.left + one.right <= MAX_WIDTH]
-    return found[-1] if found and (len(found) == 1 or clearer(*found)) else next(iter(found), None)
+    return found[-1] if len(found) > 1 and clearer(found[0], found[-1]) else next(iter(found), None)
 
 
 def _in_order(items: _Items, inputs: Sequence[str]) -> Fragment:
@@ -81,7 +82,7 @@ class _Items:
         self.flow, self.beside, self.options, self.lay = flow, beside, options, lay
         self.items = flow.by_path
         self.links = links_of(flow)
-        self.streams = streams(flow, self.links)
+        self.streams = streams(flow, self.links, options.ends)
         self.straight = {
             pair: STRAIGHT if len(one) >= MIN_STREAM else STRAIGHT // 4 for one in self.streams for pair in pairwise(one)
         }
@@ -99,7 +100,7 @@ class _Items:
         if most * (equal + ROW_GAP) > MAX_ROW_WIDTH * self.options.typography.scale:
             equal = 0.0
         nodes = {}
-        for path, item in self.items.items():
+        for path, item in self.in_columns(inputs):
             inner = [
                 needed(leaf, self.options.typography) for leaf in Flow(None, (item,), (), None).leaves() if isinstance(leaf, Leaf)
             ]
@@ -138,6 +139,13 @@ class _Items:
         levels = {y: number for number, y in enumerate(sorted(set(heights.values())))}
         return {path: levels[heights[name]] for path, name in names.items()}
 
+    def in_columns(self, inputs: Sequence[str]) -> list[tuple[str, Item]]:
+        """Return the items; in a frame, stream by stream in the order of what comes in: Graphviz begins with it."""
+        if not self.options.ends:
+            return [*self.items.items()]
+        lines = sorted(self.streams, key=lambda line: inputs.index(line[0]) if line[0] in inputs else len(inputs))
+        return [(path, self.items[path]) for line in lines for path in line]
+
     def into(self, path: str) -> list[ItemLink]:
         """Return the wires into an item from below."""
         return [link for link in self.links if link.target == path == link.edge.target]
@@ -170,6 +178,8 @@ class _Items:
             [*self.beside.get(path, ())], [NamedInput(e) for e in self.named(path)], [WiredInput(e) for e in far], rest
         )
         fragment = self.lay(item, width, incoming, circle)
+        if fragment.below:
+            centered(fragment)
         for sink in self.flow.sinks:
             if sink.edges[0].source.path == path and _is_first(self.flow, sink.edges[0].source):
                 self.add_loss(fragment, sink, alone=path not in given)
@@ -197,6 +207,11 @@ class _Items:
             leave[net] = side * reach[side]
             reach[side] += LANES
         one.enter, one.leave = enter, leave
+        if isinstance(item, Group) and fragment.below:
+            nets = {link.edge.source.origin: link.net for link in self.links if link.source == path}
+            passages = {NodeOutput(path): "", **passages_of(item, [*nets])}
+            one.below = fragment.below
+            one.above = {nets.get(origin, path): fragment.above[port][-1][0] for origin, port in passages.items()}
         wide = max(fragment.left, fragment.right, *(abs(x) + APART for x in (*enter.values(), *leave.values(), 0.0)))
         one.width = 2 * max(wide, SIDE + APART if circle else 0.0)
         return one

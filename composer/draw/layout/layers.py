@@ -134,12 +134,11 @@ class Layers:
             found[one.net] = one.x
             if one.fragment is None:
                 continue
-            found |= {net: one.x + beside for net, beside in one.leave.items()}
+            aside = {**one.leave, **one.above}
+            found |= {net: one.x + beside for net, beside in aside.items()}
             rank = self.rank[one.net]
             ends = {
-                net: [link.target for link in self.links if link.net == net]
-                for net in self.ports(one.net)
-                if net not in one.leave
+                net: [link.target for link in self.links if link.net == net] for net in self.ports(one.net) if net not in aside
             }
             further = {
                 net: self.rank_nodes[net, rank + 1].x
@@ -166,9 +165,9 @@ class Layers:
         for one in below:
             if one.fragment:
                 top = one.fragment.top
-                ports = (net for net in self.ports(one.net) if net not in one.leave)
+                ports = (net for net in self.ports(one.net) if net not in {**one.leave, **one.above})
                 said += [(net, net.rpartition(".")[2], start[net], top, "port") for net in ports]
-                said += [(one.net, one.label, one.x, top, "shape")] if one.label and one.net in start else []
+                said += [(one.net, one.label, start[one.net], top, "shape")] if one.label and one.net in start else []
         solid = [box.area for one in below if one.fragment for box in one.fragment.pieces.boxes]
         solid += [merge.area for one in below if one.fragment for merge in one.fragment.pieces.merges]
         before = len(found.pieces.texts)
@@ -300,6 +299,7 @@ class Layers:
             not rank_node.framed or edge in rank_node.enter,
             partial=edge.partial,
             from_inside=edge.source.from_inside,
+            passage=edge.passage,
         )
 
 

@@ -108,6 +108,8 @@ def _broken(found: Fragment) -> int:
     return above + sum(any(a.left < b.right and b.left < a.right and b.bottom < a.top for b in areas) for a in last)
 
 
-def clearer(usual: Fragment, other: Fragment) -> bool:
-    """Return whether another drawing of the same is so much easier to follow that it is worth not to look as usual."""
-    return measured(other).cost < CLEARLY * measured(usual).cost
+def clearer(usual: Fragment, other: Fragment, most: float = CLEARLY) -> bool:
+    """Return whether another drawing of the same costs less than `most` of what the usual one does: is so much easier to follow
+    that it is worth not to look as usual.
+    """
+    return measured(other).cost < most * measured(usual).cost

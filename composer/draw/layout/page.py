@@ -10,21 +10,22 @@ from composer.draw.about import About
 from composer.draw.diagram import Flow, Group, Item, Leaf, Titles
 from composer.draw.edges import DiagramEdge, InnerOutput, Origin, PassOutput
 from composer.draw.geometry import Text
+from composer.draw.layout.beside.choice import clearest, once
 from composer.draw.layout.beside.pyramid import pyramid_fragment
+from composer.draw.layout.beside.u_shape import u_shape
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
-from composer.draw.layout.column import column, in_layers
-from composer.draw.layout.fragment import Fragment, Pieces, flip, shift
-from composer.draw.layout.layered import with_output_boxes
-from composer.draw.layout.measure import clearer
+from composer.draw.layout.column import column
+from composer.draw.layout.fragment import Fragment, Pieces, shift
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
-from composer.draw.layout.parallel_columns import align_height, place_columns
+from composer.draw.layout.parallel_columns import place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
 from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
 from composer.draw.passes.alternatives import name_in_alternatives
 from composer.draw.passes.heads import output_leaf, with_end_boxes
 from composer.draw.passes.inner_outputs import lead_out_of_frames
 from composer.draw.passes.layer_exits import lead_out_of_layers
-from composer.draw.passes.order import sort_topologically, split_u
+from composer.draw.passes.order import sort_topologically
+from composer.draw.passes.passages import open_passages
 from composer.draw.passes.pyramid import split_pyramid
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
@@ -42,8 +43,6 @@ TWO_COLUMNS_WIDTH = 240.0
 """Width of boxes where a model has several columns, so that two and the wires between them fit into a page."""
 HEADS_APART = 36.0
 """Between heads above each other: more than from one block to the next."""
-MIN_WINDING = 2
-"""Wires with corners from which on a model is laid out in layers too: one alone is a skip connection."""
 HEADER_ROOM = 70.0
 """In a frame, for its header and for the wire over its columns."""
 NARROW_WIDTHS, NARROW_MARGIN = (268.0, 240.0, 216.0, 192.0, 170.0, 150.0, 136.0, 124.0), 6.0
@@ -67,20 +66,24 @@ def page(
     Raises:
         NoColumnEnd: if a column cannot end above such a node, as in a model of several columns.
     """
-    whole_flow = lead_out_of_frames(with_ends(flow, titles))
+    options = LayoutOptions(typography, LANE_SIDE, shapes, inputs=tuple(titles.inputs))
+    opens = once(options)
+    ends = lead_out_of_frames(with_ends(flow, titles, beside=False))
+    whole_flow = open_passages(lead_out_of_frames(with_ends(flow, titles)), opens)
     columns = by_name_where_needed(lead_out_of_layers(split_into_columns(whole_flow)))
-    halves = split_u(sort_topologically(columns[0])) if len(columns) == 1 else None
-    columns = list(halves) if halves else columns
+    u = u_shape(sort_topologically(columns[0]), TWO_COLUMNS_WIDTH, typography, shapes=shapes) if len(columns) == 1 else None
+    if u is not None:
+        if break_after:
+            raise NoColumnEnd(break_after[0], ())
+        return with_head(u, titles, typography)
     if len(columns) == 1 and not break_after:
         pyramid = split_pyramid(sort_topologically(with_end_boxes(columns[0])))
-        options = LayoutOptions(typography, LANE_SIDE, shapes)
         rows = pyramid_fragment(pyramid, TWO_COLUMNS_WIDTH, options) if pyramid else None
         if rows is not None:
             return with_head(rows, titles, typography)
     laid: list[Fragment] = []
     sent = [sent_from(one, columns) for one in columns]
-    if not halves:
-        columns = [with_end_boxes(one, given) for one, given in zip(columns, sent, strict=True)]
+    columns = [with_end_boxes(one, given) for one, given in zip(columns, sent, strict=True)]
     for number, one in enumerate(columns):
         leaves = [leaf for leaf in one.leaves() if isinstance(leaf, Leaf)]
         usual = WIDTH if len(columns) == 1 else TWO_COLUMNS_WIDTH
@@ -88,54 +91,32 @@ def page(
         ports = any(e.source.port and not e.source.reference for e in one.all_edges())  # these leave at the right
         given = frozenset().union(*sent[:number])
         # these come in at the left, where no lanes are
-        fed = not halves and any(e.source.origin in given for e in one.all_edges())
+        fed = any(e.source.origin in given for e in one.all_edges())
         side = LANE_SIDE if number == len(columns) - 1 else 1 if ports or fed else -1
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
-        options = LayoutOptions(typography, side, shapes, out=out, given=given)
-        laid.append(column(one, width, options, sent[number]))
+        own = LayoutOptions(typography, side, shapes, out=out, given=given)
+        laid.append(column(one, width, own, sent[number]))
     if break_after:
         if len(columns) > 1:
             raise NoColumnEnd(break_after[0], ())
         ordered = sort_topologically(columns[0])
-        return with_head(broken(ordered, break_after, lambda part, on: column(part, width, options, on)), titles, typography)
-    if halves:
-        flip(laid[0])
-        align_height(laid[0], laid[1], halves[1].items[0].about.path)
-    if len(laid) == 1 and not halves:
-        found = clearest(laid[0], flow, titles, typography, shapes=shapes)
+        return with_head(broken(ordered, break_after, lambda part, on: column(part, width, own, on)), titles, typography)
+    if len(laid) == 1:
+        found = clearest(laid[0], ends, opens, options)
         if found is not laid[0]:
             return with_head(found, titles, typography)
     if high is not None and len(laid) == 1 and laid[0].height > high:
         ordered = sort_topologically(columns[0])
-        several = wrapped(ordered, laid[0], high, lambda part, given_on: column(part, width, options, given_on))
+        several = wrapped(ordered, laid[0], high, lambda part, given_on: column(part, width, own, given_on))
         if several is not None:
             return with_head(several, titles, typography)
         laid = [
-            with_broken_frame(
-                columns[0], laid[0], high, lambda broken: column(columns[0], width, replace(options, broken=broken))
-            )
+            with_broken_frame(columns[0], laid[0], high, lambda broken: column(columns[0], width, replace(own, broken=broken)))
         ]
-    whole = place_columns(above_each_other(columns, laid), typography, halves[1].items[0].about.path if halves else "")
-    if len(laid) > 1 and not halves:
-        whole = clearest(whole, flow, titles, typography, shapes=shapes)
+    whole = place_columns(above_each_other(columns, laid), typography)
+    if len(laid) > 1:
+        whole = clearest(whole, ends, opens, options)
     return with_head(whole, titles, typography)
-
-
-def clearest(usual: Fragment, flow: Flow, titles: Titles, typography: Typography, *, shapes: bool) -> Fragment:
-    """Return a model as it is laid out in columns; or in layers, counted from the left border, if these are clearly easier to
-    follow, which is tried where wires between its items wind.
-    """
-    ends = with_output_boxes(lead_out_of_frames(with_ends(flow, titles, beside=False)))
-    paths = ends.by_path
-    winding = (wire for wire in usual.pieces.wires if len(wire.points) > 2 and wire.source in paths and not wire.from_inside)
-    if sum(1 for _ in winding) < MIN_WINDING:
-        return usual
-    found = in_layers(ends, LayoutOptions(typography, LANE_SIDE, shapes, inputs=tuple(titles.inputs)))
-    if found is None or not clearer(usual, found):
-        return usual
-    shift(found, found.left, 0)
-    found.left, found.right = 0.0, found.left + found.right
-    return found
 
 
 def with_broken_frame(flow: Flow, whole: Fragment, high: float, lay: Callable[[tuple[str, float]], Fragment]) -> Fragment:

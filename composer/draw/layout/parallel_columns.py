@@ -42,9 +42,9 @@ def align_height(down: Fragment, up: Fragment, turn: str) -> None:
             stretch(up, reader + RADIUS + 0.1, reader - tap)
 
 
-def place_columns(laid: Sequence[Fragment], typography: Typography, turn: str = "") -> Fragment:
-    """Return columns on one page, and the wires between them; at the `turn` of a U the stream itself goes over."""
-    return _PageColumns(laid, typography, turn).whole_page()
+def place_columns(laid: Sequence[Fragment], typography: Typography, turn: str = "", apart: float = COLUMN_GAP) -> Fragment:
+    """Return columns on a page, so far `apart`, and the wires between them; at the `turn` of a U the stream itself goes over."""
+    return _PageColumns(laid, typography, turn, apart).whole_page()
 
 
 End: TypeAlias = tuple[DiagramEdge, tuple[Point, ...]]
@@ -54,8 +54,8 @@ End: TypeAlias = tuple[DiagramEdge, tuple[Point, ...]]
 class _PageColumns:
     """Columns while they come to stand beside each other, from the left."""
 
-    def __init__(self, laid: Sequence[Fragment], typography: Typography, turn: str) -> None:
-        self.laid, self.typography, self.turn = laid, typography, turn
+    def __init__(self, laid: Sequence[Fragment], typography: Typography, turn: str, apart: float) -> None:
+        self.laid, self.typography, self.turn, self.apart = laid, typography, turn, apart
         self.whole = Fragment(height=max(one.height for one in laid))
         self.taps: dict[Origin, tuple[int, tuple[Point, ...]]] = {}
         """Of each value that others read, its column and how it leaves."""
@@ -71,7 +71,7 @@ class _PageColumns:
         x = 0.0
         for number, one in enumerate(self.laid):
             incoming = [(edge, points) for edge, points in one.ends.items() if edge.source.origin in self.taps]
-            self.gutters.append(x - COLUMN_GAP / 2)
+            self.gutters.append(x - self.apart / 2)
             if len(self.laid) == 2 and number and not self.turn:
                 ways = [(self.taps[edge.source.origin][1], points) for edge, points in incoming]
                 x, self.gutters[1] = pack(self.laid[0], one, ways)
@@ -79,7 +79,7 @@ class _PageColumns:
             self.whole.pieces.take(one.pieces)
             self.wires(number, [(edge, one.ends[edge]) for edge, _ in incoming])
             self.taps |= {origin: (number, points) for origin, points in one.taps.items()}
-            x += one.left + one.right + (COLUMN_GAP if number < len(self.laid) - 1 else 0)
+            x += one.left + one.right + (self.apart if number < len(self.laid) - 1 else 0)
         self.whole.right = max([x, *(area.right for one in self.laid for area in areas(one))]) if len(self.laid) == 2 else x
         for corners in self.turns.values():  # the last one to turn off leaves no fork behind
             self.whole.pieces.dots += [Dot(*corner) for corner in sorted(set(corners))[:-1]]
@@ -103,7 +103,15 @@ class _PageColumns:
             streams = edge.target == self.turn or isinstance(edge.source.origin, PassOutput | InnerOutput)
             style: Style = "loss" if edge.trains else "measured" if edge.shape_only else "main" if streams else "cross"
             self.whole.pieces.wires.append(
-                WirePath(maker(edge.source.origin).path, edge.target, straightened(way), edge.port, style)
+                WirePath(
+                    maker(edge.source.origin).path,
+                    edge.target,
+                    straightened(way),
+                    edge.port,
+                    style,
+                    not edge.passage,
+                    passage=edge.passage,
+                )
             )
             if (
                 not index

@@ -35,7 +35,9 @@ class LayoutOptions:
     given: frozenset[Origin] = frozenset()
     """Values of other columns."""
     inputs: tuple[str, ...] = ()
-    """The model's inputs in their order."""
+    """The model's inputs in their order, or what comes in at the border of a frame."""
+    ends: tuple[str, ...] = ()
+    """What goes out at the border of a frame."""
     broken: tuple[str, float] = ("", 0.0)
     """A frame whose inside stands in several columns, and how high these may be."""
 
@@ -98,7 +100,7 @@ class Spine:
         for source in (*(edge.source for edge in self.flow.all_edges()), *([self.flow.outlet] if self.flow.outlet else [])):
             if isinstance(source.origin, InnerOutput):
                 self.led_out.setdefault(source.path, set()).add(source.origin)
-            elif source.port and not source.reference:
+            elif source.port and not source.reference and not source.from_inside:
                 self.ports.setdefault(source.path, set()).add(source.port)
 
     def number(self, source: DiagramSource) -> int | None:

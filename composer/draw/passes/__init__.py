@@ -21,6 +21,7 @@ from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.overview import fold_norms
 from composer.draw.passes.pyramid import split_pyramid
 from composer.draw.passes.side_inputs import split_side_inputs
+from composer.draw.passes.skips import lift_skip_blocks
 from composer.draw.passes.split_columns import by_name_where_needed, split_into_columns
 
 PASSES: tuple[Callable[..., object], ...] = (
@@ -32,6 +33,7 @@ PASSES: tuple[Callable[..., object], ...] = (
     lead_out_of_layers,
     by_name_where_needed,
     split_u,
+    lift_skip_blocks,
     split_pyramid,
     split_side_inputs,
     sort_topologically,
@@ -39,7 +41,7 @@ PASSES: tuple[Callable[..., object], ...] = (
     group_branches,
     group_heads,
 )
-"""In the order in which they run: the first two while a diagram is built, the next seven for a page, and the rest for each of its
+"""In the order in which they run: the first two while a diagram is built, the next eight for a page, and the rest for each of its
 columns, frames and branches. Before the last one, a column is sorted once more. No loop runs them, since they differ in what they
 are given: some make one flow of several, others several of one.
 """

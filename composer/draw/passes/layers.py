@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from composer.draw.diagram import Flow
@@ -39,10 +39,10 @@ def links_of(flow: Flow) -> list[ItemLink]:
     return list(found)
 
 
-def streams(flow: Flow, links: Sequence[ItemLink]) -> list[list[str]]:
-    """Return the items in lines, the longest first: each goes on with one of those that read it before anything else. Of what a
-    merge reads, that is the first that no other merge goes on from; or what is made of that alone, which a residual connection
-    goes around.
+def streams(flow: Flow, links: Sequence[ItemLink], ends: Collection[str] = ()) -> list[list[str]]:
+    """Return the items in lines, the longest first: each goes on with one of those that read it before anything else, where there
+    is a choice toward one of the `ends`. Of what a merge reads, that is the first that no other merge goes on from; or what is
+    made of that alone, which a residual connection goes around.
     """
     reads: dict[str, list[str]] = {}
     sources: dict[str, list[str]] = {}
@@ -52,9 +52,9 @@ def streams(flow: Flow, links: Sequence[ItemLink]) -> list[list[str]]:
             reads.setdefault(link.target, []).append(link.source)
     first: dict[str, str] = {}
     taken: set[str] = set()
-    through: dict[str, frozenset[str]] = {}  # what every way to an item goes through
+    through: dict[str, frozenset[str]] = {}  # what every way of the stream to an item goes through
     for path in flow.by_path:
-        below = [through[one] for one in sources.get(path, ())]
+        below = [through[one] for one in reads.get(path, sources.get(path, []))]
         through[path] = frozenset({path}).union(frozenset.intersection(*below) if below else ())
         several = reads.get(path, [])
         for one in [*(one for one in several if one not in taken), *several]:
@@ -62,7 +62,7 @@ def streams(flow: Flow, links: Sequence[ItemLink]) -> list[list[str]]:
                 first[path] = one
         if len(several) > 1:
             taken.add(first[path])
-    high = dict.fromkeys(flow.by_path, 1)
+    high = {path: len(flow.items) if path in ends else 1 for path in flow.by_path}
     going_on: dict[str, str] = {}
     for path in reversed([*flow.by_path]):
         if path in first and high[path] + 1 > high[first[path]]:

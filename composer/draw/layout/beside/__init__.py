@@ -1,1 +1,1 @@
-"""How wide things are that stand side by side, and where they stand."""
+"""How wide things are that stand side by side, and where they stand: in ranks, in rows, at borders and on skip connections."""

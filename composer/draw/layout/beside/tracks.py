@@ -36,6 +36,10 @@ class RankNode:
     """How far from its middle wires go up that come in at a side."""
     leave: Mapping[str, float] = field(default_factory=dict)
     """How far from its middle values go up that leave at a side."""
+    below: Mapping[str, float] = field(default_factory=dict)
+    """How far from its middle values come in from below, where there are several passages."""
+    above: Mapping[str, float] = field(default_factory=dict)
+    """How far from its middle they go out above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ def into(rank_node: RankNode, links: Sequence[ItemLink], start: Mapping[str, flo
         if link.edge in rank_node.enter:
             yield Pin(link.net, rank_node.x + rank_node.enter[link.edge], link.edge)
         elif rank_node.framed:
-            yield Pin(link.net, rank_node.x, link.edge)
+            yield Pin(link.net, rank_node.x + rank_node.below.get(link.edge.passage, 0.0), link.edge)
     links = [link for link in links if link.edge not in rank_node.enter and not rank_node.framed]
     if rank_node.circle:
         straight = next((link for link in links if len(links) == 1 or abs(start[link.net] - rank_node.x) < 1), None)

@@ -1,0 +1,48 @@
+"""Which of two layouts is taken: columns, as usual, or layers, if these are easier to follow."""
+
+from __future__ import annotations
+
+from composer.draw.diagram import Flow, Group
+from composer.draw.layout.beside.in_layers import in_layers, layered_frame
+from composer.draw.layout.boxes import WIDTH
+from composer.draw.layout.column import column, items_of
+from composer.draw.layout.fragment import Fragment, shift
+from composer.draw.layout.layered import with_output_boxes
+from composer.draw.layout.measure import CLEARLY, clearer
+from composer.draw.layout.spine import LayoutOptions
+from composer.draw.passes.passages import Opens, open_passages
+
+MIN_WINDING = 2
+"""Wires with corners from which on a model is laid out in layers too: one alone is a skip connection."""
+
+
+def once(options: LayoutOptions) -> Opens:
+    """Return what says of each repeat, once, whether its inside is clearly easier to follow in layers."""
+    known: dict[str, bool] = {}
+
+    def opens(usual: Group, entered: Group) -> bool:
+        path = usual.about.path
+        if path not in known:
+            found = layered_frame(entered, options, items_of)
+            known[path] = found is not None and clearer(column(usual.flows[0], WIDTH, options), found)
+        return known[path]
+
+    return opens
+
+
+def clearest(usual: Fragment, flow: Flow, opens: Opens, options: LayoutOptions) -> Fragment:
+    """Return a model as it is laid out in columns; or in layers, counted from the left border, if these are clearly easier to
+    follow, or at all where a repeat with passages makes the columns unusual. That is tried where wires between its items wind.
+    """
+    flow = with_output_boxes(open_passages(flow, opens))
+    paths = flow.by_path
+    winding = (wire for wire in usual.pieces.wires if len(wire.points) > 2 and wire.source in paths and not wire.from_inside)
+    if sum(1 for _ in winding) < MIN_WINDING:
+        return usual
+    found = in_layers(flow, options, items_of)
+    passages = any(isinstance(item, Group) and item.passages for item in flow.items)
+    if found is None or not clearer(usual, found, 1.0 if passages else CLEARLY):
+        return usual
+    shift(found, found.left, 0)
+    found.left, found.right = 0.0, found.left + found.right
+    return found
