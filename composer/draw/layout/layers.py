@@ -12,11 +12,13 @@ from math import inf
 from composer.draw.edges import maker
 from composer.draw.geometry import Point, Text
 from composer.draw.graphviz_programs import graphviz, pure
+from composer.draw.layout.beside.middle import Middle
+from composer.draw.layout.beside.order import Name, Ordering, Rows, columns_of
 from composer.draw.layout.beside.straight import straighten_into_circles
 from composer.draw.layout.beside.tracks import Pin, RankNode, around, assigned, clear, forks, into
 from composer.draw.layout.fragment import Fragment, shift, straightened
 from composer.draw.layout.lanes import style_of
-from composer.draw.passes.layers import ItemLink
+from composer.draw.passes.layers import Fan, ItemLink
 from composer.draw.scene import WirePath
 from composer.draw.style.typography import Role, Typography
 
@@ -35,9 +37,8 @@ APART = 21.6
 """Between two things in a rank."""
 POINTS = 72.0
 """Of Graphviz to an inch."""
-
-Name = tuple[str, int]
-"""A block and its rank; or the value of a block on its way through a rank above it."""
+NEAR = 8
+"""How much less it counts that neighbors are near each other than that a wire is straight."""
 
 
 @dataclass(slots=True)
@@ -58,6 +59,9 @@ class Layers:
     """Wires that are rather straight than others, and how much more they count where Graphviz makes wires straight."""
     row: Sequence[str] | None = None
     """What stands in this order in the lowest rank, from the left; with it, blocks are moved to the middle of their neighbors."""
+    mirrored: bool = False
+    """Whether Graphviz is asked for the mirror image, which it may find a better one for."""
+    fans: Sequence[Fan] = ()
     found: Fragment = field(default_factory=Fragment)
     nets: Mapping[str, str] = field(init=False)
     """Of each value, the block that gives it."""
@@ -189,31 +193,69 @@ class Layers:
 
     def place(self) -> None:
         """Ask Graphviz how far to the right everything stands; the fork and the anchor on the spine."""
+        weights = self.weights()
+        if self.row is None:
+            self.put_at(self.answer(weights, []))
+        else:
+            first = [(path, 0) for path in (self.row[::-1] if self.mirrored else self.row)]
+            self.put_at(self.answer(weights, [first]))
+            rows = [[(one.net, rank) for one in self.at(rank)] for rank in range(self.top + 1)]
+            better = self.ordering(weights).in_recipe_order([row[::-1] for row in rows] if self.mirrored else rows)
+            if better != rows:
+                self.put_at(self.answer({hop: NEAR * weight for hop, weight in weights.items()}, better))
+            self.center(weights, better)
+            self.align()
+        if self.fork:
+            self.rank_nodes[self.fork, 0].x = 0.0
+
+    def hops(self, link: ItemLink) -> list[tuple[Name, Name]]:
+        """Return the way of a wire from rank to rank."""
+        low, high = self.rank[link.source], self.rank[link.target]
+        return [*pairwise([(link.source, low), *((link.net, rank) for rank in range(low + 1, high)), (link.target, high)])]
+
+    def weights(self) -> dict[tuple[Name, Name], int]:
+        """Return how much it counts that each way from a rank to the next is straight."""
+        weights: dict[tuple[Name, Name], int] = {}
+        for link in self.links:
+            for a, b in self.hops(link):
+                turns = b == (link.target, self.rank[link.target]) or (self.row is not None and a[0] != b[0])
+                weight = self.straight.get((link.source, link.target)) or (1 if turns else 4 if self.row is None else 16)
+                weights[a, b] = max(weight, weights.get((a, b), 0))
+        return weights
+
+    def answer(self, weights: Mapping[tuple[Name, Name], int], rows: Rows) -> dict[Name, float]:
+        """Return how far to the right Graphviz puts everything, some of it in an order."""
         names = {name: f"n{number}" for number, name in enumerate(self.rank_nodes)}
         lines = [f'{names[name]} [width="{rank_node.width / POINTS:.3f}"]' for name, rank_node in self.rank_nodes.items()]
-        weights: dict[tuple[Name, Name], int] = {}
-        past = 4 if self.row is None else 16
-        for link in self.links:
-            low, target = self.rank[link.source], (link.target, self.rank[link.target])
-            ends = [(link.source, low), *((link.net, rank) for rank in range(low + 1, target[1])), target]
-            for a, b in pairwise(ends):
-                weight = self.straight.get((link.source, link.target)) or (1 if b == target else past)
-                weights[a, b] = max(weight, weights.get((a, b), 0))
         lines += [f"{names[a]} -> {names[b]} [weight={weight}]" for (a, b), weight in weights.items()]
         if self.row is not None:
             for rank in range(self.top + 1):
                 lines.append("{rank=same " + " ".join(names[name] for name in names if name[1] == rank) + "}")
-            lines += [f"{names[a, 0]} -> {names[b, 0]} [style=invis]" for a, b in pairwise(self.row)]
+        lines += [f"{names[a]} -> {names[b]} [style=invis]" for row in rows for a, b in pairwise(row)]
         head = f'node [shape=box fixedsize=true label="" height=0.5] nodesep={APART / POINTS:.1f} splines=false'
         answer = json.loads(graphviz("digraph { " + head + " " + "; ".join(lines) + " }", "json", program=pure()))
         places = {one["name"]: float(one["pos"].split(",")[0]) for one in answer["objects"] if "pos" in one}
-        middle = places[names[self.anchor]]
+        return {name: places[called] for name, called in names.items()}
+
+    def put_at(self, places: Mapping[Name, float]) -> None:
+        """Put everything at its place, the anchor in the middle."""
         for name, rank_node in self.rank_nodes.items():
-            rank_node.x = round(places[names[name]] - middle, 1)
-        if self.fork:
-            self.rank_nodes[self.fork, 0].x = 0.0
-        if self.row is not None:
-            self.align()
+            rank_node.x = round(places[name] - places[self.anchor], 1)
+
+    def ordering(self, weights: Mapping[tuple[Name, Name], int]) -> Ordering:
+        """Return what order everything should have."""
+        inputs = [(path, 0) for path in self.row or ()]
+        blocks = [(path, rank) for path, rank in self.rank.items() if (path, rank) not in inputs]
+        columns = columns_of(self.rank_nodes, [hop for hop, weight in weights.items() if weight > 1])
+        return Ordering([*weights], {name: number for number, name in enumerate([*inputs, *blocks])}, columns, inputs)
+
+    def center(self, weights: Mapping[tuple[Name, Name], int], rows: Rows) -> None:
+        """Move what feeds or reads several blocks that are alike to their middle."""
+        given, read = Counter(a for a, _ in weights), Counter(b for _, b in weights)
+        level = [(a, b) for a, b in weights if abs(self.rank_nodes[a].x - self.rank_nodes[b].x) < 1]
+        whole = [(a, b) for a, b in level if weights[a, b] > 1 or (given[a] == 1 == read[b])]
+        middle = Middle(self.rank_nodes, rows, weights, columns_of(self.rank_nodes, whole))
+        middle.center([((fan.hub, self.rank[fan.hub]), [(path, self.rank[path]) for path in fan.row]) for fan in self.fans])
 
     def align(self) -> None:
         """Move wires that go past several ranks to one place, where there is room for them in all of these."""
