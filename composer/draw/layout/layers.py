@@ -247,7 +247,9 @@ class Layers:
         inputs = [(path, 0) for path in self.row or ()]
         blocks = [(path, rank) for path, rank in self.rank.items() if (path, rank) not in inputs]
         columns = columns_of(self.rank_nodes, [hop for hop, weight in weights.items() if weight > 1])
-        return Ordering([*weights], {name: number for number, name in enumerate([*inputs, *blocks])}, columns, inputs)
+        rows = [((fan.hub, self.rank[fan.row[0]]), [(path, self.rank[path]) for path in fan.row]) for fan in self.fans]
+        fans = {wire: row for wire, row in rows if wire in self.rank_nodes}
+        return Ordering([*weights], {name: number for number, name in enumerate([*inputs, *blocks])}, columns, inputs, fans)
 
     def center(self, weights: Mapping[tuple[Name, Name], int], rows: Rows) -> None:
         """Move what feeds or reads several blocks that are alike to their middle."""

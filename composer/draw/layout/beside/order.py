@@ -28,10 +28,13 @@ class Ordering:
     """Which things are one stream, and so in one column."""
     first: Sequence[Name]
     """What stands in this order in the lowest rank."""
+    fans: Mapping[Name, Collection[Name]]
+    """Of each value that goes past some of what it feeds, these."""
 
     def in_recipe_order(self, rows: Rows) -> Rows:
         """Return the ranks in which blocks, or whole columns, are exchanged until no exchange has fewer crossings, or equally many
-        and more blocks in the order of the recipe; first their mirror image, if that has.
+        and more blocks in the order of the recipe, or wires in the middle of what they go past; first their mirror image, if that
+        has.
         """
         mirrored = [row[::-1] for row in rows]
         best = min((rows, mirrored), key=self.inverted) if len(self.first) < 2 else rows
@@ -40,7 +43,7 @@ class Ordering:
             before = cost
             for rank in range(len(rows)):
                 for a, b in combinations(best[rank], 2):
-                    if self.number.get(a, -1) > self.number.get(b, len(self.number)):
+                    if self.may_change(a, b):
                         for other in (self.exchanged(best, a, b), self.columns_exchanged(best, a, b)):
                             if self.keeps_first(other) and self.cost(other) < cost:
                                 best, cost = other, self.cost(other)
@@ -48,6 +51,11 @@ class Ordering:
             if cost == before:
                 break
         return best
+
+    def may_change(self, a: Name, b: Name) -> bool:
+        """Return whether a thing may stand better at the right of another."""
+        wrong = self.number.get(a, -1) > self.number.get(b, len(self.number))
+        return wrong or a in self.fans.get(b, ()) or b in self.fans.get(a, ())
 
     def exchanged(self, rows: Rows, a: Name, b: Name) -> Rows:
         """Return the ranks with two things in each other's place."""
@@ -66,9 +74,11 @@ class Ordering:
         """Return whether the lowest rank has its order."""
         return [one for one in rows[0] if one in self.first] == [*self.first]
 
-    def cost(self, rows: Rows) -> tuple[int, int]:
-        """Return how many wires cross, then how many blocks are not in the recipe's order."""
-        return self.crossings(rows), self.inverted(rows)
+    def cost(self, rows: Rows) -> tuple[int, int, int]:
+        """Return how many wires cross; then how many blocks are not in the recipe's order; then how far wires are from the middle
+        of what they go past.
+        """
+        return self.crossings(rows), self.inverted(rows), self.aside(rows)
 
     def crossings(self, rows: Rows) -> int:
         """Return how many wires between neighboring ranks cross."""
@@ -85,6 +95,12 @@ class Ordering:
         """Return how many pairs of blocks in a rank are not in the recipe's order."""
         numbered = ([self.number[one] for one in row if one in self.number] for row in rows)
         return sum(a > b for row in numbered for a, b in combinations(row, 2))
+
+    def aside(self, rows: Rows) -> int:
+        """Return how many more blocks stand at one side of wires that feed them than at the other."""
+        places = [{name: number for number, name in enumerate(row)} for row in rows]
+        sides = ((places[wire[1]][wire] > places[wire[1]][one] for one in fed) for wire, fed in self.fans.items())
+        return sum(abs(2 * sum(before) - len(self.fans[wire])) for before, wire in zip(map(list, sides), self.fans, strict=True))
 
 
 def columns_of(names: Collection[Name], pairs: Collection[tuple[Name, Name]]) -> dict[Name, int]:
