@@ -255,6 +255,8 @@ class Layers:
         """Move what feeds or reads several blocks that are alike to their middle."""
         given, read = Counter(a for a, _ in weights), Counter(b for _, b in weights)
         level = [(a, b) for a, b in weights if abs(self.rank_nodes[a].x - self.rank_nodes[b].x) < 1]
+        for name, number in columns_of(self.rank_nodes, level).items():
+            self.rank_nodes[name].x = self.rank_nodes[[*self.rank_nodes][number]].x  # hardly aside, and no corner in a wire for it
         whole = [(a, b) for a, b in level if weights[a, b] > 1 or (given[a] == 1 == read[b])]
         middle = Middle(self.rank_nodes, rows, weights, columns_of(self.rank_nodes, whole))
         middle.center([((fan.hub, self.rank[fan.hub]), [(path, self.rank[path]) for path in fan.row]) for fan in self.fans])

@@ -89,8 +89,9 @@ def streams(flow: Flow, links: Sequence[ItemLink]) -> list[list[str]]:
 
 
 def fans(flow: Flow, links: Sequence[ItemLink], rank: Mapping[str, int]) -> Iterator[Fan]:
-    """Yield each item that feeds several that are alike and in one rank, none of which reads others of its own rank; and each that
-    reads several such, which it alone reads. What goes on from each of them is about equally long.
+    """Yield each item that feeds several of a kind in one rank, none of which reads others of its own rank; and each that reads
+    several such, which it alone reads. What goes on from each of them is about equally long, and where they are two, both say the
+    same.
     """
     reads: dict[str, list[str]] = {path: [] for path in flow.by_path}
     gives: dict[str, list[str]] = {path: [] for path in flow.by_path}
@@ -105,8 +106,9 @@ def fans(flow: Flow, links: Sequence[ItemLink], rank: Mapping[str, int]) -> Iter
                 rows.setdefault((_kind(flow.by_path[one]), rank[one]), []).append(one)
             for row in rows.values():
                 others = {other for one in row for other in back[one]} - {hub}
+                exactly = len(row) > 2 or len({_facts(flow.by_path[one]) for one in row}) == 1
                 alone = all(rank[other] != rank[hub] for other in others) if ways is gives else not others
-                if alone and len(row) > 1 and max(far[one] for one in row) <= 2 * min(far[one] for one in row):
+                if exactly and alone and len(row) > 1 and max(far[one] for one in row) <= 2 * min(far[one] for one in row):
                     yield Fan(hub, tuple(row))
 
 
@@ -127,3 +129,8 @@ def _kind(item: Item) -> str:
             return " ".join(item.header)
         case _:
             return item.about.path
+
+
+def _facts(item: Item) -> tuple[str, ...]:
+    """Return what an item says below what it is called."""
+    return item.look.facts if isinstance(item, Leaf) else ()
