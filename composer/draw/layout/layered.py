@@ -45,8 +45,8 @@ Lay: TypeAlias = Callable[[Item, float, Incoming, bool], Fragment]
 
 
 def layered(flow: Flow, beside: Mapping[str, Sequence[SideBox]], options: LayoutOptions, lay: Lay) -> Fragment | None:
-    """Return a flow in layers; none where it has too few or too many items, where a value goes back, or without our own Graphviz,
-    since any other would draw other bytes.
+    """Return a flow in layers; none where it has too few or too many items, where a value goes back, where all are in line, or
+    without our own Graphviz, since any other would draw other bytes.
     """
     if not (MIN_ITEMS <= len(flow.items) <= MAX_ITEMS) or any(e.back for e in flow.edges):
         return None
@@ -56,10 +56,10 @@ def layered(flow: Flow, beside: Mapping[str, Sequence[SideBox]], options: Layout
         return None
     inputs = [path for path in options.inputs if path in flow.by_path]
     try:
-        found = [
-            _placed(_Items(flow, beside, options, lay), inputs, mirrored=mirrored)
-            for mirrored in ((False, True) if len(inputs) >= MIN_ROW else (False,))
-        ]
+        items = _Items(flow, beside, options, lay)
+        if len({*items.rank.values()}) == len(flow.items):
+            return None
+        found = [_placed(items, inputs, mirrored=mirrored) for mirrored in ((False, True) if len(inputs) >= MIN_ROW else (False,))]
     except Missing:
         return None
     found = [one for one in found if one.left + one.right <= MAX_WIDTH]
