@@ -22,7 +22,7 @@ FEW_BOXES, FEW_BOXES_FACTOR = 40, 1.3
 smallest letters of such a drawing, shrunk to the page, are nearly 8 pixels high.
 """
 SUBJECT_SHARE, SUBJECT_FACTOR = 0.4, 1.3
-"""How much of a model is in the repeat that it is about; and how many times larger than a page, or than the drawing in which it is
+"""How much of a model is in the repeat that it is about; and how many times larger than a page, or than the drawing with this
 closed where that is larger, a drawing with this open may be.
 """
 LANDSCAPE_WIDTH, LANDSCAPE_HEIGHT = 2000.0, 1125.0

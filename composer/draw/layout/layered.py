@@ -59,7 +59,9 @@ def layered(flow: Flow, beside: Mapping[str, Sequence[SideBox]], options: Layout
         items = _Items(flow, beside, options, lay)
         if len({*items.rank.values()}) == len(flow.items):
             return None
-        found = [_placed(items, inputs, mirrored=mirrored) for mirrored in ((False, True) if len(inputs) >= MIN_ROW else (False,))]
+        found = [
+            _placed(items, inputs, mirrored=mirrored) for mirrored in ((False, True) if len(inputs) >= MIN_ROW else (False,))
+        ]
     except Missing:
         return None
     found = [one for one in found if one.left + one.right <= MAX_WIDTH]

@@ -1,19 +1,15 @@
-"""Blocks in ranks: Graphviz says which stand beside each other and where, the wires between them are ours."""
+"""Blocks in ranks, with the wires between them."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from math import inf
 
 from composer.draw.edges import maker
 from composer.draw.geometry import Point, Text
-from composer.draw.graphviz_programs import graphviz, pure
-from composer.draw.layout.beside.middle import Middle
-from composer.draw.layout.beside.order import Name, Ordering, Rows, columns_of
+from composer.draw.layout.beside.order import Name
+from composer.draw.layout.beside.placing import Placing
 from composer.draw.layout.beside.straight import straighten_into_circles
 from composer.draw.layout.beside.tracks import Pin, RankNode, around, assigned, clear, forks, into
 from composer.draw.layout.fragment import Fragment, shift, straightened
@@ -33,12 +29,6 @@ BENT = 10.0
 """How far a wire on its way may be moved to stay straight: about half of the width that is kept free for it."""
 STRAIGHT = 64
 """How much the wires of a trunk count."""
-APART = 21.6
-"""Between two things in a rank."""
-POINTS = 72.0
-"""Of Graphviz to an inch."""
-NEAR = 8
-"""How much less it counts that neighbors are near each other than that a wire is straight."""
 
 
 @dataclass(slots=True)
@@ -192,93 +182,10 @@ class Layers:
         return sorted((one for (_, at), one in self.rank_nodes.items() if at == rank), key=lambda one: one.x)
 
     def place(self) -> None:
-        """Ask Graphviz how far to the right everything stands; the fork and the anchor on the spine."""
-        weights = self.weights()
-        if self.row is None:
-            self.put_at(self.answer(weights, []))
-        else:
-            first = [(path, 0) for path in (self.row[::-1] if self.mirrored else self.row)]
-            self.put_at(self.answer(weights, [first]))
-            rows = [[(one.net, rank) for one in self.at(rank)] for rank in range(self.top + 1)]
-            better = self.ordering(weights).in_recipe_order([row[::-1] for row in rows] if self.mirrored else rows)
-            if better != rows:
-                self.put_at(self.answer({hop: NEAR * weight for hop, weight in weights.items()}, better))
-            self.center(weights, better)
-            self.align()
+        """Put everything at its place to the right; the fork and the anchor on the spine."""
+        Placing(self.links, self.rank, self.rank_nodes, self.anchor, self.straight, self.row, self.mirrored, self.fans).place()
         if self.fork:
             self.rank_nodes[self.fork, 0].x = 0.0
-
-    def hops(self, link: ItemLink) -> list[tuple[Name, Name]]:
-        """Return the way of a wire from rank to rank."""
-        low, high = self.rank[link.source], self.rank[link.target]
-        return [*pairwise([(link.source, low), *((link.net, rank) for rank in range(low + 1, high)), (link.target, high)])]
-
-    def weights(self) -> dict[tuple[Name, Name], int]:
-        """Return how much it counts that each way from a rank to the next is straight."""
-        weights: dict[tuple[Name, Name], int] = {}
-        for link in self.links:
-            for a, b in self.hops(link):
-                turns = b == (link.target, self.rank[link.target]) or (self.row is not None and a[0] != b[0])
-                weight = self.straight.get((link.source, link.target)) or (1 if turns else 4 if self.row is None else 16)
-                weights[a, b] = max(weight, weights.get((a, b), 0))
-        return weights
-
-    def answer(self, weights: Mapping[tuple[Name, Name], int], rows: Rows) -> dict[Name, float]:
-        """Return how far to the right Graphviz puts everything, some of it in an order."""
-        names = {name: f"n{number}" for number, name in enumerate(self.rank_nodes)}
-        lines = [f'{names[name]} [width="{rank_node.width / POINTS:.3f}"]' for name, rank_node in self.rank_nodes.items()]
-        lines += [f"{names[a]} -> {names[b]} [weight={weight}]" for (a, b), weight in weights.items()]
-        if self.row is not None:
-            for rank in range(self.top + 1):
-                lines.append("{rank=same " + " ".join(names[name] for name in names if name[1] == rank) + "}")
-        lines += [f"{names[a]} -> {names[b]} [style=invis]" for row in rows for a, b in pairwise(row)]
-        head = f'node [shape=box fixedsize=true label="" height=0.5] nodesep={APART / POINTS:.1f} splines=false'
-        answer = json.loads(graphviz("digraph { " + head + " " + "; ".join(lines) + " }", "json", program=pure()))
-        places = {one["name"]: float(one["pos"].split(",")[0]) for one in answer["objects"] if "pos" in one}
-        return {name: places[called] for name, called in names.items()}
-
-    def put_at(self, places: Mapping[Name, float]) -> None:
-        """Put everything at its place, the anchor in the middle."""
-        for name, rank_node in self.rank_nodes.items():
-            rank_node.x = round(places[name] - places[self.anchor], 1)
-
-    def ordering(self, weights: Mapping[tuple[Name, Name], int]) -> Ordering:
-        """Return what order everything should have."""
-        inputs = [(path, 0) for path in self.row or ()]
-        blocks = [(path, rank) for path, rank in self.rank.items() if (path, rank) not in inputs]
-        columns = columns_of(self.rank_nodes, [hop for hop, weight in weights.items() if weight > 1])
-        rows = [((fan.hub, self.rank[fan.row[0]]), [(path, self.rank[path]) for path in fan.row]) for fan in self.fans]
-        fans = {wire: row for wire, row in rows if wire in self.rank_nodes}
-        return Ordering([*weights], {name: number for number, name in enumerate([*inputs, *blocks])}, columns, inputs, fans)
-
-    def center(self, weights: Mapping[tuple[Name, Name], int], rows: Rows) -> None:
-        """Move what feeds or reads several blocks that are alike to their middle."""
-        given, read = Counter(a for a, _ in weights), Counter(b for _, b in weights)
-        level = [(a, b) for a, b in weights if abs(self.rank_nodes[a].x - self.rank_nodes[b].x) < 1]
-        for name, number in columns_of(self.rank_nodes, level).items():
-            self.rank_nodes[name].x = self.rank_nodes[[*self.rank_nodes][number]].x  # hardly aside, and no corner in a wire for it
-        whole = [(a, b) for a, b in level if weights[a, b] > 1 or (given[a] == 1 == read[b])]
-        middle = Middle(self.rank_nodes, rows, weights, columns_of(self.rank_nodes, whole))
-        middle.center([((fan.hub, self.rank[fan.hub]), [(path, self.rank[path]) for path in fan.row]) for fan in self.fans])
-
-    def align(self) -> None:
-        """Move wires that go past several ranks to one place, where there is room for them in all of these."""
-        rows = {rank: self.at(rank) for rank in range(self.top + 1)}
-        for net, path in self.nets.items():
-            ways = [(rank, one) for (name, rank), one in self.rank_nodes.items() if name == net and one.fragment is None]
-            low, high = -inf, inf
-            for rank, one in ways:
-                place = rows[rank].index(one)
-                for beside in rows[rank][max(place - 1, 0) : place]:
-                    low = max(low, beside.x + (beside.width + one.width) / 2 + APART)
-                for beside in rows[rank][place + 1 : place + 2]:
-                    high = min(high, beside.x - (beside.width + one.width) / 2 - APART)
-            if len(ways) > 1 and low <= high:
-                ends = [one.x for _, one in ways]
-                wanted = self.rank_nodes[path, self.rank[path]].x
-                x = min(max(wanted if min(ends) <= wanted <= max(ends) else sorted(ends)[len(ends) // 2], low), high)
-                for _, one in ways:
-                    one.x = x
 
     def crowded(self) -> set[str]:
         """Return the circles that are read by one wire from below and two from the same side."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf
 
-from composer.draw.layout.beside.order import Name, Rows
+from composer.draw.layout.beside.order import Name, Ranks
 from composer.draw.layout.beside.tracks import RankNode
 
 BESIDE = 21.6
@@ -20,7 +21,7 @@ class Middle:
     """Blocks with their places, to be moved without any wire becoming longer."""
 
     rank_nodes: Mapping[Name, RankNode]
-    rows: Rows
+    rows: Ranks
     hops: Mapping[tuple[Name, Name], int]
     """Wires from each rank to the next, and how much each counts."""
     columns: Mapping[Name, int]
@@ -70,7 +71,7 @@ class Middle:
         """
         least, most = -inf, inf
         for row in self.rows:
-            for a, b in zip(row, row[1:], strict=False):
+            for a, b in pairwise(row):
                 if (a in parts) != (b in parts):
                     left, right = self.rank_nodes[a], self.rank_nodes[b]
                     free = max(0.0, right.x - left.x - (left.width + right.width) / 2 - BESIDE)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 Name: TypeAlias = tuple[str, int]
 """A block and its rank; or the value of a block on its way through a rank above it."""
-Rows: TypeAlias = Sequence[Sequence[Name]]
+Ranks: TypeAlias = Sequence[Sequence[Name]]
 """What stands in each rank, from the left."""
 MAX_ROUNDS = 12
 """How often all exchanges are tried: each makes the order better, so there is an end, and it is near."""
@@ -31,10 +31,9 @@ class Ordering:
     fans: Mapping[Name, Collection[Name]]
     """Of each value that goes past some of what it feeds, these."""
 
-    def in_recipe_order(self, rows: Rows) -> Rows:
-        """Return the ranks in which blocks, or whole columns, are exchanged until no exchange has fewer crossings, or equally many
-        and more blocks in the order of the recipe, or wires in the middle of what they go past; first their mirror image, if that
-        has.
+    def in_recipe_order(self, rows: Ranks) -> Ranks:
+        """Return the ranks with blocks, or whole columns, exchanged until no exchange has fewer crossings, or as many and
+        more blocks in the order of the recipe, or wires in the middle of what they go past; their mirror image, if that has.
         """
         mirrored = [row[::-1] for row in rows]
         best = min((rows, mirrored), key=self.inverted) if len(self.first) < 2 else rows
@@ -57,12 +56,12 @@ class Ordering:
         wrong = self.number.get(a, -1) > self.number.get(b, len(self.number))
         return wrong or a in self.fans.get(b, ()) or b in self.fans.get(a, ())
 
-    def exchanged(self, rows: Rows, a: Name, b: Name) -> Rows:
+    def exchanged(self, rows: Ranks, a: Name, b: Name) -> Ranks:
         """Return the ranks with two things in each other's place."""
         other = {a: b, b: a}
         return [[other.get(one, one) for one in row] if rank == a[1] else row for rank, row in enumerate(rows)]
 
-    def columns_exchanged(self, rows: Rows, a: Name, b: Name) -> Rows:
+    def columns_exchanged(self, rows: Ranks, a: Name, b: Name) -> Ranks:
         """Return the ranks with the columns of two things in each other's place, wherever both are in a rank."""
         for rank, row in enumerate(rows):
             here = {self.columns[one]: one for one in row if self.columns[one] in (self.columns[a], self.columns[b])}
@@ -70,17 +69,17 @@ class Ordering:
                 rows = self.exchanged(rows, *((one, rank) for one, _ in here.values()))
         return rows
 
-    def keeps_first(self, rows: Rows) -> bool:
+    def keeps_first(self, rows: Ranks) -> bool:
         """Return whether the lowest rank has its order."""
         return [one for one in rows[0] if one in self.first] == [*self.first]
 
-    def cost(self, rows: Rows) -> tuple[int, int, int]:
+    def cost(self, rows: Ranks) -> tuple[int, int, int]:
         """Return how many wires cross; then how many blocks are not in the recipe's order; then how far wires are from the middle
         of what they go past.
         """
         return self.crossings(rows), self.inverted(rows), self.aside(rows)
 
-    def crossings(self, rows: Rows) -> int:
+    def crossings(self, rows: Ranks) -> int:
         """Return how many wires between neighboring ranks cross."""
         place = {name: number for row in rows for number, name in enumerate(row)}
         count = 0
@@ -91,12 +90,12 @@ class Ordering:
                 insort(ends, high)
         return count
 
-    def inverted(self, rows: Rows) -> int:
+    def inverted(self, rows: Ranks) -> int:
         """Return how many pairs of blocks in a rank are not in the recipe's order."""
         numbered = ([self.number[one] for one in row if one in self.number] for row in rows)
         return sum(a > b for row in numbered for a, b in combinations(row, 2))
 
-    def aside(self, rows: Rows) -> int:
+    def aside(self, rows: Ranks) -> int:
         """Return how many more blocks stand at one side of wires that feed them than at the other."""
         places = [{name: number for number, name in enumerate(row)} for row in rows]
         sides = ((places[wire[1]][wire] > places[wire[1]][one] for one in fed) for wire, fed in self.fans.items())
