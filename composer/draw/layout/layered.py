@@ -86,9 +86,7 @@ class _Items:
         self.items = flow.by_path
         self.links = links_of(flow)
         self.streams = streams(flow, self.links)
-        self.straight = {
-            pair: STRAIGHT if len(one) >= MIN_STREAM else STRAIGHT // 4 for one in self.streams for pair in pairwise(one)
-        }
+        self.straight = {pair: _straight(one, pair) for one in self.streams for pair in pairwise(one)}
         self.rank = self.ranks()
         self.fans = [*fans(flow, self.links, self.rank)]
         self.boxed: Collection[str] = ()
@@ -217,6 +215,11 @@ class _Items:
             fragment.pieces.dots.append(Dot(0, y))
         sink_at(fragment, sink, start, self.options.typography)
         fragment.height = high / 2 - y
+
+
+def _straight(stream: Sequence[str], pair: tuple[str, str]) -> int:
+    """Return how much it counts that a wire of a stream is straight; an output stands above what gives it."""
+    return STRAIGHT if len(stream) >= MIN_STREAM else STRAIGHT // 2 if is_output(pair[1]) else STRAIGHT // 4
 
 
 def with_output_boxes(flow: Flow) -> Flow:

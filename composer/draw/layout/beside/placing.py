@@ -21,7 +21,7 @@ NEAR = 8
 """How much less it counts that neighbors are near each other than that a wire is straight."""
 
 PAST = 16
-"""How much it counts that a wire is straight where it goes past blocks; half as much where it begins beside others."""
+"""How much it counts that a wire is straight where it goes past blocks."""
 ASIDE = 10.0
 """How far a wire that goes past several ranks is moved to come in straight."""
 
@@ -69,12 +69,10 @@ class Placing:
         """Return how much it counts that each way from a rank to the next is straight."""
         weights: dict[tuple[Name, Name], int] = {}
         past = PAST if self.row is not None else PAST // 4
-        forks = {link.net for link in self.links if sum(1 for other in self.links if other.net == link.net) > 1}
         for link in self.links:
-            hops = self.hops(link)
-            for hop in hops:
-                turns = hop == hops[0] and link.net in forks and self.row is not None
-                weight = self.straight.get((link.source, link.target)) or (1 if hop == hops[-1] else past // 2 if turns else past)
+            for hop in self.hops(link):
+                last = hop[1] == (link.target, self.rank[link.target])
+                weight = self.straight.get((link.source, link.target)) or (1 if last else past)
                 weights[hop] = max(weight, weights.get(hop, 0))
         return weights
 
@@ -114,8 +112,7 @@ class Placing:
         for name, number in columns_of(self.rank_nodes, level).items():
             self.rank_nodes[name].x = first[number].x  # hardly aside, and no corner in a wire for it
         whole = [(a, b) for a, b in level if weights[a, b] > 1 or (given[a] == 1 == read[b])]
-        turned = {hop: 1 if weight == PAST // 2 else weight for hop, weight in weights.items()}  # these have corners anyway
-        middle = Middle(self.rank_nodes, rows, turned, columns_of(self.rank_nodes, whole))
+        middle = Middle(self.rank_nodes, rows, weights, columns_of(self.rank_nodes, whole))
         middle.center([((fan.hub, self.rank[fan.hub]), [(path, self.rank[path]) for path in fan.row]) for fan in self.fans])
 
     def ranks(self) -> Ranks:
