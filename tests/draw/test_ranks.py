@@ -98,6 +98,20 @@ def test_outputs_stand_straight_above_what_gives_them() -> None:
         assert found[f"e{number}"] == found[f"outputs/{name}"]
 
 
+def test_steps_stand_from_left_to_right_though_the_first_gives_the_first_output() -> None:
+    """A cell in each column, which reads the state of the one before."""
+    inputs = ", ".join(f"x{n}: 'float[batch, 4]'" for n in (1, 2, 3))
+    lines = "  h1: {type: rnn_cell, dim: 8, in: {in: x1, state: h0}}\n  y1: {type: linear, out: 3, in: h1}\n"
+    for n in (2, 3):
+        lines += (
+            f"  h{n}: {{type: rnn_cell, dim: 8, in: {{in: x{n}, state: h{n - 1}}}}}\n  y{n}: {{type: linear, out: 3, in: h{n}}}\n"
+        )
+    text = f"recipe: steps\ninputs: {{{inputs}, h0: 'float[batch, 8]'}}\ngraph:\n{lines}outputs: {{a: y1, b: y2, c: y3}}\n"
+    found = middles(composer.load(text).draw().scene)
+    assert found["h1"] < found["h2"] < found["h3"]
+    assert all(found[f"h{n}"] == found[f"y{n}"] for n in (1, 2, 3))
+
+
 def random_ranks(seed: int) -> tuple[Ranks, list[tuple[Name, Name]]]:
     """Return three ranks of two to four things, and some wires between them."""
     random = Random(seed)
