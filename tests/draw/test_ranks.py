@@ -101,10 +101,10 @@ def test_outputs_stand_straight_above_what_gives_them() -> None:
 def test_steps_stand_from_left_to_right_though_the_first_gives_the_first_output() -> None:
     """A cell in each column, which reads the state of the one before."""
     inputs = ", ".join(f"x{n}: 'float[batch, 4]'" for n in (1, 2, 3))
-    lines = "  h1: {type: rnn_cell, dim: 8, in: {in: x1, state: h0}}\n  y1: {type: linear, out: 3, in: h1}\n"
+    lines = "  h1: {type: rnn_cell, hidden: 8, in: {x: x1, h: h0}}\n  y1: {type: linear, out: 3, in: h1}\n"
     for n in (2, 3):
         lines += (
-            f"  h{n}: {{type: rnn_cell, dim: 8, in: {{in: x{n}, state: h{n - 1}}}}}\n  y{n}: {{type: linear, out: 3, in: h{n}}}\n"
+            f"  h{n}: {{type: rnn_cell, hidden: 8, in: {{x: x{n}, h: h{n - 1}}}}}\n  y{n}: {{type: linear, out: 3, in: h{n}}}\n"
         )
     text = f"recipe: steps\ninputs: {{{inputs}, h0: 'float[batch, 8]'}}\ngraph:\n{lines}outputs: {{a: y1, b: y2, c: y3}}\n"
     found = middles(composer.load(text).draw().scene)
