@@ -181,7 +181,8 @@ def label(text: str) -> tuple[str, str]:
 def tell_closed(paths: Sequence[str]) -> None:
     """Print what a figure does not show from inside, since the page has no room for it."""
     if paths:
-        hint = f"`--open {paths[0]}` draws it from inside"
+        opened = " ".join(f"--open {path}" for path in paths)
+        hint = f"`{opened}` draws {'it' if len(paths) == 1 else 'them'} from inside"
         print(printable(f"arco draw: closed to fit a page: {', '.join(paths)} ({hint})"), file=sys.stderr)
 
 

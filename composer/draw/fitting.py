@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from composer.draw.build.levels import LEVELS, Depth, Level
-from composer.draw.diagram import Flow, Titles
+from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Titles
 from composer.draw.layout.page import narrow_page, page
 from composer.draw.scene import Direction, Scene
 from composer.draw.style.typography import Typography
@@ -20,6 +20,10 @@ all.
 FEW_BOXES, FEW_BOXES_FACTOR = 40, 1.3
 """A model of no more boxes keeps its repeats open up to so many times the page: what a model is about is in its layers, and the
 smallest letters of such a drawing, shrunk to the page, are nearly 8 pixels high.
+"""
+SUBJECT_SHARE, SUBJECT_FACTOR = 0.4, 1.3
+"""How much of a model is in the repeat that it is about; and how many times larger than a page, or than the drawing with this
+closed where that is larger, a drawing with this open may be.
 """
 LANDSCAPE_WIDTH, LANDSCAPE_HEIGHT = 2000.0, 1125.0
 """The same where the stream runs to the right: about a slide of 1920 × 1080 pixels."""
@@ -80,7 +84,30 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
         if closed not in tried:
             tried.append(closed)
             scene = min(scene, attempts.on_page(closed), key=lambda one: excess(one, depth.level))
+    subject = subject_of(flow)
+    if subject and subject not in {frame.about.path for frame in scene.frames} and depth.level == "block":
+        *_, least = smaller_depths(depth)
+        opened = attempts.on_page(attempts.diagram(replace(least, opened=depth.opened | {subject})))
+        if excess(opened, depth.level) <= SUBJECT_FACTOR * max(1.0, excess(scene, depth.level)):
+            return opened
     return scene
+
+
+def subject_of(flow: Flow) -> str:
+    """Return the path of the repeat that most blocks are in, if it is what the model is about; nothing where none is."""
+    counts = {one.about.path: sum(1 for _ in one.flows[0].leaves()) for one in outermost_repeats(flow)}
+    most = max(counts, key=counts.__getitem__, default="")
+    return most if most and counts[most] >= SUBJECT_SHARE * sum(1 for _ in flow.leaves()) else ""
+
+
+def outermost_repeats(flow: Flow) -> Iterator[Group]:
+    """Yield the repeats that are in no other."""
+    for item in flow.items:
+        if isinstance(item, Group) and item.count:
+            yield item
+        elif isinstance(item, Group | Branches | IrregularSubgraph):
+            for inner in item.flows:
+                yield from outermost_repeats(inner)
 
 
 def fit_to_landscape(attempts: Attempts, flow: Flow, depth: Depth, room: float = LANDSCAPE_WIDTH) -> Scene:

@@ -256,6 +256,21 @@ def test_what_is_to_be_opened_is_open_and_what_the_page_closes_is_told(
     assert capsys.readouterr().err == ""
 
 
+def test_the_repeat_that_a_model_is_about_stays_open(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """If the page is hardly larger with it; what is closed is named with the options that open all of it."""
+
+    def repeat(name: str, blocks: int) -> str:
+        lines = "".join(f"      {name}{n}: {{type: ffn, hidden: {n + 2}}}\n" for n in range(blocks))
+        return f"  {name}:\n    repeat: 3\n    graph:\n{lines}"
+
+    large = tmp_path / "large.yaml"
+    graph = repeat("first", 12) + repeat("joint", 24) + repeat("last", 12)
+    large.write_text('recipe: large\ninputs: {x: "float[batch, time, 8]"}\ngraph:\n' + graph)
+    assert main(["draw", str(large), "-o", str(tmp_path / "a.svg")]) == 0
+    told = capsys.readouterr().err
+    assert "closed to fit a page: first, last (`--open first --open last` draws them from inside)" in told
+
+
 def detail(recipe: str | Path, path: str) -> str:
     """Return what stands below the title of a box."""
     (box,) = (box for box in composer.load(recipe).draw().scene.boxes if box.about.path == path)

@@ -10,7 +10,7 @@ import pytest
 from networkx.algorithms.approximation import treewidth_min_degree
 
 import composer
-from composer.draw.layout import irregular
+from composer.draw.layout import irregular, layered
 from composer.draw.passes.series_parallel import cuts, irreducible, ranks
 from composer.draw.scene import Scene
 from tests.draw.cases import FORMS
@@ -110,7 +110,8 @@ def test_what_is_rather_a_line_stays_one() -> None:
 @pytest.mark.parametrize("write", [ring, mixed])
 def test_without_graphviz_there_are_lanes(write: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is refused: the same blocks and edges stand in one column."""
-    monkeypatch.setattr(irregular, "pure", lambda: None)
+    for layout in (irregular, layered):
+        monkeypatch.setattr(layout, "pure", lambda: None)
     for seed in range(4):
         recipe = composer.load(write(seed))  # type: ignore[operator]  # one of two functions
         scene = recipe.draw().scene

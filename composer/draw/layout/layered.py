@@ -22,7 +22,7 @@ from composer.draw.layout.spacing import LABEL_TOP
 from composer.draw.layout.spine import LayoutOptions
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput
 from composer.draw.passes.heads import output_leaf
-from composer.draw.passes.layers import ItemLink, links_of, streams
+from composer.draw.passes.layers import ItemLink, fans, links_of, streams
 from composer.draw.paths import is_output
 from composer.draw.scene import Dot
 
@@ -33,7 +33,7 @@ MAX_ROW_WIDTH, ROW_GAP = 1150.0, 24.0
 MAX_WIDTH = 2400.0
 """Twice the width of a page: shrunk to it, a wider part could not be read."""
 MIN_ROW = 3
-"""Inputs whose order may also be the reverse."""
+"""Inputs with which Graphviz is asked for the mirror image too."""
 MIN_STREAM = 4
 """Items of a stream that is straight before others."""
 MAX_SIDES = 2
@@ -46,8 +46,8 @@ Lay: TypeAlias = Callable[[Item, float, Incoming, bool], Fragment]
 
 
 def layered(flow: Flow, beside: Mapping[str, Sequence[SideBox]], options: LayoutOptions, lay: Lay) -> Fragment | None:
-    """Return a flow in layers; none where it has too few or too many items, where a value goes back, or without our own Graphviz,
-    since any other would draw other bytes.
+    """Return a flow in layers; none where it has too few or too many items, where a value goes back, where all are in line, or
+    without our own Graphviz, since any other would draw other bytes.
     """
     if not (MIN_ITEMS <= len(flow.items) <= MAX_ITEMS) or any(e.back for e in flow.edges):
         return None
@@ -56,21 +56,25 @@ def layered(flow: Flow, beside: Mapping[str, Sequence[SideBox]], options: Layout
     if not pure():
         return None
     inputs = [path for path in options.inputs if path in flow.by_path]
-    orders = [inputs, inputs[::-1]] if len(inputs) >= MIN_ROW else [inputs]
     try:
-        found = [_in_order(_Items(flow, beside, options, lay), order) for order in orders]
+        items = _Items(flow, beside, options, lay)
+        if len({*items.rank.values()}) == len(flow.items):
+            return None
+        found = [
+            _placed(items, inputs, mirrored=mirrored) for mirrored in ((False, True) if len(inputs) >= MIN_ROW else (False,))
+        ]
     except Missing:
         return None
     found = [one for one in found if one.left + one.right <= MAX_WIDTH]
     return found[-1] if len(found) > 1 and clearer(found[0], found[-1]) else next(iter(found), None)
 
 
-def _in_order(items: _Items, inputs: Sequence[str]) -> Fragment:
+def _placed(items: _Items, inputs: Sequence[str], *, mirrored: bool) -> Fragment:
     """Return the items in layers, the inputs in that order; merges that two wires from one side would lead to are boxes."""
-    layers = items.in_layers(inputs)
+    layers = items.in_layers(inputs, mirrored=mirrored)
     layers.place()
     if crowded := layers.crowded():
-        layers = items.in_layers(inputs, crowded)
+        layers = items.in_layers(inputs, crowded, mirrored=mirrored)
         layers.place()
     return layers.fragment()
 
@@ -83,13 +87,12 @@ class _Items:
         self.items = flow.by_path
         self.links = links_of(flow)
         self.streams = streams(flow, self.links, options.ends)
-        self.straight = {
-            pair: STRAIGHT if len(one) >= MIN_STREAM else STRAIGHT // 4 for one in self.streams for pair in pairwise(one)
-        }
+        self.straight = {pair: _straight(one, pair) for one in self.streams for pair in pairwise(one)}
         self.rank = self.ranks()
+        self.fans = [*fans(flow, self.links, self.rank)]
         self.boxed: Collection[str] = ()
 
-    def in_layers(self, inputs: Sequence[str], boxed: Collection[str] = ()) -> Layers:
+    def in_layers(self, inputs: Sequence[str], boxed: Collection[str] = (), *, mirrored: bool) -> Layers:
         """Return the items in ranks; some merges are no circles."""
         self.boxed = boxed
         rank = self.rank
@@ -116,9 +119,11 @@ class _Items:
             straight={
                 (a, b): weight
                 for (a, b), weight in self.straight.items()
-                if sum(link.edge.main for link in self.into(b)) <= MAX_SIDES
+                if sum(link.edge.main for link in self.into(b)) <= MAX_SIDES and not any(one.joins(a, b) for one in self.fans)
             },
             row=inputs,
+            mirrored=mirrored,
+            fans=self.fans,
         )
 
     def ranks(self) -> dict[str, int]:
@@ -225,6 +230,11 @@ class _Items:
             fragment.pieces.dots.append(Dot(0, y))
         sink_at(fragment, sink, start, self.options.typography)
         fragment.height = high / 2 - y
+
+
+def _straight(stream: Sequence[str], pair: tuple[str, str]) -> int:
+    """Return how much it counts that a wire of a stream is straight; an output stands above what gives it."""
+    return STRAIGHT if len(stream) >= MIN_STREAM else STRAIGHT // 2 if is_output(pair[1]) else STRAIGHT // 4
 
 
 def with_output_boxes(flow: Flow) -> Flow:

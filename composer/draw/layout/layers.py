@@ -1,22 +1,20 @@
-"""Blocks in ranks: Graphviz says which stand beside each other and where, the wires between them are ours."""
+"""Blocks in ranks, with the wires between them."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from math import inf
 
 from composer.draw.edges import maker
 from composer.draw.geometry import Point, Text
-from composer.draw.graphviz_programs import graphviz, pure
+from composer.draw.layout.beside.order import Name
+from composer.draw.layout.beside.placing import Placing
 from composer.draw.layout.beside.straight import straighten_into_circles
 from composer.draw.layout.beside.tracks import Pin, RankNode, around, assigned, clear, forks, into
 from composer.draw.layout.fragment import Fragment, shift, straightened
 from composer.draw.layout.lanes import style_of
-from composer.draw.passes.layers import ItemLink
+from composer.draw.passes.layers import Fan, ItemLink
 from composer.draw.scene import WirePath
 from composer.draw.style.typography import Role, Typography
 
@@ -31,13 +29,6 @@ BENT = 10.0
 """How far a wire on its way may be moved to stay straight: about half of the width that is kept free for it."""
 STRAIGHT = 64
 """How much the wires of a trunk count."""
-APART = 21.6
-"""Between two things in a rank."""
-POINTS = 72.0
-"""Of Graphviz to an inch."""
-
-Name = tuple[str, int]
-"""A block and its rank; or the value of a block on its way through a rank above it."""
 
 
 @dataclass(slots=True)
@@ -58,6 +49,9 @@ class Layers:
     """Wires that are rather straight than others, and how much more they count where Graphviz makes wires straight."""
     row: Sequence[str] | None = None
     """What stands in this order in the lowest rank, from the left; with it, blocks are moved to the middle of their neighbors."""
+    mirrored: bool = False
+    """Whether Graphviz is asked for the mirror image, which it may find a better one for."""
+    fans: Sequence[Fan] = ()
     found: Fragment = field(default_factory=Fragment)
     nets: Mapping[str, str] = field(init=False)
     """Of each value, the block that gives it."""
@@ -187,51 +181,10 @@ class Layers:
         return sorted((one for (_, at), one in self.rank_nodes.items() if at == rank), key=lambda one: one.x)
 
     def place(self) -> None:
-        """Ask Graphviz how far to the right everything stands; the fork and the anchor on the spine."""
-        names = {name: f"n{number}" for number, name in enumerate(self.rank_nodes)}
-        lines = [f'{names[name]} [width="{rank_node.width / POINTS:.3f}"]' for name, rank_node in self.rank_nodes.items()]
-        weights: dict[tuple[Name, Name], int] = {}
-        past = 4 if self.row is None else 16
-        for link in self.links:
-            low, target = self.rank[link.source], (link.target, self.rank[link.target])
-            ends = [(link.source, low), *((link.net, rank) for rank in range(low + 1, target[1])), target]
-            for a, b in pairwise(ends):
-                weight = self.straight.get((link.source, link.target)) or (1 if b == target else past)
-                weights[a, b] = max(weight, weights.get((a, b), 0))
-        lines += [f"{names[a]} -> {names[b]} [weight={weight}]" for (a, b), weight in weights.items()]
-        if self.row is not None:
-            for rank in range(self.top + 1):
-                lines.append("{rank=same " + " ".join(names[name] for name in names if name[1] == rank) + "}")
-            lines += [f"{names[a, 0]} -> {names[b, 0]} [style=invis]" for a, b in pairwise(self.row)]
-        head = f'node [shape=box fixedsize=true label="" height=0.5] nodesep={APART / POINTS:.1f} splines=false'
-        answer = json.loads(graphviz("digraph { " + head + " " + "; ".join(lines) + " }", "json", program=pure()))
-        places = {one["name"]: float(one["pos"].split(",")[0]) for one in answer["objects"] if "pos" in one}
-        middle = places[names[self.anchor]]
-        for name, rank_node in self.rank_nodes.items():
-            rank_node.x = round(places[names[name]] - middle, 1)
+        """Put everything at its place to the right; the fork and the anchor on the spine."""
+        Placing(self.links, self.rank, self.rank_nodes, self.anchor, self.straight, self.row, self.mirrored, self.fans).place()
         if self.fork:
             self.rank_nodes[self.fork, 0].x = 0.0
-        if self.row is not None:
-            self.align()
-
-    def align(self) -> None:
-        """Move wires that go past several ranks to one place, where there is room for them in all of these."""
-        rows = {rank: self.at(rank) for rank in range(self.top + 1)}
-        for net, path in self.nets.items():
-            ways = [(rank, one) for (name, rank), one in self.rank_nodes.items() if name == net and one.fragment is None]
-            low, high = -inf, inf
-            for rank, one in ways:
-                place = rows[rank].index(one)
-                for beside in rows[rank][max(place - 1, 0) : place]:
-                    low = max(low, beside.x + (beside.width + one.width) / 2 + APART)
-                for beside in rows[rank][place + 1 : place + 2]:
-                    high = min(high, beside.x - (beside.width + one.width) / 2 - APART)
-            if len(ways) > 1 and low <= high:
-                ends = [one.x for _, one in ways]
-                wanted = self.rank_nodes[path, self.rank[path]].x
-                x = min(max(wanted if min(ends) <= wanted <= max(ends) else sorted(ends)[len(ends) // 2], low), high)
-                for _, one in ways:
-                    one.x = x
 
     def crowded(self) -> set[str]:
         """Return the circles that are read by one wire from below and two from the same side."""

@@ -12,7 +12,7 @@ from composer.draw.layout.parallel_flows import solid
 from composer.draw.paths import is_output
 from composer.draw.scene import WirePath
 
-CROSSING, BEND, PAST, HUNDRED, NAMED, BROKEN = 4.0, 1.0, 1.0, 0.5, 3.0, 5.0
+CROSSING, BEND, PAST, HUNDRED, NAMED, BROKEN = 4.0, 1.0, 1.0, 0.5, 3.0, 12.0
 """What it costs that two wires cross, that one turns, that one goes past a block, and that one is 100 pixels long; that a name
 stands in place of a wire, and that what begins with a box stands above another, as if it came from that, or an output below one.
 """

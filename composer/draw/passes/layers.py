@@ -1,11 +1,11 @@
-"""What flows between the items of a flow, and which of them are one stream."""
+"""What flows between the items of a flow, which of them are one stream, and which are alike side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from composer.draw.diagram import Flow
+from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.edges import DiagramEdge, FrameInput
 from composer.draw.passes.order import inner_edges
 
@@ -24,6 +24,18 @@ class ItemLink:
     def net(self) -> str:
         """The value."""
         return self.edge.source.own_name
+
+
+@dataclass(frozen=True, slots=True)
+class Fan:
+    """A block that feeds several alike side by side, or that reads several."""
+
+    hub: str
+    row: tuple[str, ...]
+
+    def joins(self, source: str, target: str) -> bool:
+        """Return whether a wire between two is one of its own."""
+        return (source == self.hub and target in self.row) or (target == self.hub and source in self.row)
 
 
 def links_of(flow: Flow) -> list[ItemLink]:
@@ -74,3 +86,51 @@ def streams(flow: Flow, links: Sequence[ItemLink], ends: Collection[str] = ()) -
             while lines[-1][-1] in going_on:
                 lines[-1].append(going_on[lines[-1][-1]])
     return sorted(lines, key=len, reverse=True)
+
+
+def fans(flow: Flow, links: Sequence[ItemLink], rank: Mapping[str, int]) -> Iterator[Fan]:
+    """Yield each item that feeds several of a kind in one rank, none of which reads others of its own rank; and each that reads
+    several such, which it alone reads. What goes on from each of them is about equally long, and where they are two, both say the
+    same.
+    """
+    reads: dict[str, list[str]] = {path: [] for path in flow.by_path}
+    gives: dict[str, list[str]] = {path: [] for path in flow.by_path}
+    for a, b in dict.fromkeys((link.source, link.target) for link in links):
+        reads[b].append(a)
+        gives[a].append(b)
+    for ways, back in ((gives, reads), (reads, gives)):
+        far = _distances(ways, sorted(flow.by_path, key=lambda path: rank[path], reverse=ways is gives))
+        for hub, several in ways.items():
+            rows: dict[tuple[str, int], list[str]] = {}
+            for one in several:
+                rows.setdefault((_kind(flow.by_path[one]), rank[one]), []).append(one)
+            for row in rows.values():
+                others = {other for one in row for other in back[one]} - {hub}
+                exactly = len(row) > 2 or len({_facts(flow.by_path[one]) for one in row}) == 1
+                alone = all(rank[other] != rank[hub] for other in others) if ways is gives else not others
+                if exactly and alone and len(row) > 1 and max(far[one] for one in row) <= 2 * min(far[one] for one in row):
+                    yield Fan(hub, tuple(row))
+
+
+def _distances(ways: Mapping[str, Sequence[str]], ordered: Sequence[str]) -> dict[str, int]:
+    """Return of how many items the longest way from each is, with itself."""
+    far: dict[str, int] = {}
+    for path in ordered:
+        far[path] = 1 + max((far[one] for one in ways[path]), default=0)
+    return far
+
+
+def _kind(item: Item) -> str:
+    """Return what an item is called."""
+    match item:
+        case Leaf():
+            return item.look.title
+        case Group():
+            return " ".join(item.header)
+        case _:
+            return item.about.path
+
+
+def _facts(item: Item) -> tuple[str, ...]:
+    """Return what an item says below what it is called."""
+    return item.look.facts if isinstance(item, Leaf) else ()

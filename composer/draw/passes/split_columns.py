@@ -13,7 +13,7 @@ from composer.draw.paths import above, belongs
 
 def split_into_columns(flow: Flow) -> list[Flow]:
     """Return the columns of a page: blocks between which the stream flows; the one with the model's output last, but
-    for those of further outputs that the recipe has after it.
+    for those of further outputs that the recipe has after it, which nothing else reads or which read it.
 
     Before: a(x) b(a) c(y) d(c ~b)
     After:  a(x) b(a) / c(y) d(c ~b)
@@ -55,7 +55,12 @@ def split_into_columns(flow: Flow) -> list[Flow]:
     column = {one: {path for path in group if root(path) == one} for one in roots}
     given = [(root(e.source.path), e.target) for e in flow.all_edges() if e.source.path in group]
     read = {one for one, target in given if not belongs(target, column[one])}
-    later = [one for one in ordered[list(roots).index(last) : -1] if one in named - read]  # other outputs, in their order
+    after = {last}  # what is made of the first output's column
+    for one in roots:
+        if any(source in after and belongs(target, column[one]) for source, target in given):
+            after.add(one)
+    others = named & after | named - read
+    later = [one for one in ordered[list(roots).index(last) : -1] if one in others]  # other outputs, in their order
     ordered = [one for one in ordered if one not in later] + later
     columns = []
     for one in ordered:
