@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 import composer
-from composer.draw.layout import layered
+from composer.draw.layout.beside import layered
+from composer.draw.layout.beside.measure import clearer, measured
 from composer.draw.layout.fragment import Fragment
-from composer.draw.layout.measure import clearer, measured
 from composer.draw.passes.layers import links_of, streams
 from composer.draw.scene import Scene, WirePath
 from tests.draw.cases import FORMS

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import composer
-from composer.draw.layout import layered
+from composer.draw.layout.beside import layered
 from composer.draw.scene import Box, Frame, Scene
 from tests.draw.checks import borders, ends, inside, overlaps, starts
 

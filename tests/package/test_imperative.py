@@ -17,10 +17,10 @@ VERBS = re.findall(
     End Estimate Evaluate Execute Expand Export Extend Fill Find Flatten Fold Follow Forget Format Generate Give Go Group Guess
     Hand Hold Infer Initialize Insert Join Keep Lay Lead Learn Leave Lend Lengthen Let List Load Locate Lock Look Lower Make Map
     Mark Measure Merge Move Multiply Normalize Note Open Order Pack Pair Parse Paste Pick Place Prepare Print Prune Put Quote
-    Raise Read Record Reduce Refuse Register Release Remove Rename Render Replace Report Require Reserve Reset Resolve Restore Resume
-    Return Reverse Rewrite Rotate Round Route Run Sample Save Say Scale Seal Search Select Send Separate Set Settle Shift Show
-    Skip Sort Split Start Stop Store Stretch Sum Swap Take Tell Tie Tokenize Train Traverse Trim Truncate Turn Type Undo Unify
-    Unite Update Use Validate Verify Visit Wait Walk Warn Wire Wrap Write Yield
+    Raise Read Record Reduce Refuse Register Release Remove Rename Render Replace Report Require Reserve Reset Resolve Restore
+    Resume Return Reverse Rewrite Rotate Round Route Run Sample Save Say Scale Seal Search Select Send Separate Set Settle Shift
+    Show Skip Sort Split Start Stop Store Stretch Sum Swap Take Tell Tie Tokenize Train Traverse Trim Truncate Turn Type Undo
+    Unify Unite Update Use Validate Verify Visit Wait Walk Warn Wire Wrap Write Yield
     """,
 )
 """What docstrings begin with. A verb that is missing belongs here."""

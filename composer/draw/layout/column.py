@@ -12,12 +12,12 @@ from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 from composer.draw.layout.beside.borders import led_aside, passages_of
 from composer.draw.layout.beside.branch_widths import branch_widths, fit_side_by_side, is_narrow
 from composer.draw.layout.beside.in_layers import layered_frame, side_boxes_of
+from composer.draw.layout.beside.layered import Lay
 from composer.draw.layout.experts import open_mixture
 from composer.draw.layout.fragment import Fragment, shift
 from composer.draw.layout.frames import frame
 from composer.draw.layout.irregular import irregular_fragment
 from composer.draw.layout.lanes import wire
-from composer.draw.layout.layered import Lay
 from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.layout.outgoing_edges import OutgoingEdge, Output, outgoing_at_side, outgoing_through
 from composer.draw.layout.parallel_flows import side_by_side

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from composer.draw.diagram import Flow, Group
 from composer.draw.layout.beside.in_layers import in_layers, layered_frame
+from composer.draw.layout.beside.layered import with_output_boxes
+from composer.draw.layout.beside.measure import CLEARLY, clearer
 from composer.draw.layout.boxes import WIDTH
 from composer.draw.layout.column import column, items_of
 from composer.draw.layout.fragment import Fragment, shift
-from composer.draw.layout.layered import with_output_boxes
-from composer.draw.layout.measure import CLEARLY, clearer
 from composer.draw.layout.spine import LayoutOptions
 from composer.draw.passes.passages import Opens, open_passages
 

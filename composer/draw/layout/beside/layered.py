@@ -12,11 +12,11 @@ from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.graphviz_programs import Missing, graphviz, pure
 from composer.draw.layout.beside.borders import centered, passages_of
+from composer.draw.layout.beside.layers import STRAIGHT, Layers
+from composer.draw.layout.beside.measure import clearer
 from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment
-from composer.draw.layout.layers import STRAIGHT, Layers
-from composer.draw.layout.measure import clearer
 from composer.draw.layout.outgoing_edges import room, sink_at
 from composer.draw.layout.spacing import LABEL_TOP
 from composer.draw.layout.spine import LayoutOptions
