@@ -10,7 +10,8 @@ import pytest
 from networkx.algorithms.approximation import treewidth_min_degree
 
 import composer
-from composer.draw.layout import irregular, layered
+from composer.draw.layout import irregular
+from composer.draw.layout.beside import layered
 from composer.draw.passes.series_parallel import cuts, irreducible, ranks
 from composer.draw.scene import Scene
 from tests.draw.cases import FORMS

@@ -54,9 +54,11 @@ def areas(page: Any) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def go(page: Any, link: str) -> None:
-    """Open a link to a part of the page."""
+    """Open a link to a part of the page, which may be where it is already."""
     page.execute_async_script(
-        "addEventListener('hashchange', () => arguments[1](), { once: true }); location.hash = arguments[0]", link
+        "if (location.hash === arguments[0]) return arguments[1]();"
+        "addEventListener('hashchange', () => arguments[1](), { once: true }); location.hash = arguments[0]",
+        link,
     )
 
 
