@@ -113,11 +113,16 @@ class Not(Mask):
 
 
 def _words(mask: Mask, operator: Mask) -> str:
-    return f"({mask.words()})" if mask.precedence < operator.precedence else mask.words()
+    return _in_parentheses(mask.words(), mask, operator)
 
 
 def _operand(mask: Mask, operator: Mask) -> str:
-    return f"({mask.expression()})" if mask.precedence < operator.precedence else mask.expression()
+    return _in_parentheses(mask.expression(), mask, operator)
+
+
+def _in_parentheses(text: str, mask: Mask, operator: Mask) -> str:
+    """Return the text of an operand, in parentheses where the operator would take it apart."""
+    return f"({text})" if mask.precedence < operator.precedence else text
 
 
 def _sides(mask: Mask, operator: type[Mask]) -> tuple[Mask, ...]:

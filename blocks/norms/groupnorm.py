@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from blocks.attention.heads import check_split
@@ -23,7 +24,7 @@ class GroupStatistics(Norm):
     paper = Paper("Group Normalization", "arXiv:1803.08494")
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"{self.groups} group{'s' * (self.groups > 1)}",), "norm")
+        return replace(super().look(view), facts=(f"{self.groups} group{'s' * (self.groups > 1)}",))
 
 
 class GroupNorm(GroupStatistics, kind="groupnorm"):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import UNIT_BUFFER, Block, BlockView, Cost, Formula, InputAxes, Look, Sizes, Tensor
+from blocks.core import UNIT_BUFFER, Block, BlockView, Cost, Formula, InputAxes, Look, Sizes, Tensor, grouped
 from blocks.formulas.dtypes import TypedFormula, typed_formula
 from blocks.formulas.expressions import expression, reads_model_dtype
 from blocks.primitives.axes import changed
@@ -101,5 +101,7 @@ def as_printed(formula: str) -> str:
 
 
 def _number(number: bool | int | float) -> str:
-    """Return a number as a recipe has it."""
-    return str(number).lower() if isinstance(number, bool) else f"{number:.6g}"
+    """Return a number for a drawing, a whole one with all of its digits."""
+    if isinstance(number, bool):
+        return str(number).lower()
+    return grouped(number) if float(number).is_integer() else f"{number:.6g}"

@@ -39,7 +39,7 @@ from composer.train.optimization.accumulation import shares
 from composer.train.optimization.width_transfer import width_scales
 from composer.train.progress import Display, display
 from composer.train.reference import ReferenceModel, check_reference, criterion_of, reopened, validation_criterion
-from composer.train.run.checkpoint import otherwise
+from composer.train.run.checkpoint import changed_environment
 from composer.train.run.folder import new_folder
 from composer.train.run.lock import locked
 from composer.train.run.reader import SavedRun, read_run, why_not_whole
@@ -227,7 +227,7 @@ def resume(
         for callback in callbacks:
             callback.check(model, settings)
         show = show or display()
-        if differs := otherwise(start):
+        if differs := changed_environment(start):
             show.note(f"{name} was computed otherwise, so the last bits of what follows may differ: {differs}")
         writer = RunWriter.go_on(lock, saved, name=name, settings=settings)
         return fit(

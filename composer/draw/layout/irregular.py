@@ -15,6 +15,7 @@ from composer.draw.layout.beside.layers import PASSING, STRAIGHT, Layers, slot
 from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, shift
+from composer.draw.layout.parallel_flows import solid
 from composer.draw.layout.references import reference_below
 from composer.draw.layout.stations import NamedInput, SideBox, SideInput, WiredInput, block, circle
 from composer.draw.passes.layers import ItemLink
@@ -52,9 +53,8 @@ def irregular_fragment(
     if found.left + found.right > MAX_IRREGULAR_WIDTH:
         return None
     ways = [Area(-found.left, points[0][1] - 1, points[0][0] - 1, points[0][1] + 1) for points in found.ends.values()]
-    solid = [*(one.area for one in found.pieces.boxes), *(one.area for one in found.pieces.merges)]
-    solid += [one.text.area for one in found.pieces.references]
-    return None if any(way.meets(area) for way in ways for area in solid) else found
+    covered = [*solid(found), *(one.text.area for one in found.pieces.references)]
+    return None if any(way.meets(area) for way in ways for area in covered) else found
 
 
 class _Blocks:

@@ -23,16 +23,16 @@ STATE_LIMIT = 1 << 20
 """The largest size of the file of counters that is read, in bytes."""
 
 
-def computing_with() -> dict[str, str]:
+def environment_here() -> dict[str, str]:
     """Return what the last bits of a step depend on, besides the run and the processor."""
     return {"Composer": __version__, "torch": torch.__version__, "threads": str(torch.get_num_threads())}
 
 
-def otherwise(checkpoint: Checkpoint) -> str:
+def changed_environment(checkpoint: Checkpoint) -> str:
     """Return in which of these the process differs from the one that wrote a checkpoint, and in what way; empty if in none."""
-    here = computing_with()
-    changed = [name for name, there in checkpoint.computed_with.items() if name in here and here[name] != there]
-    return printable(", ".join(f"{name} {checkpoint.computed_with[name]}, now {here[name]}" for name in changed))
+    here = environment_here()
+    changed = [name for name, there in checkpoint.environment.items() if name in here and here[name] != there]
+    return printable(", ".join(f"{name} {checkpoint.environment[name]}, now {here[name]}" for name in changed))
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Checkpoint:
     """Time spent in training steps so far."""
     report: Report | None = None
     """What is reported after the checkpoint is saved, if its step is one with a validation."""
-    computed_with: Mapping[str, str] = field(default_factory=computing_with)
+    environment: Mapping[str, str] = field(default_factory=environment_here)
     """What else the numbers of the next step depend on; empty in a run of a version that did not keep it."""
 
 
@@ -77,13 +77,13 @@ class Counters:
     tokens: int
     seconds: float
     report: Report | None
-    computed_with: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
 
 
 def files_of(checkpoint: Checkpoint) -> Mapping[str, Iterable[bytes | memoryview]]:
     """Return the content of each file of a checkpoint, in pieces."""
     counters = Counters(
-        FORMAT, checkpoint.step, checkpoint.tokens, checkpoint.seconds, checkpoint.report, dict(checkpoint.computed_with)
+        FORMAT, checkpoint.step, checkpoint.tokens, checkpoint.seconds, checkpoint.report, dict(checkpoint.environment)
     )
     state = f"{json.dumps(asdict(counters), indent=2)}\n".encode()
     return {**{f"{name}.safetensors": pieces(getattr(checkpoint, name)) for name in PARTS}, "state.json": [state]}
@@ -105,5 +105,5 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         raise TrainingError(f"{path} has a report of another step, or without a loss")
     model, optimizer, random = (read_tensors(folder / f"{name}.safetensors") for name in PARTS)
     return Checkpoint(
-        counters.step, model, optimizer, random, counters.tokens, counters.seconds, counters.report, counters.computed_with
+        counters.step, model, optimizer, random, counters.tokens, counters.seconds, counters.report, counters.environment
     )

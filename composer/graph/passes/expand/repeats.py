@@ -109,9 +109,9 @@ class Repeats:
         if nodes > MAX_TOTAL_NODES:
             self._too_much(what, scope, f"with {count:,} passes the model has more than {MAX_TOTAL_NODES:,} nodes")
 
-    def _too_much(self, what: RepeatDecl, scope: Scope, message: str) -> NoReturn:
+    def _too_much(self, what: RepeatDecl, scope: Scope, message: str, hint: str = "") -> NoReturn:
         set_here = self.values.set_here(what.count.expression, scope)
-        self.report.too_much(scope.graph, what.count.span, message, labels=set_here)
+        self.report.too_much(scope.graph, what.count.span, message, hint=hint, labels=set_here)
 
     def _passes(self, node: NodeBuilder, passes: list[PassBuilder], what: RepeatDecl, scope: Scope, count: int) -> None:
         """Write the passes out, those that see the same as one graph: what is later read of one is then an output of all."""
@@ -161,11 +161,8 @@ class Repeats:
         Raises:
             TooMuch: always.
         """
-        what, scope = repeat
         message = f"the passes of this repeat differ, and with them the model has more than {most:,} different nodes"
-        set_here = self.values.set_here(what.count.expression, scope)
-        hint = "passes with equal values count once"
-        self.report.too_much(scope.graph, what.count.span, message, hint=hint, labels=set_here)
+        self._too_much(*repeat, message, hint="passes with equal values count once")
 
     def size(self, node: NodeBuilder) -> int:
         """Return the number of nodes below a node, itself, every pass and those with a mistake counted."""
