@@ -294,3 +294,27 @@ graph:
 def test_lengths_that_are_rounded_up_say_so(written: str, said: str) -> None:
     """And no others."""
     assert size(written) == said
+
+
+def test_boxes_tell_numbers_that_formulas_name_widths_of_experts_and_groups() -> None:
+    """A whole number with all of its digits; a router with its factor, but not one of 1."""
+    text = """
+recipe: told
+params: {cap: 1234567, half: 0.5}
+inputs: {x: "float[batch, time, 12]"}
+graph:
+  norm: {type: groupnorm, groups: 3}
+  experts:
+    type: moe
+    experts: 5
+    expert: {type: gated_ffn, hidden: 17}
+    shared: {type: gated_ffn, hidden: 29}
+    router: {type: top_k_router, top_k: 2, scoring: sigmoid, scaling: 1.7}
+  capped: {compute: cap * tanh(experts / cap) + half}
+"""
+    svg = composer.load(text).draw("overview").svg().replace("\u00a0", " ")
+    experts = "5 experts, hidden 17 · shared expert, hidden 29 · sigmoid · weights × 1.7 · top-2"
+    assert "cap = 1 234 567 · half = 0.5" in svg and experts in svg
+    assert "3 groups" in composer.load(text).draw("block").svg()
+    plain = composer.load(text, {"graph.experts.router.scaling": 1.0}).draw("overview").svg()
+    assert "weights ×" not in plain
