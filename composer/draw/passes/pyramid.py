@@ -34,8 +34,17 @@ def split_pyramid(flow: Flow) -> Pyramid | None:
     """
     reads, readers = _wires(flow)
     sums = [path for path in reads if len(reads[path]) == 2]
-    found = (_split_at(flow, sums[at:], reads, readers) for at in range(len(sums) - 1)) if not flow.sinks else iter(())
+    first = len(sums) - 1
+    while first > 0 and _reads_by_a_line(sums[first], sums[first - 1], reads):
+        first -= 1
+    found = (_split_at(flow, sums[at:], reads, readers) for at in range(first, len(sums) - 1)) if not flow.sinks else iter(())
     return next((one for one in found if one), None)
+
+
+def _reads_by_a_line(path: str, before: str, reads: Mapping[str, Sequence[DiagramEdge]]) -> bool:
+    """Return whether a sum reads the one before it, by a line of blocks or at once."""
+    ways = ((edge.source.path, _line(edge.source.path, reads, {before})) for edge in reads[path])
+    return any(_start(way, source, reads) == before for source, way in ways)
 
 
 def _split_at(

@@ -34,13 +34,16 @@ def lift_skip_blocks(flow: Flow) -> tuple[Flow, list[SkipBlock]]:
     After:  a(x) b(a) c(b) d(c a) e(d) / g
     """
     place = {path: index for index, path in enumerate(flow.by_path)}
+    readers_of: dict[str, list[DiagramEdge]] = {}
+    for edge in flow.all_edges():
+        readers_of.setdefault(edge.source.path, []).append(edge)
     found: list[SkipBlock] = []
     for item in flow.items:
         path = item.about.path
         if not isinstance(item, Leaf) or item.model_input or item.look.sides or item.rows or item.after:
             continue
         reads = flow.edges_into(path)
-        readers = [e for e in flow.all_edges() if e.source.path == path]
+        readers = readers_of.get(path, [])
         outside = any(source.path == path for _, source in flow.exits) or any(
             edge.source.path == path for sink in flow.sinks for edge in sink.edges
         )
