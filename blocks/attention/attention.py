@@ -215,6 +215,7 @@ class MultiHead(Block):
     ) -> Any:
         source = x if memory is None else memory
         key_rope = rope if memory_rope is None else memory_rope
+        cache, asked = self.cache, self.requested_outputs
 
         q = torch.unflatten(self.q(x), -1, (-1, self.head_dim)).transpose(1, 2)  # [B, H, T, D]; of split maps, fewer heads
         if (norm := self.q_norm) is not None:
@@ -224,19 +225,19 @@ class MultiHead(Block):
 
         if k is not None:
             k = append_to_cache(self, "k", k.transpose(1, 2))  # [B, K, S, D]; from another attention, it has all positions
-        elif self.cache is None or (k := cached(self, "k")) is None:  # in a session, those of a memory are computed once
+        elif cache is None or (k := cached(self, "k")) is None:  # in a session, those of a memory are computed once
             k = torch.unflatten(self.k(source), -1, (-1, self.head_dim)).transpose(1, 2)  # [B, K, S, D]
             if (norm := self.k_norm) is not None:
                 k = norm(k)
             if key_rope is not None:
                 k = self.positions.rotate(k, key_rope)
-            if self.cache is not None:
+            if cache is not None:
                 k = append_to_cache(self, "k", k)
         if v is not None:
             v = append_to_cache(self, "v", v.transpose(1, 2))
-        elif self.cache is None or (v := cached(self, "v")) is None:
+        elif cache is None or (v := cached(self, "v")) is None:
             v = torch.unflatten(self.v(source), -1, (-1, self.value_dim)).transpose(1, 2)  # [B, K, S, Dv]
-            if self.cache is not None:
+            if cache is not None:
                 v = append_to_cache(self, "v", v)
 
         kv_heads = k.shape[1]
@@ -246,9 +247,9 @@ class MultiHead(Block):
         dropout = self.dropout if self.training else 0.0
         scores = weights = total = None
         sinks = self.sink_scores if self.sinks else None
-        if self.requested_outputs and not self.requested_outputs.isdisjoint(("scores", "weights", "logsumexp")):
+        if asked and not asked.isdisjoint(("scores", "weights", "logsumexp")):
             scores = attention_scores(q, k, scale=self.scale, softcap=self.softcap, bias=bias)  # [B, H, T, S]
-            if "logsumexp" in self.requested_outputs:
+            if "logsumexp" in asked:
                 total = attention_logsumexp(scores, mask.dense(), sinks)
             weights = attention_weights(scores, mask.dense(), sinks)
             weights = torch.dropout(weights, dropout, self.training).to(v.dtype)
@@ -266,10 +267,10 @@ class MultiHead(Block):
             y = y * self.output_gate(self.gate(x))
         if (out := self.out) is not None:
             y = out(y)
-        if not self.requested_outputs:
+        if not asked:
             return y
         read = {"k": k.transpose(1, 2), "v": v.transpose(1, 2), "scores": scores, "weights": weights, "logsumexp": total}
-        return (y, *(value for name, value in read.items() if name in self.requested_outputs))
+        return (y, *(value for name, value in read.items() if name in asked))
 
 
 def biased(bias: bool | dict[Projection, bool], name: Projection) -> bool:

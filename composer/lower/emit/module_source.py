@@ -161,7 +161,8 @@ class _ModuleWriter:
     def _class(self, class_: Class, forward: SourceLines, ties: Sequence[tuple[str, str]], frozen: Sequence[str]) -> SourceLines:
         signature = ", ".join(["self", *(name for name, _ in class_.holes)])
         root = class_ is self.top
-        lines: SourceLines = [(f"class {class_.name}({'Tied' if ties else 'nn.Module'}):", None, "")]
+        base = "Tied" if ties else "nn.Module" if root else "Module"
+        lines: SourceLines = [(f"class {class_.name}({base}):", None, "")]
         if root and (doc := self.program.untyped.recipe.doc):
             lines += [*((line, None, "") for line in docstring(doc)), ("", None, "")]
         if class_.carry_is_cached or (root and (self.program.untyped.losses or outputs_left_out(self.program.root))):
