@@ -8,7 +8,7 @@ from typing import Any
 
 from blocks.core import F, torch
 from blocks.masks.mask import Mask, Pair
-from blocks.masks.views import dot_product_attention, matrix
+from blocks.masks.views import dot_product_attention, is_traced, matrix
 
 SIDE = 64
 """Queries, and keys, in a block."""
@@ -44,24 +44,19 @@ class BlockSparseView:
         rest = -time % SIDE
         if rest:
             q, k, v = (F.pad(x, (0, 0, 0, rest)) for x in (q, k, v))
-        found = []
+        parts = []  # blocks of queries [N], of keys [N, M], and what is allowed [B, N, SIDE, M · SIDE]
         for (queries, keys, _), allowed in zip(self.groups, self.allowed, strict=True):
             copied = 2 * batch * k.shape[1] * keys.shape[1] * SIDE * k.shape[3]  # numbers, for a block of queries
             step = max(1, COPIED // copied) if q.device.type == "cpu" else len(queries)
             for start in range(0, len(queries), step):
                 part = slice(start, start + step)
-                mine = allowed[:, part].expand(batch, -1, -1, -1).flatten(0, 1)[:, None]  # [B · N, 1, SIDE, M · SIDE]
-                y = dot_product_attention(
-                    blocks_of(q, queries[part, None]),
-                    blocks_of(k, keys[part]),
-                    blocks_of(v, keys[part]),
-                    scale=scale,
-                    mask=mine,
-                    dropout=dropout,
-                )
-                found.append(torch.unflatten(y, 0, (batch, -1)))  # [B, N, H, SIDE, D]
+                parts.append((queries[part], keys[part], allowed[:, part].expand(batch, -1, -1, -1)))
+        if dropout or not is_plain(q):
+            y = part_by_part(q, k, v, parts, scale, dropout)
+        else:
+            y = computed_again()(q, k, v, parts, scale)
         order = torch.cat([queries for queries, _, _ in self.groups]).argsort()
-        y = torch.cat(found, dim=1)[:, order]
+        y = y[:, order]  # [B, N, H, SIDE, D]
         return y.transpose(1, 2).flatten(2, 3)[:, :, :time]
 
     def dense(self) -> Any:
@@ -107,12 +102,88 @@ def gathered(pair: Pair, q: torch.Tensor, k: torch.Tensor, last: int) -> Pair:
     return Pair(query[:, q], key[:, k])
 
 
-def blocks_of(x: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
-    """Return chosen blocks [N, M] of [B, H, count · SIDE, D] side by side: [B · N, H, M · SIDE, D], in one copy."""
-    heads, count = x.shape[1], x.shape[2] // SIDE
-    each = torch.arange(heads, device=x.device)[:, None] * count + chosen[:, None, :]  # [N, H, M] of the H · count blocks
-    blocks = torch.unflatten(x, 2, (count, SIDE)).flatten(1, 2).index_select(1, each.flatten())
-    return torch.unflatten(blocks, 1, each.shape).flatten(3, 4).flatten(0, 1)
+def is_plain(q: torch.Tensor) -> bool:
+    """Return whether a call is one of a model in training on a CPU, and nothing looks into it or changes its numbers."""
+    alone = not is_traced() and not torch._C._are_functorch_transforms_active()
+    return alone and q.device.type == "cpu" and torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
+
+
+def part_by_part(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, parts: Any, scale: float, dropout: float) -> torch.Tensor:
+    """Return the values of blocks of queries, part after part: [B, count, H, SIDE, D]."""
+    (of_q, of_k, of_v) = (blocks_in(x) for x in (q, k, v))
+    found = []
+    for queries, keys, allowed in parts:
+        mine, theirs = places_in(q, queries[:, None]), places_in(k, keys)
+        y = dot_product_attention(
+            copies(of_q, mine),
+            copies(of_k, theirs),
+            copies(of_v, theirs),
+            scale=scale,
+            mask=allowed.flatten(0, 1)[:, None],
+            dropout=dropout,
+        )
+        found.append(torch.unflatten(y, 0, (q.shape[0], -1)))
+    return torch.cat(found, dim=1)
+
+
+@lru_cache(maxsize=1)
+def computed_again() -> Any:
+    """Return `part_by_part` without dropout, of which only q, k and v are kept for the backward pass. That copies and computes
+    each part again: kept copies would be several times as large as k and v, and each would have a gradient as large as these.
+    """
+
+    class ComputedAgain(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, parts: Any, scale: float) -> torch.Tensor:
+            ctx.save_for_backward(q, k, v)
+            ctx.parts, ctx.scale = parts, scale
+            return part_by_part(q, k, v, parts, scale, 0.0)
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx: Any, grad: torch.Tensor) -> Any:
+            q, k, v = ctx.saved_tensors
+            return *gradients(q, k, v, ctx.parts, ctx.scale, grad), None, None
+
+    return ComputedAgain.apply
+
+
+def gradients(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, parts: Any, scale: float, grad: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    """Return the gradients of q, k and v from that of `part_by_part`, [B, count, H, SIDE, D]."""
+    blocks = [blocks_in(x) for x in (q, k, v)]
+    totals = [torch.zeros_like(each) for each in blocks]
+    start = 0
+    for queries, keys, allowed in parts:
+        places = [places_in(q, queries[:, None]), *[places_in(k, keys)] * 2]
+        with torch.enable_grad():
+            given = [copies(each, place).requires_grad_() for each, place in zip(blocks, places, strict=True)]
+            y = dot_product_attention(*given, scale=scale, mask=allowed.flatten(0, 1)[:, None])
+        of_part = grad[:, start : start + len(queries)].flatten(0, 1)
+        start += len(queries)
+        for total, place, of_copies in zip(totals, places, torch.autograd.grad(y, given, of_part), strict=True):
+            total.index_add_(
+                0, place.flatten(), torch.unflatten(torch.unflatten(of_copies, 0, place.shape[:2]), 3, (-1, SIDE)).flatten(0, 3)
+            )
+    return tuple(total.view(x.shape) for total, x in zip(totals, (q, k, v), strict=True))
+
+
+def blocks_in(x: torch.Tensor) -> torch.Tensor:
+    """Return the blocks of [B, H, count · SIDE, D] one after another, [B · H · count, SIDE, D]; a copy if heads are not apart."""
+    return torch.unflatten(x, 2, (-1, SIDE)).flatten(0, 2)
+
+
+def places_in(x: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+    """Return where chosen blocks [N, M] of positions are among the blocks of [B, H, count · SIDE, D]: [B, N, H, M]."""
+    batch, heads, count = x.shape[0], x.shape[1], x.shape[2] // SIDE
+    rows = torch.arange(batch, device=x.device)[:, None, None, None] * heads + torch.arange(heads, device=x.device)[:, None]
+    return rows * count + chosen[:, None, :]
+
+
+def copies(blocks: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """Return copies of the blocks at places [B, N, H, M], those of positions side by side: [B · N, H, M · SIDE, D]."""
+    return torch.unflatten(blocks.index_select(0, places.flatten()), 0, places.shape).flatten(3, 4).flatten(0, 1)
 
 
 @lru_cache(maxsize=16)

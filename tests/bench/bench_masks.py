@@ -59,7 +59,7 @@ def rows(*, toy: bool) -> Iterator[Row]:
     """Yield a row for each mask and work."""
     torch.manual_seed(0)
     length = 512 if toy else 2048
-    q, k, v = (torch.randn(1, HEADS, length, CHANNELS, requires_grad=True) for _ in range(3))
+    q, k, v = (torch.randn(1, length, HEADS, CHANNELS).transpose(1, 2).requires_grad_() for _ in range(3))  # as models have them
     causal = lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True)  # noqa: E731
     for mask in MASKS:
         view = prepared(mask, length)

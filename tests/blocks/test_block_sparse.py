@@ -135,6 +135,45 @@ def test_hidden_blocks_are_not_computed() -> None:
     assert counted.get_total_flops() in (0, blocks * 64 * 64 * 8 * 4)  # the CPU's kernel is not counted by every torch
 
 
+def test_no_copy_is_kept_for_the_backward_pass() -> None:
+    """Nothing but queries, keys and values, which lie in memory as they are and are not counted here."""
+    given = [torch.randn(1, 1024, 2, 8).transpose(1, 2).requires_grad_() for _ in range(3)]
+    kept: list[int] = []
+
+    def keep(x: torch.Tensor) -> torch.Tensor:
+        if all(x.untyped_storage().data_ptr() != each.untyped_storage().data_ptr() for each in given):
+            kept.append(x.numel())
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+        y = view(SINKS, 1024, 1024).attend(*given, 1.0, 0.0)
+    assert sum(kept) <= 1024 // 64  # the order of the blocks
+    y.sum().backward()
+    assert all(each.grad is not None for each in given)
+
+
+@pytest.mark.parametrize("name", ["window or sinks", "window of documents"])
+def test_functions_of_torch_func_see_the_same(name: str, small: None) -> None:
+    """Gradients of functions, which are not computed again, and those of tensors."""
+    data = {edge: value for edge, value in edges(26).items() if edge in MASKS[name].edge_types()}
+    found = view(MASKS[name], 26, 26, **data)
+    given = tuple(torch.randn(2, 2, 26, 4, requires_grad=True) for _ in range(3))
+    weights = torch.randn(2, 2, 26, 4)
+    loss = lambda *given: (found.attend(*given, 0.5, 0.0) * weights).sum()  # noqa: E731
+    of_function = torch.func.grad(loss, argnums=(0, 1, 2))(*given)
+    of_tensors = torch.autograd.grad(loss(*given), given)
+    for one, other in zip(of_function, of_tensors, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_only_what_is_trained_has_a_gradient(small: None) -> None:
+    """Queries alone, as where keys and values come from a frozen encoder."""
+    q, k, v = (torch.randn(1, 2, 26, 4) for _ in range(3))
+    view(SINKS, 26, 26).attend(q.requires_grad_(), k, v, 0.5, 0.0).sum().backward()
+    assert q.grad is not None
+    assert k.grad is v.grad is None
+
+
 def test_what_is_kept_in_inference_serves_training() -> None:
     """The first call may be made where gradients are forbidden."""
     block_sparse.visible_groups.cache_clear()
