@@ -1,11 +1,11 @@
-"""Elementwise losses: mean squared error and binary cross-entropy."""
+"""Elementwise losses: of squared and absolute differences, and binary cross-entropy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from blocks.core import BlockError, F, Sizes, torch
+from blocks.core import BlockError, F, Paper, PositiveFloat, Sizes, torch
 from blocks.losses.loss import Loss
 
 
@@ -41,6 +41,42 @@ losses: {loss: {type: mse, in: {input: y, target: target}}}
 
     def forward(self: Any, *input: torch.Tensor, target: torch.Tensor) -> Any:
         return self.together([F.mse_loss(wide(x), wide(target)) for x in input])
+
+
+class MeanAbsolute(ElementwiseLoss, kind="mae"):
+    """Mean absolute error (MAE, L1 loss): `y = mean(|input - target|)`; in float32, also under bfloat16."""
+
+    example = """
+inputs: {x: "float[batch, 8]", box: "float[batch, 4]"}
+graph: {corners: {type: linear, out: 4, in: x}}
+outputs: {corners: corners}
+losses: {loss: {type: mae, in: {input: corners, target: box}}}
+"""
+
+    def forward(self: Any, *input: torch.Tensor, target: torch.Tensor) -> Any:
+        return self.together([F.l1_loss(wide(x), wide(target)) for x in input])
+
+
+class Huber(ElementwiseLoss, kind="huber"):
+    """Huber loss, the mean of `d²/2` for differences d up to `delta`, and of `delta (|d| - delta/2)` for larger ones; in float32,
+    also under bfloat16.
+
+    The smooth L1 loss of detectors with β = `delta` is this one divided by `delta`: `weight: 1 / delta`.
+    """
+
+    delta: PositiveFloat = 1.0
+    """Difference from which on the loss is linear."""
+
+    paper = Paper("Robust Estimation of a Location Parameter", "Annals of Mathematical Statistics 35, 1964")
+    example = """
+inputs: {x: "float[batch, 8]", box: "float[batch, 4]"}
+graph: {corners: {type: linear, out: 4, in: x}}
+outputs: {corners: corners}
+losses: {loss: {type: huber, delta: 0.1, weight: 10, in: {input: corners, target: box}}}
+"""
+
+    def forward(self: Any, *input: torch.Tensor, target: torch.Tensor) -> Any:
+        return self.together([F.huber_loss(wide(x), wide(target), delta=self.delta) for x in input])
 
 
 class BinaryCrossEntropy(ElementwiseLoss, kind="binary_cross_entropy"):

@@ -54,7 +54,7 @@ class BlockSparseView:
         if dropout or not is_plain(q):
             y = part_by_part(q, k, v, parts, scale, dropout)
         else:
-            y = computed_again()(q, k, v, parts, scale)
+            y = attention_with_recomputation()(q, k, v, parts, scale)
         order = torch.cat([queries for queries, _, _ in self.groups]).argsort()
         y = y[:, order]  # [B, N, H, SIDE, D]
         return y.transpose(1, 2).flatten(2, 3)[:, :, :time]
@@ -127,12 +127,12 @@ def part_by_part(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, parts: Any, 
 
 
 @lru_cache(maxsize=1)
-def computed_again() -> Any:
+def attention_with_recomputation() -> Any:
     """Return `part_by_part` without dropout, of which only q, k and v are kept for the backward pass. That copies and computes
     each part again: kept copies would be several times as large as k and v, and each would have a gradient as large as these.
     """
 
-    class ComputedAgain(torch.autograd.Function):
+    class AttentionWithRecomputation(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, parts: Any, scale: float) -> torch.Tensor:
             ctx.save_for_backward(q, k, v)
@@ -143,12 +143,12 @@ def computed_again() -> Any:
         @torch.autograd.function.once_differentiable
         def backward(ctx: Any, grad: torch.Tensor) -> Any:
             q, k, v = ctx.saved_tensors
-            return *gradients(q, k, v, ctx.parts, ctx.scale, grad), None, None
+            return *gradients_of_parts(q, k, v, ctx.parts, ctx.scale, grad), None, None
 
-    return ComputedAgain.apply
+    return AttentionWithRecomputation.apply
 
 
-def gradients(
+def gradients_of_parts(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, parts: Any, scale: float, grad: torch.Tensor
 ) -> tuple[torch.Tensor, ...]:
     """Return the gradients of q, k and v from that of `part_by_part`, [B, count, H, SIDE, D]."""

@@ -132,12 +132,25 @@ def _param(param: Any, defined: Mapping[str, Any], seen: set[str] | None) -> Any
     return {**param, "default": _given(param.get("type"), param["default"], defined, seen)} if "default" in param else param
 
 
+def _each(value: Any, defined: Mapping[str, Any], seen: set[str] | None) -> Any:
+    """Return a value of each pass, or a list of such: a block or a mask for a slot, or a number."""
+    if isinstance(value, list):
+        return [_each(one, defined, seen) for one in value]
+    if isinstance(value, dict):
+        return _node(value, defined, seen)
+    parts = [standard()[word] for word in re.findall(r"[a-z_0-9]+", value) if word in standard()]
+    type_ = "mask" if any(issubclass(part, Mask) for part in parts) else "block" if parts else ""
+    return _given(type_, value, defined, seen)
+
+
 def _node(node: Any, defined: Mapping[str, Any], seen: set[str] | None) -> Any:
     if isinstance(node, str):
         return _kind(node, seen)
     node, library = dict(node), standard()
     if "graph" in node:
         node["graph"] = {name: _node(inner, defined, seen) for name, inner in node["graph"].items()}
+    if "each" in node:
+        node["each"] = {name: _each(value, defined, seen) for name, value in node["each"].items()}
     if (kind := node.get("type")) in library:
         node["type"] = _kind(kind, seen)
         types = {name: _type(field) for name, field in fields(library[kind]).items()}

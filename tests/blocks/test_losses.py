@@ -79,7 +79,13 @@ def test_smoothing_weight_and_several_inputs_are_torchs_losses_put_together() ->
 
 
 @pytest.mark.parametrize(
-    ("kind", "reference"), [("mse", F.mse_loss), ("binary_cross_entropy", F.binary_cross_entropy_with_logits)]
+    ("kind", "reference"),
+    [
+        ("mse", F.mse_loss),
+        ("mae", F.l1_loss),
+        ("huber, delta: 0.5", lambda x, t: 0.5 * F.smooth_l1_loss(x, t, beta=0.5)),
+        ("binary_cross_entropy", F.binary_cross_entropy_with_logits),
+    ],
 )
 def test_losses_of_numbers_are_torchs(kind: str, reference: Any) -> None:
     """Over every number of every axis."""
@@ -118,7 +124,10 @@ def test_the_contrastive_loss_is_that_of_transformers_clip() -> None:
 
 def test_half_precision_is_summed_in_full() -> None:
     """In bfloat16 each loss is that of the same numbers in float32."""
-    fields = {"cross_entropy": (SCORES, IDS), "mse": (NUMBERS, NUMBERS), "binary_cross_entropy": (NUMBERS, NUMBERS)}
+    fields = {
+        "cross_entropy": (SCORES, IDS),
+        **dict.fromkeys(("mse", "mae", "huber", "binary_cross_entropy"), (NUMBERS, NUMBERS)),
+    }
     for kind, (given, target) in fields.items():
         model = compiled(f"{{l: {{type: {kind}, in: x, target: t}}}}", x=given, t=target).float()
         x = torch.randn(B, T, V if given == SCORES else D).bfloat16()

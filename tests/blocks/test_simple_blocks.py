@@ -16,7 +16,7 @@ from transformers.models.mamba2.modeling_mamba2 import MambaRMSNormGated
 from transformers.models.nemotron.modeling_nemotron import NemotronLayerNorm1P
 
 import composer
-from blocks.activations.rectifiers import Relu, ReluSquared, Softplus
+from blocks.activations.rectifiers import Elu, LeakyRelu, Relu, ReluSquared, Softplus
 from blocks.activations.self_gated import ClampedSilu, Gelu, GeluTanh, QuickGelu, Silu
 from blocks.activations.squashing import Sigmoid, Tanh
 from blocks.activations.xielu import Xielu
@@ -67,6 +67,10 @@ def gpt_oss_gate(gate):
     [
         (Relu(), lambda x: (x + x.abs()) / 2),
         (ReluSquared(), ACT2FN["relu2"]),
+        (LeakyRelu(), lambda x: torch.where(x > 0, x, 0.01 * x)),
+        (LeakyRelu(slope=0.2), torch.nn.LeakyReLU(0.2)),
+        (Elu(), lambda x: torch.where(x > 0, x, torch.exp(x) - 1)),
+        (Elu(alpha=0.5), torch.nn.ELU(0.5)),
         (Softplus(), lambda x: torch.log1p(torch.exp(x))),
         (Sigmoid(), lambda x: 1 / (1 + torch.exp(-x))),
         (Tanh(), lambda x: 1 - 2 / (torch.exp(2 * x) + 1)),

@@ -26,6 +26,7 @@ from composer.graph.passes.infer.scan_types import (
     scan_outputs,
     scanned_axis,
     step_types,
+    unscanned,
 )
 from composer.graph.passes.infer.text_dependence import at_least, each_at_least, input_type, most_of, text_of
 from composer.graph.passes.infer.type_errors import Surroundings
@@ -95,6 +96,8 @@ class Inference:
         self.text = text_of(program.recipe.task, self._written(text)) if text is not None else None
         self.whole_inputs = task.inputs.keys() - {task.text} if task is not None else frozenset()
         """The inputs that the task reads as a whole, before it generates."""
+        self.axis_names = {str(name) for item in program.inputs for size in item.type.axes for name in names(size)}
+        """Those that the inputs of the model declare."""
         self.blocks = BlockTyper(program, self.text, self.node)
 
     def input(self, item: InputDecl) -> Type:
@@ -143,7 +146,8 @@ class Inference:
             elif isinstance(given, TensorType) and not are_positions(given, axis):
                 message = f"positions of {axis} must be int[batch, {axis}] or int[{axis}], not {given}"
                 self.top.report(Diagnostic("positions", message, span))
-        follows = any(found.severity == "error" for found in self.found)  # what reads an optional input is marked as one
+        # What reads an optional input is marked as one, and a node that has the name of one is not there.
+        follows = not self.program.sound or any(found.severity == "error" for found in self.found)
         for name, type_ in root.outputs.items():
             if isinstance(type_, TensorType) and type_.optional and not follows:
                 span = next((span for known, span, _ in recipe.body.outputs if known == name), recipe.name_scalar.span)
@@ -260,6 +264,8 @@ class Inference:
                 here.report(wrong.diagnostic)
             graph = self.graph(node.graph, {}, here)
             return TypedScan(node, graph, Axis(node.axis, 1), {}, {}, {}, dict.fromkeys(graph.outputs, UNKNOWN))
+        for found in unscanned(node, given, axis, steps, self.axis_names):
+            here.report(found)
         types, widened = step_types(given, steps, back)
         along = self.text is not None and self.text.touches(axis.size)
         if along:

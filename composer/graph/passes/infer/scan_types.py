@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from composer.diagnostics import Diagnostic, Span
@@ -64,6 +64,24 @@ def _is(one: Axis, axis: Axis) -> bool:
 
 def _has(type_: Type, axis: Axis) -> bool:
     return isinstance(type_, TensorType) and any(_is(one, axis) for one in type_.axes)
+
+
+def unscanned(
+    node: ScanNode, given: InputTypes, axis: Axis, steps: Mapping[str, int], named: Collection[str]
+) -> Iterator[Diagnostic]:
+    """Yield a warning for what each step reads whole though it has the length of the scan, at the same place and under a name
+    that is none of those `named` by inputs of the model, such as that of a `rearrange`.
+    """
+    if not isinstance(axis.size, int):  # else what has the length has the axis
+        return
+    for name, type_ in given.items():
+        if name in steps or not isinstance(type_, TensorType):
+            continue
+        other = next((one for place, one in enumerate(type_.axes) if place in steps.values() and one.size == axis.size), axis)
+        if other.name not in (*named, axis.name):
+            message = f"`{name}` is not scanned: its axis of {axis.size} is called `{other.name}`, not `{axis.name}`"
+            hint = f"each step reads all of it; where that is not meant, call the axis `{axis.name}` where it is made"
+            yield Diagnostic("scan-axis", message, _wire(node, name), "warning", hint=hint)
 
 
 def carried_inputs(node: ScanNode, steps: Mapping[str, int]) -> dict[str, str]:
