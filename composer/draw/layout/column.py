@@ -26,7 +26,7 @@ from composer.draw.layout.spine import LayoutOptions, Spine, Station
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle
 from composer.draw.layout.wrapped import in_columns
 from composer.draw.passes.branches import group_branches
-from composer.draw.passes.heads import group_heads
+from composer.draw.passes.heads import group_heads, lead_to_losses
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.passes.side_inputs import NOTHING_BESIDE, BesideBlock, SideInputs, split_side_inputs
@@ -65,7 +65,7 @@ def column(
         fitting = partial(fit_side_by_side, typography=options.typography, lay=lay)
         together = sort_topologically(group_branches(subgraphs_apart, side_inputs.beside, fitting))
         read_outside = {e.target for e in together.all_edges() if e.source.path in side_inputs.outer_inputs}
-        flow = group_heads(together, read_outside, sent)
+        flow = lead_to_losses(group_heads(together, read_outside, sent))
     outer_inputs = {path: OuterInput(leaf, reads, options.typography) for path, (leaf, reads) in side_inputs.outer_inputs.items()}
     numbers = {item.about.path: number for number, item in enumerate(flow.items, 1)}
     spine = Spine(flow, width, options, sent, outer_inputs, {path: first_reader(path, flow) for path in outer_inputs}, numbers)

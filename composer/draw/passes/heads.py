@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from blocks.core import Look, spoken
 from composer.draw.about import About
-from composer.draw.diagram import Branches, Flow, Leaf, output_of
+from composer.draw.diagram import Branches, Flow, Leaf, Sink, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 from composer.draw.passes.branches import component_counts, components, readers_of
 from composer.draw.passes.order import inner_edges
@@ -99,3 +99,24 @@ def with_end_boxes(flow: Flow, sent: Collection[Origin] = ()) -> Flow:
 
 def _ended(flow: Flow, end: Leaf, *edges: DiagramEdge) -> Flow:
     return flow.with_items((*flow.items, end)).with_edges((*flow.edges, *edges))
+
+
+def lead_to_losses(flow: Flow) -> Flow:
+    """Return a flow, in order, in which wires lead to a loss from all that it reads of the flow, and that stands below it.
+
+    Before: a(x) b(a) loss(b @a)
+    After:  a(x) b(a) loss(b a)
+    """
+    places = {item.about.path: place for place, item in enumerate(flow.items)}
+
+    def led(sink: Sink) -> Sink:
+        first, *others = sink.edges
+        above = places.get(first.source.path)
+        if sink.leaf is None or above is None:
+            return sink
+        return replace(sink, edges=(first, *(replace(e, trains=True) if reaches(e, above) else e for e in others)))
+
+    def reaches(edge: DiagramEdge, above: int) -> bool:
+        return edge.upward and not edge.source.port and places.get(edge.source.path, above) < above
+
+    return flow.map_sinks(led)
