@@ -14,13 +14,14 @@ from composer.draw.layout.beside.branch_widths import branch_widths, fit_side_by
 from composer.draw.layout.beside.in_layers import layered_frame, side_boxes_of
 from composer.draw.layout.beside.layered import Lay
 from composer.draw.layout.experts import open_mixture
-from composer.draw.layout.fragment import Fragment, shift
+from composer.draw.layout.fragment import Fragment, shift, upright
 from composer.draw.layout.frames import frame
 from composer.draw.layout.irregular import irregular_fragment
 from composer.draw.layout.lanes import wire
 from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.layout.outgoing_edges import OutgoingEdge, Output, outgoing_at_side, outgoing_through
 from composer.draw.layout.parallel_flows import side_by_side
+from composer.draw.layout.references import called, reference_below
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle
@@ -144,6 +145,8 @@ class Stations:
         streams = [e for e in edges if e.main and e.upward and not e.passage and self.spine.number(e.source) is not None]
         straight = [e for e in streams if self.spine.number(e.source) == number - 1 and not e.source.port]
         first = next(iter([*(e for e in streams if e.forks), *straight, *streams]), None)
+        if isinstance(item, Branches) and item.fork is None:
+            first = None  # below it there are the branches
         rest = [e for e in edges if e is not first]
         side_inputs = side_boxes_of(self.side_boxes.get(path, ()))
         is_circle = isinstance(item, Leaf) and bool(item.look.sign) and self.fits_circle(item, first, rest, side_inputs)
@@ -151,7 +154,14 @@ class Stations:
             self.wire_in(station, first, number)
         elif first is not None:
             rest.insert(0, first)
-        station.fragment = self.fragment(item, self.incoming(rest, side_inputs), is_circle)
+        incoming = self.incoming(rest, side_inputs)
+        named = self.only_name(item, incoming) if number == 1 and self.flow.entry is None and first is None else None
+        if named is not None:
+            station.fragment = self.fragment(item, replace(incoming, references=[]), is_circle)
+            shift(station.fragment, 0, -reference_below(station.fragment, named.edge, self.options.typography))
+            upright(station.fragment)
+        else:
+            station.fragment = self.fragment(item, incoming, is_circle)
         if isinstance(item, Group) and station.fragment.below:
             read = [one.origin for one in self.outgoing(item)]
             led_aside(station.fragment, rest, passages_of(item, read), self.options.side)
@@ -176,8 +186,15 @@ class Stations:
         far = [e for e in wires if not self.beside_lanes(e.source)]
         near = [e for e in wires if self.beside_lanes(e.source)]
         far += [e for e in near if e.back]
-        references = [NamedInput(e) for e in rest if e.source.reference]
+        names = {called(e, e.source.reference): e for e in reversed(rest) if e.source.reference}  # each once
+        references = [NamedInput(e) for e in reversed(names.values())]
         return Incoming([*side_inputs], references, [WiredInput(e) for e in far], [WiredInput(e) for e in near if not e.back])
+
+    def only_name(self, item: Item, incoming: Incoming) -> NamedInput | None:
+        """Return the name of the one value that a box reads; it stands below the first box of a column."""
+        if not isinstance(item, Leaf) or item.look.sides or len(incoming.references) != 1:
+            return None
+        return None if incoming.side_inputs or incoming.far or incoming.lanes else incoming.references[0]
 
     def beside_lanes(self, source: DiagramSource) -> bool:
         """Return whether a value comes from this column, or leaves a block around it where lanes are: at the side of that."""

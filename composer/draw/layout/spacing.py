@@ -175,9 +175,10 @@ class Gap:
         self.below.exit_y.append(y)
 
     def sink_exit(self, sink: Sink, high: float, y: float) -> None:
-        """Draw an arrow to what gives nothing; where others read the value too, it starts at a fork."""
+        """Draw an arrow to what gives nothing; where the value goes on upwards, it starts at a fork."""
         drawn = Fragment()
-        if any(e.source.path == self.below.path and not e.source.reference for e in self.spine.flow.edges):
+        straight = self.above.straight
+        if straight is not None and straight.source.origin == self.below.gives:
             drawn.pieces.dots.append(Dot(0, y))
             sink_at(drawn, sink, ((0, y),), self.spine.options.typography)
         else:

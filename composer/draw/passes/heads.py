@@ -18,6 +18,9 @@ MAX_HEADS = 6
 MAX_LONGER = 6
 """How many blocks more than the next one a head may have: a longer one is the trunk, from which the others go off."""
 
+MAX_PASSED = 6
+"""Blocks that a wire to a loss goes past at most: what is made further below goes by its name."""
+
 
 def output_leaf(name: str, source: DiagramSource) -> Leaf:
     """Return the box of an output of the model."""
@@ -102,7 +105,7 @@ def _ended(flow: Flow, end: Leaf, *edges: DiagramEdge) -> Flow:
 
 
 def lead_to_losses(flow: Flow) -> Flow:
-    """Return a flow, in order, in which wires lead to a loss from all that it reads of the flow, and that stands below it.
+    """Return a flow, in order, in which wires lead to a loss from all that it reads of the flow, and that stands not far below it.
 
     Before: a(x) b(a) loss(b @a)
     After:  a(x) b(a) loss(b a)
@@ -117,6 +120,7 @@ def lead_to_losses(flow: Flow) -> Flow:
         return replace(sink, edges=(first, *(replace(e, trains=True) if reaches(e, above) else e for e in others)))
 
     def reaches(edge: DiagramEdge, above: int) -> bool:
-        return edge.upward and not edge.source.port and places.get(edge.source.path, above) < above
+        below = above - places.get(edge.source.path, above)
+        return edge.upward and not edge.source.port and 0 < below <= MAX_PASSED
 
     return flow.map_sinks(led)
