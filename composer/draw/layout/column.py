@@ -21,7 +21,7 @@ from composer.draw.layout.lanes import wire
 from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.layout.outgoing_edges import OutgoingEdge, Output, outgoing_at_side, outgoing_through
 from composer.draw.layout.parallel_flows import side_by_side
-from composer.draw.layout.references import called, reference_below
+from composer.draw.layout.references import reference_below
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle
@@ -186,8 +186,7 @@ class Stations:
         far = [e for e in wires if not self.beside_lanes(e.source)]
         near = [e for e in wires if self.beside_lanes(e.source)]
         far += [e for e in near if e.back]
-        names = {called(e, e.source.reference): e for e in reversed(rest) if e.source.reference}  # each once
-        references = [NamedInput(e) for e in reversed(names.values())]
+        references = [NamedInput(e) for e in rest if e.source.reference]
         return Incoming([*side_inputs], references, [WiredInput(e) for e in far], [WiredInput(e) for e in near if not e.back])
 
     def only_name(self, item: Item, incoming: Incoming) -> NamedInput | None:

@@ -20,7 +20,7 @@ def incoming_reference(
 ) -> Area:
     """Write where a value comes from, at a height and at one side of the way that it goes on; return what the name covers."""
     start = way[0][0] + side * (10 if len(way) > 1 else 16)
-    text = Text(start + side * 4, y + 3.5, called(edge, name), "reference", "end" if side < 0 else "start", typography.scale)
+    text = Text(start + side * 4, y + 3.5, _said(edge, name), "reference", "end" if side < 0 else "start", typography.scale)
     about = About(edge.source.path, f"{name}, from elsewhere")
     found.pieces.references.append(Reference(about, text, edge.source.path, edge.target, edge.port))
     points = ((start, y), *way)
@@ -35,7 +35,7 @@ def incoming_reference(
 def reference_below(found: Fragment, edge: DiagramEdge, typography: Typography) -> float:
     """Write where a value comes from below a block that stands on a height of 0; return how far down that goes."""
     name = edge.source.reference
-    text = Text(0, SIDE_GAP + 8, called(edge, name), "reference", scale=typography.scale)
+    text = Text(0, SIDE_GAP + 8, _said(edge, name), "reference", scale=typography.scale)
     found.pieces.references.append(
         Reference(About(edge.source.path, f"{name}, from elsewhere"), text, edge.source.path, edge.target, edge.port)
     )
@@ -44,7 +44,7 @@ def reference_below(found: Fragment, edge: DiagramEdge, typography: Typography) 
     return text.area.bottom
 
 
-def called(edge: DiagramEdge, name: str) -> str:
+def _said(edge: DiagramEdge, name: str) -> str:
     """Return what a value is called where no wire leads to it, and whether all passes read it."""
     return name + ("*" if edge.partial else "") + (" at first" if edge.source.at_first else "") + edge.source.suffix
 

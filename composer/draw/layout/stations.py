@@ -115,8 +115,10 @@ def stacked(rooms: Sequence[float], middle: float) -> list[float]:
 
 
 def height_of(side_input: SideInput, typography: Typography) -> float:
-    """Return its height; names stand as far apart as the wires into a box."""
-    return box_height(side_input.leaf, typography, narrow=True) if isinstance(side_input, SideBox) else SLOT - APART
+    """Return its height; names stand as far apart as the wires into a box, also those of what a small box reads."""
+    if not isinstance(side_input, SideBox):
+        return SLOT - APART
+    return max(box_height(side_input.leaf, typography, narrow=True), SLOT * (len(side_input.reads) - 1) + 12)
 
 
 def _stack(

@@ -1,4 +1,4 @@
-"""Flows of which each pass of a repeat takes one: what they read from elsewhere goes by its name."""
+"""What goes by its name: values from elsewhere in flows of which each pass of a repeat takes one. Each block reads a name once."""
 
 from __future__ import annotations
 
@@ -47,6 +47,18 @@ def _with_first(group: Group, number: int) -> Group:
     return replace(
         group, flows=tuple(group.flows[n] for n in order), headers=tuple(group.headers[n] for n in order), cells=cells
     )
+
+
+def name_once(flow: Flow) -> Flow:
+    """Return a flow in which each block reads a name once, in its frames too: at one of the ports that take it, and also where
+    kinds of passes give values of several shapes.
+    """
+    read: dict[object, DiagramEdge] = {}
+    for edge in flow.edges:
+        source = edge.source
+        said = (source.reference, source.suffix, source.at_first, edge.partial, edge.shape_only)
+        read.setdefault((edge.target, said) if source.reference else edge, edge)
+    return flow.with_edges(read.values()).map_groups(name_once)
 
 
 def by_name_from_outside(flow: Flow, around: frozenset[str] = frozenset()) -> Flow:

@@ -50,8 +50,12 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
         return own or any(s.path != read.source.path and (s.from_inside or _flows(s, flow, items)) for s in others)
 
     def joins(read: DiagramEdge) -> bool:
-        """Return whether the reader reads several values of the flow, so that none of them goes up to it beside this block."""
-        return len({e.source for e in into.get(read.target, ()) if e.main and e.upward and e.source.path != read.source.path}) > 1
+        """Return whether the reader reads several values that are made of the same one, side by side, so that none of them goes
+        up to it beside this block.
+        """
+        made = [e.source.path for e in into.get(read.target, ()) if e.main and e.upward and e.source.path != read.source.path]
+        origins = [{e.source.origin for e in into.get(path, ()) if e.main and e.upward} for path in dict.fromkeys(made)]
+        return len(origins) > 1 and bool(set.intersection(*origins))
 
     twins = _twins(flow, items) | _columns_of_joins(items, read_of, into)
     for path, item in items.items():
@@ -63,6 +67,8 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
             continue  # one of several towers, or an input of the model
         if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and readers):
             continue
+        if any(e.upward and e.source.path in items and len(read_of[e.source.path]) == 1 for e in reads):
+            continue  # of an input with a box, which would stand there alone
         if any(source.path == path for _, source in flow.exits) or any(e.source.port or e.back for e in readers):
             continue
         if any(e.source.path in outer_inputs for e in reads):
