@@ -189,3 +189,22 @@ outputs: {all: all}
 def test_name_of_a_pass_stands_once_at_a_block() -> None:
     """Also where passes give values of other shapes."""
     assert names(composer.load(WIDENING).draw().scene) == ["stages(0)"]
+
+
+PLACED = """recipe: placed
+inputs: {tokens: "int[batch, time]", valid: "int[batch, time]"}
+graph:
+  count: {type: cumsum, axis: time, in: valid}
+  place: {type: embedding, vocab: 50, dim: 8, in: count}
+  embed: {type: embedding, vocab: 50, dim: 8, in: tokens}
+  sum: {type: add, in: [embed, place]}
+  head: {type: linear, out: 50}
+outputs: {logits: head}
+"""
+
+
+def test_first_input_of_a_model_begins_a_column() -> None:
+    """Though the other input goes through more blocks: it is what the model is about."""
+    scene = composer.load(PLACED).draw().scene
+    assert len(wires(scene, "tokens", "embed")) == 1
+    assert names(scene) == []

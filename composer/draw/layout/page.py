@@ -195,7 +195,7 @@ def with_ends(flow: Flow, titles: Titles, *, beside: bool = True) -> Flow:
     """Return the flow with boxes for the inputs that go into its stream or are outputs as they are, and for its first output;
     other inputs go by their names, as do those that only blocks read that may stand `beside` others.
     """
-    rest = split_side_inputs(flow).flow if beside else flow
+    rest = split_side_inputs(flow, trunk=next(iter(titles.inputs), "")).flow if beside else flow
     paths = {item.about.path for item in rest.items}
     streams = {
         e.source.path: e.source

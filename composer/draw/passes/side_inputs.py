@@ -29,8 +29,9 @@ class SideInputs:
     """What is read by several blocks, or over a border, and so stands below the first of its readers; with what it reads."""
 
 
-def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
-    """Return a flow without what stands beside it, and that; what is `sent` to other columns stays.
+def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = "") -> SideInputs:
+    """Return a flow without what stands beside it, and that; what is `sent` to other columns stays, and what alone reads the input
+    of the model that the `trunk` begins with.
 
     Before: a(x) table() b(a ~table)
     After:  a(x) b(a); table beside b
@@ -66,6 +67,8 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
         if path in twins or (isinstance(item, Leaf) and item.model_input):
             continue  # one of several towers, or an input of the model
         if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and readers):
+            continue
+        if any(e.main and e.source.path == trunk and len(read_of[trunk]) == 1 for e in reads):
             continue
         if any(e.upward and e.source.path in items and len(read_of[e.source.path]) == 1 for e in reads):
             continue  # of an input with a box, which would stand there alone
