@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import composer
-from composer.draw.build.levels import Level
 from composer.draw.scene import Box, Scene, WirePath
 
 FORMS = Path(__file__).parent / "forms"
@@ -165,14 +164,27 @@ def test_wire_to_a_loss_begins_where_a_wire_of_its_value_goes() -> None:
     assert on_wire or (home.x < x < home.x + home.width and abs(y - home.y) < 1)
 
 
-@pytest.mark.parametrize(("name", "level"), [("wide_and_deep", "overview")])
-def test_small_box_is_as_high_as_the_names_that_it_reads(name: str, level: Level) -> None:
+MANY_NAMES = """recipe: many_names
+inputs: {x: "float[batch, 8]", a: "float[batch]", b: "float[batch]", c: "float[batch]", d: "float[batch]", e: "float[batch]"}
+graph:
+  trunk: {type: linear, out: 8, in: x}
+  side:
+    in: {a: a, b: b, c: c, d: d, e: e}
+    graph:
+      all: {type: stack, in: [a, b, c, d, e]}
+      out: {type: linear, out: 8}
+  sum: {type: add, in: [trunk, side]}
+outputs: {sum: sum}
+"""
+
+
+def test_small_box_is_as_high_as_the_names_that_it_reads() -> None:
     """Every arrow ends at it."""
-    scene = composer.load(FORMS / f"{name}.yaml").draw(level=level).scene
-    deep = box(scene, "deep")
-    heights = [one.points[-1][1] for one in scene.wires if one.target == "deep"]
+    scene = composer.load(MANY_NAMES).draw(level="overview").scene
+    side = box(scene, "side")
+    heights = [one.points[-1][1] for one in scene.wires if one.target == "side"]
     assert len(heights) == 5
-    assert all(deep.y < y < deep.y + deep.height for y in heights)
+    assert all(side.y < y < side.y + side.height for y in heights)
 
 
 WIDENING = """recipe: widening

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from blocks.core import Look, SideLook
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 from composer.draw.layout.beside.borders import led_aside, passages_of
@@ -24,7 +23,7 @@ from composer.draw.layout.parallel_flows import side_by_side
 from composer.draw.layout.references import reference_below
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
-from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle
+from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle, own_side
 from composer.draw.layout.wrapped import in_columns
 from composer.draw.passes.branches import group_branches
 from composer.draw.passes.heads import group_heads, lead_to_losses
@@ -303,11 +302,3 @@ class Stations:
             if several is not None:
                 return several
         return column(flow, width, options, sent)
-
-
-def own_side(item: Leaf, side: SideLook, references: Sequence[NamedInput]) -> SideBox:
-    """Return what a block has beside it by itself, such as rotary positions."""
-    path = f"{item.about.path}.{side.name}"
-    about = replace(item.about, path=path, tip=side.words, parameters=item.about.parameters if side.learned else 0)
-    leaf = Leaf(about, Look(side.title, side.facts, side.hue), item.params if side.learned else "")
-    return SideBox(leaf, reads=tuple(reference.edge for reference in references))

@@ -186,8 +186,8 @@ class Lanes:
                 self.found.pieces.dots.append(Dot(lane.x, y))
 
     def begun(self, lane: Lane, edge: DiagramEdge, y: float, way: tuple[Point, ...]) -> tuple[Point, ...]:
-        """Return the way of a wire up to where it turns off its lane, at a height; that to a loss begins where no other wire of the
-        lane goes along, as it is dashed.
+        """Return the way of a wire up to where it turns off its lane, at a height. One to a loss is dashed, and begins where no
+        other wire of the lane goes along.
         """
         others = [lane.start[-1][1], *(at for at, other, _ in lane.stops if not other.trains)]
         if not edge.trains or len(others) == 1:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
+from blocks.core import Look, SideLook
 from composer.draw.diagram import Leaf
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Point
@@ -61,6 +62,14 @@ class Incoming:
     """Wires from other columns, from around this one, and from above."""
     lanes: list[SideInput]
     """Wires from this column, and those that leave a block around it at its side."""
+
+
+def own_side(item: Leaf, side: SideLook, references: Sequence[NamedInput]) -> SideBox:
+    """Return what a block has beside it by itself, such as rotary positions."""
+    path = f"{item.about.path}.{side.name}"
+    about = replace(item.about, path=path, tip=side.words, parameters=item.about.parameters if side.learned else 0)
+    leaf = Leaf(about, Look(side.title, side.facts, side.hue), item.params if side.learned else "")
+    return SideBox(leaf, reads=tuple(reference.edge for reference in references))
 
 
 def circle(leaf: Leaf, typography: Typography, lefts: Sequence[SideInput] = (), rights: Sequence[SideInput] = ()) -> Fragment:

@@ -1,4 +1,4 @@
-"""What goes by its name: values from elsewhere in flows of which each pass of a repeat takes one. Each block reads a name once."""
+"""What goes by its name: values from elsewhere in flows of which each pass of a repeat takes one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from composer.draw.edges import DiagramEdge
 
 
 def name_in_alternatives(flow: Flow) -> Flow:
-    """Return a flow, in whose frames alternatives stand by themselves: a wire into one of them would cross the others. The one that
-    alone reads values of other blocks of the model comes first, where wires lead into it.
+    """Return a flow, in whose frames alternatives stand by themselves: a wire into one of them would cross the others. The one
+    that alone reads values of other blocks of the model comes first, where wires lead into it.
     """
     made = frozenset(flow.by_path) if not flow.owner else frozenset[str]()
 
@@ -44,9 +44,7 @@ def _with_first(group: Group, number: int) -> Group:
     """Return a frame with one of its flows before the others."""
     order = sorted(range(len(group.flows)), key=lambda other: other != number)
     cells = tuple(group.cells[other] for other in order) if group.cells else ()
-    return replace(
-        group, flows=tuple(group.flows[n] for n in order), headers=tuple(group.headers[n] for n in order), cells=cells
-    )
+    return replace(group, flows=tuple(group.flows[n] for n in order), headers=tuple(group.headers[n] for n in order), cells=cells)
 
 
 def name_once(flow: Flow) -> Flow:

@@ -199,8 +199,10 @@ def _joined(
         if fork is None and any(e.source.is_model_input and not e.source.reference and e.source.path not in part for e in inner):
             return None
         named = tuple((name, source) for name, source in flow.exits if source.path in part)
-        starts = source if part in foreign or any(e.source.path == fork for e in (*inner, *deep)) else None
-        below = Flow(starts and starts.origin, tuple(items[path] for path in items if path in part), tuple(inner), outgoing[0].source, named, tuple(sinks))
+        begins = source is not None and (part in foreign or any(e.source.path == fork for e in (*inner, *deep)))
+        own = tuple(items[path] for path in items if path in part)
+        entry = source.origin if source is not None and begins else None
+        below = Flow(entry, own, tuple(inner), outgoing[0].source, named, tuple(sinks))
         flows.append(group_branches(sort_topologically(below), fits=fits))
         ports.append(outgoing[0].port)
     joined = fits(Branches(tuple(flows), tuple(ports), end, source))

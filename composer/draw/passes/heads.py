@@ -105,7 +105,7 @@ def _ended(flow: Flow, end: Leaf, *edges: DiagramEdge) -> Flow:
 
 
 def lead_to_losses(flow: Flow) -> Flow:
-    """Return a flow, in order, in which wires lead to a loss from all that it reads of the flow, and that stands not far below it.
+    """Return a flow, in order, in which wires lead to a loss from all that it reads of the flow not far below it.
 
     Before: a(x) b(a) loss(b @a)
     After:  a(x) b(a) loss(b a)

@@ -30,8 +30,8 @@ class SideInputs:
 
 
 def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = "") -> SideInputs:
-    """Return a flow without what stands beside it, and that; what is `sent` to other columns stays, and what alone reads the input
-    of the model that the `trunk` begins with.
+    """Return a flow without what stands beside it, and that; what is `sent` to other columns stays, and what alone reads the
+    input of the model that the `trunk` begins with.
 
     Before: a(x) table() b(a ~table)
     After:  a(x) b(a); table beside b

@@ -82,8 +82,8 @@ def _aside(edge: DiagramEdge, flow: Flow, column: Collection[str]) -> bool:
 
 
 def with_sinks(columns: Sequence[Flow], sinks: Sequence[Sink]) -> list[Flow]:
-    """Return the columns, each with what gives nothing that flows on: beside what it reads first, a loss beside what it reads last. A loss that reads routers of
-    two columns stands between them, and wires lead to it from either side.
+    """Return the columns, each with what gives nothing that flows on: beside what it reads first, a loss beside what it reads
+    last. A loss that reads routers of two columns stands between them, and wires lead to it from either side.
     """
     found = list(columns)
     places = {path: place for column in columns for place, path in enumerate(column.by_path)}
