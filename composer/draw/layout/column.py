@@ -144,8 +144,7 @@ class Stations:
         streams = [e for e in edges if e.main and e.upward and not e.passage and self.spine.number(e.source) is not None]
         straight = [e for e in streams if self.spine.number(e.source) == number - 1 and not e.source.port]
         first = next(iter([*(e for e in streams if e.forks), *straight, *streams]), None)
-        if isinstance(item, Branches) and item.fork is None:
-            first = None  # below it there are the branches
+        first = None if isinstance(item, Branches) and item.fork is None else first  # below it there are the branches
         rest = [e for e in edges if e is not first]
         side_inputs = side_boxes_of(self.side_boxes.get(path, ()))
         is_circle = isinstance(item, Leaf) and bool(item.look.sign) and self.fits_circle(item, first, rest, side_inputs)
@@ -155,12 +154,10 @@ class Stations:
             rest.insert(0, first)
         incoming = self.incoming(rest, side_inputs)
         named = self.only_name(item, incoming) if number == 1 and self.flow.entry is None and first is None else None
+        station.fragment = self.fragment(item, replace(incoming, references=[]) if named else incoming, is_circle)
         if named is not None:
-            station.fragment = self.fragment(item, replace(incoming, references=[]), is_circle)
             shift(station.fragment, 0, -reference_below(station.fragment, named.edge, self.options.typography))
             upright(station.fragment)
-        else:
-            station.fragment = self.fragment(item, incoming, is_circle)
         if isinstance(item, Group) and station.fragment.below:
             read = [one.origin for one in self.outgoing(item)]
             led_aside(station.fragment, rest, passages_of(item, read), self.options.side)

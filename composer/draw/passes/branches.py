@@ -199,9 +199,9 @@ def _joined(
         if fork is None and any(e.source.is_model_input and not e.source.reference and e.source.path not in part for e in inner):
             return None
         named = tuple((name, source) for name, source in flow.exits if source.path in part)
-        begins = source is not None and (part in foreign or any(e.source.path == fork for e in (*inner, *deep)))
-        own = tuple(items[path] for path in items if path in part)
+        begins = part in foreign or any(e.source.path == fork for e in (*inner, *deep))
         entry = source.origin if source is not None and begins else None
+        own = tuple(items[path] for path in items if path in part)
         below = Flow(entry, own, tuple(inner), outgoing[0].source, named, tuple(sinks))
         flows.append(group_branches(sort_topologically(below), fits=fits))
         ports.append(outgoing[0].port)
