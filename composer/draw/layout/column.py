@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from blocks.core import Look, SideLook
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 from composer.draw.layout.beside.borders import led_aside, passages_of
@@ -14,19 +13,20 @@ from composer.draw.layout.beside.branch_widths import branch_widths, fit_side_by
 from composer.draw.layout.beside.in_layers import layered_frame, side_boxes_of
 from composer.draw.layout.beside.layered import Lay
 from composer.draw.layout.experts import open_mixture
-from composer.draw.layout.fragment import Fragment, shift
+from composer.draw.layout.fragment import Fragment, shift, upright
 from composer.draw.layout.frames import frame
 from composer.draw.layout.irregular import irregular_fragment
 from composer.draw.layout.lanes import wire
 from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.layout.outgoing_edges import OutgoingEdge, Output, outgoing_at_side, outgoing_through
 from composer.draw.layout.parallel_flows import side_by_side
+from composer.draw.layout.references import reference_below
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
-from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle
+from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle, own_side
 from composer.draw.layout.wrapped import in_columns
 from composer.draw.passes.branches import group_branches
-from composer.draw.passes.heads import group_heads
+from composer.draw.passes.heads import group_heads, lead_to_losses
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.passes.side_inputs import NOTHING_BESIDE, BesideBlock, SideInputs, split_side_inputs
@@ -65,7 +65,7 @@ def column(
         fitting = partial(fit_side_by_side, typography=options.typography, lay=lay)
         together = sort_topologically(group_branches(subgraphs_apart, side_inputs.beside, fitting))
         read_outside = {e.target for e in together.all_edges() if e.source.path in side_inputs.outer_inputs}
-        flow = group_heads(together, read_outside, sent)
+        flow = lead_to_losses(group_heads(together, read_outside, sent))
     outer_inputs = {path: OuterInput(leaf, reads, options.typography) for path, (leaf, reads) in side_inputs.outer_inputs.items()}
     numbers = {item.about.path: number for number, item in enumerate(flow.items, 1)}
     spine = Spine(flow, width, options, sent, outer_inputs, {path: first_reader(path, flow) for path in outer_inputs}, numbers)
@@ -144,6 +144,7 @@ class Stations:
         streams = [e for e in edges if e.main and e.upward and not e.passage and self.spine.number(e.source) is not None]
         straight = [e for e in streams if self.spine.number(e.source) == number - 1 and not e.source.port]
         first = next(iter([*(e for e in streams if e.forks), *straight, *streams]), None)
+        first = None if isinstance(item, Branches) and item.fork is None else first  # below it there are the branches
         rest = [e for e in edges if e is not first]
         side_inputs = side_boxes_of(self.side_boxes.get(path, ()))
         is_circle = isinstance(item, Leaf) and bool(item.look.sign) and self.fits_circle(item, first, rest, side_inputs)
@@ -151,7 +152,12 @@ class Stations:
             self.wire_in(station, first, number)
         elif first is not None:
             rest.insert(0, first)
-        station.fragment = self.fragment(item, self.incoming(rest, side_inputs), is_circle)
+        incoming = self.incoming(rest, side_inputs)
+        named = self.only_name(item, incoming) if number == 1 and self.flow.entry is None and first is None else None
+        station.fragment = self.fragment(item, replace(incoming, references=[]) if named else incoming, is_circle)
+        if named is not None:
+            shift(station.fragment, 0, -reference_below(station.fragment, named.edge, self.options.typography))
+            upright(station.fragment)
         if isinstance(item, Group) and station.fragment.below:
             read = [one.origin for one in self.outgoing(item)]
             led_aside(station.fragment, rest, passages_of(item, read), self.options.side)
@@ -178,6 +184,12 @@ class Stations:
         far += [e for e in near if e.back]
         references = [NamedInput(e) for e in rest if e.source.reference]
         return Incoming([*side_inputs], references, [WiredInput(e) for e in far], [WiredInput(e) for e in near if not e.back])
+
+    def only_name(self, item: Item, incoming: Incoming) -> NamedInput | None:
+        """Return the name of the one value that a box reads; it stands below the first box of a column."""
+        if not isinstance(item, Leaf) or item.look.sides or len(incoming.references) != 1:
+            return None
+        return None if incoming.side_inputs or incoming.far or incoming.lanes else incoming.references[0]
 
     def beside_lanes(self, source: DiagramSource) -> bool:
         """Return whether a value comes from this column, or leaves a block around it where lanes are: at the side of that."""
@@ -287,11 +299,3 @@ class Stations:
             if several is not None:
                 return several
         return column(flow, width, options, sent)
-
-
-def own_side(item: Leaf, side: SideLook, references: Sequence[NamedInput]) -> SideBox:
-    """Return what a block has beside it by itself, such as rotary positions."""
-    path = f"{item.about.path}.{side.name}"
-    about = replace(item.about, path=path, tip=side.words, parameters=item.about.parameters if side.learned else 0)
-    leaf = Leaf(about, Look(side.title, side.facts, side.hue), item.params if side.learned else "")
-    return SideBox(leaf, reads=tuple(reference.edge for reference in references))

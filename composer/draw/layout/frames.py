@@ -259,6 +259,8 @@ def alternatives(group: Group, lay: LayInside, typography: Typography, sent: Thr
             outer = -1 if one is columns[0] else 1
             taps = {origin: points for origin, points in one.taps.items() if points[-1][0] * outer > 0}
             found.taps |= {origin: moved(points, middle, -2 * BUS) for origin, points in taps.items()}
+        if one is columns[0]:  # where values of other columns come in
+            found.ends = {edge: moved(points, middle, -2 * BUS) for edge, points in one.ends.items()}
         low = ((0.0, 0.0), (0.0, -BUS), (middle, -BUS), (middle, -2 * BUS))
         high = ((middle, -2 * BUS - one.height), (middle, top - BUS), (0.0, top - BUS), (0.0, top - 2 * BUS))
         found.pieces.wires += [WirePath("", "", points, arrow=False, partial=True) for points in (low, high)]

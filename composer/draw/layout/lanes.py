@@ -164,7 +164,7 @@ class Lanes:
         far = max(lane.stops, key=lambda stop: abs(stop[0] - lane.start[-1][1]))
         for y, edge, points in lane.stops:
             corner = ((lane.x, start[-1][1]), (lane.x, y))
-            whole = straightened((*start, *corner, *points))
+            whole = straightened((*self.begun(lane, edge, y, (*start, *corner)), *points))
             if edge is self.spine.stations[-1].fed:
                 self.found.out = whole
                 continue
@@ -184,6 +184,15 @@ class Lanes:
             self.label(edge, whole)
             if y != far[0]:
                 self.found.pieces.dots.append(Dot(lane.x, y))
+
+    def begun(self, lane: Lane, edge: DiagramEdge, y: float, way: tuple[Point, ...]) -> tuple[Point, ...]:
+        """Return the way of a wire up to where it turns off its lane, at a height. One to a loss is dashed, and begins where no
+        other wire of the lane goes along.
+        """
+        others = [lane.start[-1][1], *(at for at, other, _ in lane.stops if not other.trains)]
+        if not edge.trains or len(others) == 1:
+            return way
+        return (lane.x, min(max(y, min(others)), max(others))), (lane.x, y)
 
     def label(self, edge: DiagramEdge, points: Sequence[Point]) -> None:
         """Write above the end of a wire what it is: the port of a state from the step before, where it is a letter as in
@@ -276,6 +285,8 @@ def target_of(edge: DiagramEdge) -> str:
 
 def style_of(edge: DiagramEdge, leaf: Leaf | None = None) -> Style:
     """Return how a wire is drawn, by where it goes."""
+    if edge.trains:
+        return "loss"
     if edge.back:
         return "loop"
     if edge.shape_only:

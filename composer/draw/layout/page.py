@@ -20,7 +20,7 @@ from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import place_columns
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
 from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
-from composer.draw.passes.alternatives import name_in_alternatives
+from composer.draw.passes.alternatives import name_in_alternatives, name_once
 from composer.draw.passes.heads import output_leaf, with_end_boxes
 from composer.draw.passes.inner_outputs import lead_out_of_frames
 from composer.draw.passes.layer_exits import lead_out_of_layers
@@ -195,7 +195,7 @@ def with_ends(flow: Flow, titles: Titles, *, beside: bool = True) -> Flow:
     """Return the flow with boxes for the inputs that go into its stream or are outputs as they are, and for its first output;
     other inputs go by their names, as do those that only blocks read that may stand `beside` others.
     """
-    rest = split_side_inputs(flow).flow if beside else flow
+    rest = split_side_inputs(flow, trunk=next(iter(titles.inputs), "")).flow if beside else flow
     paths = {item.about.path for item in rest.items}
     streams = {
         e.source.path: e.source
@@ -225,7 +225,7 @@ def with_ends(flow: Flow, titles: Titles, *, beside: bool = True) -> Flow:
         outs = (output_leaf(name, returned),)
         edges.append(DiagramEdge(returned, outs[0].about.path, "", True))
     whole = flow.with_items((*ins, *flow.items, *outs)).with_edges(edges).with_exits(flow.exits[1:])
-    return name_in_alternatives(replace(whole, outlet=None))
+    return name_once(name_in_alternatives(replace(whole, outlet=None)))
 
 
 def with_head(

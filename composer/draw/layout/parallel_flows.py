@@ -23,6 +23,8 @@ RISE = 20.0
 """From the highest of them to the join: as between two blocks."""
 MAX_JOIN_WIDTH = 480.0
 """Flows that are less wide than this end in a box as wide as they are; under wider ones it would look like a bar."""
+MAX_JOINED_IN_CIRCLE = 2
+"""Values that are concatenated in a circle: more stand side by side in a box, as its parts do in what it gives."""
 MAX_LIFT = 40.0
 """How much higher than it could a column begins, to be level with one that begins with a fork: as high as two of these."""
 STRAIGHT_REACH = 12.0
@@ -47,13 +49,13 @@ def side_by_side(
     low = -BUS if item.fork is not None else 0.0
     far = [place for place, one in enumerate(columns) if any(not edge.back for edge in one.ends)]
     base = low - BUS if far else low
-    forks = item.fork is not None and len(far) < len(columns) - 1
+    forks = len([flow for place, flow in enumerate(item.flows) if flow.owner and place not in far]) > 1
     nested = item.fork is not None and any(isinstance(flow.items[0], Branches) for flow in item.flows)
     lifts = _lifts(columns) if nested else [0.0] * len(columns)
     found = Fragment(left=total / 2 + middle_of_all, right=total / 2 - middle_of_all, foot=low if forks else 0.0)
     for flow, one, middle, lift in zip(item.flows, columns, places, lifts, strict=True):
         at = base - lift
-        if item.fork is not None:
+        if item.fork is not None and flow.owner:
             start = (-middle, found.foot - at), (-middle, low - at), (0.0, low - at)
             one.pieces.wires = [_begun(wire, flow, start) for wire in one.pieces.wires]
         found.pieces.take(one.pieces, middle, at)
@@ -71,7 +73,8 @@ def side_by_side(
         return found
     beside = lanes or lefts or outgoing or item.join.look.sides
     y = -highest - RISE
-    if item.join.look.sign and free and not beside:
+    wide = item.join.look.sign == "‖" and len(columns) > MAX_JOINED_IN_CIRCLE
+    if item.join.look.sign and free and not (beside or wide):
         end = circle(item.join, typography)
         ways = [_into_circle(middle, y) for middle in places]
     else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture, Sink, output_of
 from composer.draw.edges import NodeOutput, Origin
 from composer.draw.geometry import Area, Text
-from composer.draw.layout.fragment import Fragment, areas
+from composer.draw.layout.fragment import Fragment, areas, moved
 from composer.draw.layout.outer_inputs import CLEAR, OuterInput
 from composer.draw.layout.outgoing_edges import Output, outgoing_above, output_at, room, sink_at
 from composer.draw.layout.spine import Spine, Station
@@ -45,6 +45,7 @@ def values_led(spine: Spine) -> set[Origin]:
     straight = {station.straight for station in spine.stations}
     wired = [e for e in spine.flow.edges if e not in straight and not e.source.reference and not e.forks]
     ends = [e for station in spine.stations for e in station.fragment.ends]
+    ends += [e for sink in spine.flow.sinks for e in sink.edges[1:] if e.trains]
     fed = {station.fed.source.origin for station in spine.stations if station.fed}
     return {e.source.origin for e in (*wired, *ends) if spine.number(e.source) is not None} | fed
 
@@ -57,6 +58,8 @@ def led_sides(spine: Spine) -> dict[Origin, set[int]]:
             found.setdefault(edge.source.origin, set()).add(1 if points[0][0] > 0 else -1)
         if station.fed is not None:
             found.setdefault(station.fed.source.origin, set()).add(spine.options.side)
+    for edge in (edge for sink in spine.flow.sinks for edge in sink.edges[1:] if edge.trains):
+        found.setdefault(edge.source.origin, set()).add(1)
     return found
 
 
@@ -172,14 +175,16 @@ class Gap:
         self.below.exit_y.append(y)
 
     def sink_exit(self, sink: Sink, high: float, y: float) -> None:
-        """Draw an arrow to what gives nothing; where others read the value too, it starts at a fork."""
+        """Draw an arrow to what gives nothing; where the value goes on upwards, it starts at a fork."""
         drawn = Fragment()
-        if any(e.source.path == self.below.path and not e.source.reference for e in self.spine.flow.edges):
+        straight = self.above.straight
+        if straight is not None and straight.source.origin == self.below.gives:
             drawn.pieces.dots.append(Dot(0, y))
             sink_at(drawn, sink, ((0, y),), self.spine.options.typography)
         else:
             sink_at(drawn, sink, ((0, self.top), (0, y)), self.spine.options.typography)
         self.spine.found.pieces.take(drawn.pieces)
+        self.below.fragment.ends |= {edge: moved(points, 0, -self.below.y) for edge, points in drawn.ends.items()}
         self.spine.keep(Area(0, y - high / 2, drawn.right, y + high / 2))
         self.below.exit_y.append(y)
 

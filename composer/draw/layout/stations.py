@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
+from blocks.core import Look, SideLook
 from composer.draw.diagram import Leaf
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Point
@@ -63,6 +64,14 @@ class Incoming:
     """Wires from this column, and those that leave a block around it at its side."""
 
 
+def own_side(item: Leaf, side: SideLook, references: Sequence[NamedInput]) -> SideBox:
+    """Return what a block has beside it by itself, such as rotary positions."""
+    path = f"{item.about.path}.{side.name}"
+    about = replace(item.about, path=path, tip=side.words, parameters=item.about.parameters if side.learned else 0)
+    leaf = Leaf(about, Look(side.title, side.facts, side.hue), item.params if side.learned else "")
+    return SideBox(leaf, reads=tuple(reference.edge for reference in references))
+
+
 def circle(leaf: Leaf, typography: Typography, lefts: Sequence[SideInput] = (), rights: Sequence[SideInput] = ()) -> Fragment:
     """Return a merge, with at most one thing at each side."""
     assert leaf.look.sign is not None
@@ -115,8 +124,10 @@ def stacked(rooms: Sequence[float], middle: float) -> list[float]:
 
 
 def height_of(side_input: SideInput, typography: Typography) -> float:
-    """Return its height; names stand as far apart as the wires into a box."""
-    return box_height(side_input.leaf, typography, narrow=True) if isinstance(side_input, SideBox) else SLOT - APART
+    """Return its height; names stand as far apart as the wires into a box, also those of what a small box reads."""
+    if not isinstance(side_input, SideBox):
+        return SLOT - APART
+    return max(box_height(side_input.leaf, typography, narrow=True), SLOT * (len(side_input.reads) - 1) + 12)
 
 
 def _stack(

@@ -1,23 +1,62 @@
-"""Flows of which each pass of a repeat takes one: what they read from elsewhere goes by its name."""
+"""What goes by its name: values from elsewhere in flows of which each pass of a repeat takes one."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from composer.draw.diagram import Flow, Group, Item
+from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.edges import DiagramEdge
 
 
 def name_in_alternatives(flow: Flow) -> Flow:
-    """Return a flow, in whose frames alternatives stand by themselves: a wire into one of them would cross the others."""
+    """Return a flow, in whose frames alternatives stand by themselves: a wire into one of them would cross the others. The one
+    that alone reads values of other blocks of the model comes first, where wires lead into it.
+    """
+    made = frozenset(flow.by_path) if not flow.owner else frozenset[str]()
 
     def named(item: Item) -> Item:
         if not isinstance(item, Group):
             return item
         inner = item.map_flows(name_in_alternatives)
-        return inner if len(item.flows) == 1 else inner.map_flows(by_name_from_outside)
+        if len(item.flows) == 1:
+            return inner
+        around = made - {item.about.path}
+        readers = [number for number, one in enumerate(inner.flows) if _reads_by_wire(one, around)]
+        if len(readers) != 1:
+            return inner.map_flows(by_name_from_outside)
+        inner = _with_first(inner, readers[0])
+        first, *others = inner.flows
+        return replace(inner, flows=(by_name_from_outside(first, around), *map(by_name_from_outside, others)))
 
     return flow.map_items(named)
+
+
+def _reads_by_wire(flow: Flow, made: frozenset[str]) -> bool:
+    """Return whether blocks of a flow read some of the values that are `made` around it, and only where a wire may come in from
+    the side: not at a sum, which has other values there.
+    """
+    read = [edge for edge in flow.all_edges() if edge.source.path in made and not (edge.source.reference or edge.back)]
+    sums = {leaf.about.path for leaf in flow.leaves() if isinstance(leaf, Leaf) and leaf.look.sign}
+    return bool(read) and not any(edge.source.port or edge.target in sums for edge in read)
+
+
+def _with_first(group: Group, number: int) -> Group:
+    """Return a frame with one of its flows before the others."""
+    order = sorted(range(len(group.flows)), key=lambda other: other != number)
+    cells = tuple(group.cells[other] for other in order) if group.cells else ()
+    return replace(group, flows=tuple(group.flows[n] for n in order), headers=tuple(group.headers[n] for n in order), cells=cells)
+
+
+def name_once(flow: Flow) -> Flow:
+    """Return a flow in which each block reads a name once, in its frames too: at one of the ports that take it, and also where
+    kinds of passes give values of several shapes.
+    """
+    read: dict[object, DiagramEdge] = {}
+    for edge in flow.edges:
+        source = edge.source
+        said = (source.reference, source.suffix, source.at_first, edge.partial, edge.shape_only)
+        read.setdefault((edge.target, said) if source.reference else edge, edge)
+    return flow.with_edges(read.values()).map_groups(name_once)
 
 
 def by_name_from_outside(flow: Flow, around: frozenset[str] = frozenset()) -> Flow:

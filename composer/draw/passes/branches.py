@@ -38,11 +38,11 @@ def group_branches(flow: Flow, beside: Collection[str] = (), fits: Fits = as_the
     if not any(len(sources) > 1 for sources in read.values()):
         return flow
     meeting = _meeting(items, readers, read) if not flow.owner else None
-    far = _foreign(flow, items, read)
+    far, alone = _foreign(flow, items, read), _reading_names(flow, items, read)
     tree = _dominators(flow, items, read, far)
     for join in list(items):
-        for fork in _forks(join, read, far, tree, meeting) if len(set(read.get(join, ()))) > 1 else ():
-            between = _between(join, fork, read, tree, far)
+        for fork in _forks(flow, join, read, far, alone, tree, meeting) if len(set(read.get(join, ()))) > 1 else ():
+            between = _between(join, fork, read, tree, far | alone)
             parts = components(read, [path for path in items if path in between])
             found = None if between.intersection(beside) else _joined(flow, fork, join, items, parts, fits)
             if found is not None:
@@ -70,8 +70,13 @@ class Dominators:
         return one
 
 
-def _forks(join: str, read: BranchSteps, far: set[str], tree: Dominators, meeting: str | None) -> list[str | None]:
+def _forks(
+    flow: Flow, join: str, read: BranchSteps, far: set[str], alone: set[str], tree: Dominators, meeting: str | None
+) -> list[str | None]:
     """Return where branches that end in a block may start, the nearest first; none for the inputs of the model."""
+    if alone.intersection(read[join]):  # in a frame
+        rest = {*read[join]} - alone
+        return [None] if rest <= {flow.owner} else [] if flow.owner in rest or rest & far else [flow.owner]
     sources = [source for source in dict.fromkeys(read[join]) if source in tree.depth and source not in far]
     if far & set(read[join]):
         outside = _outside(sources, join, read)
@@ -88,6 +93,17 @@ def _foreign(flow: Flow, items: Mapping[str, Item], read: BranchSteps) -> set[st
     for path in items:
         sources = read.get(path, ())
         if sources and path not in given and all(s in found or (s not in items and s != flow.owner) for s in sources):
+            found.add(path)
+    return found
+
+
+def _reading_names(flow: Flow, items: Mapping[str, Item], read: BranchSteps) -> set[str]:
+    """Return the blocks in a frame that read nothing by a wire, themselves or through others, but inputs of the model by name."""
+    named = {e.target for e in flow.edges if e.source.is_model_input} if flow.owner else set[str]()
+    found: set[str] = set()
+    for path in items if named else ():
+        sources = read.get(path, ())
+        if all(source in found for source in sources) and (sources or path in named):
             found.add(path)
     return found
 
@@ -151,7 +167,6 @@ def _joined(
         return None
     gone = {path for part in parts for path in part}
     source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
-    entry = source.origin if source is not None else None
     flows, ports = [], []
     apart = {fork} if fork and all(isinstance(items[path], Leaf | Branches) for path in gone) else set()
     for part in parts:
@@ -168,7 +183,8 @@ def _joined(
         closed = all(e.source.reference or belongs(e.source.path, held) for e in deep if e.source.path not in apart)
         looped = any(e.back and e not in back and (e.source.path in part or e.target in part) for e in flow.edges)
         out = any(source.port for _, source in flow.exits if belongs(source.path, part))
-        exits = looped or out or any(belongs(sink.edges[0].source.path, part) for sink in flow.sinks)
+        sinks = [sink for sink in flow.sinks if belongs(sink.edges[0].source.path, part)]
+        exits = looped or out or any(sink.leaf is None or sink.edges[0].source.path not in part for sink in sinks)
         exits = exits or (flow.outlet is not None and flow.outlet.path in part)
         if (
             not (free or part in foreign)
@@ -183,7 +199,10 @@ def _joined(
         if fork is None and any(e.source.is_model_input and not e.source.reference and e.source.path not in part for e in inner):
             return None
         named = tuple((name, source) for name, source in flow.exits if source.path in part)
-        below = Flow(entry, tuple(items[path] for path in items if path in part), tuple(inner), outgoing[0].source, named)
+        begins = part in foreign or any(e.source.path == fork for e in (*inner, *deep))
+        entry = source.origin if source is not None and begins else None
+        own = tuple(items[path] for path in items if path in part)
+        below = Flow(entry, own, tuple(inner), outgoing[0].source, named, tuple(sinks))
         flows.append(group_branches(sort_topologically(below), fits=fits))
         ports.append(outgoing[0].port)
     joined = fits(Branches(tuple(flows), tuple(ports), end, source))
@@ -191,6 +210,7 @@ def _joined(
         return None
     fork_edges = [] if source is None else [DiagramEdge(source, join, "", True, forks=True)]
     rest = flow.without(gone).with_item(joined, *fork_edges)
+    rest = rest.with_sinks(sink for sink in flow.sinks if sink.edges[0].source.path not in gone)
     return rest.with_exits((name, source) for name, source in flow.exits if source.path not in gone)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from blocks.core import Look, spoken
 from composer.draw.about import About
-from composer.draw.diagram import Branches, Flow, Leaf, output_of
+from composer.draw.diagram import Branches, Flow, Leaf, Sink, output_of
 from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 from composer.draw.passes.branches import component_counts, components, readers_of
 from composer.draw.passes.order import inner_edges
@@ -17,6 +17,9 @@ MAX_HEADS = 6
 """Heads that stand beside each other: more do not fit on a page."""
 MAX_LONGER = 6
 """How many blocks more than the next one a head may have: a longer one is the trunk, from which the others go off."""
+
+MAX_PASSED = 6
+"""Blocks that a wire to a loss goes past at most: what is made further below goes by its name."""
 
 
 def output_leaf(name: str, source: DiagramSource) -> Leaf:
@@ -99,3 +102,25 @@ def with_end_boxes(flow: Flow, sent: Collection[Origin] = ()) -> Flow:
 
 def _ended(flow: Flow, end: Leaf, *edges: DiagramEdge) -> Flow:
     return flow.with_items((*flow.items, end)).with_edges((*flow.edges, *edges))
+
+
+def lead_to_losses(flow: Flow) -> Flow:
+    """Return a flow, in order, in which wires lead to a loss from all that it reads of the flow not far below it.
+
+    Before: a(x) b(a) loss(b @a)
+    After:  a(x) b(a) loss(b a)
+    """
+    places = {item.about.path: place for place, item in enumerate(flow.items)}
+
+    def led(sink: Sink) -> Sink:
+        first, *others = sink.edges
+        above = places.get(first.source.path)
+        if sink.leaf is None or above is None:
+            return sink
+        return replace(sink, edges=(first, *(replace(e, trains=True) if reaches(e, above) else e for e in others)))
+
+    def reaches(edge: DiagramEdge, above: int) -> bool:
+        below = above - places.get(edge.source.path, above)
+        return edge.upward and not edge.source.port and 0 < below <= MAX_PASSED
+
+    return flow.map_sinks(led)

@@ -13,6 +13,8 @@ from composer.draw.paths import above, lies_in
 
 BesideBlock: TypeAlias = tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]
 """What stands beside a block, the edge from there, and what it reads."""
+MIN_COLUMNS = 3
+"""Values that are concatenated and stand side by side: of two, the one that is less stands beside the other."""
 NOTHING_BESIDE: Mapping[str, Sequence[BesideBlock]] = MappingProxyType({})
 
 
@@ -27,8 +29,9 @@ class SideInputs:
     """What is read by several blocks, or over a border, and so stands below the first of its readers; with what it reads."""
 
 
-def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
-    """Return a flow without what stands beside it, and that; what is `sent` to other columns stays.
+def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = "") -> SideInputs:
+    """Return a flow without what stands beside it, and that; what is `sent` to other columns stays, and what alone reads the
+    input of the model that the `trunk` begins with.
 
     Before: a(x) table() b(a ~table)
     After:  a(x) b(a); table beside b
@@ -47,7 +50,15 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
         own = holder is not None and any(lies_in(s.path, holder) for s in others)
         return own or any(s.path != read.source.path and (s.from_inside or _flows(s, flow, items)) for s in others)
 
-    twins = _twins(flow, items)
+    def joins(read: DiagramEdge) -> bool:
+        """Return whether the reader reads several values that are made of the same one, side by side, so that none of them goes
+        up to it beside this block.
+        """
+        made = [e.source.path for e in into.get(read.target, ()) if e.main and e.upward and e.source.path != read.source.path]
+        origins = [{e.source.origin for e in into.get(path, ()) if e.main and e.upward} for path in dict.fromkeys(made)]
+        return len(origins) > 1 and bool(set.intersection(*origins))
+
+    twins = _twins(flow, items) | _columns_of_joins(items, read_of, into)
     for path, item in items.items():
         readers, reads = read_of.get(path, []), tuple(into.get(path, ()))
         streams = [e for e in reads if not e.shape_only]
@@ -57,12 +68,17 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
             continue  # one of several towers, or an input of the model
         if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and readers):
             continue
+        if any(e.main and e.source.path == trunk and len(read_of[trunk]) == 1 for e in reads):
+            continue
+        if any(e.upward and e.source.path in items and len(read_of[e.source.path]) == 1 for e in reads):
+            continue  # of an input with a box, which would stand there alone
         if any(source.path == path for _, source in flow.exits) or any(e.source.port or e.back for e in readers):
             continue
         if any(e.source.path in outer_inputs for e in reads):
             continue  # of what stands below its first reader, that reader stays in the column
         reader = items.get(readers[0].target)
-        if len(readers) > 1 or reader is None or any(e.shape_only and e.upward and not e.source.is_model_input for e in reads):
+        measures = any(e.shape_only and e.upward and not e.source.is_model_input for e in reads)
+        if len(readers) > 1 or reader is None or (measures and not joins(readers[0])):
             stays = output_of(item) in sent or any(e.source.path == path for sink in flow.sinks for e in sink.edges)
             stays = stays or any(e.partial for e in readers)  # kinds of layers are led to at both sides of their frame
             if not (stays or any((e.main and not goes_on(e)) or e.source.reference for e in readers)):
@@ -95,6 +111,28 @@ def _twins(flow: Flow, items: Mapping[str, Item]) -> set[str]:
             if isinstance(item, Leaf) and given and all(e.source.is_model_input for e in given):
                 alike.setdefault(item.look.title, set()).add(path)
         found.update(*(paths for paths in alike.values() if len(paths) > 1))
+    return found
+
+
+def _columns_of_joins(
+    items: Mapping[str, Item], read_of: Mapping[str, Sequence[DiagramEdge]], into: Mapping[str, Sequence[DiagramEdge]]
+) -> set[str]:
+    """Return what leads to a concatenation of at least three values that go nowhere else, back to where each begins: these are
+    columns side by side, none of which is more than another.
+    """
+    found: set[str] = set()
+    for path, item in items.items():
+        if not (isinstance(item, Leaf) and item.look.sign == "‖" and len(into.get(path, ())) >= MIN_COLUMNS):
+            continue
+        waiting, column = [path], set[str]()
+        while waiting:
+            sources = {edge.source.path for edge in into.get(waiting.pop(), ()) if edge.upward} & items.keys()
+            if any(len(read_of[source]) > 1 for source in sources):
+                break
+            waiting += sources
+            column |= sources
+        else:
+            found |= column
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from composer.draw.diagram import Flow, Leaf, OpenMixture, Sink
@@ -82,11 +82,13 @@ def _aside(edge: DiagramEdge, flow: Flow, column: Collection[str]) -> bool:
 
 
 def with_sinks(columns: Sequence[Flow], sinks: Sequence[Sink]) -> list[Flow]:
-    """Return the columns, each with what gives nothing that flows on: beside what it reads first. A loss that reads routers of
-    two columns stands between them, and wires lead to it from either side.
+    """Return the columns, each with what gives nothing that flows on: beside what it reads first, a loss beside what it reads
+    last. A loss that reads routers of two columns stands between them, and wires lead to it from either side.
     """
     found = list(columns)
+    places = {path: place for column in columns for place, path in enumerate(column.by_path)}
     for sink in sinks:
+        sink = replace(sink, edges=_last_first(sink.edges, places))
         first, *others = sink.edges
         column, *of = (number_of(edge.source, columns) for edge in sink.edges)
         mixtures = {leaf.about.path for one in columns for leaf in one.leaves() if isinstance(leaf, OpenMixture)}
@@ -95,6 +97,17 @@ def with_sinks(columns: Sequence[Flow], sinks: Sequence[Sink]) -> list[Flow]:
             sink, column = replace(sink, edges=(others[0], here)), of[0]
         found[column] = found[column].with_sinks((*found[column].sinks, sink))
     return found
+
+
+def _last_first(edges: Sequence[DiagramEdge], places: Mapping[str, int]) -> tuple[DiagramEdge, ...]:
+    """Return what a loss reads, that first which is computed last, so that the loss stands where wires lead up to it from the
+    others.
+    """
+    made = [edge for edge in edges if edge.source.path in places and not edge.source.reference and not edge.source.port]
+    if len(made) < 2 or made[0] is not edges[0]:
+        return tuple(edges)
+    last = max(made, key=lambda edge: places[edge.source.path])
+    return last, *(edge for edge in edges if edge is not last)
 
 
 def number_of(source: DiagramSource, columns: Sequence[Flow]) -> int:
