@@ -13,10 +13,11 @@ from itertools import combinations
 from math import floor, log10, prod
 from typing import Any
 
-from blocks.core import Formula, Part, fields, spoken
+from blocks.core import Formula, Part, fields, size, spoken
 from composer.graph.anatomy import wires_of
 from composer.graph.describe import phrases
 from composer.graph.formula_text import formula_text
+from composer.graph.initial_values import start_of
 from composer.graph.parameters import parameters
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
 from composer.graph.types import TensorType
@@ -33,6 +34,10 @@ GOES_ON = re.compile(r"(?:[,→×+:=]|\b(?:or|of|in|to|up|the|and))$")
 """How a line ends that is not the end of a fact."""
 RANGE = re.compile(r"\b(\w+)\((\d+)(?::(\d+))?\)")
 """Passes of a repeat, as the language names them."""
+START = re.compile(r"(?:([\w.]+(?: and [\w.]+)*) )?\bstarts? at (-?\d[\d.]*(?:e-?\d+)?)")
+"""At which number some parameters start, and which."""
+TIMES = re.compile(r"^(\d+) × (?=[^\W\d])|^(?=× .* (\d+) times$)")
+"""How often a closed box has a block."""
 PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?: parameters?)?")
 REACH = 4.0
 """Pixels between an arrowhead and what it leads to."""
@@ -213,6 +218,7 @@ def numbers(text: str) -> list[float]:
     """Return the numbers in a text, `30.1 M` and `√768` as what they stand for; but for shares of a width, places of axes and
     counts of blocks; which passes a loss reads is held against the model elsewhere.
     """
+    text = START.sub("", text)  # held against the initial values elsewhere
     text = re.sub(
         r"\bof all \d+ [a-z_]+|\bof [a-z_]+ \d+ … \d+|[\d.]+%|\baxis -?\d+|\b\d+ (?:blocks|kinds|others|masks)\b", "", text
     )
@@ -266,6 +272,15 @@ class Model:
                 for end in range(len(steps) + 1):
                     holder = ".".join(steps[:end])
                     self.owned[holder] = self.owned.get(holder, 0) + prod(entry.parameter.shape)
+        self.starts: dict[str, dict[str, float | None]] = {}
+        """At which number parameters start, by the path of their block and their name below it; none for what is drawn."""
+        for entry in parameters(typed):
+            init = start_of(typed.untyped, entry) or entry.parameter.init
+            constant = init.how == "constant" and not init.formula
+            for end in [at.start() for at in re.finditer(r"\.", entry.name)] if not entry.tied_to else ():
+                held_by = self.starts.setdefault(entry.name[:end], {})
+                held_by[entry.name[end + 1 :]] = float(init.value) if constant else None
+        self.inputs = {one.name: typed.inputs[one.name] for one in typed.untyped.inputs}
         self.by_path: dict[str, list[Truth]] = {}
         """What may be said of the nodes of a path, in each pass."""
         self.kinds: dict[str, list[list[object]]] = {}
@@ -363,6 +378,8 @@ def of_block(node: TypedBlock) -> Iterator[float]:
         yield from numbers(formula)
     if node.part.kind == "slice":  # counted from the end
         yield from (float(-end) for end in (getattr(node.part, "start", 0), getattr(node.part, "stop", None)) if end)
+    if (router := getattr(node.part, "router", None)) is not None and router.visits() == "time":
+        yield 1.0  # visit of each position
     if kv_heads := getattr(node.part, "kv_heads", None):
         yield node.part.heads / kv_heads  # type: ignore[attr-defined]
     yield from numbers(f"{spoken(node.part.kind)} {spoken(node.name)}")  # which may stand in titles
@@ -410,6 +427,8 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
     """Yield every statement of a picture that does not hold in each pass that it is about."""
     for box in picture.boxes:
         passes = model.of(box.path)
+        yield from of_input(box, model)
+        yield from of_starts(box, passes, model)
         if box.name and box.name != box.path.rpartition(".")[2]:
             yield f"{box.path}: it is not called `{box.name}`"
         if not passes or passes[0].kind == "compute":  # a formula is drawn as it is written
@@ -535,6 +554,8 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
         if re.search(r"^× |[+] × |each|shared|up to|parameters", line):
             continue
         each = [one.count for one in inner[-1]]
+        if line in box.lines[1:]:
+            yield from of_blocks(box.path, line, inner)
         for said in numbers(line):
             if any(near(said, count) for count in (sum(each), *each)):
                 continue
@@ -545,6 +566,54 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
                 all(any(one.has(n) for n in numbers(line)) for one in found) for found in about
             ):
                 yield f"{box.path}: `{line}`: {said:g} is not so in each pass"
+
+
+def of_blocks(path: str, line: str, inner: list[list[Truth]]) -> Iterator[str]:
+    """Yield what is not so of the blocks that a closed box names: all numbers of one are those of one node, and there are so many
+    of these.
+    """
+    for said in line.split(" · "):
+        if OPEN.search(said) or LIST.search(said) or PARAMETERS.fullmatch(said):
+            continue
+        nested = re.fullmatch(r"(?:\d+ × )?.* \((.*[^\W\d].*)\)", said)  # `tower (conv 3 × 3, stride 2)`
+        if nested or said.startswith("× "):
+            continue
+        times = TIMES.match(said)
+        own = numbers(TIMES.sub("", said))
+        having = [found for found in inner if any(all(map(one.has, own)) for one in found)]
+        if own and len(having) < (int(times[1]) if times else 1):
+            yield f"{path}: `{said}`: {len(having)} of its nodes have {own}"
+
+
+def of_input(box: DrawnBox, model: Model) -> Iterator[str]:
+    """Yield what is not so of the type of an input of the model."""
+    given = model.inputs.get(box.path)
+    if isinstance(given, TensorType) and len(box.lines) > 1 and not model.by_path.get(box.path):
+        sizes = " × ".join(map(size, given.sizes))
+        if re.sub("[()]", "", box.lines[1]) != re.sub("[()]", "", " · ".join(filter(None, (sizes, given.dtype)))):
+            yield f"{box.path}: `{box.lines[1]}`: it is {given}"
+
+
+def of_starts(box: DrawnBox, passes: list[Truth], model: Model) -> Iterator[str]:
+    """Yield what is not so of how parameters start, in each pass: all of a block or of a part of it, or those that are named; in a
+    closed box, those of something in it.
+    """
+    for line in box.lines:
+        for found in START.finditer(line):
+            names, value = (found[1] or "").split(" and "), float(found[2])
+            for one in passes:
+                part = box.path[len(plain(one.path)) + 1 :] if len(box.path) > len(plain(one.path)) else ""
+                known = {
+                    name: start
+                    for name, start in model.starts.get(one.place, {}).items()
+                    if not part or name.startswith(f"{part}.")
+                }
+                own = [known.get(name, known.get(f"{name}.weight")) for name in names] if found[1] else [*known.values()]
+                inside = [
+                    set(starts.values()) for path, starts in model.starts.items() if path.startswith(f"{one.place}.") and starts
+                ]
+                if (not own or {*own} != {value}) and {value} not in inside:
+                    yield f"{box.path}: `{found[0]}`: in {one.path}, they start at {known}"
 
 
 def told_apart(box: DrawnBox, rows: list[tuple[int, int, list[str]]], model: Model) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from blocks.core import BlockIcon, Look
 from composer.cost.units import THOUSANDS
@@ -121,11 +122,24 @@ def listed(facts: Sequence[str]) -> str:
     """
     place = one_number(facts)
     if place is None:
-        return f"{facts[0]} … {facts[-1]}"
+        return from_first_to_last(facts[0], facts[-1])
     split = [NUMBER.split(fact) for fact in facts]
     values = [parts[place] for parts in split]
     said = values if len(values) <= MAX_FIELD_VALUES else [*values[:3], f"… {values[-1]}"]
     return "".join([*split[0][:place], ", ".join(said), *split[0][place + 1 :]])
+
+
+def from_first_to_last(first: str, last: str) -> str:
+    """Return two facts as the ends of a series, words that both begin or end with once.
+
+    >>> from_first_to_last("conv 3 × 3 (16 → 96)", "conv 3 × 3 (96 → 960)")
+    'conv 3 × 3 (16 → 96 … 96 → 960)'
+    """
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    common = "".join(letter for letter, _ in same)
+    start = max(common.rfind(one) + len(one) if one in common else 0 for one in ("(", ", "))
+    end = 1 if first[-1] == last[-1] == ")" and start else 0
+    return f"{first[:start]}{first[start : len(first) - end]} … {last[start : len(last) - end]}{last[len(last) - end :]}"
 
 
 def one_number(facts: Sequence[str]) -> int | None:
