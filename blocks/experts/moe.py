@@ -110,7 +110,8 @@ graph:
         facts = (f"{self.experts} experts{_hidden(view.slots.get('expert'))}", chosen, *shared, *others)
         short = f"MoE {self.experts}"
         name = f"MoE {chosen} of {self.experts}" if re.fullmatch(r"top-\d+", chosen) else f"{short}, {chosen}"
-        brief = tuple(dict.fromkeys((name + " + shared" * bool(shared), name, short)))
+        whole = name + " + shared" * bool(shared)
+        brief = tuple(dict.fromkeys((f"{whole}{_hidden(view.slots.get('expert'))}", whole, name, short)))
         return Look("Mixture of experts", facts, "moe", short=short, brief=brief)
 
     def mixture(self) -> Mixture:

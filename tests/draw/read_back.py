@@ -36,7 +36,7 @@ RANGE = re.compile(r"\b(\w+)\((\d+)(?::(\d+))?\)")
 """Passes of a repeat, as the language names them."""
 START = re.compile(r"(?:([\w.]+(?: and [\w.]+)*) )?\bstarts? at (-?\d[\d.]*(?:e-?\d+)?)")
 """At which number some parameters start, and which."""
-TIMES = re.compile(r"^(\d+) × (?=[^\W\d])|^(?=× .* (\d+) times$)")
+TIMES = re.compile(r"(?:(?<=^)|(?<=[(,·] )|(?<=\())(\d+) × (?=[^\W\d])| (\d+) times(?= ·|$| and more$)")
 """How often a closed box has a block."""
 PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?: parameters?)?")
 REACH = 4.0
@@ -454,7 +454,8 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             yield from closed(box, lines, model)
         else:
             yield from (f"{box.path}: `{line}`: {why}" for line in lines for why in of_all(line, passes))
-        if len(model.held.get(box.path, ())) == 1:
+        each_time = model.held.get(box.path, [])
+        if len(each_time) == 1 or (rows and rows[0][1] == sum(map(len, each_time))):
             yield from told_apart(box, rows, model)
             continue
         for count, whole, said in rows:
@@ -541,21 +542,23 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
         yield from counted(box.path, [box.lines[0], *lines[len(box.lines) :]], model)
     inner = [*model.inside(box.path), model.of(box.path)]
     for line in lines:
-        if (own := re.match(r"× (\d+(?:, \d+)*) ", line)) and box.path in model.counts:
+        told = line in box.lines[1:]
+        if not told and (own := re.match(r"× (\d+(?:, \d+)*) ", line)) and box.path in model.counts:
             lengths = {len(each) for each in model.counts[box.path]}
             if not {int(count) for count in own[1].split(", ")} <= lengths:
                 yield f"{box.path}: `{line}`: there are {lengths}"
             continue
         counts = {len(each) for path in model.counts if path.startswith(f"{box.path}.") for each in model.counts[path]}
         if (named := {int(count) for count in COUNTED.findall(line)}) and line != box.lines[0]:
-            if named != counts:
+            if not named <= counts:
                 yield f"{box.path}: `{line}`: in it there are {counts}"
             continue
         if re.search(r"^× |[+] × |each|shared|up to|parameters", line):
             continue
         each = [one.count for one in inner[-1]]
-        if line in box.lines[1:]:
+        if told:
             yield from of_blocks(box.path, line, inner)
+            line = TIMES.sub("", line)
         for said in numbers(line):
             if any(near(said, count) for count in (sum(each), *each)):
                 continue
@@ -581,7 +584,7 @@ def of_blocks(path: str, line: str, inner: list[list[Truth]]) -> Iterator[str]:
         times = TIMES.match(said)
         own = numbers(TIMES.sub("", said))
         having = [found for found in inner if any(all(map(one.has, own)) for one in found)]
-        if own and len(having) < (int(times[1]) if times else 1):
+        if len(having) < (int(times[1]) if times else 1):
             yield f"{path}: `{said}`: {len(having)} of its nodes have {own}"
 
 
@@ -595,32 +598,32 @@ def of_input(box: DrawnBox, model: Model) -> Iterator[str]:
 
 
 def of_starts(box: DrawnBox, passes: list[Truth], model: Model) -> Iterator[str]:
-    """Yield what is not so of how parameters start, in each pass: all of a block or of a part of it, or those that are named; in a
-    closed box, those of something in it.
+    """Yield what is not so of how parameters start, in each pass: all of a block or of a part of it, or those that are named; in
+    a closed box, those of something in it.
     """
     for line in box.lines:
         for found in START.finditer(line):
-            names, value = (found[1] or "").split(" and "), float(found[2])
+            names, value = (found[1] or "").split(" and "), found[2]
             for one in passes:
-                part = box.path[len(plain(one.path)) + 1 :] if len(box.path) > len(plain(one.path)) else ""
-                known = {
-                    name: start
-                    for name, start in model.starts.get(one.place, {}).items()
-                    if not part or name.startswith(f"{part}.")
-                }
+                part = box.path[len(plain(one.path)) + 1 :]
+                below = model.starts.get(one.place, {})
+                known = {name: said_of(at) for name, at in below.items() if not part or name.startswith(f"{part}.")}
                 own = [known.get(name, known.get(f"{name}.weight")) for name in names] if found[1] else [*known.values()]
-                inside = [
-                    set(starts.values()) for path, starts in model.starts.items() if path.startswith(f"{one.place}.") and starts
-                ]
-                if (not own or {*own} != {value}) and {value} not in inside:
+                inside = [at for path, at in model.starts.items() if path.startswith(f"{one.place}.") and at]
+                if {*own} != {value} and {value} not in [{*map(said_of, at.values())} for at in inside]:
                     yield f"{box.path}: `{found[0]}`: in {one.path}, they start at {known}"
+
+
+def said_of(number: float | None) -> str:
+    """Return a number as a drawing writes it."""
+    return "" if number is None else f"{number:g}"
 
 
 def told_apart(box: DrawnBox, rows: list[tuple[int, int, list[str]]], model: Model) -> Iterator[str]:
     """Yield what is not so of the kinds of passes in the box of a repeat: as many as are named have the numbers, each is in a
     row, and equal passes are in the same one.
     """
-    (held,), (kinds,) = model.held[box.path], model.kinds[box.path]
+    held, kinds = ([one for each in found[box.path] for one in each] for found in (model.held, model.kinds))
     if not rows:
         return
     for count, whole, said in rows:

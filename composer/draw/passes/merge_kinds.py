@@ -287,9 +287,11 @@ def _of_nested(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Le
     """
     common = tuple(fact for fact in first.look.facts if all(fact in leaf.look.facts for leaf in leaves))
     shares: dict[tuple[str, tuple[str, ...]], tuple[Look, int]] = {}
+    whole_repeat = first.look.title.startswith("× ")  # of which a box without rows tells all passes
+    alone = max(sum(row.passes for row in leaf.rows) for leaf in leaves) if whole_repeat else 1
     for leaf, count in zip(leaves, passes, strict=True):
         own = ", ".join(fact for fact in leaf.look.facts if fact not in common)
-        for row in leaf.rows or (Row(f": {own}", replace(leaf.look, facts=()), 1),):
+        for row in leaf.rows or (Row(f": {own}", replace(leaf.look, facts=()), alone),):
             key = row.share.partition(": ")[2], row.look.facts
             shares[key] = row.look, shares.get(key, (row.look, 0))[1] + count * row.passes
     whole = sum(count for _, count in shares.values())
