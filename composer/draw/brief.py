@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from composer.draw.diagram import Flow, Leaf, OpenMixture
-from composer.draw.passes.values import NUMBER, listed, one_number, template
+from composer.draw.series import NUMBER, listed, one_number, template
 
 MAX_LETTERS = 64
 """Letters of what a closed box tells."""

@@ -583,7 +583,7 @@ def of_blocks(path: str, line: str, inner: list[list[Truth]]) -> Iterator[str]:
             continue
         times = TIMES.match(said)
         own = numbers(TIMES.sub("", said))
-        having = [found for found in inner if any(all(map(one.has, own)) for one in found)]
+        having = [found for found in inner if any(all(map(one.has, own)) and (one.kind or not own) for one in found)]
         if len(having) < (int(times[1]) if times else 1):
             yield f"{path}: `{said}`: {len(having)} of its nodes have {own}"
 

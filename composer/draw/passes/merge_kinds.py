@@ -16,14 +16,11 @@ from composer.draw.passes.values import (
     all_values,
     completed,
     each_value,
-    from_first_to_last,
-    listed,
     of_each,
-    one_number,
     seen_in_all,
-    template,
     tip_of,
 )
+from composer.draw.series import from_first_to_last, listed, one_number, template
 
 MAX_ENDS = 64
 """Letters of the first and the last of many kinds."""
