@@ -149,7 +149,9 @@ def briefs(flow: Flow) -> list[Brief]:
         elif isinstance(item, Leaf) and item.look in looks and crossed and item.look.known_mask == "causal":
             one = replace(one, forms=tuple(f"causal {form}" for form in one.forms))
         found.append(one)
-    return [one for one in found if " · " not in one.forms[-1]]  # a long formula would read as several blocks
+    told = zip(found, leaves, strict=True)
+    in_order = sorted(told, key=lambda pair: pair[1].about.path not in reads)  # tables and the like behind what computes
+    return [one for one, _ in in_order if " · " not in one.forms[-1]]  # a long formula would read as several blocks
 
 
 def brief_of(item: Leaf | OpenMixture, *, reads: bool) -> Brief:

@@ -576,7 +576,7 @@ def of_blocks(path: str, line: str, inner: list[list[Truth]]) -> Iterator[str]:
     of these.
     """
     for said in line.split(" · "):
-        if OPEN.search(said) or LIST.search(said) or PARAMETERS.fullmatch(said):
+        if OPEN.search(said) or LIST.search(said) or PARAMETERS.fullmatch(re.sub(r",? (some )?frozen$", "", said)):
             continue
         nested = re.fullmatch(r"(?:\d+ × )?.* \((.*[^\W\d].*)\)", said)  # `tower (conv 3 × 3, stride 2)`
         if nested or said.startswith("× "):
