@@ -374,8 +374,9 @@ def of_block(node: TypedBlock) -> Iterator[float]:
     yield from of_value([prod(parameter.shape) for parameter in node.parameters])
     yield float(sum(prod(parameter.shape) for parameter in node.parameters))  # a router's, of all its maps
     yield 100 * getattr(node.part, "share", 0.0)  # as percents
-    if isinstance(formula := getattr(node.part, "factors", None), str):  # drawn as it is written
-        yield from numbers(formula)
+    for name in ("factors", "value"):  # formulas, drawn as they are written
+        if isinstance(formula := getattr(node.part, name, None), str):
+            yield from numbers(formula)
     if node.part.kind == "slice":  # counted from the end
         yield from (float(-end) for end in (getattr(node.part, "start", 0), getattr(node.part, "stop", None)) if end)
     if (router := getattr(node.part, "router", None)) is not None and router.visits() == "time":
