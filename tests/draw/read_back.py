@@ -606,7 +606,7 @@ def of_starts(box: DrawnBox, passes: list[Truth], model: Model) -> Iterator[str]
         for found in START.finditer(line):
             names, value = (found[1] or "").split(" and "), found[2]
             for one in passes:
-                part = box.path[len(plain(one.path)) + 1 :]
+                part = plain(box.path)[len(plain(one.path)) + 1 :]
                 below = model.starts.get(one.place, {})
                 known = {name: said_of(at) for name, at in below.items() if not part or name.startswith(f"{part}.")}
                 own = [known.get(name, known.get(f"{name}.weight")) for name in names] if found[1] else [*known.values()]
