@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import product
@@ -18,6 +19,8 @@ MOST_CHECKED = 65_536
 LARGEST_INT = 2**63 - 1
 LARGEST_FLOAT = 3.4028234663852886e38
 """The largest number in float32, which a model computes in unless another dtype is chosen."""
+LONG_FRACTION = re.compile(r"\d+\.\d{7,}(?![\d.e])")
+"""A number with more digits than a drawing tells."""
 SHOWN = 40
 """Characters of a formula that a drawing shows."""
 
@@ -90,7 +93,8 @@ graph:
 
     def look(self, view: BlockView) -> Look:
         over = ", ".join(f"{name} < {size}" for name, size in self.over.items())
-        value = (self.value,) if len(self.value) <= SHOWN else ()
+        told = LONG_FRACTION.sub(lambda found: f"{float(found[0]):.6g}", self.value)
+        value = (told,) if len(told) <= SHOWN else ()
         return Look(self.called(), (*value, f"for {over}"), "pos")
 
     def forward(self: Any, like: Any = None) -> Any:

@@ -55,7 +55,9 @@ graph: {y: {type: additive_attention, hidden: 16, in: {query: query, memory: mem
         return Cost(f"2 * batch * dim * hidden + 2 * batch * source * ({per_position})")
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"hidden {grouped(self.hidden)}",), "cross", double=True, short="attention")
+        hidden = f"hidden {grouped(self.hidden)}"
+        brief = (f"additive attention {hidden}", "additive attention")
+        return Look(self.called(), (hidden,), "cross", double=True, short="attention", brief=brief)
 
     def inside(self, view: BlockView) -> Sequence[Piece]:
         tanh = look_with_icon(standard()["tanh"](), BlockView("tanh"))

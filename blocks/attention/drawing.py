@@ -34,7 +34,9 @@ def attention_look(part: Any, view: BlockView) -> Look:
     facts += ["no output map"] if part.out is None else []
     facts += [f"dropout {part.dropout:g}"] if part.dropout else []
     sides = () if part.positions is None else (part.positions.look_beside(),)
-    look = Look(name, tuple(facts), "cross" if cross else "attn", sides=sides, double=cross, short=short)
+    heads = facts[0].replace(" · ", ", ")
+    brief = (f"{short} {heads}", short) if part.heads > 1 else (short,)
+    look = Look(name, tuple(facts), "cross" if cross else "attn", sides=sides, double=cross, short=short, brief=brief)
     with_mask: Look = part.mask.added_to(look, view)
     return with_mask
 

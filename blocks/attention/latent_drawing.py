@@ -18,7 +18,8 @@ def latent_look(part: Any, view: BlockView) -> Look:
     facts += [f"scale {part.scale:.3g}"] if not scaled_by_width(part) else []
     facts += [f"dropout {part.dropout:g}"] if part.dropout else []
     sides = () if part.positions is None else (part.positions.look_beside(),)
-    look = Look("Multi-head latent attention", tuple(facts), "attn", sides=sides, short="MLA")
+    brief = (f"MLA {facts[0]}, {facts[1]}", f"MLA {facts[0]}", "MLA")
+    look = Look("Multi-head latent attention", tuple(facts), "attn", sides=sides, short="MLA", brief=brief)
     with_mask: Look = part.mask.added_to(look, view)
     return with_mask
 

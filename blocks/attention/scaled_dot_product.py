@@ -100,8 +100,9 @@ graph: {y: {type: scaled_dot_product, heads: 4, mask: causal, in: {q: q, k: k, v
         return Cost(f"{pair} * {pairs}", per_pair=pair, pairs=pairs)
 
     def look(self, view: BlockView) -> Look:
-        found = Look("Scaled dot-product attention", (f"{self.heads} head{'s' * (self.heads > 1)}",), "attn")
-        return self.mask.added_to(found, view)
+        heads = f"{self.heads} head{'s' * (self.heads > 1)}"
+        brief = (f"attention {heads}", "attention")
+        return self.mask.added_to(Look("Scaled dot-product attention", (heads,), "attn", short="attention", brief=brief), view)
 
     def forward(
         self: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor | None = None, *, mask: Any

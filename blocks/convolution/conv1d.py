@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from blocks.convolution.conv2d import check_groups, is_depthwise
-from blocks.convolution.kernels import SlidingKernel, slide
+from blocks.convolution.kernels import SlidingKernel, briefly, slide
 from blocks.core import (
     Block,
     BlockError,
@@ -117,7 +117,7 @@ graph: {y: {type: conv1d, out: 12, kernel_size: 3, causal: true, in: x}}
         facts += [f"{name} {value}" for name, value in others.items() if value != 1]
         facts += [] if self.padding == "same" else [f"padding {self.slide().around[0][0]}"]
         title = f"{'causal ' * self.causal}{'depthwise ' * deep}convolution".capitalize()
-        return Look(title, tuple(facts), "embed", unsaid=("stride 1", "dilation 1"))
+        return Look(title, tuple(facts), "embed", brief=briefly(title, facts), unsaid=("stride 1", "dilation 1"))
 
     def forward(self: Any, x: torch.Tensor, kernel: torch.Tensor | None = None) -> torch.Tensor:
         before, after = self.around

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from blocks.attention.heads import check_split
-from blocks.convolution.kernels import Sliding, SlidingKernel, alone, captions, slide
+from blocks.convolution.kernels import Sliding, SlidingKernel, alone, briefly, captions, slide
 from blocks.core import (
     BlockView,
     Call,
@@ -96,7 +96,8 @@ graph:
         deep = is_depthwise(self.groups, view.sizes["channels"])
         numbers = {"stride": 1, "dilation": 1, **({} if deep else {"groups": 1})}
         facts = (f"{size(view.sizes['channels'])} → {grouped(self.out)}", *captions(self, **numbers))
-        return Look("Depthwise convolution" if deep else "Convolution", facts, "embed", unsaid=("stride 1", "dilation 1"))
+        title = "Depthwise convolution" if deep else "Convolution"
+        return Look(title, facts, "embed", brief=briefly(title, facts), unsaid=("stride 1", "dilation 1"))
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         x = F.pad(x, self.edges)

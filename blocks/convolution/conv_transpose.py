@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from blocks.convolution.conv2d import check_groups, image_of
-from blocks.convolution.kernels import Sliding, SlidingKernel, alone, captions, per_axis, slide
+from blocks.convolution.kernels import Sliding, SlidingKernel, alone, briefly, captions, per_axis, slide
 from blocks.core import (
     BlockError,
     BlockView,
@@ -95,8 +95,8 @@ class Transposed(Sliding):
         return Cost("2 * batch * places * channels * (out // groups) * taps")
 
     def look(self, view: BlockView) -> Look:
-        channels = f"{size(view.sizes['channels'])} → {grouped(self.out)}"
-        return Look("Transposed convolution", (channels, *captions(self, stride=1, dilation=1, groups=1)), "embed")
+        facts = (f"{size(view.sizes['channels'])} → {grouped(self.out)}", *captions(self, stride=1, dilation=1, groups=1))
+        return Look("Transposed convolution", facts, "embed", brief=briefly("Transposed convolution", facts))
 
 
 class ConvTranspose1d(Transposed, kind="conv_transpose1d"):

@@ -173,6 +173,15 @@ def shown(numbers: tuple[int, ...]) -> str:
     return " × ".join(map(str, numbers))
 
 
+def briefly(title: str, facts: Sequence[str]) -> tuple[str, ...]:
+    """Return a convolution in a few letters, given its channels, its kernel and its other numbers: `conv 3 × 3 (64 → 128),
+    stride 2`, and the same with less.
+    """
+    channels, kernel, *others = (fact for fact in facts if not fact.startswith("padding"))
+    name = f"{title.lower().replace('convolution', 'conv')} {kernel.removeprefix('kernel ') if ' × ' in kernel else kernel}"
+    return tuple(dict.fromkeys((", ".join([f"{name} ({channels})", *others]), ", ".join([name, *others]), name)))
+
+
 def captions(block: Sliding, **defaults: int) -> list[str]:
     """Return the kernel of a block, and its other numbers that are not the default, as captions."""
     found = [f"kernel {shown(block.slide().kernel)}"]

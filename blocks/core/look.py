@@ -97,6 +97,10 @@ class Look:
     """Whether drawings leave it out, since it acts only in training."""
     short: str = ""
     """An abbreviation for the overview: `GQA`."""
+    brief: tuple[str, ...] = ()
+    """It in a few letters for a box around it, with the numbers that tell it from others of its kind, from the fullest to the
+    shortest: `GQA 32 Q, 8 KV`, `GQA`. None for what such a box names only where there is room.
+    """
     after: str = ""
     """A note about what training does to its output, such as dropout."""
     unsaid: tuple[str, ...] = ()

@@ -20,9 +20,10 @@ NARROW = "\u00a0"
 CAPITALS = {
     one.lower().replace("-", ""): one
     for one in (
-        "ALiBi", "BatchNorm", "BCE", "BiFPN", "CNN", "CRF", "CTC", "DCGAN", "DDPM", "FFT", "FPN", "GAN", "GAT", "GCN",
-        "GELU", "GLU", "GPT", "GQA", "GRU", "ISAB", "KL", "KV", "LM", "LoRA", "LSTM", "MAB", "MAE", "MBConv", "MHA", "MLM",
-        "MLP", "MoE", "MQA", "MSE", "NLP", "PMA", "QKV", "ReLU", "RGB", "RNN", "RoPE", "RPN", "SAB", "SiLU", "SSD", "SSM",
+        "AdaIN", "AdaLN", "ALiBi", "BatchNorm", "BCE", "BiFPN", "CNN", "CRF", "CTC", "DCGAN", "DDPM", "FFN", "FFT", "FPN",
+        "GAN", "GAT", "GCN",
+        "GELU", "GLU", "GPT", "GQA", "GRU", "ISAB", "KL", "KV", "LM", "LoRA", "LRU", "LSTM", "MAB", "MAE", "MBConv", "MHA", "MLM",
+        "MLP", "MoE", "MQA", "MSE", "NLP", "PMA", "QKV", "ReLU", "RG", "RGB", "RNN", "RoPE", "RPN", "SAB", "SiLU", "SSD", "SSM",
         "SwiGLU", "TCN", "VAE", "VL", "VQ", "XL", "AlexNet", "BERT", "CoAtNet", "ConvNeXt", "DenseFormer", "DenseNet",
         "EfficientNet", "GoogLeNet", "InfoNCE", "LayerNorm", "LeNet", "MobileNet", "N-BEATS", "NASNet", "PixelCNN",
         "RegNet", "ResNet", "ResNeXt", "RMSNorm", "SqueezeNet", "Transformer", "U-Net", "U-ViT", "VGG", "ViT", "WaveNet",

@@ -57,7 +57,7 @@ graph:
             raise BlockError(message, field="top_k")
 
     def facts(self) -> tuple[str, ...]:
-        return (*["noisy"] * self.noisy, f"top-{self.top_groups} of {self.groups} groups", f"top-{self.top_k} in each")
+        return (f"top-{self.top_groups} of {self.groups} groups", f"top-{self.top_k} in each", *["noisy"] * self.noisy)
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         groups, experts = moe.group_gate(x), moe.gate(x)  # [B, T, G], [B, T, E]

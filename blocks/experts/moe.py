@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -105,8 +106,13 @@ graph:
 
     def look(self, view: BlockView) -> Look:
         shared = [f"shared expert{_hidden(view.slots['shared'])}"] if "shared" in view.slots else []
-        facts = (f"{self.experts} experts{_hidden(view.slots.get('expert'))}", *shared, *self.router.facts())
-        return Look("Mixture of experts", facts, "moe", short=f"MoE {self.experts}")
+        chosen, *others = self.router.facts()
+        facts = (f"{self.experts} experts{_hidden(view.slots.get('expert'))}", chosen, *shared, *others)
+        short = f"MoE {self.experts}"
+        name = f"MoE {chosen} of {self.experts}" if re.fullmatch(r"top-\d+", chosen) else f"{short}, {chosen}"
+        whole = name + " + shared" * bool(shared)
+        brief = tuple(dict.fromkeys((f"{whole}{_hidden(view.slots.get('expert'))}", whole, name, short)))
+        return Look("Mixture of experts", facts, "moe", short=short, brief=brief)
 
     def mixture(self) -> Mixture:
         return Mixture(self.experts, self.router.visits(), self.router.facts(), tuple(self.router.map_sizes()))

@@ -65,7 +65,7 @@ class Router(Part):
 
     @declaration
     def facts(self) -> tuple[str, ...]:
-        """Return short facts for drawings about how experts are selected, the most important last."""
+        """Return short facts for drawings about how experts are selected, the most important first."""
         own = ((name, getattr(self, name), field.default) for name, field in fields(type(self)).items())
         settings = ", ".join(f"{name} {value}" for name, value, default in own if value != default)
         return (f"router {self.kind} ({settings})" if settings else f"router {self.kind}",)

@@ -40,7 +40,7 @@ graph:
             raise BlockError("is noise of what `gate` reads, and `logits` stands in its place", field="jitter", hint="jitter: 0")
 
     def facts(self) -> tuple[str, ...]:
-        return ("switch", f"capacity {grouped(self.capacity)}")
+        return ("top-1", "switch", f"capacity {grouped(self.capacity)}")
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None, given: torch.Tensor | None = None) -> Any:
         seen = x

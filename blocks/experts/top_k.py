@@ -63,7 +63,7 @@ graph:
     def facts(self) -> tuple[str, ...]:
         of = (f"{self.top_groups} of {self.groups} groups",) if self.groups > 1 else ()
         scaled = () if self.scaling == 1 else (f"weights × {self.scaling:g}",)
-        return (self.scoring, *of, *scaled, f"top-{self.top_k}")
+        return (f"top-{self.top_k}", *of, self.scoring, *scaled)
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None, given: torch.Tensor | None = None) -> Any:
         logits = moe.gate(x) if given is None else given  # [B, T, E]
@@ -115,7 +115,7 @@ graph:
             raise BlockError(ALWAYS_ONE, field="top_k", hint="use `top_k: 2` or more, or switch_router")
 
     def facts(self) -> tuple[str, ...]:
-        return ("noisy", f"top-{self.top_k}")
+        return (f"top-{self.top_k}", "noisy")
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None, given: torch.Tensor | None = None) -> Any:
         logits = moe.gate(x) if given is None else given  # [B, T, E]

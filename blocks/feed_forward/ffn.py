@@ -69,7 +69,8 @@ graph: {y: {type: ffn, hidden: 24, activation: gelu, in: x}}
         curve = (self.activation.called(),) if isinstance(self.activation, Activation) else ()
         dropout = (f"dropout {self.dropout:g}",) if self.dropout else ()
         facts = (f"{dim} → {grouped(self.hidden)} → {dim}", *curve, *dropout)
-        return Look("Feed-forward", facts, "ffn", short=f"{''.join(curve)} FFN")
+        short = f"{''.join(curve)} FFN".strip()
+        return Look("Feed-forward", facts, "ffn", short=short, brief=(f"{short} {grouped(self.hidden)}", short))
 
     def icon(self) -> BlockIcon | None:
         return self.activation.icon()

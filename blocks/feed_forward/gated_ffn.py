@@ -73,7 +73,8 @@ graph: {y: {type: gated_ffn, hidden: 24, in: x}}
         curve = (gate.called(),) if gate is not None and (not name or gate.approximate) else ()
         title = f"{name} feed-forward" if name else "Gated feed-forward"
         facts = (f"{dim} → {grouped(self.hidden)} → {dim}", *curve, *self._shifts())
-        return Look(title, facts, "ffn", short=name or "GLU")
+        short = name or "GLU"
+        return Look(title, facts, "ffn", short=short, brief=(f"{short} {grouped(self.hidden)}", short))
 
     def icon(self) -> BlockIcon | None:
         return self.activation.icon()

@@ -20,7 +20,8 @@ class LinearRecurrence(Block):
 
     def look(self, view: BlockView) -> Look:
         _, _, *axes = re.findall(r"\w+", self.carry["h"])  # behind the dtype and the batch
-        return Look(self.called(), (f"state {' × '.join(size(view.sizes[name]) for name in axes)}",), "rec")
+        state, name = f"state {' × '.join(size(view.sizes[name]) for name in axes)}", self.called().lower()
+        return Look(self.called(), (state,), "rec", brief=(f"{name} {state}", name))
 
     def icon(self) -> LoopIcon:
         return LoopIcon()

@@ -9,6 +9,8 @@ from blocks.masks.areas import All, MaskArea, No, Some
 from blocks.masks.mask import Mask, Structure
 from blocks.masks.position_masks import Full
 
+MAX_LETTERS = 48
+"""Letters of more than three alternatives in a drawing."""
 NEUTRAL: type[Mask] = Full
 """The mask that hides nothing: `and` with it changes nothing, and a mask becomes it when its optional input is absent."""
 
@@ -74,7 +76,8 @@ class Or(Mask):
 
     def words(self) -> str:
         first, *others = (_words(one, self) for one in self.operands())
-        return " or ".join((first, *others)) if len(others) < 3 else f"{first} or {len(others)} others"
+        every = " or ".join((first, *others))
+        return every if len(others) < 3 or len(every) <= MAX_LETTERS else f"{first} or {len(others)} others"
 
     def operands(self) -> tuple[Mask, ...]:
         return (*_sides(self.left, Or), *_sides(self.right, Or))

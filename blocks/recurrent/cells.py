@@ -67,7 +67,8 @@ graph:
 
     def look(self, view: BlockView) -> Look:
         facts = (f"{size(view.sizes['dim'])} → {grouped(self.hidden)}",)
-        return Look(self.called(), facts, "rec", short=self.called())
+        brief = (f"{self.called()} {facts[0]}", self.called())
+        return Look(self.called(), facts, "rec", short=self.called(), brief=brief)
 
     @declaration
     def linear(self, view: BlockView) -> Piece:

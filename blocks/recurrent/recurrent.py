@@ -105,7 +105,9 @@ graph: {y: {type: <kind>, hidden: 12, in: x}}
         facts += [f"{self.layers} layers"] if self.layers > 1 else []
         facts += ["both directions"] if self.bidirectional else []
         facts += [f"dropout {self.dropout:g} between"] if self.dropout else []
-        return Look(self.called(), tuple(facts), "rec", short=self.called())
+        name, layers = f"{'bidirectional ' * self.bidirectional}{self.called()}", f", {self.layers} layers" * (self.layers > 1)
+        brief = (f"{name} {facts[0]}{layers}", f"{name} {grouped(self.hidden)}{layers}", name)
+        return Look(self.called(), tuple(facts), "rec", short=self.called(), brief=brief)
 
     def steps(self, view: BlockView) -> Sequence[Steps]:
         found = []

@@ -25,7 +25,7 @@ graph: {y: {type: layer_scale, in: x}}
     weights = {"weight": Tensor(("dim",), "gain", Init("constant", "init"))}
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"starts at {self.init:g}",), "embed")
+        return Look(self.called(), hue="embed")
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         return x * self.weight

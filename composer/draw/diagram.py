@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from blocks.core import Look
@@ -62,6 +62,8 @@ class OpenMixture:
     shared: Leaf | None = None
     outputs: tuple[str, ...] = ()
     """What is read of it beside its output."""
+    brief: tuple[str, ...] = ()
+    """It in a few letters, from the fullest to the shortest."""
     after: str = ""
     """What happens in training to what it gives."""
     row: Row | None = None
@@ -296,3 +298,5 @@ class Titles:
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
     description: str = ""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """What inputs are, `B × T · int`; nothing where a figure tells no shapes."""

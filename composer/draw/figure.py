@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -193,6 +193,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     if unroll:
         check_boxes(flow)
     head = with_notes(titles(model, options["title"]), gone, wanted, short)
+    head = head if options["shapes"] else replace(head, types={})
     attempts = Attempts(
         lambda less: diagram(less)[0],
         head,

@@ -50,13 +50,13 @@ class InitDescriptions:
     """The initial values that a recipe sets, in the words of drawings, by node; computed once for all rules and names."""
 
     def __init__(self, program: Program, table: Sequence[NamedParameter], written: Sequence[NamedParameter]) -> None:
-        self.ruled: dict[str, dict[str, str]] = {}
+        self.ruled: dict[str, dict[str, Init]] = {}
         """Path of a node to its parameters, by their names below it, each with how it starts."""
         for entry, in_recipe in zip(table, written, strict=True) if program.init else ():
             start = start_of(program, in_recipe)
             if start and not entry.tied_to:
                 for path in holders(entry.name):
-                    self.ruled.setdefault(path, {})[entry.name.removeprefix(f"{path}.")] = start.text()
+                    self.ruled.setdefault(path, {})[entry.name.removeprefix(f"{path}.")] = start
 
     def at(self, places: Sequence[str]) -> str:
         """Return the initial values of the nodes at some places; where these differ, of each in turn."""
@@ -67,7 +67,7 @@ class InitDescriptions:
         """Return the initial values below a node; parameters with one last name and one initializer are listed once."""
         alike: dict[str, dict[str, list[str]]] = {}
         for name, how in self.ruled.get(place, {}).items():
-            alike.setdefault(name.rpartition(".")[2], {}).setdefault(how, []).append(name)
+            alike.setdefault(name.rpartition(".")[2], {}).setdefault(how.text(), []).append(name)
         return ", ".join(
             f"{last if len(starts) == 1 else ', '.join(names)} from {how}"
             for last, starts in alike.items()

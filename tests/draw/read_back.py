@@ -13,10 +13,11 @@ from itertools import combinations
 from math import floor, log10, prod
 from typing import Any
 
-from blocks.core import Formula, Part, fields, spoken
+from blocks.core import Formula, Part, fields, size, spoken
 from composer.graph.anatomy import wires_of
 from composer.graph.describe import phrases
 from composer.graph.formula_text import formula_text
+from composer.graph.initial_values import start_of
 from composer.graph.parameters import parameters
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
 from composer.graph.types import TensorType
@@ -33,6 +34,10 @@ GOES_ON = re.compile(r"(?:[,→×+:=]|\b(?:or|of|in|to|up|the|and))$")
 """How a line ends that is not the end of a fact."""
 RANGE = re.compile(r"\b(\w+)\((\d+)(?::(\d+))?\)")
 """Passes of a repeat, as the language names them."""
+START = re.compile(r"(?:([\w.]+(?: and [\w.]+)*) )?\bstarts? at (-?\d[\d.]*(?:e-?\d+)?)")
+"""At which number some parameters start, and which."""
+TIMES = re.compile(r"(?:(?<=^)|(?<=[(,·] )|(?<=\())(\d+) × (?=[^\W\d])| (\d+) times(?= ·|$| and more$)")
+"""How often a closed box has a block."""
 PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?: parameters?)?")
 REACH = 4.0
 """Pixels between an arrowhead and what it leads to."""
@@ -213,6 +218,7 @@ def numbers(text: str) -> list[float]:
     """Return the numbers in a text, `30.1 M` and `√768` as what they stand for; but for shares of a width, places of axes and
     counts of blocks; which passes a loss reads is held against the model elsewhere.
     """
+    text = START.sub("", text)  # held against the initial values elsewhere
     text = re.sub(
         r"\bof all \d+ [a-z_]+|\bof [a-z_]+ \d+ … \d+|[\d.]+%|\baxis -?\d+|\b\d+ (?:blocks|kinds|others|masks)\b", "", text
     )
@@ -266,6 +272,15 @@ class Model:
                 for end in range(len(steps) + 1):
                     holder = ".".join(steps[:end])
                     self.owned[holder] = self.owned.get(holder, 0) + prod(entry.parameter.shape)
+        self.starts: dict[str, dict[str, float | None]] = {}
+        """At which number parameters start, by the path of their block and their name below it; none for what is drawn."""
+        for entry in parameters(typed):
+            init = start_of(typed.untyped, entry) or entry.parameter.init
+            constant = init.how == "constant" and not init.formula
+            for end in [at.start() for at in re.finditer(r"\.", entry.name)] if not entry.tied_to else ():
+                held_by = self.starts.setdefault(entry.name[:end], {})
+                held_by[entry.name[end + 1 :]] = float(init.value) if constant else None
+        self.inputs = {one.name: typed.inputs[one.name] for one in typed.untyped.inputs}
         self.by_path: dict[str, list[Truth]] = {}
         """What may be said of the nodes of a path, in each pass."""
         self.kinds: dict[str, list[list[object]]] = {}
@@ -359,10 +374,13 @@ def of_block(node: TypedBlock) -> Iterator[float]:
     yield from of_value([prod(parameter.shape) for parameter in node.parameters])
     yield float(sum(prod(parameter.shape) for parameter in node.parameters))  # a router's, of all its maps
     yield 100 * getattr(node.part, "share", 0.0)  # as percents
-    if isinstance(formula := getattr(node.part, "factors", None), str):  # drawn as it is written
-        yield from numbers(formula)
+    for name in ("factors", "value"):  # formulas, drawn as they are written
+        if isinstance(formula := getattr(node.part, name, None), str):
+            yield from numbers(formula)
     if node.part.kind == "slice":  # counted from the end
         yield from (float(-end) for end in (getattr(node.part, "start", 0), getattr(node.part, "stop", None)) if end)
+    if (router := getattr(node.part, "router", None)) is not None and router.visits() == "time":
+        yield 1.0  # visit of each position
     if kv_heads := getattr(node.part, "kv_heads", None):
         yield node.part.heads / kv_heads  # type: ignore[attr-defined]
     yield from numbers(f"{spoken(node.part.kind)} {spoken(node.name)}")  # which may stand in titles
@@ -410,6 +428,8 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
     """Yield every statement of a picture that does not hold in each pass that it is about."""
     for box in picture.boxes:
         passes = model.of(box.path)
+        yield from of_input(box, model)
+        yield from of_starts(box, passes, model)
         if box.name and box.name != box.path.rpartition(".")[2]:
             yield f"{box.path}: it is not called `{box.name}`"
         if not passes or passes[0].kind == "compute":  # a formula is drawn as it is written
@@ -435,7 +455,8 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             yield from closed(box, lines, model)
         else:
             yield from (f"{box.path}: `{line}`: {why}" for line in lines for why in of_all(line, passes))
-        if len(model.held.get(box.path, ())) == 1:
+        each_time = model.held.get(box.path, [])
+        if len(each_time) == 1 or (rows and rows[0][1] == sum(map(len, each_time))):
             yield from told_apart(box, rows, model)
             continue
         for count, whole, said in rows:
@@ -522,19 +543,23 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
         yield from counted(box.path, [box.lines[0], *lines[len(box.lines) :]], model)
     inner = [*model.inside(box.path), model.of(box.path)]
     for line in lines:
-        if (own := re.match(r"× (\d+(?:, \d+)*) ", line)) and box.path in model.counts:
+        told = line in box.lines[1:]
+        if not told and (own := re.match(r"× (\d+(?:, \d+)*) ", line)) and box.path in model.counts:
             lengths = {len(each) for each in model.counts[box.path]}
             if not {int(count) for count in own[1].split(", ")} <= lengths:
                 yield f"{box.path}: `{line}`: there are {lengths}"
             continue
         counts = {len(each) for path in model.counts if path.startswith(f"{box.path}.") for each in model.counts[path]}
         if (named := {int(count) for count in COUNTED.findall(line)}) and line != box.lines[0]:
-            if named != counts:
+            if not named <= counts:
                 yield f"{box.path}: `{line}`: in it there are {counts}"
             continue
         if re.search(r"^× |[+] × |each|shared|up to|parameters", line):
             continue
         each = [one.count for one in inner[-1]]
+        if told:
+            yield from of_blocks(box.path, line, inner)
+            line = TIMES.sub("", line)
         for said in numbers(line):
             if any(near(said, count) for count in (sum(each), *each)):
                 continue
@@ -547,11 +572,59 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
                 yield f"{box.path}: `{line}`: {said:g} is not so in each pass"
 
 
+def of_blocks(path: str, line: str, inner: list[list[Truth]]) -> Iterator[str]:
+    """Yield what is not so of the blocks that a closed box names: all numbers of one are those of one node, and there are so many
+    of these.
+    """
+    for said in line.split(" · "):
+        if OPEN.search(said) or LIST.search(said) or PARAMETERS.fullmatch(re.sub(r",? (some )?frozen$", "", said)):
+            continue
+        nested = re.fullmatch(r"(?:\d+ × )?.* \((.*[^\W\d].*)\)", said)  # `tower (conv 3 × 3, stride 2)`
+        if nested or said.startswith("× "):
+            continue
+        times = TIMES.match(said)
+        own = numbers(TIMES.sub("", said))
+        having = [found for found in inner if any(all(map(one.has, own)) and (one.kind or not own) for one in found)]
+        if len(having) < (int(times[1]) if times else 1):
+            yield f"{path}: `{said}`: {len(having)} of its nodes have {own}"
+
+
+def of_input(box: DrawnBox, model: Model) -> Iterator[str]:
+    """Yield what is not so of the type of an input of the model."""
+    given = model.inputs.get(box.path)
+    if isinstance(given, TensorType) and len(box.lines) > 1 and not model.by_path.get(box.path):
+        sizes = " × ".join(map(size, given.sizes))
+        if re.sub("[()]", "", box.lines[1]) != re.sub("[()]", "", " · ".join(filter(None, (sizes, given.dtype)))):
+            yield f"{box.path}: `{box.lines[1]}`: it is {given}"
+
+
+def of_starts(box: DrawnBox, passes: list[Truth], model: Model) -> Iterator[str]:
+    """Yield what is not so of how parameters start, in each pass: all of a block or of a part of it, or those that are named; in
+    a closed box, those of something in it.
+    """
+    for line in box.lines:
+        for found in START.finditer(line):
+            names, value = (found[1] or "").split(" and "), found[2]
+            for one in passes:
+                part = plain(box.path)[len(plain(one.path)) + 1 :]
+                below = model.starts.get(one.place, {})
+                known = {name: said_of(at) for name, at in below.items() if not part or name.startswith(f"{part}.")}
+                own = [known.get(name, known.get(f"{name}.weight")) for name in names] if found[1] else [*known.values()]
+                inside = [at for path, at in model.starts.items() if path.startswith(f"{one.place}.") and at]
+                if {*own} != {value} and {value} not in [{*map(said_of, at.values())} for at in inside]:
+                    yield f"{box.path}: `{found[0]}`: in {one.path}, they start at {known}"
+
+
+def said_of(number: float | None) -> str:
+    """Return a number as a drawing writes it."""
+    return "" if number is None else f"{number:g}"
+
+
 def told_apart(box: DrawnBox, rows: list[tuple[int, int, list[str]]], model: Model) -> Iterator[str]:
     """Yield what is not so of the kinds of passes in the box of a repeat: as many as are named have the numbers, each is in a
     row, and equal passes are in the same one.
     """
-    (held,), (kinds,) = model.held[box.path], model.kinds[box.path]
+    held, kinds = ([one for each in found[box.path] for one in each] for found in (model.held, model.kinds))
     if not rows:
         return
     for count, whole, said in rows:

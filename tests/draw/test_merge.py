@@ -13,7 +13,8 @@ from composer.draw.diagram import Flow, Leaf
 from composer.draw.figure import draw
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import merge_passes
-from composer.draw.passes.values import MAX_ROWS, all_values, completed, greatest, listed, seen_in_all
+from composer.draw.passes.values import MAX_ROWS, all_values, completed, greatest, seen_in_all
+from composer.draw.series import listed
 from tests.draw.flows import flow, leaf
 
 

@@ -213,9 +213,12 @@ def test_what_is_merged_is_what_a_sheet_merges(page: Any, tmp_path: Path) -> Non
     scene = composer.load("llama3").draw(sheet=tmp_path / "sheet.yaml").scene
     boxes = {box.texts[0].text: {box.about.path, *box.about.covers} for box in scene.boxes if box.about.merged}
     drawn = page.execute_script(
-        "return [...picture.querySelectorAll('.merged')].map(one => [one.textContent, one.dataset.merged.split(' ')])"
+        "return [...picture.querySelectorAll('.merged')].map(one =>"
+        " [[...one.querySelectorAll('text')].map(text => text.textContent), one.dataset.merged.split(' ')])"
     )
-    assert {title: {*inside} for title, inside in drawn} == boxes and set(boxes) == {"MLP", "End"}
+    assert {texts[0]: {*inside} for texts, inside in drawn} == boxes and set(boxes) == {"MLP", "End"}
+    counts = {box.texts[0].text: next(t.text for t in box.texts if t.role == "params") for box in scene.boxes if box.about.merged}
+    assert dict(texts for texts, _ in drawn) == counts
     apart = {thing.about.path for thing in (*scene.boxes, *scene.merges)} - set().union(*boxes.values())
     assert paths(page, ".node:not(.within)") == apart
     go(page, "#block?merge=All=embed,norm;Far=layers.ffn,norm;No=nothing")

@@ -68,7 +68,7 @@ outputs: {y: ffn}
     assert any(text.text.startswith("scores · ") for box in column.boxes for text in box.texts)
 
 
-@pytest.mark.parametrize(("name", "said"), [("cross_attention", "Cross attention"), ("layer12", "Layer 12"), ("ffn_", "Ffn")])
+@pytest.mark.parametrize(("name", "said"), [("cross_attention", "Cross attention"), ("layer12", "Layer 12"), ("ffn_", "FFN")])
 def test_names_of_recipes_are_spoken(name: str, said: str) -> None:
     """As titles."""
     assert spoken(name) == said
@@ -313,7 +313,7 @@ graph:
   capped: {compute: cap * tanh(experts / cap) + half}
 """
     svg = composer.load(text).draw("overview").svg().replace("\u00a0", " ")
-    experts = "5 experts, hidden 17 · shared expert, hidden 29 · sigmoid · weights × 1.7 · top-2"
+    experts = "5 experts, hidden 17 · top-2 · shared expert, hidden 29 · sigmoid · weights × 1.7"
     assert "cap = 1 234 567 · half = 0.5" in svg and experts in svg
     assert "3 groups" in composer.load(text).draw("block").svg()
     plain = composer.load(text, {"graph.experts.router.scaling": 1.0}).draw("overview").svg()

@@ -88,11 +88,13 @@ def add_each_piece(
         names = tuple(f"{one}.{name}" for one in owner.all for name in piece.parameters)
         own = names[: len(piece.parameters)]
         params = captions.counts.shown_of(own)
-        about = captions.about(node, replace(place, path=below, all=names), (piece.look.title, piece.look.detail), own)
+        start = captions.start(node, owner.all, piece.parameters) if piece.parameters else ""
+        seen = replace(piece.look, facts=(*piece.look.facts, start)) if start else piece.look
+        about = captions.about(node, replace(place, path=below, all=names), (seen.title, seen.detail), own)
         named = (owner.inner(name).path for name in piece.parameters)
         covers = tuple(path for path in named if not lies_in(path, below))  # those named after the block alone
         about = replace(about, covers=covers, description=captions.description(node, owner) if piece is pieces[0] else "")
-        out.items.append(Leaf(about, piece.look, params))
+        out.items.append(Leaf(about, seen, params))
         for name, port in piece.reads:
             main = not port or port in piece.stream_ports
             out.edges += [DiagramEdge(source, below, port, main) for source in values.get(name, ())]
@@ -102,6 +104,9 @@ def add_each_piece(
 
 def leaf(captions: Captions, node: TypedBlock, seen: Look, place: NodePlace) -> Leaf:
     """Return a block as a box."""
+    if start := captions.start(node, place.all):
+        brief = tuple(f"{form}, {start}" if number == 0 else form for number, form in enumerate(seen.brief))
+        seen = replace(seen, facts=(*seen.facts, start), brief=(*brief, *seen.brief[:1]))
     if partner := captions.partner(place.first):
         seen = replace(seen, facts=(*seen.facts, partner))
     stream = node.inputs.get(next(iter(node.part.inputs), "").rstrip("?*"), ())
@@ -156,6 +161,7 @@ def mixture(captions: Captions, node: TypedBlock, experts: Mixture, place: NodeP
         SPACIOUS_EXPERTS if captions.depth.spacious else DENSE_EXPERTS,
         _shared(captions, shared, place.inner(experts.shared)) if shared else None,
         tuple(node.node.requested_outputs),
+        look(node).brief,
     )
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
+from blocks.core import fields
+from blocks.core.weights import ParameterRole
 from composer.diagnostics import Span
 from composer.draw.about import TIP_SEPARATOR, About
 from composer.draw.build.descriptions import settings, whole
@@ -19,6 +22,9 @@ from composer.graph.visit import every_node, walk
 from composer.language.recipe.ast import InputDecl
 from composer.language.tasks import EACH_WORD, TASKS, Task
 from composer.memo import lazy
+
+USUAL: Mapping[ParameterRole, float] = MappingProxyType({"bias": 0.0, "gain": 1.0})
+"""The number at which parameters of some roles start in most models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,36 @@ class Captions:
         return (
             "; ".join(filter(None, [*settings(node), self.starts.at(place.all)])) if isinstance(node, TypedBlock) else whole(node)
         )
+
+    def start(self, node: TypedBlock, places: Sequence[str], maps: Sequence[str] = ()) -> str:
+        """Return at which number parameters of a block, or of some of its `maps`, start that usually start otherwise, where they
+        do so at all places: `starts at 0`.
+        """
+        if not self.starts.ruled and "init" not in fields(type(node.part)):
+            return ""
+        said = {self.start_at(node, place, maps) for place in places}
+        return said.pop() if len(said) == 1 else ""
+
+    def start_at(self, node: TypedBlock, place: str, maps: Sequence[str]) -> str:
+        """Return the same at one place."""
+        ruled, chosen = self.starts.ruled.get(place, {}), "init" in fields(type(node.part))
+        own = [one for one in node.parameters if not maps or one.name in maps or one.name.rpartition(".")[0] in maps]
+        own = [one for one in own if one.role != "adapter" and f"{place}.{one.name}" not in self.counts.tied]
+        inits = {one.name: ruled.get(one.name, one.init) for one in own}
+        at = {name: float(init.value) for name, init in inits.items() if init.how == "constant" and not init.formula}
+        unusual = {
+            one.name: at[one.name]
+            for one in own
+            if one.name in at and at[one.name] != USUAL.get(one.role) and (chosen or inits[one.name] != one.init)
+        }
+        if not unusual:
+            return ""
+        if len(at) == len(own) and len({*at.values()}) == 1:
+            return f"starts at {next(iter(at.values())):g}"
+        alike: dict[float, list[str]] = {}
+        for name, value in unusual.items():
+            alike.setdefault(value, []).append(name.removesuffix(".weight"))
+        return ", ".join(f"{' and '.join(some)} start{'s' * (len(some) == 1)} at {value:g}" for value, some in alike.items())
 
     def lines(self, node: TypedNode, holder: Span | None) -> tuple[int, int] | None:
         """Return where a node stands in the recipe's text; what is inside of a block, where the block stands."""

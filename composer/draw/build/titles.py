@@ -16,7 +16,7 @@ from composer.draw.build.repeats import LAYERS, SERIES, pass_name
 from composer.draw.build.walks import by_place, outside_repeats
 from composer.draw.diagram import Titles
 from composer.draw.paths import above, lies_in, plain
-from composer.draw.wording import printable
+from composer.draw.wording import printable, shape
 from composer.graph.anatomy import Region
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
@@ -24,6 +24,8 @@ from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram
 from composer.graph.visit import Visit, every_node, walk
 from composer.language.wording import counted
 
+MAX_STACKS = 8
+"""Stacks whose layers are counted one by one."""
 MAX_NAME_WORDS = 3
 """Words of a name."""
 OTHER_NAME = re.compile(r"^(?!(?:[Aa]n?|[Tt]he) )(?:.* )?[^\W\d_]+-?[A-Z\d]")
@@ -38,7 +40,8 @@ def titles(model: RolledProgram, title: str = "") -> Titles:
     recipe = typed.untyped.recipe
     inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.untyped.inputs}
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
-    return Titles(printable(title or name(recipe.name, recipe.doc)), facts(model), inputs, outputs, described(typed))
+    types = {one.name: " · ".join(filter(None, (shape(typed.inputs[one.name]), one.type.dtype))) for one in typed.untyped.inputs}
+    return Titles(printable(title or name(recipe.name, recipe.doc)), facts(model), inputs, outputs, described(typed), types)
 
 
 def name(recipe: str, doc: str) -> str:
@@ -115,7 +118,10 @@ def stacks(model: RolledProgram) -> list[str]:
             counts.setdefault(layer_name(inner[0]), []).extend(each)
         else:
             counts.setdefault(name, []).append(len(outer.passes))
-    sums = (f"{' + '.join(map(str, many))} {counted(sum(many), name).partition(' ')[2]}" for name, many in counts.items())
+    sums = (
+        f"{' + '.join(map(str, many)) if len(many) <= MAX_STACKS else sum(many)} {counted(sum(many), name).partition(' ')[2]}"
+        for name, many in counts.items()
+    )
     return [*sums, *said.values()]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from composer.draw.diagram import Leaf, Row
 from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
 from composer.draw.scene import Box
-from composer.draw.style.typography import Typography
+from composer.draw.style.typography import Role, Typography
 
 WIDTH, MAX_BOX_WIDTH = 268.0, 430.0
 """Of the boxes of a column: usually, so that `Grouped-query attention` has room between an icon and its parameters; and at most,
@@ -54,6 +54,14 @@ def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
     if narrow and leaf.params and said:
         said.append(leaf.params)
     return " · ".join(said)
+
+
+def mask_first(leaf: Leaf, detail: str) -> str:
+    """Return the line below the title with the mask behind the first fact, where not all of it has room."""
+    first, *others = leaf.look.facts or ("",)
+    if not first or leaf.look.known_mask or not leaf.look.mask or leaf.look.mask in first:
+        return detail
+    return " · ".join((first, leaf.look.mask, *others))
 
 
 def with_mask(leaf: Leaf, detail: str, room: float, typography: Typography) -> str:
@@ -144,10 +152,13 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
         )
     ]
     if detail:
+        role: Role = "shape" if leaf.model_input else "detail"  # what is left out where shapes are
         free = width - icon - PAD
+        if typography.width(detail, "detail") > free:
+            detail = mask_first(leaf, detail)
         said = typography.fitted(with_mask(leaf, detail, free, typography), "detail", free)
         offset = max(0.0, typography.width(said, "detail") / 2 - width / 2 + icon)  # in the middle as far as the icon lets it
-        texts.append(Text(x + offset, middle + 9 + 3.5 * size, said, "detail", scale=size))
+        texts.append(Text(x + offset, middle + 9 + 3.5 * size, said, role, scale=size))
     start = x - width / 2 + icon
     if leaf.name and start + typography.width(leaf.name, "name") + NAME_GAP <= texts[0].area.left:
         texts.append(Text(start, middle - 4 if detail else middle + 3.5 * size, leaf.name, "name", "start", scale=size))

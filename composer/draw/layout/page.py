@@ -206,8 +206,7 @@ def with_ends(flow: Flow, titles: Titles, *, beside: bool = True) -> Flow:
     ins = tuple(
         Leaf(
             About(path, f"the model's input {path} — {source.shape}"),
-            Look(titles.inputs[path], hue="io"),
-            shape=source.shape,
+            Look(titles.inputs[path], (titles.types[path],) if path in titles.types else (), "io"),
             model_input=True,
         )
         for path, source in streams.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from blocks.core import spoken
 from composer.draw.about import About
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Area, Point, Text
@@ -46,6 +47,9 @@ def reference_below(found: Fragment, edge: DiagramEdge, typography: Typography) 
 
 def _said(edge: DiagramEdge, name: str) -> str:
     """Return what a value is called where no wire leads to it, and whether all passes read it."""
+    source = edge.source
+    if source.port and name == source.own_name and "." in source.path:
+        name = f"{spoken(source.port).lower()} of {source.path.removesuffix('.body')}"
     return name + ("*" if edge.partial else "") + (" at first" if edge.source.at_first else "") + edge.source.suffix
 
 

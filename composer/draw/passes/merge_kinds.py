@@ -16,13 +16,14 @@ from composer.draw.passes.values import (
     all_values,
     completed,
     each_value,
-    listed,
     of_each,
-    one_number,
     seen_in_all,
     tip_of,
 )
+from composer.draw.series import from_first_to_last, listed, one_number, template
 
+MAX_ENDS = 64
+"""Letters of the first and the last of many kinds."""
 MAX_MAPPED_KINDS = 4
 """Kinds of passes that a map of layers can show."""
 
@@ -239,13 +240,14 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     whole = sum(kinds.values())
     titles = list(dict.fromkeys(seen.title for seen in looks))
     one = looks[0]
+    brief = tuple(form for form in map(in_each, zip(*(seen.brief for seen in looks), strict=False)) if form)
     if len(looks) > MAX_ROWS:
         facts = all_values(looks) if len(titles) == 1 else (f"{len(looks)} kinds",)
         if not sides and any(seen.sides for seen in looks):
             positions = dict.fromkeys(" and ".join(side.words for side in seen.sides) or "no positions" for seen in looks)
             facts = (*facts, " or ".join(positions) if len(positions) <= MAX_ROWS else "positions vary")
         title = titles[0] if len(titles) == 1 else " / ".join(titles[:2]) + (" …" if len(titles) > 2 else "")
-        seen = Look(title, facts, one.hue, *seen_in_all(looks), sides, double=one.double, short=one.short)
+        seen = Look(title, facts, one.hue, *seen_in_all(looks), sides, double=one.double, short=one.short, brief=brief)
         return replace(first, look=seen)
     rows = []
     common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
@@ -266,8 +268,14 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     title = titles[0] if len(titles) == 1 else "One of"
     masks = (one.mask, one.known_mask) if same_mask else ("", "")
     causal = any(seen.causal for seen in looks)
-    seen = Look(title, common, one.hue, None, *masks, causal, sides, double=one.double, short=one.short)
+    seen = Look(title, common, one.hue, None, *masks, causal, sides, double=one.double, short=one.short, brief=brief)
     return replace(first, look=seen, rows=tuple(rows))
+
+
+def in_each(forms: Sequence[str]) -> str:
+    """Return what all kinds of a block say in a few letters, of one number that differs all values; nothing where more does."""
+    said = [*dict.fromkeys(forms)]
+    return said[0] if len(said) == 1 else listed(said) if one_number(said) is not None else ""
 
 
 def _of_nested(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf:
@@ -276,15 +284,19 @@ def _of_nested(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Le
     """
     common = tuple(fact for fact in first.look.facts if all(fact in leaf.look.facts for leaf in leaves))
     shares: dict[tuple[str, tuple[str, ...]], tuple[Look, int]] = {}
+    whole_repeat = first.look.title.startswith("× ")  # of which a box without rows tells all passes
+    alone = max(sum(row.passes for row in leaf.rows) for leaf in leaves) if whole_repeat else 1
     for leaf, count in zip(leaves, passes, strict=True):
         own = ", ".join(fact for fact in leaf.look.facts if fact not in common)
-        for row in leaf.rows or (Row(f": {own}", replace(leaf.look, facts=()), 1),):
+        for row in leaf.rows or (Row(f": {own}", replace(leaf.look, facts=()), alone),):
             key = row.share.partition(": ")[2], row.look.facts
             shares[key] = row.look, shares.get(key, (row.look, 0))[1] + count * row.passes
     whole = sum(count for _, count in shares.values())
     if len(shares) > MAX_ROWS or any(facts for _, facts in shares):
         said = [words for words, _ in shares]
-        told = listed(said) if one_number(said) is not None else f"{len(shares)} kinds"
+        alike = all(fact for fact in said) and len({*map(template, said)}) == 1
+        ends = from_first_to_last(said[0], said[-1]) if all(said) else ""
+        told = listed(said) if alike else ends if 0 < len(ends) <= MAX_ENDS else f"{len(shares)} kinds"
         return replace(first, look=replace(first.look, facts=(*common, told)), rows=())
     rows = [Row(f"{count} of {whole}: {words}", look, count) for (words, _), (look, count) in shares.items()]
     return replace(first, look=replace(first.look, facts=common), rows=tuple(rows))

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from blocks.core import Look
 from composer.cost.units import short
 from composer.draw.about import About
-from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
+from composer.draw.brief import MAX_LETTERS, ever_shorter, in_letters, nested
+from composer.draw.diagram import Flow, Leaf, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.values import seen_in_all
 
 MAX_KINDS = 4
 """Kinds of passes that the box of a repeat tells one by one."""
-MAX_TITLES, MAX_LETTERS, MORE = 4, 52, " and more"
-"""Kinds of blocks of a group that its box names, and the letters of their names; of more, it names some."""
+MAX_WITH_MASK, MIN_LETTERS = 76, 24
+"""Letters of what the widest box tells with a mask in words; and of its blocks, however long this is."""
 
 
 def of_group(flows: Sequence[Flow], about: About, title: str, params: str, doc: str = "", passes: Sequence[int] = ()) -> Leaf:
-    """Return a group as one box, whose passes are of one or more kinds: the masks of its attention, and what its author says of
-    it, or else its blocks in a few letters; of kinds that differ in these, each for itself, with the number of its `passes`.
+    """Return a group as one box, whose passes are of one or more kinds: its blocks in a few letters, with the numbers that tell
+    them from others, the masks of its attention, and what its author says of it where there is room left; of kinds that differ
+    in these, each for itself, with the number of its `passes`.
     """
-    kinds: dict[tuple[str, ...], int] = {}
-    for said, count in zip(told_apart(flows), passes, strict=False):
-        kinds[said] = kinds.get(said, 0) + count
-    rows = [Row(f"{count} of {sum(passes)}: {' · '.join(said)}", Look(""), count) for said, count in kinds.items()]
-    if 1 < len(rows) <= MAX_KINDS and () not in kinds and max(len(row.share) for row in rows) <= MAX_LETTERS and not doc:
+    rows = [] if doc else told_apart(flows, passes)
+    if rows:
         whole = of_group(flows, about, title, params)
         word = whole.look.known_mask  # in place of its picture, which there is not where there are rows
         in_words = replace(whole.look, facts=(word,), known_mask="", mask="") if word else replace(whole.look, facts=())
@@ -34,60 +33,49 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str, doc: 
     leaves = [item for flow in flows for item in flow.leaves()]
     pictured = [(item.about.path, item.look if isinstance(item, Leaf) else item.expert) for item in leaves]
     looks = [look for _, look in pictured]
-    named = [seen for seen in looks if seen.short]
-    words = tuple(dict.fromkeys(word for flow in flows for word in in_letters(flow)))
-    held = named_in_short(looks) or (f"{len(looks)} blocks",)
-    facts = (doc,) if doc else words or held
     others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
-    first = next(iter(named), None) or next(others, looks[0] if looks else Look(""))
+    first = next((seen for seen in looks if seen.short), None) or next(others, looks[0] if looks else Look(""))
     place = next((path for path, look in pictured if look is first), "")
-    alike = [look for path, look in pictured if path == place] or [first]
-    seen = Look(title, facts, first.hue, *seen_in_all(alike), double=any(one.double for one in looks))
-    return Leaf(about, seen, params)
+    icon, mask, known, causal = seen_in_all([look for path, look in pictured if path == place] or [first])
+    room = MAX_LETTERS if known or not mask else min(MAX_LETTERS, max(MAX_WITH_MASK - len(mask), MIN_LETTERS))
+    words = [said for said in in_letters(flows, room) if said.lower() != title.lower()]
+    if any(f"({one.known_mask or one.mask})" in said for one in looks if one.mask for said in words):
+        mask = known = ""  # of several masks, each is told beside its block
+    docs = [doc] if doc and doc.lower() != title.lower() else []
+    told = fitted([*words, *docs] if numbered(words) else docs or words, room) or (f"{len(looks)} blocks",)
+    brief = nested(title, flows)
+    double = any(one.double for one in looks)
+    return Leaf(about, Look(title, told, first.hue, icon, mask, known, causal, double=double, brief=brief), params)
 
 
-def named_in_short(looks: Sequence[Look]) -> tuple[str, ...]:
-    """Return the titles of blocks; of many, the first ones that are no norms, merges or activations; nothing where there are none
-    or these are long.
+def numbered(words: Iterable[str]) -> bool:
+    """Return whether a number stands in words."""
+    return any(character.isdigit() for said in words for character in said)
+
+
+def fitted(said: Sequence[str], room: int) -> tuple[str, ...]:
+    """Return the first facts, and of the others those that the box still has room for."""
+    found = [*said[:1]]
+    for fact in said[1:]:
+        if len(" · ".join((*found, fact))) <= room:
+            found.append(fact)
+    return tuple(found)
+
+
+def told_apart(flows: Sequence[Flow], passes: Sequence[int]) -> list[Row]:
+    """Return a row for each kind of passes that differ in their blocks, or in the numbers of these, as full as there is room for;
+    nothing where they do not, or are too many.
     """
-    titles = tuple(dict.fromkeys(seen.title for seen in looks))
-    if len(titles) <= MAX_TITLES and len(" · ".join(titles)) <= MAX_LETTERS:
-        return titles
-    main = [*dict.fromkeys(seen.title for seen in looks if not seen.sign and seen.hue not in ("norm", "merge", "io", "ffn"))]
-    while main and (len(main) > MAX_TITLES or len(" · ".join(main)) > MAX_LETTERS - len(MORE)):
-        main.pop()
-    return (*main[:-1], main[-1] + MORE) if main else ()
-
-
-def in_letters(flow: Flow, also: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the blocks of a flow that have abbreviations, with positions behind the first one; and `also` those of titles."""
-    leaves = list(flow.leaves())
-    looks = [item.look if isinstance(item, Leaf) else item.expert for item in leaves]
-    sides = [side.title for seen in looks if seen.short for side in seen.sides]
-    words: list[str] = []
-    for item, seen in zip(leaves, looks, strict=True):
-        if isinstance(item, OpenMixture):
-            words.append(f"MoE {item.experts} × {seen.short or seen.title}" + (" + shared" if item.shared else ""))
-        elif seen.short or seen.title in also:
-            words += [seen.short or seen.title, *(sides if seen.short else ())]
-            sides = [] if seen.short else sides
-        elif "onvolution" in seen.title and any(one.short for one in looks):
-            words.append("convolution")
-    return tuple(dict.fromkeys(words))
-
-
-def told_apart(flows: Sequence[Flow]) -> list[tuple[str, ...]]:
-    """Return the blocks of each flow in a few letters, and those without that are not in all flows."""
-    titles = [set(_plain_titles(flow)) for flow in flows]
-    also = {title for own in titles for title in own if not all(title in others for others in titles)}
-    return [in_letters(flow, also) for flow in flows]
-
-
-def _plain_titles(flow: Flow) -> Iterable[str]:
-    """Return the titles of blocks without abbreviations, but for norms, merges and what reads nothing."""
-    reads = {edge.target for edge in flow.all_edges()}
-    looks = (leaf.look for leaf in flow.leaves() if isinstance(leaf, Leaf) and leaf.about.path in reads)
-    return (one.title for one in looks if not one.short and not one.sign and one.hue not in ("norm", "merge", "io"))
+    if len(flows) < 2 or not passes:
+        return []
+    for words in ever_shorter(flows):
+        kinds: dict[tuple[str, ...], int] = {}
+        for own, count in zip(words, passes, strict=True):
+            kinds[own] = kinds.get(own, 0) + count
+        rows = [Row(f"{count} of {sum(passes)}: {' · '.join(said)}", Look(""), count) for said, count in kinds.items()]
+        if 1 < len(rows) <= MAX_KINDS and () not in kinds and max(len(row.share) for row in rows) <= MAX_LETTERS:
+            return rows
+    return []
 
 
 def fold_norms(flow: Flow) -> Flow:

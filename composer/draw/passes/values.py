@@ -10,10 +10,8 @@ from blocks.core import BlockIcon, Look
 from composer.cost.units import THOUSANDS
 from composer.draw.about import TIP_SEPARATOR
 from composer.draw.diagram import Group, Leaf
-from composer.graph.passes.roll_layers.stacks import MAX_FIELD_VALUES
+from composer.draw.series import NUMBER, listed, one_number, template
 
-NUMBER = re.compile(r"(\d[\d.]*(?:\u00a0\d{3})*)")
-"""With separated thousands."""
 EACH = re.compile(r"up to \d\S*( [KMBTPE])?|\d\S*( [KMBTPE])? each")
 """How many parameters a pass has."""
 OWN = re.compile(r"(up to )?\d\S*( [KMBTPE])?")
@@ -82,11 +80,6 @@ def completed(looks: Sequence[Look]) -> list[Look]:
     return [replace(look, facts=(*look.facts, *usual(look))) for look in looks]
 
 
-def template(fact: str) -> str:
-    """Return a fact without its numbers."""
-    return NUMBER.sub("#", fact)
-
-
 def all_values(looks: Sequence[Look]) -> tuple[str, ...]:
     """Return what all kinds say, and of the rest what the first and the last say; a number that differs with all its values."""
     first, last = looks[0].facts, looks[-1].facts
@@ -113,24 +106,3 @@ def greatest(facts: Sequence[str]) -> str:
         return ""
     name, _, most = max(found, key=lambda one: one[1])
     return f"{name}up to {most}"
-
-
-def listed(facts: Sequence[str]) -> str:
-    """Return the facts that differ in one number with all its values, `dilation 1, 2, 4`, of many the first ones and the last;
-    others from the first to the last.
-    """
-    place = one_number(facts)
-    if place is None:
-        return f"{facts[0]} … {facts[-1]}"
-    split = [NUMBER.split(fact) for fact in facts]
-    values = [parts[place] for parts in split]
-    said = values if len(values) <= MAX_FIELD_VALUES else [*values[:3], f"… {values[-1]}"]
-    return "".join([*split[0][:place], ", ".join(said), *split[0][place + 1 :]])
-
-
-def one_number(facts: Sequence[str]) -> int | None:
-    """Return where facts have their one number that differs, among the pieces between and beside numbers; None for others."""
-    split = [NUMBER.split(fact) for fact in facts]
-    alike = list(zip(*split, strict=True)) if len({*map(len, split)}) == 1 else []
-    differing = [place for place, parts in enumerate(alike) if len(set(parts)) > 1]
-    return differing[0] if len(differing) == 1 and differing[0] % 2 else None

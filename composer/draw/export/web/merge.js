@@ -19,10 +19,10 @@ function mergeAll() {
 function together(title, paths) {
   const unknown = paths.filter(path => !view.nodes.some(one => lies(one, [path])));
   if (unknown.length) return [`no block ${unknown.join(", ")} here`];
-  const shown = [...picture.querySelectorAll(".node:not(.gone)")], members = shown.filter(node => lies(node.dataset.id, paths));
+  const drawn = [...picture.querySelectorAll(".node:not(.gone)")], members = drawn.filter(node => lies(node.dataset.id, paths));
   if (!members.length) return [];
   const area = around(members.map(node => node.querySelector(".s").getBBox()));
-  const between = shown.find(node => !members.includes(node) && overlap(area, node.querySelector(".s").getBBox()));
+  const between = drawn.find(node => !members.includes(node) && overlap(area, node.querySelector(".s").getBBox()));
   if (between) return [`${between.dataset.id} stands between the blocks of ${title}`];
   const frames = [...picture.querySelectorAll(".frame")].filter(frame => !lies(frame.dataset.id, paths));
   const apart = frames.some(frame => { const border = frame.querySelector("rect").getBBox(); return overlap(area, border) && !holds(border, area); });
@@ -45,9 +45,26 @@ function together(title, paths) {
   for (const name of ["fill", "stroke", "stroke-width"]) box.firstChild.setAttribute(name, like.querySelector(".s").getAttribute(name) || "1.4");
   const words = box.querySelector("text"), own = like.querySelector("text");
   words.textContent = title;
+  const sum = shown("params") ? heldTogether(members, paths) : "";
+  if (sum) {
+    const count = words.cloneNode();
+    for (const [name, value] of Object.entries({ class: "m params", x: x + width - 9, y: y + height / 2 + 3.5, "text-anchor": "end", "font-size": 10, "font-weight": 400 })) count.setAttribute(name, value);
+    count.textContent = sum;
+    box.append(count);
+  }
   if (own) for (const name of ["font-family", "fill"]) if (own.getAttribute(name)) words.setAttribute(name, own.getAttribute(name));
   last.parentNode.append(box);
   return [];
+}
+
+// How many parameters blocks have together, `4.72 M`; nothing where a box tells none, since passes have other numbers
+function heldTogether(members, paths) {
+  const own = path => Number((data.facts[path]?.parameters || "0").replaceAll(",", "")) || 0;
+  if (members.some(node => own(node.dataset.id) && !node.querySelector(".params"))) return "";
+  let count = paths.filter(path => !lies(path, paths.filter(other => other !== path))).reduce((sum, path) => sum + own(path), 0), unit = 0;
+  if (count < 1000) return count ? String(count) : "";
+  for (; count >= 999.5; unit++) count /= 1000;
+  return `${count.toPrecision(3)} ${" KMBT"[unit]}`;
 }
 
 function around(areas) {

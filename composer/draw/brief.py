@@ -1,0 +1,169 @@
+"""What is in a closed box, in a few letters: its blocks with the numbers that tell them from others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from composer.draw.diagram import Flow, Leaf, OpenMixture
+from composer.draw.series import NUMBER, listed, one_number, template
+
+MAX_LETTERS = 64
+"""Letters of what a closed box tells."""
+MAX_FACT = 24
+"""Letters of a fact that is told behind a title."""
+ROOMS = (64, 32)
+"""Letters of a box with what is in it, where it is one block of a closed box itself."""
+MORE = " and more"
+"""What stands behind the last block that is named of several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A block in a closed box."""
+
+    forms: tuple[str, ...]
+    """From the fullest to the shortest."""
+    weight: int
+    """What is left out last: 2 for attention, feed-forward, recurrent and convolutional layers and blocks of the recipe, 1 for
+    other maps, 0 for norms and activations, -1 for what moves values or computes a formula.
+    """
+    sides: tuple[str, ...] = ()
+    """The positions that act on it."""
+    computes: bool = True
+    """Whether it tells passes apart that differ in it: it reads something, and is no norm or the like."""
+
+    @property
+    def kind(self) -> str:
+        """What is shortened together: its shortest form without numbers."""
+        return template(self.forms[-1])
+
+    def shortened(self, by: int) -> str:
+        """Return it in a form so much shorter than the fullest."""
+        return self.forms[min(by, len(self.forms) - 1)]
+
+
+def in_letters(flows: Sequence[Flow], room: int = MAX_LETTERS) -> tuple[str, ...]:
+    """Return the blocks of flows as full as there is room for; where there is none, the first ones in their shortest form."""
+    told: tuple[str, ...] = ()
+    for words in ever_shorter(flows):
+        told = in_all(words)
+        if len(" · ".join(told)) <= room:
+            return told
+    while told and len(" · ".join(told)) > room - len(MORE):
+        told = told[:-1]
+    return (*told[:-1], told[-1] + MORE) if told else ()
+
+
+def nested(title: str, flows: Sequence[Flow]) -> tuple[str, ...]:
+    """Return a box with what is in it as one block of another box, from the fullest form to its title alone; one around a single
+    block that has the name of that, `conv norm` around a `conv`, is that block.
+    """
+    inner = {one.forms: one for flow in flows for one in briefs(flow) if one.weight == 2}
+    if len(inner) == 1 and all(sum(one.weight == 2 for one in briefs(flow)) == 1 for flow in flows):
+        (only,) = inner.values()
+        if only.forms[-1].split()[0].lower() in title.lower().split():
+            return only.forms
+    found = []
+    for room in ROOMS:
+        told = [said for said in in_letters(flows, room - len(f"{title} ()")) if said.lower() != title.lower()]
+        if any(character.isdigit() for said in told for character in said):
+            found.append(f"{title} ({', '.join(told)})")
+    return tuple(dict.fromkeys((*found, title)))
+
+
+def in_all(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return what flows say, each once; of what differs in one number, all values."""
+    if len(words) == 1:
+        return words[0]
+    if len({*map(len, words)}) == 1:
+        alike = [tuple(dict.fromkeys(same)) for same in zip(*words, strict=True)]
+        if all(len(same) == 1 or one_number(same) is not None for same in alike):
+            return tuple(same[0] if len(same) == 1 else listed(same) for same in alike)
+    return tuple(dict.fromkeys(said for own in words for said in own))
+
+
+def ever_shorter(flows: Sequence[Flow]) -> Iterator[list[tuple[str, ...]]]:
+    """Yield the blocks of each flow: all, then those alone that matter, then the longest ones with less and less."""
+    every = [briefs(flow) for flow in flows]
+    weights = {one.weight for own in every for one in own}
+    if not weights:
+        return
+    if max(weights) > 0:  # what moves values says nothing beside what computes
+        every, weights = [[one for one in own if one.weight >= 0] for own in every], weights - {-1}
+    common = set.intersection(*({one.forms[-1] for one in own} for own in every))
+    by: dict[str, int] = {}
+    for least in sorted(weights - {0} if 2 in weights else weights):
+        kept = [[one for one in own if one.weight >= least or (one.computes and one.forms[-1] not in common)] for own in every]
+        yield from as_runs_and_counts(kept, by)
+    longest = longest_kind(kept, by)
+    while longest:
+        by[longest] = by.get(longest, 0) + 1
+        yield from as_runs_and_counts(kept, by)
+        longest = longest_kind(kept, by)
+
+
+def longest_kind(blocks: Sequence[Sequence[Brief]], by: Mapping[str, int]) -> str:
+    """Return the kind of blocks that takes most letters of those that can be shortened; nothing where none can be."""
+    lengths: dict[str, int] = {}
+    for one in {one for own in blocks for one in own}:
+        if by.get(one.kind, 0) < len(one.forms) - 1:
+            lengths[one.kind] = lengths.get(one.kind, 0) + len(one.shortened(by.get(one.kind, 0)))
+    return max(lengths, key=lambda kind: (lengths[kind], kind), default="")
+
+
+def as_runs_and_counts(blocks: Sequence[Sequence[Brief]], by: Mapping[str, int]) -> Iterator[list[tuple[str, ...]]]:
+    """Yield blocks as often as each follows itself, and then as often as each is there, wherever that is."""
+    said = [[(one.shortened(by.get(one.kind, 0)), one.sides) for one in own] for own in blocks]
+    yield [tuple(runs(own)) for own in said]
+    first = [{words: at for at, (words, _) in reversed([*enumerate(own)])} for own in said]
+    yield [tuple(runs(sorted(own, key=lambda one: at[one[0]]))) for own, at in zip(said, first, strict=True)]
+
+
+def runs(blocks: Iterable[tuple[str, tuple[str, ...]]]) -> Iterator[str]:
+    """Yield what blocks say, as often as each follows itself, and their positions where they first act."""
+    placed: set[str] = set()
+    for said, same in groupby(blocks, key=lambda one: one[0]):
+        several = list(same)
+        times = f"{said} {len(several)} times" if said.startswith("× ") else f"{len(several)} × {said}"
+        yield said if len(several) == 1 else times
+        yield from (side for side in several[0][1] if side not in placed)
+        placed.update(several[0][1])
+
+
+def briefs(flow: Flow) -> list[Brief]:
+    """Return the blocks of a flow, but for merges; those with a mask tell it where another block has another one, and where the
+    box has the picture of cross-attention.
+    """
+    leaves = [item for item in flow.leaves() if isinstance(item, OpenMixture) or not (item.look.sign or item.look.quiet)]
+    reads = {edge.target for edge in flow.all_edges()}
+    looks = [item.look for item in leaves if isinstance(item, Leaf) and item.look.mask and not item.look.double]
+    differ = len({look.mask for look in looks}) > 1
+    crossed = any(isinstance(item, Leaf) and item.look.double for item in leaves)
+    found = []
+    for item in leaves:
+        one = brief_of(item, reads=item.about.path in reads)
+        if isinstance(item, Leaf) and item.look in looks and differ:
+            one = replace(one, forms=tuple(f"{form} ({item.look.known_mask or item.look.mask})" for form in one.forms))
+        elif isinstance(item, Leaf) and item.look in looks and crossed and item.look.known_mask == "causal":
+            one = replace(one, forms=tuple(f"causal {form}" for form in one.forms))
+        found.append(one)
+    told = zip(found, leaves, strict=True)
+    in_order = sorted(told, key=lambda pair: pair[1].about.path not in reads)  # tables and the like behind what computes
+    return [one for one, _ in in_order if " · " not in one.forms[-1]]  # a long formula would read as several blocks
+
+
+def brief_of(item: Leaf | OpenMixture, *, reads: bool) -> Brief:
+    """Return a block in few letters."""
+    if isinstance(item, OpenMixture):
+        return Brief(item.brief, 2)
+    look = item.look
+    sides = tuple(side.title for side in look.sides)
+    if look.brief or look.short:
+        return Brief(look.brief or (look.short,), 2, sides)
+    number = next((fact for fact in look.facts if NUMBER.search(fact)), "").removesuffix(" + bias")
+    told = (f"{look.title} {number}", look.title) if 0 < len(number) <= MAX_FACT else (look.title,)
+    given = not reads and not item.about.parameters  # such as a table that is computed
+    weight = -1 if given else {"norm": 0, "ffn": 0, "merge": -1, "io": -1}.get(look.hue, 1)
+    return Brief(told, weight, sides, computes=reads and look.hue not in ("norm", "merge", "io"))
