@@ -51,10 +51,17 @@ def links_of(flow: Flow) -> list[ItemLink]:
     return list(found)
 
 
-def streams(flow: Flow, links: Sequence[ItemLink], ends: Collection[str] = ()) -> list[list[str]]:
+def streams(
+    flow: Flow,
+    links: Sequence[ItemLink],
+    ends: Collection[str] = (),
+    rather: Collection[tuple[str, str]] = (),
+    aside: Collection[str] = (),
+) -> list[list[str]]:
     """Return the items in lines, the longest first: each goes on with one of those that read it before anything else, where there
-    is a choice toward one of the `ends`. Of what a merge reads, that is the first that no other merge goes on from; or what is
-    made of that alone, which a residual connection goes around.
+    is a choice in one of the pairs in which it `rather` goes on, and that not for one item alone, or toward one of the `ends`. Of
+    what a merge reads, that is the first that no other merge goes on from, those `aside` last; or what is made of that alone,
+    which a residual connection goes around.
     """
     reads: dict[str, list[str]] = {}
     sources: dict[str, list[str]] = {}
@@ -68,17 +75,20 @@ def streams(flow: Flow, links: Sequence[ItemLink], ends: Collection[str] = ()) -
     for path in flow.by_path:
         below = [through[one] for one in reads.get(path, sources.get(path, []))]
         through[path] = frozenset({path}).union(frozenset.intersection(*below) if below else ())
-        several = reads.get(path, [])
+        several = sorted(reads.get(path, []), key=aside.__contains__)
         for one in [*(one for one in several if one not in taken), *several]:
-            if path not in first or first[path] in through[one]:
+            if path not in first or (first[path] in through[one] and one not in aside):
                 first[path] = one
         if len(several) > 1:
             taken.add(first[path])
     high = {path: len(flow.items) if path in ends else 1 for path in flow.by_path}
     going_on: dict[str, str] = {}
+    best = dict.fromkeys(flow.by_path, (False, 0))
     for path in reversed([*flow.by_path]):
-        if path in first and high[path] + 1 > high[first[path]]:
-            high[first[path]], going_on[first[path]] = high[path] + 1, path
+        one = first.get(path, "")
+        value = (one, path) in rather and path in going_on, high[path] + 1
+        if one and value > max(best[one], (False, high[one])):
+            best[one], high[one], going_on[one] = value, high[path] + 1, path
     lines = []
     for path in flow.by_path:
         if going_on.get(first.get(path, "")) != path:
@@ -86,6 +96,43 @@ def streams(flow: Flow, links: Sequence[ItemLink], ends: Collection[str] = ()) -
             while lines[-1][-1] in going_on:
                 lines[-1].append(going_on[lines[-1][-1]])
     return sorted(lines, key=len, reverse=True)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptShapes:
+    """Which values have the shape of what they are made of."""
+
+    pairs: frozenset[tuple[str, str]]
+    """What reads a value and gives one of the same shape, with what gives it."""
+    changed: frozenset[str]
+    """The last items of ways from a value that others read too, to one of another shape."""
+
+
+def kept_shapes(flow: Flow, links: Sequence[ItemLink]) -> KeptShapes:
+    """Return which values have the shape of what they are made of."""
+    shapes = {link.source: link.edge.source.shape for link in links if not link.edge.source.port}
+    reads: dict[str, dict[str, None]] = {}
+    readers: dict[str, dict[str, None]] = {}
+    for link in links:
+        reads.setdefault(link.target, {})[link.source] = None
+        readers.setdefault(link.source, {})[link.target] = None
+    pairs = frozenset((link.source, link.target) for link in links if shapes.get(link.target) == link.edge.source.shape)
+    start: dict[str, str] = {}
+    for path in flow.by_path:
+        one = next(iter(reads.get(path, ())), "")
+        if len(reads.get(path, ())) == 1 and (one, path) not in pairs and (len(readers[one]) > 1 or one in start):
+            start[path] = one if len(readers[one]) > 1 else start[one]
+    return KeptShapes(pairs, frozenset(path for path, one in start.items() if shapes.get(path, "") != shapes.get(one)))
+
+
+def forks_alike(flow: Flow, links: Sequence[ItemLink], column: Mapping[str, int]) -> bool:
+    """Return whether something feeds two items of several columns that say the same: branches around its middle."""
+    found: dict[tuple[str, str, tuple[str, ...]], set[int]] = {}
+    for link in links:
+        if link.target in column:
+            item = flow.by_path[link.target]
+            found.setdefault((link.source, _kind(item), _facts(item)), set()).add(column[link.target])
+    return any(len(several) > 1 for several in found.values())
 
 
 def fans(flow: Flow, links: Sequence[ItemLink], rank: Mapping[str, int]) -> Iterator[Fan]:
@@ -98,8 +145,9 @@ def fans(flow: Flow, links: Sequence[ItemLink], rank: Mapping[str, int]) -> Iter
     for a, b in dict.fromkeys((link.source, link.target) for link in links):
         reads[b].append(a)
         gives[a].append(b)
+    ordered = sorted(flow.by_path, key=lambda path: rank[path])
     for ways, back in ((gives, reads), (reads, gives)):
-        far = _distances(ways, sorted(flow.by_path, key=lambda path: rank[path], reverse=ways is gives))
+        far = _distances(ways, ordered[::-1] if ways is gives else ordered)
         for hub, several in ways.items():
             rows: dict[tuple[str, int], list[str]] = {}
             for one in several:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from composer.draw.diagram import Flow, Group
 from composer.draw.layout.beside.in_layers import in_layers, layered_frame
-from composer.draw.layout.beside.layered import with_output_boxes
+from composer.draw.layout.beside.layered import find_parallel_streams, with_output_boxes
 from composer.draw.layout.beside.measure import CLEARLY, clearer
 from composer.draw.layout.boxes import WIDTH
 from composer.draw.layout.column import column, items_of
 from composer.draw.layout.fragment import Fragment, shift
 from composer.draw.layout.spine import LayoutOptions
+from composer.draw.passes.order import sort_topologically
 from composer.draw.passes.passages import Opens, open_passages
 
 MIN_WINDING = 2
@@ -32,7 +33,8 @@ def once(options: LayoutOptions) -> Opens:
 
 def clearest(usual: Fragment, flow: Flow, opens: Opens, options: LayoutOptions) -> Fragment:
     """Return a model as it is laid out in columns; or in layers, counted from the left border, if these are clearly easier to
-    follow, or at all where a repeat with passages makes the columns unusual. That is tried where wires between its items wind.
+    follow, or at all where a repeat with passages makes the columns unusual, or several streams exchange values. That is tried
+    where wires between its items wind.
     """
     flow = with_output_boxes(open_passages(flow, opens))
     paths = flow.by_path
@@ -41,7 +43,8 @@ def clearest(usual: Fragment, flow: Flow, opens: Opens, options: LayoutOptions) 
         return usual
     found = in_layers(flow, options, items_of)
     passages = any(isinstance(item, Group) and item.passages for item in flow.items)
-    if found is None or not clearer(usual, found, 1.0 if passages else CLEARLY):
+    unusual = passages or find_parallel_streams(sort_topologically(flow), options)[1] is not None
+    if found is None or not clearer(usual, found, 1.0 if unusual else CLEARLY):
         return usual
     shift(found, found.left, 0)
     found.left, found.right = 0.0, found.left + found.right

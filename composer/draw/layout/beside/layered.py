@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
-from composer.draw.graphviz_programs import Missing, graphviz, pure
+from composer.draw.graphviz_programs import Missing, pure
 from composer.draw.layout.beside.borders import centered, passages_of
+from composer.draw.layout.beside.heights import STREAM, LevelWires, ranks
 from composer.draw.layout.beside.layers import STRAIGHT, Layers
-from composer.draw.layout.beside.measure import clearer
+from composer.draw.layout.beside.measure import PAGE_WIDTH, clearer, measured
+from composer.draw.layout.beside.parallel_streams import ParallelStreams, parallel_streams
 from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment
@@ -22,7 +24,7 @@ from composer.draw.layout.spacing import LABEL_TOP
 from composer.draw.layout.spine import LayoutOptions
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput
 from composer.draw.passes.heads import output_leaf
-from composer.draw.passes.layers import ItemLink, fans, links_of, streams
+from composer.draw.passes.layers import ItemLink, fans, forks_alike, kept_shapes, links_of, streams
 from composer.draw.paths import is_output
 from composer.draw.scene import Dot
 
@@ -56,17 +58,48 @@ def layered(flow: Flow, beside: Mapping[str, Sequence[SideBox]], options: Layout
     if not pure():
         return None
     inputs = [path for path in options.inputs if path in flow.by_path]
+    links = links_of(flow)
     try:
-        items = _Items(flow, beside, options, lay)
+        items = _Items(flow, beside, options, lay, links, streams(flow, links, options.ends))
         if len({*items.rank.values()}) == len(flow.items):
             return None
         found = [
-            _placed(items, inputs, mirrored=mirrored) for mirrored in ((False, True) if len(inputs) >= MIN_ROW else (False,))
+            _placed(items, inputs, mirrored=mirrored) for mirrored in ((False, True) if _is_sided(flow, inputs) else (False,))
         ]
+        others = [*_in_parallel(items, inputs)]
     except Missing:
         return None
     found = [one for one in found if one.left + one.right <= MAX_WIDTH]
-    return found[-1] if len(found) > 1 and clearer(found[0], found[-1]) else next(iter(found), None)
+    others = [one for one in others if one.left + one.right <= MAX_WIDTH]
+    best = found[-1:] if len(found) > 1 and clearer(found[0], found[-1]) else found[:1]
+    return min((*best, *others), key=lambda one: measured(one).cost, default=None)
+
+
+def _is_sided(flow: Flow, inputs: Sequence[str]) -> bool:
+    """Return whether the left differs from the right: there are many inputs, or several passages of a frame."""
+    return len(inputs) >= MIN_ROW or any(isinstance(item, Group) and item.passages for item in flow.items)
+
+
+def find_parallel_streams(flow: Flow, options: LayoutOptions) -> tuple[list[list[str]], ParallelStreams | None]:
+    """Return the streams of a flow, in order, and where they stand if they exchange values; alike branches of a fork do not stand
+    so, but around its middle.
+    """
+    links = links_of(flow)
+    kept = kept_shapes(flow, links)
+    lines = streams(flow, links, options.ends, kept.pairs, kept.changed)
+    found = parallel_streams(lines, links, [*flow.by_path], [path for path in options.inputs if path in flow.by_path])
+    return lines, None if found is None or forks_alike(flow, links, found.columns) else found
+
+
+def _in_parallel(usual: _Items, inputs: Sequence[str]) -> Iterator[Fragment]:
+    """Yield the items with parallel streams, if they exchange values; a page that is too wide also without level wires."""
+    lines, columns = find_parallel_streams(usual.flow, usual.options)
+    if columns is None:
+        return
+    wide = _placed(usual.in_lines(lines, columns), inputs, mirrored=False)
+    yield wide
+    if wide.left + wide.right > PAGE_WIDTH:
+        yield _placed(usual.in_lines(lines, replace(columns, reach=0.0)), inputs, mirrored=False)
 
 
 def _placed(items: _Items, inputs: Sequence[str], *, mirrored: bool) -> Fragment:
@@ -82,15 +115,27 @@ def _placed(items: _Items, inputs: Sequence[str], *, mirrored: bool) -> Fragment
 class _Items:
     """The items of a flow, before they have a place."""
 
-    def __init__(self, flow: Flow, beside: Mapping[str, Sequence[SideBox]], options: LayoutOptions, lay: Lay) -> None:
+    def __init__(
+        self,
+        flow: Flow,
+        beside: Mapping[str, Sequence[SideBox]],
+        options: LayoutOptions,
+        lay: Lay,
+        links: Sequence[ItemLink],
+        lines: Sequence[Sequence[str]],
+        columns: ParallelStreams | None = None,
+    ) -> None:
         self.flow, self.beside, self.options, self.lay = flow, beside, options, lay
         self.items = flow.by_path
-        self.links = links_of(flow)
-        self.streams = streams(flow, self.links, options.ends)
+        self.links, self.streams, self.parallel = links, lines, columns
+        self.boxed: Collection[str] = ()
         self.straight = {pair: _straight(one, pair) for one in self.streams for pair in pairwise(one)}
         self.rank = self.ranks()
         self.fans = [*fans(flow, self.links, self.rank)]
-        self.boxed: Collection[str] = ()
+
+    def in_lines(self, lines: Sequence[Sequence[str]], columns: ParallelStreams) -> _Items:
+        """Return the items in other streams, which have columns of their own."""
+        return _Items(self.flow, self.beside, self.options, self.lay, self.links, lines, columns)
 
     def in_layers(self, inputs: Sequence[str], boxed: Collection[str] = (), *, mirrored: bool) -> Layers:
         """Return the items in ranks; some merges are no circles."""
@@ -116,33 +161,38 @@ class _Items:
             rank,
             nodes,
             (anchor, rank[anchor]),
-            straight={
-                (a, b): weight
-                for (a, b), weight in self.straight.items()
-                if sum(link.edge.main for link in self.into(b)) <= MAX_SIDES and not any(one.joins(a, b) for one in self.fans)
-            },
+            straight={(a, b): weight for (a, b), weight in self.straight.items() if self.is_straight(a, b)},
             row=inputs,
             mirrored=mirrored,
             fans=self.fans,
+            parallel=self.parallel,
         )
 
+    def is_straight(self, a: str, b: str) -> bool:
+        """Return whether an item stands above the one that it goes on from, and not in the middle of all that it reads; where
+        streams have columns of their own, what reads three of them is in the middle.
+        """
+        read = [link for link in self.into(b) if link.edge.main]
+        if self.parallel:
+            return len({self.parallel.columns.get(link.source) for link in read} - {None}) <= MAX_SIDES
+        return len(read) <= MAX_SIDES and not any(one.joins(a, b) for one in self.fans)
+
     def ranks(self) -> dict[str, int]:
-        """Return how high each item stands: all wires together are as short as can be, inputs lowest, outputs highest."""
-        names = {path: f"n{number}" for number, path in enumerate(self.items)}
-        links = dict.fromkeys((link.source, link.target) for link in self.links)
-        lines = [f"{names[a]} -> {names[b]} [weight={2 if self.straight.get((a, b)) == STRAIGHT else 1}]" for a, b in links]
-        ends = {
-            "source": [names[path] for path, item in self.items.items() if isinstance(item, Leaf) and item.model_input],
-            "sink": [names[path] for path in self.items if is_output(path)],
-        }
-        lines += ["{rank=" + f"{key} {' '.join(several)}" + "}" for key, several in ends.items() if several]
-        head = 'node [shape=point width=0.1 height=0.1 fixedsize=true label=""] rankdir=BT splines=false'
-        answer = json.loads(
-            graphviz("digraph { " + head + "; " + "; ".join([*names.values(), *lines]) + " }", "json", program=pure())
-        )
-        heights = {one["name"]: float(one["pos"].split(",")[1]) for one in answer["objects"] if "pos" in one}
-        levels = {y: number for number, y in enumerate(sorted(set(heights.values())))}
-        return {path: levels[heights[name]] for path, name in names.items()}
+        """Return how high each item stands."""
+        weights = {pair: STREAM for pair, weight in self.straight.items() if weight == STRAIGHT}
+        found = ranks(self.flow, self.links, weights)
+        if self.parallel is None:
+            return found
+        leaves = {path: item for path, item in self.items.items() if isinstance(item, Leaf)}
+        return LevelWires(
+            self.flow,
+            self.links,
+            self.parallel,
+            {pair for pair in self.straight if self.is_straight(*pair)},
+            {path for path, leaf in leaves.items() if self.is_circle(leaf)},
+            {path for path, leaf in leaves.items() if leaf.look.sides or self.beside.get(path) or self.named(path)},
+            [*fans(self.flow, self.links, found)],
+        ).ranks(weights)
 
     def in_columns(self, inputs: Sequence[str]) -> list[tuple[str, Item]]:
         """Return the items; in a frame, stream by stream in the order of what comes in: Graphviz begins with it."""

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from composer.draw.edges import maker
 from composer.draw.geometry import Point, Text
 from composer.draw.layout.beside.order import Name
+from composer.draw.layout.beside.parallel_streams import ParallelStreams
 from composer.draw.layout.beside.placing import Placing
 from composer.draw.layout.beside.straight import straighten_into_circles
 from composer.draw.layout.beside.tracks import Pin, RankNode, around, assigned, clear, forks, into
 from composer.draw.layout.fragment import Fragment, shift, straightened
 from composer.draw.layout.lanes import style_of
 from composer.draw.passes.layers import Fan, ItemLink
-from composer.draw.scene import WirePath
+from composer.draw.scene import RADIUS, WirePath
 from composer.draw.style.typography import Role, Typography
 
 TRACK, ARROW, RISE, LABELED = 9.0, 15.0, 12.0, 22.0
@@ -27,6 +28,8 @@ PASSING = 18.0
 """
 BENT = 10.0
 """How far a wire on its way may be moved to stay straight: about half of the width that is kept free for it."""
+ROUNDED = 0.01
+"""By how much places differ that are computed in several ways and mean the same."""
 STRAIGHT = 64
 """How much the wires of a trunk count."""
 
@@ -52,6 +55,8 @@ class Layers:
     mirrored: bool = False
     """Whether Graphviz is asked for the mirror image, which it may find a better one for."""
     fans: Sequence[Fan] = ()
+    parallel: ParallelStreams | None = None
+    """Where streams stand that have columns of their own; none where Graphviz is asked for the order."""
     found: Fragment = field(default_factory=Fragment)
     nets: Mapping[str, str] = field(init=False)
     """Of each value, the block that gives it."""
@@ -69,8 +74,15 @@ class Layers:
         return max(self.rank.values())
 
     def reading(self, path: str) -> list[ItemLink]:
-        """Return the wires into a block."""
-        return [link for link in self.links if link.target == path]
+        """Return the wires into a block from below."""
+        return [link for link in self.links if link.target == path and self.rank[link.source] < self.rank[path]]
+
+    def level_sides(self, path: str) -> list[int]:
+        """Return the sides of a block at which level wires come in or go out."""
+        ends = [(link.source, link.target) for link in self.links if self.rank[link.source] == self.rank[link.target]]
+        others = [b if a == path else a for a, b in ends if path in (a, b)]
+        here = self.rank_nodes[path, self.rank[path]].x
+        return [1 if self.rank_nodes[other, self.rank[path]].x > here else -1 for other in others]
 
     # -- where everything stands
 
@@ -156,12 +168,13 @@ class Layers:
         """
         found = self.found
         said: list[tuple[str, str, float, float, Role]] = []
+        rising = {link.net for link in self.links if self.rank[link.source] < self.rank[link.target]} & {*start}
         for one in below:
             if one.fragment:
                 top = one.fragment.top
                 ports = (net for net in self.ports(one.net) if net not in {**one.leave, **one.above})
                 said += [(net, net.rpartition(".")[2], start[net], top, "port") for net in ports]
-                said += [(one.net, one.label, start[one.net], top, "shape")] if one.label and one.net in start else []
+                said += [(one.net, one.label, start[one.net], top, "shape")] if one.label and one.net in rising else []
         solid = [box.area for one in below if one.fragment for box in one.fragment.pieces.boxes]
         solid += [merge.area for one in below if one.fragment for merge in one.fragment.pieces.merges]
         before = len(found.pieces.texts)
@@ -182,7 +195,9 @@ class Layers:
 
     def place(self) -> None:
         """Put everything at its place to the right; the fork and the anchor on the spine."""
-        Placing(self.links, self.rank, self.rank_nodes, self.anchor, self.straight, self.row, self.mirrored, self.fans).place()
+        Placing(
+            self.links, self.rank, self.rank_nodes, self.anchor, self.straight, self.row, self.mirrored, self.fans, self.parallel
+        ).place()
         if self.fork:
             self.rank_nodes[self.fork, 0].x = 0.0
 
@@ -196,7 +211,8 @@ class Layers:
                     for link in self.reading(path)
                 ]
                 aside = [other.x - one.x for other in below if abs(other.x - one.x) >= 1]
-                if len(aside) == 2 < len(below) and aside[0] * aside[1] > 0:
+                level = self.level_sides(path)
+                if len(aside) + len(level) == 2 < len(below) + len(level) and len({x > 0 for x in (*aside, *level)}) == 1:
                     found.add(path)
         return found
 
@@ -213,7 +229,7 @@ class Layers:
                 yield Pin(name, rank_node.x, None)
             else:
                 links = sorted(self.reading(name), key=lambda link: (start[link.net], link.edge.port))
-                yield from into(rank_node, links, start)
+                yield from into(rank_node, links, start, self.level_sides(name))
 
     def wire(
         self,
@@ -222,8 +238,10 @@ class Layers:
         pins: Mapping[int, Sequence[Pin]],
         tracks: Mapping[int, Mapping[str, float]],
     ) -> WirePath:
-        """Return a wire through all ranks between."""
+        """Return a wire through all ranks between, or a level one."""
         edge, path, net, last = link.edge, link.source, link.net, self.rank[link.target]
+        if self.rank[path] == last:
+            return self.level(link)
         x = self.starts([self.rank_nodes[path, self.rank[path]]])[net]
         giver = self.rank_nodes[path, self.rank[path]]
         points: list[Point] = [(x, tops[path])]
@@ -232,7 +250,7 @@ class Layers:
             points = [*tap, (x, tap[-1][1])]
         for rank in range(self.rank[path] + 1, last + 1):
             pin = next(p for p in pins[rank] if (p.edge == edge if rank == last else p.edge is None and p.net == net))
-            if pin.x != x:
+            if abs(pin.x - x) > ROUNDED:
                 points += [(x, tracks[rank][net]), (pin.x, tracks[rank][net])]
             x = pin.x
         rank_node = self.rank_nodes[link.target, last]
@@ -254,6 +272,25 @@ class Layers:
             from_inside=edge.source.from_inside,
             passage=edge.passage,
         )
+
+    def level(self, link: ItemLink) -> WirePath:
+        """Return a wire to another block of the same rank."""
+        start, end = (self.rank_nodes[path, self.rank[path]] for path in (link.source, link.target))
+        side = 1 if end.x > start.x else -1
+        (x, y), (near, height) = border(start, side), border(end, -side)
+        turn = (x + near) / 2
+        points = straightened([(x, y), (turn, y), (turn, height), (near, height)])
+        edge = link.edge
+        return WirePath(maker(edge.source.origin).path, edge.target, points, edge.port, style_of(edge), partial=edge.partial)
+
+
+def border(one: RankNode, side: int) -> Point:
+    """Return the middle of a side of a box, or of a circle."""
+    assert one.fragment is not None
+    for merge in one.fragment.pieces.merges:
+        return merge.x + side * RADIUS, merge.y
+    area = one.fragment.pieces.boxes[0].area
+    return area.right if side > 0 else area.left, (area.top + area.bottom) / 2
 
 
 def slot(net: str, typography: Typography) -> float:

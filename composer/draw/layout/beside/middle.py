@@ -45,6 +45,16 @@ class Middle:
             for one in parts:
                 self.rank_nodes[one].x = round(self.rank_nodes[one].x + by, 1)
 
+    def move_by(self, one: Name, by: float) -> bool:
+        """Move a thing with its column, if there is room for that; return whether it is."""
+        parts = frozenset(other for other in self.rank_nodes if self.columns[other] == self.columns[one])
+        least, most = self.room(parts)
+        if not least <= by <= most:
+            return False
+        for part in parts:
+            self.rank_nodes[part].x += by
+        return True
+
     def shortest(self, parts: Collection[Name]) -> tuple[float, float]:
         """Return between which distances things may be moved to have the shortest wires in sum."""
         pulls = sorted(self.pulls(parts))

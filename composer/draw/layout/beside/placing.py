@@ -10,8 +10,9 @@ from itertools import pairwise
 from math import inf
 
 from composer.draw.graphviz_programs import graphviz, pure
-from composer.draw.layout.beside.middle import BESIDE, Middle
+from composer.draw.layout.beside.middle import BESIDE, ROUNDS, Middle
 from composer.draw.layout.beside.order import Name, Ordering, Ranks, columns_of
+from composer.draw.layout.beside.parallel_streams import ParallelStreams, Passing
 from composer.draw.layout.beside.tracks import RankNode
 from composer.draw.passes.layers import Fan, ItemLink
 
@@ -44,12 +45,21 @@ class Placing:
     mirrored: bool
     """Whether Graphviz is asked for the mirror image, which it may find a better one for."""
     fans: Sequence[Fan]
+    parallel: ParallelStreams | None
+    """Where streams stand that have columns of their own; none where Graphviz is asked for the order."""
 
     def place(self) -> None:
         """Tell everything how far to the right it stands, the anchor on the spine."""
         weights = self.weights()
         if self.row is None:
             self.put_at(self.answer(weights, []))
+        elif self.parallel is not None:
+            rows = self.parallel.rows(self.links, self.rank)
+            self.put_at(self.answer({hop: NEAR * weight for hop, weight in weights.items()}, rows))
+            self.center(weights, rows)
+            self.put_below_passages(weights, rows)
+            self.put_between(weights, rows)
+            self.align()
         else:
             first = [(path, 0) for path in (self.row[::-1] if self.mirrored else self.row)]
             self.put_at(self.answer(weights, [first]))
@@ -58,21 +68,27 @@ class Placing:
             if better != found:
                 self.put_at(self.answer({hop: NEAR * weight for hop, weight in weights.items()}, better))
             self.center(weights, better)
+            self.put_below_passages(weights, better)
             self.align()
 
     def hops(self, link: ItemLink) -> list[tuple[Name, Name]]:
-        """Return the way of a wire from rank to rank."""
+        """Return the way of a wire from rank to rank; nothing for a level one."""
         low, high = self.rank[link.source], self.rank[link.target]
+        if low == high:
+            return []
         return [*pairwise([(link.source, low), *((link.net, rank) for rank in range(low + 1, high)), (link.target, high)])]
 
     def weights(self) -> dict[tuple[Name, Name], int]:
         """Return how much it counts that each way from a rank to the next is straight."""
         weights: dict[tuple[Name, Name], int] = {}
         past = PAST if self.row is not None else PAST // 4
+        passing = Passing(self.parallel, self.links, self.rank) if self.parallel else None
         for link in self.links:
             for hop in self.hops(link):
                 last = hop[1] == (link.target, self.rank[link.target])
-                weight = self.straight.get((link.source, link.target)) or (1 if last else past)
+                weight = self.straight.get((link.source, link.target)) or (
+                    1 if last or (passing and passing.turns(hop)) else past
+                )
                 weights[hop] = max(weight, weights.get(hop, 0))
         return weights
 
@@ -115,6 +131,45 @@ class Placing:
         middle = Middle(self.rank_nodes, rows, weights, columns_of(self.rank_nodes, whole))
         middle.center([((fan.hub, self.rank[fan.hub]), [(path, self.rank[path]) for path in fan.row]) for fan in self.fans])
 
+    def put_below_passages(self, weights: Mapping[tuple[Name, Name], int], rows: Ranks) -> None:
+        """Put columns straight below and above the passages of frames that they lead to and come from, where there is room."""
+        ports = self.passage_ports()
+        framed = {frame for frame, _, _ in ports}
+        level = [
+            (a, b)
+            for a, b in weights
+            if a not in framed and b not in framed and abs(self.rank_nodes[a].x - self.rank_nodes[b].x) < 1
+        ]
+        columns = columns_of(self.rank_nodes, level) if ports else {}
+        middle = Middle(self.rank_nodes, rows, weights, columns)
+        straight: set[int] = set()
+        for _ in range(ROUNDS):
+            for frame, other, beside in ports:
+                by = self.rank_nodes[frame].x + beside - self.rank_nodes[other].x
+                if columns[other] not in straight and middle.move_by(other, by):
+                    straight.add(columns[other])
+
+    def passage_ports(self) -> list[tuple[Name, Name, float]]:
+        """Return frames with several passages, what is next to each of these, and how far from the frame's middle it is."""
+        found = []
+        for link in self.links:
+            hops = self.hops(link)
+            giver, reader = (self.rank_nodes[path, self.rank[path]] for path in (link.source, link.target))
+            if hops and len(giver.above) > 1 and link.net in giver.above:
+                found.append((*hops[0], giver.above[link.net]))
+            if hops and len(reader.below) > 1:
+                found.append((*hops[-1][::-1], reader.below.get(link.edge.passage, 0.0)))
+        return [*dict.fromkeys(found)]
+
+    def put_between(self, weights: Mapping[tuple[Name, Name], int], rows: Ranks) -> None:
+        """Put what only level wires lead to and from in the middle between its neighbors."""
+        tied = {name for hop in weights for name in hop}
+        for row in rows:
+            for left, one, right in zip(row, row[1:], row[2:], strict=False):
+                if one not in tied:
+                    a, b, c = (self.rank_nodes[name] for name in (left, one, right))
+                    b.x = round((a.x + a.width / 2 + c.x - c.width / 2) / 2, 1)
+
     def ranks(self) -> Ranks:
         """Return what stands in each rank, from the left."""
         across = sorted(self.rank_nodes, key=lambda name: self.rank_nodes[name].x)
@@ -123,8 +178,10 @@ class Placing:
     def align(self) -> None:
         """Move wires that go past several ranks to one place, where there is room for them in all of these."""
         ranks = self.ranks()
+        passing = Passing(self.parallel, self.links, self.rank) if self.parallel else None
         for net, path in {link.net: link.source for link in self.links}.items():
             ways = [name for name in self.rank_nodes if name[0] == net and self.rank_nodes[name].fragment is None]
+            ways = [name for name in ways if not (passing and passing.in_column(*name))]
             low, high = -inf, inf
             for name in ways:
                 place, width = ranks[name[1]].index(name), self.rank_nodes[name].width

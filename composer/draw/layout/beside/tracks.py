@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from composer.draw.edges import DiagramEdge
@@ -54,8 +54,12 @@ class Pin:
     """How it goes on from the height of the block's foot, seen from there."""
 
 
-def into(rank_node: RankNode, links: Sequence[ItemLink], start: Mapping[str, float]) -> Iterator[Pin]:
-    """Yield the wires into one block: below a box, wherever it can be reached straight; at three points of a circle."""
+def into(
+    rank_node: RankNode, links: Sequence[ItemLink], start: Mapping[str, float], level: Collection[int] = ()
+) -> Iterator[Pin]:
+    """Yield the wires into one block: below a box, wherever it can be reached straight; at three points of a circle, but not at
+    the sides that `level` wires have.
+    """
     assert rank_node.fragment is not None
     for link in links:
         if link.edge in rank_node.enter:
@@ -67,13 +71,15 @@ def into(rank_node: RankNode, links: Sequence[ItemLink], start: Mapping[str, flo
         straight = next((link for link in links if len(links) == 1 or abs(start[link.net] - rank_node.x) < 1), None)
         if straight is None and len(links) == 3:
             straight = links[1]
-        if straight is None and (rank_node.fragment.pieces.wires or rank_node.fragment.ends):
+        if straight is None and links and (level or rank_node.fragment.pieces.wires or rank_node.fragment.ends):
             straight = links[0]
         rest = [link for link in links if link is not straight]
         if straight is not None:
             yield Pin(straight.net, rank_node.x, straight.edge)
         if rank_node.fragment.pieces.wires or rank_node.fragment.ends:
             sides: tuple[int, ...] = (1,)  # something stands at the left
+        elif level:
+            sides = tuple(side for side in (-1, 1) if side not in level)
         else:
             sides = (-1, 1) if len(rest) == 2 or not rest or start[rest[0].net] < rank_node.x else (1,)
         for side, link in zip(sides, rest, strict=False):

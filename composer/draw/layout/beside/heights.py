@@ -1,0 +1,112 @@
+"""How high things stand in layers: Graphviz says it, and which wires between streams go level."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from composer.draw.diagram import Flow, Leaf
+from composer.draw.graphviz_programs import graphviz, pure
+from composer.draw.layout.beside.parallel_streams import ParallelStreams, blocked
+from composer.draw.passes.layers import Fan, ItemLink
+from composer.draw.paths import is_output
+
+Pair = tuple[str, str]
+"""What gives a value, and what reads it."""
+STREAM, END, LEVEL = 2, 3, 4
+"""How much it counts that a wire is short: of a long stream; from an input or to an output, where streams are parallel, so that
+what all of them begin and end with is in a row; and a level one. All others count 1.
+"""
+
+
+def ranks(
+    flow: Flow, links: Sequence[ItemLink], weights: Mapping[Pair, int], level: Collection[Pair] = frozenset()
+) -> dict[str, int]:
+    """Return how high each item stands: all wires together are as short as can be, inputs lowest, outputs highest; what is
+    `level` may be equally high.
+    """
+    names = {path: f"n{number}" for number, path in enumerate(flow.by_path)}
+    lines = [
+        f"{names[a]} -> {names[b]} [" + (f"weight={LEVEL} minlen=0]" if (a, b) in level else f"weight={weights.get((a, b), 1)}]")
+        for a, b in dict.fromkeys((link.source, link.target) for link in links)
+    ]
+    ends = {
+        "source": [names[path] for path in inputs_of(flow)],
+        "sink": [names[path] for path in names if is_output(path)],
+    }
+    lines += ["{rank=" + f"{key} {' '.join(several)}" + "}" for key, several in ends.items() if several]
+    head = 'node [shape=point width=0.1 height=0.1 fixedsize=true label=""] rankdir=BT splines=false'
+    answer = json.loads(
+        graphviz("digraph { " + head + "; " + "; ".join([*names.values(), *lines]) + " }", "json", program=pure())
+    )
+    heights = {one["name"]: float(one["pos"].split(",")[1]) for one in answer["objects"] if "pos" in one}
+    levels = {y: number for number, y in enumerate(sorted(set(heights.values())))}
+    return {path: levels[heights[name]] for path, name in names.items()}
+
+
+def inputs_of(flow: Flow) -> list[str]:
+    """Return the items that stand for inputs of the model."""
+    return [item.about.path for item in flow.items if isinstance(item, Leaf) and item.model_input]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelWires:
+    """Parallel streams, while it is decided which wires between them go level."""
+
+    flow: Flow
+    links: Sequence[ItemLink]
+    columns: ParallelStreams
+    straight: Collection[Pair]
+    """Neighbors in a column."""
+    circles: Collection[str]
+    """Merges, which have room for one wire at each side."""
+    sided: Collection[str]
+    """What has something at its left."""
+    fans: Sequence[Fan]
+    """Hubs and rows, to which no level wires lead: those in the row are equally high."""
+
+    def ranks(self, weights: Mapping[Pair, int]) -> dict[str, int]:
+        """Return how high each item stands: as many wires go level as have nothing in their way."""
+        outer = {*inputs_of(self.flow)}
+        weights = {
+            **weights,
+            **{(link.source, link.target): END for link in self.links if link.source in outer or is_output(link.target)},
+        }
+        level = {(link.source, link.target) for link in self.links if self.may_be_level(link)}
+        while True:
+            found = ranks(self.flow, self.links, weights, level)
+            wrong = {*blocked(self.columns.rows(self.links, found), self.links, found)}
+            if not wrong:
+                return found
+            level -= wrong
+
+    def may_be_level(self, link: ItemLink) -> bool:
+        """Return whether a wire may go level, as far as what it connects says."""
+        a, b, place = link.source, link.target, self.columns.places
+        if link.edge.source.port or link.edge.target != b or any(fan.joins(a, b) for fan in self.fans):
+            return False
+        if not self.columns.may_be_level(link, self.straight):
+            return False
+        sides = (a, b, place[b] - place[a]), (b, a, place[a] - place[b])
+        return all(self.is_free(one, side) and self.is_clear(one, other) for one, other, side in sides)
+
+    def is_free(self, path: str, side: float) -> bool:
+        """Return whether a wire has room at a side of an item, at the right where that is above 0."""
+        item = self.flow.by_path[path]
+        if not isinstance(item, Leaf) or item.model_input or is_output(path):
+            return False
+        if side > 0:
+            return all(sink.edges[0].source.path != path for sink in self.flow.sinks)
+        return path not in self.sided
+
+    def is_clear(self, path: str, other: str) -> bool:
+        """Return whether nothing else comes in at the side of a circle that another item stands at; what goes around some of its
+        column comes in at the right.
+        """
+        place = self.columns.places
+        if path not in self.circles:
+            return True
+        read = (link.source for link in self.links if link.target == path)
+        beside = {one for one in read if self.columns.going_on.get(one) != path} - {other}
+        return all((place[one] >= place[path]) != (place[other] > place[path]) for one in beside)
