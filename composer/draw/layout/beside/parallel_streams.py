@@ -246,7 +246,7 @@ def _hops(links: Sequence[ItemLink], rank: Mapping[str, int]) -> dict[tuple[Name
 def _exchange(
     rows: list[list[Name]], at: int, fixed: set[Name], below: Mapping[Name, Sequence[Name]], above: Mapping[Name, Sequence[Name]]
 ) -> bool:
-    """Exchange neighbors in a rank where fewer wires cross then, but no two columns; return whether there were such."""
+    """Swap neighbors in a rank where fewer wires cross then, but no two columns; return whether there were such."""
     row, changed = rows[at], False
     ways = [(below, {one: place for place, one in enumerate(rows[at - 1])})] if at else []
     if at + 1 < len(rows):
