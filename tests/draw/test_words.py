@@ -183,6 +183,22 @@ graph:
 """
 
 
+TWINS = """
+recipe: twins
+inputs: {left: "float[batch, 8]", right: "float[batch, 8]"}
+blocks:
+  tower:
+    inputs: {x: "float[batch, dim]"}
+    graph:
+      layers: {repeat: 4, graph: {up: {type: linear, out: 8}, act: relu}}
+graph:
+  one: {type: tower, in: left}
+  other: {type: tower, in: right, tie: one}
+  both: {type: add, in: [one, other]}
+"""
+"""Two towers of the same weights: four layers."""
+
+
 @pytest.mark.parametrize(
     ("recipe", "said"),
     [
@@ -193,11 +209,13 @@ graph:
         ("resnet", ["3 + 4 + 6 + 3 layers"]),
         ("early_exit", ["32 layers", "31 exits"]),
         ("transformer", ["6 + 6 layers"]),
+        (TWINS, ["4 layers"]),
     ],
 )
 def test_passes_are_counted_by_the_words_of_their_author(recipe: str, said: list[str]) -> None:
     """Over all repeats; a stage whose first block stands alone counts it too."""
-    assert stacks(folded(composer.load(recipe).program)) == said
+    model = folded(composer.load(recipe).program)
+    assert stacks(model, ParameterCounts(model.parameters)) == said
 
 
 def test_ids_of_tokens_alone_have_a_token_embedding() -> None:

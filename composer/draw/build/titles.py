@@ -81,7 +81,7 @@ def facts(model: RolledProgram) -> tuple[str, ...]:
         said.append(f"{short(total - frozen)} trained")
     if (active := active_parameters(typed)) < total:
         said.append(f"{short(active)} active")
-    said += stacks(model)
+    said += stacks(model, counts)
     for name in ("d_model", "context", "vocab"):
         if isinstance(value := params.get(name), int) and not isinstance(value, bool):
             said.append(f"{name} {grouped(value)}")
@@ -91,13 +91,15 @@ def facts(model: RolledProgram) -> tuple[str, ...]:
     return tuple(said)
 
 
-def stacks(model: RolledProgram) -> list[str]:
+def stacks(model: RolledProgram, counts: ParameterCounts) -> list[str]:
     """Return how many layers each stack has, and what else passes are called: `6 + 6 layers`, `3 hops`, `3 stacks × 4 blocks`; of
-    stages, the layers in each, or how often these use one block. What is repeated inside of a layer does not count.
+    stages, the layers in each, or how often these use one block. What is repeated inside of a layer does not count, nor does a
+    stack all of whose parameters are another stack's.
     """
     written = {plain(one.name) for one in model.written}
     walked = (visit for visit in walk(model.program.root, _outside_layers) if not visit.in_slot)
-    found = {visit.path: visit.node for visit in walked if isinstance(visit.node, TypedRepeat)}
+    repeats = {visit.path: visit.node for visit in walked if isinstance(visit.node, TypedRepeat)}
+    found = {path: node for path, node in repeats.items() if counts.owned.get(path) or not any(counts.partners.get(path, ()))}
     within: dict[str, list[TypedRepeat]] = {}
     for path, node in found.items():
         around = next((one for one in above(path)[:-1] if one in found), "")
@@ -105,7 +107,7 @@ def stacks(model: RolledProgram) -> list[str]:
             within[path] = []
         elif any(lies_in(one, plain(path)) for one in written):  # no few nodes that are equal by chance
             within[around].append(node)
-    counts: dict[str, list[int]] = {}
+    lengths: dict[str, list[int]] = {}
     said: dict[str, str] = {}
     for path, inner in within.items():
         outer, name = found[path], layer_name(found[path])
@@ -115,12 +117,12 @@ def stacks(model: RolledProgram) -> list[str]:
         elif inner and len({*each}) == 1 and len(inner) == len(outer.passes) and name != "stage":
             said[name] = f"{counted(len(outer.passes), name)} × {counted(each[0], layer_name(inner[0]))}"
         elif inner:
-            counts.setdefault(layer_name(inner[0]), []).extend(each)
+            lengths.setdefault(layer_name(inner[0]), []).extend(each)
         else:
-            counts.setdefault(name, []).append(len(outer.passes))
+            lengths.setdefault(name, []).append(len(outer.passes))
     sums = (
         f"{' + '.join(map(str, many)) if len(many) <= MAX_STACKS else sum(many)} {counted(sum(many), name).partition(' ')[2]}"
-        for name, many in counts.items()
+        for name, many in lengths.items()
     )
     return [*sums, *said.values()]
 
