@@ -94,7 +94,7 @@ def facts(model: RolledProgram) -> tuple[str, ...]:
 def stacks(model: RolledProgram, counts: ParameterCounts) -> list[str]:
     """Return how many layers each stack has, and what else passes are called: `6 + 6 layers`, `3 hops`, `3 stacks × 4 blocks`; of
     stages, the layers in each, or how often these use one block. What is repeated inside of a layer does not count, nor does a
-    stack all of whose parameters are another stack's.
+    stack all of whose parameters are another stack's, and one layer is no stack.
     """
     written = {plain(one.name) for one in model.written}
     walked = (visit for visit in walk(model.program.root, _outside_layers) if not visit.in_slot)
@@ -123,6 +123,7 @@ def stacks(model: RolledProgram, counts: ParameterCounts) -> list[str]:
     sums = (
         f"{' + '.join(map(str, many)) if len(many) <= MAX_STACKS else sum(many)} {counted(sum(many), name).partition(' ')[2]}"
         for name, many in lengths.items()
+        if sum(many) > 1
     )
     return [*sums, *said.values()]
 
