@@ -22,6 +22,8 @@ FORMS = sorted((Path(__file__).parent / "forms").glob("*.yaml"))
 """An encoder beside a decoder, blocks side by side, two towers, a U, a mixture whose passes differ."""
 FINDS = sorted((Path(__file__).parent / "finds").glob("*.yaml"))
 """Recipes in whose drawings one thing lay on another or was missing, each as small as it gets."""
+PAPERS = sorted((Path(__file__).parent / "papers").glob("*.yaml"))
+"""Models of papers that the zoo lacks, each with its graph as people write it who know nothing of how it is drawn."""
 CHUNKS = 5
 WIRED = 12
 """Recipes of each way to wire at random."""
@@ -36,9 +38,10 @@ CASES = [
 FEW = {"zoo gpt2", "zoo gemma3", "zoo t5", "form unet", "form clip"}
 """Cases that are no slow tests: a chain of layers, layers that differ, an encoder with its decoder, skips, two towers."""
 REST_CASES = [f"zoo {name}" for name in (*UNNAMED, *REST)]
+PAPER_CASES = [f"paper {path.stem}" for path in PAPERS]
 MORE = COUNT // 2
 """Recipes that are generated beyond the first ones, and twice the recipes that are wired, for the exhaustive tests."""
-MORE_CASES = [*(f"more {n}" for n in range(3 * CHUNKS)), "wired more rings", "wired more mixed", *REST_CASES]
+MORE_CASES = [*(f"more {n}" for n in range(3 * CHUNKS)), "wired more rings", "wired more mixed", *REST_CASES, *PAPER_CASES]
 
 
 def each_of(cases: Sequence[str], more: Sequence[str] = ()) -> pytest.MarkDecorator:
@@ -57,8 +60,8 @@ def sources(case: str) -> tuple[tuple[str, str | Path], ...]:
     match kind:
         case "zoo":
             return ((name, name),)
-        case "form" | "find":
-            return ((name, next(path for path in (*FORMS, *FINDS) if path.stem == name)),)
+        case "form" | "find" | "paper":
+            return ((name, Path(__file__).parent / f"{kind}s" / f"{name}.yaml"),)
         case "wired":
             write = ring if "ring" in name else mixed
             seeds = range(WIRED, 3 * WIRED) if name.startswith("more") else range(WIRED)
