@@ -48,14 +48,14 @@ def _with_first(group: Group, number: int) -> Group:
 
 
 def name_once(flow: Flow) -> Flow:
-    """Return a flow in which each block reads a name once, in its frames too: at one of the ports that take it, and also where
-    kinds of passes give values of several shapes.
+    """Return a flow in which each port of a block reads a name once, in its frames too, also where kinds of passes give values of
+    several shapes.
     """
     read: dict[object, DiagramEdge] = {}
     for edge in flow.edges:
         source = edge.source
         said = (source.reference, source.suffix, source.at_first, edge.partial, edge.shape_only)
-        read.setdefault((edge.target, said) if source.reference else edge, edge)
+        read.setdefault((edge.target, edge.port, said) if source.reference else edge, edge)
     return flow.with_edges(read.values()).map_groups(name_once)
 
 
