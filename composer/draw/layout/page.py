@@ -27,7 +27,7 @@ from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.order import sort_topologically
 from composer.draw.passes.passages import open_passages
 from composer.draw.passes.pyramid import split_pyramid
-from composer.draw.passes.side_inputs import split_side_inputs
+from composer.draw.passes.side_inputs import split_side_inputs, stand_by_readers
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
 from composer.draw.scene import Scene
 from composer.draw.style.text_metrics import wrapped as in_lines
@@ -66,6 +66,7 @@ def page(
     Raises:
         NoColumnEnd: if a column cannot end above such a node, as in a model of several columns.
     """
+    flow = stand_by_readers(flow)
     options = LayoutOptions(typography, LANE_SIDE, shapes, inputs=tuple(titles.inputs))
     opens = once(options)
     ends = lead_out_of_frames(with_ends(flow, titles, beside=False))
