@@ -141,7 +141,7 @@ def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
         if target in frames:
             inside = source.startswith((f"{target}.", f"{target} ", f"{target}/"))
             target += f"{passage} out" if inside else f"{passage} in"
-        lines.append((source, target, "" if is_output(target) else wire.port))
+        lines += [(source, target, "" if is_output(target) else port) for port in wire.port.split(", ")]
     for source, target, _ in lines:
         into.setdefault(target, []).append(source)
 

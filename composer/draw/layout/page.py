@@ -22,7 +22,7 @@ from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
 from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
 from composer.draw.passes.alternatives import name_in_alternatives, name_once
 from composer.draw.passes.heads import output_leaf, with_end_boxes
-from composer.draw.passes.inner_outputs import lead_out_of_frames
+from composer.draw.passes.inner_outputs import join_passes, lead_out_of_frames
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.order import sort_topologically
 from composer.draw.passes.passages import open_passages
@@ -66,7 +66,7 @@ def page(
     Raises:
         NoColumnEnd: if a column cannot end above such a node, as in a model of several columns.
     """
-    flow = stand_by_readers(flow)
+    flow = join_passes(stand_by_readers(flow))
     options = LayoutOptions(typography, LANE_SIDE, shapes, inputs=tuple(titles.inputs))
     opens = once(options)
     ends = lead_out_of_frames(with_ends(flow, titles, beside=False))
