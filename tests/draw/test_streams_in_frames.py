@@ -54,6 +54,8 @@ def test_streams_stand_side_by_side(scene: Scene) -> None:
     for stream in (("branch1.units.conv", "sum1", "y1"), ("branch2.units.conv", "sum2", "y2")):
         assert len({round(middle[f"stage.{one}"]) for one in stream}) == 1
     assert middle["stage.y1"] < middle["stage.y2"]
+    for below, above in (("stage.y1", "high"), ("stage.y2", "low")):  # also where the recipe has these in another order
+        assert middle[below] == pytest.approx(middle[above], abs=1)
     assert middle["to1"] == pytest.approx(middle["stage.y1"], abs=1) and middle["to2"] == pytest.approx(middle["stage.y2"], abs=1)
 
 
