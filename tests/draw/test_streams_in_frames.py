@@ -40,6 +40,22 @@ graph:
   high: {type: conv2d, out: 8, kernel_size: 1, in: stage}
 outputs: {high: high, low: low}
 """
+JOINED = """recipe: joined
+inputs: {signal: "float[batch, 8]"}
+blocks:
+  both:
+    inputs: {x: "float[batch, dim]", other: "float[batch, dim]"}
+    graph: {low: {type: linear, out: 8, in: x}, high: {type: linear, out: 8, in: other}, sum: {type: add, in: [low, high]}}
+graph:
+  stage:
+    in: {x: signal}
+    graph:
+      first: {type: linear, out: 8, in: x}
+      second: {type: linear, out: 8, in: first}
+    outputs: {x: second, other: first}
+  both: {type: both, in: {x: stage, other: stage.other}}
+outputs: {logits: both}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -76,3 +92,12 @@ def test_all_that_is_said_holds(scene: Scene) -> None:
     assert [*lies(read(svg), Model(recipe.program)), *loose(read(svg))] == []
     assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []
     assert_every_edge("stage", recipe.program, scene)
+
+
+def test_a_second_output_is_led_to_a_side_of_a_box() -> None:
+    """By a wire from where it is made, in place of its name."""
+    recipe = composer.load(JOINED)
+    scene = recipe.draw().scene
+    ways = sorted((wire.source, wire.port) for wire in scene.wires if wire.target == "both")
+    assert ways == [("stage", ""), ("stage.first", "other")] and not scene.references
+    assert_every_edge("joined", recipe.program, scene)

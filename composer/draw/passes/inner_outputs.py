@@ -53,7 +53,7 @@ def lead_out_of_frames(flow: Flow) -> Flow:
 def _holder(edge: DiagramEdge, items: Mapping[str, Item]) -> Item | None:
     """Return the frame or the closed box that a value is made in, where a wire may lead from there to its reader."""
     source = edge.source
-    if not source.reference or edge.partial or edge.back or not edge.main or edge.target not in items:
+    if not source.reference or edge.partial or edge.back or edge.target not in items:
         return None
     if not isinstance(source.origin, NodeOutput) or PASS.fullmatch(source.reference):
         return None
