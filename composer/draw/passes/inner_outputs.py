@@ -55,6 +55,8 @@ def _holder(edge: DiagramEdge, items: Mapping[str, Item]) -> Item | None:
     source = edge.source
     if not source.reference or edge.partial or edge.back or edge.target not in items:
         return None
+    if source.passes and not edge.main:
+        return None
     if not isinstance(source.origin, NodeOutput) or PASS.fullmatch(source.reference):
         return None
     found = next((item for path, item in items.items() if lies_in(source.path, path)), None)
