@@ -80,7 +80,7 @@ def join_passes(flow: Flow) -> Flow:
     the repeat if that is beside the block, and else it has one name.
 
     Before: a(x) b(a) c(a @b.0 @b.1)
-    After:  a(x) b(a) c(a b.inner)
+    After:  a(x) b(a) c(a b)
     """
     items = flow.by_path
     several: dict[tuple[str, str], list[DiagramEdge]] = {}

@@ -106,9 +106,6 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
 def stand_by_readers(flow: Flow) -> Flow:
     """Return a flow in which what a recurrence starts with stands in its frame, beside the first block that reads it; others that
     do so call it by its name.
-
-    Before: zeros() a(x) b(a), b.inner(~zeros) in b
-    After:  a(x) b(a), zeros() b.inner(~zeros) in b
     """
     flow = flow.map_groups(stand_by_readers)
     read_of = _by(flow.all_edges(), lambda e: e.source.path)
