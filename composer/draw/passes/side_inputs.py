@@ -80,8 +80,8 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
         if any(e.source.path in outer_inputs for e in reads):
             continue  # of what stands below its first reader, that reader stays in the column
         reader = items.get(readers[0].target)
-        measures = any(e.shape_only and e.upward and not e.source.is_model_input for e in reads)
-        if len(readers) > 1 or reader is None or (measures and not joins(readers[0])):
+        reads_size = any(e.shape_only and e.upward and not e.source.is_model_input for e in reads)
+        if len(readers) > 1 or reader is None or (reads_size and not joins(readers[0])):
             stays = output_of(item) in sent or any(e.source.path == path for sink in flow.sinks for e in sink.edges)
             stays = stays or any(e.partial for e in readers)  # kinds of layers are led to at both sides of their frame
             if not (stays or any((e.main and not goes_on(e)) or e.source.reference for e in readers)):
