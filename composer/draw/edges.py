@@ -132,6 +132,7 @@ class DiagramEdge:
     source: DiagramSource
     target: str
     port: str
+    """Several, where values of several passes come in as one: `, skip, far`, of which the first is that of the stream."""
     main: bool
     """Whether it is the stream, and not something from the side."""
     partial: bool = False

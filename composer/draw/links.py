@@ -162,8 +162,9 @@ class LinkGraph:
         into: dict[str | Border, list[tuple[str | Border, WirePath]]] = {}
         for wire in self.scene.wires:
             if wire.source and wire.target:
-                source = crossing(wire.source, wire.target, wire.kind, wire.from_inside, wire.passage)
-                target = crossing(wire.target, wire.source, wire.kind, wire.to_inside, wire.passage)
+                start, end = "" if wire.to_inside else wire.passage, "" if wire.from_inside else wire.passage
+                source = crossing(wire.source, wire.target, wire.kind, wire.from_inside, start)
+                target = crossing(wire.target, wire.source, wire.kind, wire.to_inside, end)
                 if source != target:
                     ends.append((source, target, wire))
                     into.setdefault(target, []).append((source, wire))

@@ -137,11 +137,13 @@ def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
             continue  # inside of one block
         passage = f"/{wire.passage}" if wire.passage else ""
         if source in frames:
-            source += f"{passage} in" if target.startswith(f"{source}.") else f"{passage} out"
+            start = "" if wire.to_inside else passage
+            source += f"{start} in" if target.startswith(f"{source}.") else f"{start} out"
         if target in frames:
             inside = source.startswith((f"{target}.", f"{target} ", f"{target}/"))
-            target += f"{passage} out" if inside else f"{passage} in"
-        lines.append((source, target, "" if is_output(target) else wire.port))
+            end = "" if wire.from_inside else passage
+            target += f"{end} out" if inside else f"{end} in"
+        lines += [(source, target, "" if is_output(target) else port) for port in wire.port.split(", ")]
     for source, target, _ in lines:
         into.setdefault(target, []).append(source)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import product
 
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
@@ -15,6 +16,9 @@ SAID = re.compile(
     r"(?:of )?((?:all \d+|both|last|all earlier) [a-z_ ]+|[a-z_ ]+ \d+(?: … \d+)?)(?: of (?:last|all \d+|both) [a-z_ ]+)?"
 )
 """What stands at a wire, or in a loss: which passes give what is read."""
+JOINED = re.compile(r"(?:\w+\(\d+(?::\d+)?\)(?:\.\w+(?:\(\d+(?::\d+)?\))?)*(?:, )?)+")
+"""What several values of a repeat are called together: `down(0:4).layers(0:2), down(0:3)`."""
+COUNTED = re.compile(r"(\d+) values")
 
 
 def readings(typed: TypedProgram) -> set[str]:
@@ -69,11 +73,47 @@ def phrases(name: str, read: list[int], last: int) -> Iterator[str]:
             yield f"{several} {first} … {final}"
 
 
+def read_together(typed: TypedProgram) -> list[set[str]]:
+    """Return what each node reads of passes, of one repeat, as a recipe calls it; of a repeat all that its passes read."""
+    found: list[set[str]] = []
+    graphs = [typed.root, *(one for visit in walk(typed.root, every_pass, every_node) for one in held(visit.node))]
+    for node in (node for graph in graphs for node in graph.nodes):
+        passes = node.node.passes if isinstance(node, TypedRepeat) else ()
+        wires = [wire for one in passes for wire in one.wires] or wires_of(node.node)
+        refs = [ref for wire in wires for ref in wire.refs if ref.index is not None and ref.node != node.name]
+        found += [{str(ref) for ref in refs if ref.node == name} for name in {ref.node for ref in refs}]
+    return found
+
+
+def expanded(said: str) -> set[str]:
+    """Return each of the values that have a name together."""
+    found = set()
+    for name in said.split(", "):
+        pieces = re.split(r"\((\d+(?::\d+)?)\)", name)
+        bounds = [[*map(int, piece.split(":"))] for piece in pieces[1::2]]
+        for numbers in product(*(range(one[0], one[-1] if len(one) > 1 else one[0] + 1) for one in bounds)):
+            ends = [f"({number})" for number in numbers]
+            found.add("".join(word + end for word, end in zip(pieces[::2], [*ends, ""], strict=True)))
+    return found
+
+
+def misjoined(texts: Iterable[str], typed: TypedProgram) -> Iterator[str]:
+    """Yield every name of several values that are not what a node reads of a repeat."""
+    known = read_together(typed)
+    for text in texts:
+        counted = COUNTED.fullmatch(text)
+        if counted and int(counted[1]) not in map(len, known):
+            yield f"`{text}`: none reads so many"
+        if JOINED.fullmatch(text) and (":" in text or ", " in text) and expanded(text) not in known:
+            yield f"`{text}` is not what is read: {known}"
+
+
 def misread(picture: Picture, typed: TypedProgram) -> Iterator[str]:
     """Yield every statement of a picture about the passes that are read which holds nowhere in the model."""
     known = readings(typed)
     texts = [text for _, _, text in picture.texts]
     texts += [fact for box in picture.boxes for line in box.lines for fact in line.split(" · ") if fact.startswith("of ")]
+    yield from misjoined(texts, typed)
     for text in texts:
         if text.split(" · ")[0] != text or not (said := SAID.fullmatch(text)):
             continue

@@ -130,7 +130,7 @@ def crossings(ranks: Ranks, hops: list[tuple[Name, Name]]) -> int:
 
 
 def ordering(hops: list[tuple[Name, Name]], names: list[Name]) -> Ordering:
-    return Ordering(hops, {name: number for number, name in enumerate(sorted(names))}, columns_of(names, []), (), {})
+    return Ordering(hops, {name: number for number, name in enumerate(sorted(names))}, columns_of(names, []), (), {}, {})
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -160,7 +160,7 @@ def test_things_with_equal_wires_stand_in_the_order_of_the_recipe() -> None:
 def test_the_lowest_rank_keeps_its_order() -> None:
     """Though another has fewer crossings: that is the order of the inputs."""
     hops = [(("a", 0), ("d", 1)), (("b", 0), ("c", 1))]
-    known = Ordering(hops, {("a", 0): 0, ("b", 0): 1, ("c", 1): 2, ("d", 1): 3}, {}, [("a", 0), ("b", 0)], {})
+    known = Ordering(hops, {("a", 0): 0, ("b", 0): 1, ("c", 1): 2, ("d", 1): 3}, {}, [("a", 0), ("b", 0)], {}, {})
     assert known.keeps_first([[("a", 0), ("b", 0)]]) and not known.keeps_first([[("b", 0), ("a", 0)]])
 
 

@@ -138,18 +138,17 @@ graph:
 
 
 def test_what_joins_the_stream_of_a_scan_stands_beside_its_way() -> None:
-    """Below the scan, so that the stream goes straight up into it; a wire leads from each box to what reads it inside."""
+    """Below the scan, so that the stream goes straight up into it; a wire leads from the box to what reads it inside."""
     ((_, _, page),) = scenes("form selective_scan", "block")
     (frame,) = (one for one in page.frames if one.about.path == "ssm")
     (way,) = (wire.points for wire in page.wires if (wire.source, wire.target) == ("delta", "ssm"))
     assert len({x for x, _ in way}) == 1
-    for path, reader in (("a_log", "ssm.decay"), ("start", "ssm.new")):
-        at = box(page, path).area
-        (way,) = (wire.points for wire in page.wires if (wire.source, wire.target) == (path, reader))
-        assert at.right < frame.area.right
-        assert frame.area.bottom < at.top
-        assert at.left <= way[0][0] <= at.right
-        assert at.top <= way[0][1] <= at.bottom
+    at = box(page, "a_log").area
+    (way,) = (wire.points for wire in page.wires if (wire.source, wire.target) == ("a_log", "ssm.decay"))
+    assert at.right < frame.area.right
+    assert frame.area.bottom < at.top
+    assert at.left <= way[0][0] <= at.right
+    assert at.top <= way[0][1] <= at.bottom
 
 
 def test_wires_into_a_box_keep_the_order_of_what_stands_beside_it() -> None:

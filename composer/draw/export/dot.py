@@ -208,7 +208,7 @@ class _Writer:
             color=color,
             style=dash,
             penwidth=f"{WIDTHS[link.style] * self.stroke:g}",
-            tooltip=quoted(link.port),
+            tooltip=quoted(link.port.strip(", ")),
         )
 
     def free(self, name: str, text: Text) -> None:

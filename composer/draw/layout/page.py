@@ -22,12 +22,12 @@ from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
 from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
 from composer.draw.passes.alternatives import name_in_alternatives, name_once
 from composer.draw.passes.heads import output_leaf, with_end_boxes
-from composer.draw.passes.inner_outputs import lead_out_of_frames
+from composer.draw.passes.inner_outputs import join_passes, lead_out_of_frames
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.order import sort_topologically
 from composer.draw.passes.passages import open_passages
 from composer.draw.passes.pyramid import split_pyramid
-from composer.draw.passes.side_inputs import split_side_inputs
+from composer.draw.passes.side_inputs import split_side_inputs, stand_by_readers
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
 from composer.draw.scene import Scene
 from composer.draw.style.text_metrics import wrapped as in_lines
@@ -66,6 +66,7 @@ def page(
     Raises:
         NoColumnEnd: if a column cannot end above such a node, as in a model of several columns.
     """
+    flow = join_passes(stand_by_readers(flow))
     options = LayoutOptions(typography, LANE_SIDE, shapes, inputs=tuple(titles.inputs))
     opens = once(options)
     ends = lead_out_of_frames(with_ends(flow, titles, beside=False))

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from blocks.core import Look, SideLook
 from composer.draw.diagram import Leaf
 from composer.draw.edges import DiagramEdge
-from composer.draw.geometry import Point
+from composer.draw.geometry import Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, upright, widen
 from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, draw_outgoing, room
@@ -20,6 +20,8 @@ from composer.draw.style.typography import Typography
 
 APART = 8.0
 """Between things above each other at a side: so little that they belong to one block."""
+SAID_GAP, HEAD_ROOM = 3.0, 8.0
+"""Between a small box and what is written above its wire; of the usual length of such a wire, what the text may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class SideBox:
     style: Style = "side"
     reads: tuple[DiagramEdge, ...] = ()
     """What it reads itself, by name."""
+    said: str = ""
+    """What is written above its wire."""
 
 
 SideInput: TypeAlias = WiredInput | NamedInput | SideBox
@@ -208,6 +212,11 @@ def _put(found: Fragment, leaf: Leaf, side_input: SideInput, side: int, way: tup
 def _put_small(found: Fragment, leaf: Leaf, small: SideBox, side: int, way: tuple[Point, ...], typography: Typography) -> None:
     """Place a small box with its wire, and the names of what it reads at its other side."""
     start, y = way[0]
+    if small.said:
+        said = Text(0, y - 3, small.said, "port", "start" if side < 0 else "end", typography.scale)
+        start += side * (said.area.right - said.area.left - HEAD_ROOM)
+        found.pieces.texts.append(said.moved(start - side * SAID_GAP, 0))
+        way = ((start, y), *way[1:])
     width, height = max(MIN_SIDE_WIDTH, needed(small.leaf, typography, narrow=True)), height_of(small, typography)
     found.pieces.boxes.append(box(small.leaf, start + side * width / 2, y + height / 2, width, height, typography, narrow=True))
     reach = abs(start) + width

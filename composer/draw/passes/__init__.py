@@ -13,7 +13,7 @@ from collections.abc import Callable
 from composer.draw.passes.alternatives import by_name_from_outside
 from composer.draw.passes.branches import group_branches
 from composer.draw.passes.heads import group_heads
-from composer.draw.passes.inner_outputs import lead_out_of_frames
+from composer.draw.passes.inner_outputs import join_passes, lead_out_of_frames
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.merge_kinds import merge_passes
@@ -27,6 +27,7 @@ from composer.draw.passes.split_columns import by_name_where_needed, split_into_
 PASSES: tuple[Callable[..., object], ...] = (
     merge_passes,
     fold_norms,
+    join_passes,
     by_name_from_outside,
     lead_out_of_frames,
     split_into_columns,
@@ -41,7 +42,8 @@ PASSES: tuple[Callable[..., object], ...] = (
     group_branches,
     group_heads,
 )
-"""In the order in which they run: the first two while a diagram is built, the next eight for a page, and the rest for each of its
-columns, frames and branches. Before the last one, a column is sorted once more. No loop runs them, since they differ in what they
+"""In the order in which they run: the first two while a diagram is built, the next nine for a page, and the rest for each of its
+columns, frames and branches. Before the last one, a column is sorted once more; before all for a page,
+`stand_by_readers` moves blocks into frames, which a line of text does not show. No loop runs them, since they differ in what they
 are given: some make one flow of several, others several of one.
 """

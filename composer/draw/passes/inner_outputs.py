@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, NodeOutput
@@ -13,6 +15,11 @@ from composer.draw.paths import lies_in
 
 MAX_LED = 8
 """Values that wires lead out of a frame, each in a lane of its own: of more, there is no room beside it."""
+OF_PASSES = re.compile(r"\w+\(\d+\)(\.\w+(\(\d+\))?)*")
+"""What a pass of a repeat gives, as it is called: `layers(3).skip`."""
+NUMBER = re.compile(r"\((\d+)\)")
+MAX_LETTERS = 36
+"""Of what several values are called together; more of them stand beside each other in no box's way."""
 
 
 def lead_out_of_frames(flow: Flow) -> Flow:
@@ -46,7 +53,9 @@ def lead_out_of_frames(flow: Flow) -> Flow:
 def _holder(edge: DiagramEdge, items: Mapping[str, Item]) -> Item | None:
     """Return the frame or the closed box that a value is made in, where a wire may lead from there to its reader."""
     source = edge.source
-    if not source.reference or edge.partial or edge.back or not edge.main or edge.target not in items:
+    if not source.reference or edge.partial or edge.back or edge.target not in items:
+        return None
+    if source.passes and not edge.main:
         return None
     if not isinstance(source.origin, NodeOutput) or PASS.fullmatch(source.reference):
         return None
@@ -61,3 +70,62 @@ def _holder(edge: DiagramEdge, items: Mapping[str, Item]) -> Item | None:
 def _inner(source: DiagramSource, item: Item) -> InnerOutput:
     assert isinstance(source.origin, NodeOutput)
     return InnerOutput(item.about.path, source.reference, source.origin, source.passes)
+
+
+# -- values of several passes
+
+
+def join_passes(flow: Flow) -> Flow:
+    """Return a flow in which what several passes of a repeat give to one block is one value, in its frames too: a wire leads from
+    the repeat if that is beside the block, and else it has one name.
+
+    Before: a(x) b(a) c(a @b.0 @b.1)
+    After:  a(x) b(a) c(a b)
+    """
+    items = flow.by_path
+    several: dict[tuple[str, str], list[DiagramEdge]] = {}
+    for edge in flow.edges:
+        source = edge.source
+        if OF_PASSES.fullmatch(source.reference) and not (edge.partial or edge.back or source.at_first):
+            several.setdefault((edge.target, source.reference.partition("(")[0]), []).append(edge)
+    joined: dict[DiagramEdge, DiagramEdge | None] = {}
+    for edges in several.values():
+        names = dict.fromkeys(edge.source.reference for edge in edges)
+        if len(names) > 1:
+            joined |= dict.fromkeys(edges)
+            joined[edges[0]] = _together(edges, range_of_names(names), items)
+    kept = (joined.get(edge, edge) for edge in flow.edges)
+    return flow.with_edges(edge for edge in kept if edge is not None).map_groups(join_passes)
+
+
+def _together(edges: Sequence[DiagramEdge], name: str, items: Mapping[str, Item]) -> DiagramEdge:
+    """Return what several passes give to one block as one edge."""
+    first = next((edge for edge in edges if edge.main), edges[0])
+    source, makers = first.source, {edge.source.origin for edge in edges}
+    holder = next((item for path, item in items.items() if lies_in(source.path, path)), None)
+    made = source.origin
+    known = isinstance(holder, Leaf) or (isinstance(holder, Group) and len(holder.flows) == len(makers) == 1)
+    one = replace(source.by_name(name), passes="")
+    if holder is not None and known and holder.about.path != first.target and isinstance(made, NodeOutput):
+        one = DiagramSource(InnerOutput(holder.about.path, name, made, name))
+    return replace(first, source=one, port=", ".join(sorted({edge.port for edge in edges})))
+
+
+def range_of_names(names: Iterable[str]) -> str:
+    """Return how values of several passes are called together, as in a recipe: `layers(0:4).skip`; or how many there are."""
+    alike: dict[tuple[str, ...], set[tuple[int, ...]]] = {}
+    for name in names:
+        pieces = NUMBER.split(name)
+        alike.setdefault(tuple(pieces[::2]), set()).add(tuple(map(int, pieces[1::2])))
+    said = [_range(words, passes) for words, passes in alike.items()]
+    whole = ", ".join(said)
+    return whole if all(said) and len(whole) <= MAX_LETTERS else f"{sum(map(len, alike.values()))} values"
+
+
+def _range(words: Sequence[str], passes: Collection[tuple[int, ...]]) -> str:
+    """Return the name of values of some passes of each repeat that the words name; nothing where these are not all in a row."""
+    ranges = [range(min(axis), max(axis) + 1) for axis in zip(*passes, strict=True)]
+    if len(passes) < prod(map(len, ranges)):
+        return ""
+    numbers = [f"({one.start})" if len(one) == 1 else f"({one.start}:{one.stop})" for one in ranges]
+    return "".join(word + number for word, number in zip(words, [*numbers, ""], strict=True))

@@ -1,4 +1,4 @@
-"""What a repeat carries from pass to pass beside its stream, and what else goes through the border of its frame."""
+"""What a repeat carries from pass to pass beside its stream, and what else goes through the border of a frame."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Opens: TypeAlias = Callable[[Group, Group], bool]
 
 def open_passages(flow: Flow, opens: Opens) -> Flow:
     """Return a flow in which all that a repeat carries goes through the border of its frame, in at the bottom and out at the top,
-    as its stream does, where the repeat is drawn so: then no wire leads back.
+    as its stream does, where the repeat is drawn so: then no wire leads back; and so all that a group of several streams takes in
+    and gives.
     """
     for item in flow.items:
         if isinstance(item, Group):
@@ -29,7 +30,7 @@ def open_passages(flow: Flow, opens: Opens) -> Flow:
 
 @dataclass(slots=True)
 class _Passages:
-    """What goes through the border of a repeat, while it is looked for."""
+    """What goes through the border of a repeat or a group, while it is looked for."""
 
     group: Group
     flow: Flow
@@ -40,18 +41,18 @@ class _Passages:
     """Of each passage, the edges in the frame that read what comes in."""
 
     def opened(self) -> tuple[Group, Flow] | None:
-        """Return the repeat with its passages, and the flow around it; none where nothing is carried beside the stream, or where
-        something goes through the border elsewhere.
+        """Return the frame with its passages, and the flow around it; none where a repeat carries nothing beside the stream,
+        where nothing else comes into a group or goes out of it, or where something goes through the border elsewhere.
         """
         group, path = self.group, self.group.about.path
         inner = group.flows[0]
         outlet = inner.outlet
-        if len(group.flows) > 1 or not group.count or outlet is None or outlet.reference or outlet.port or inner.sinks:
+        if len(group.flows) > 1 or outlet is None or outlet.reference or outlet.port or inner.sinks:
             return None
-        if not self.read(inner) or not any(one.made for one in self.into.values()):
+        if not self.read(inner) or not self.into:
             return None
         out = self.read_around(outlet)
-        if out is None or not any(one.made is not None and one.made.origin in out for one in self.into.values()):
+        if not out or (group.count and not any(one.made is not None and one.made.origin in out for one in self.into.values())):
             return None  # of a value that nothing reads in the end, a wire back says more
         passages = [Passage("", outlet), *self.into.values()]
         passages.sort(key=self.place)
@@ -111,18 +112,22 @@ class _Passages:
             origin = edge.source.origin
             if edge.source.reference or origin.path != path:
                 continue
-            if isinstance(origin, InnerOutput) and origin.passes.startswith("last "):
+            if isinstance(origin, InnerOutput) and self.is_last(origin.passes):
                 found[origin.made] = None
             elif isinstance(origin, InnerOutput | PassOutput):
                 return None
         for _, source in self.flow.exits:
             if lies_in(source.path, path) and source.path != path:
-                if not isinstance(source.origin, NodeOutput) or not source.passes.startswith("last "):
+                if not isinstance(source.origin, NodeOutput) or not self.is_last(source.passes):
                     return None
                 found[source.origin] = None
         if any(lies_in(edge.source.path, path) and edge.source.path != path for sink in self.flow.sinks for edge in sink.edges):
             return None
         return list(found)
+
+    def is_last(self, passes: str) -> bool:
+        """Return whether these are the last pass of a repeat; a group has one pass."""
+        return passes.startswith("last ") or not (self.group.count or passes)
 
     def entered(self, inner: Flow) -> Flow:
         """Return what is in the frame, which reads what comes in from the border alone."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -15,6 +15,8 @@ BesideBlock: TypeAlias = tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]
 """What stands beside a block, the edge from there, and what it reads."""
 MIN_COLUMNS = 3
 """Values that are concatenated and stand side by side: of two, the one that is less stands beside the other."""
+MAX_BESIDE = 2
+"""Blocks beside another one, but for what it starts with: a cell starts with a value for each of its states."""
 NOTHING_BESIDE: Mapping[str, Sequence[BesideBlock]] = MappingProxyType({})
 
 
@@ -40,7 +42,8 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
     beside: dict[str, list[BesideBlock]] = {}
     outer_inputs: dict[str, tuple[Leaf, tuple[DiagramEdge, ...]]] = {}
     gone: set[str] = set()
-    read_of, into = _by(flow.all_edges(), lambda e: e.source.path), _by(flow.edges, lambda e: e.target)
+    read = (e for e in flow.all_edges() if not (e.source.at_first and e.source.reference))  # these are not led to
+    read_of, into = _by(read, lambda e: e.source.path), _by(flow.edges, lambda e: e.target)
     all_into = _by(flow.all_edges(), lambda e: e.target)
 
     def goes_on(read: DiagramEdge) -> bool:
@@ -91,13 +94,51 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
         others = [e for e in streams if e.source.path != path and not e.source.reference]
         if not others or (readers[0].main and streams[0].source.path == path and not _flows(others[0].source, flow, items)):
             continue
-        if len(beside.get(readers[0].target, [])) < 2:
+        if len(beside.get(readers[0].target, [])) < MAX_BESIDE or readers[0].source.at_first:
             beside.setdefault(readers[0].target, []).append((item, readers[0], reads))
             gone.add(path)
     kept = tuple(item for item in flow.items if item.about.path not in gone)
     paths = gone - set(outer_inputs)
     edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in paths or e.source.reference))
     return SideInputs(flow.with_items(kept).with_edges(edges), beside, outer_inputs)
+
+
+def stand_by_readers(flow: Flow) -> Flow:
+    """Return a flow in which what a recurrence starts with stands in its frame, beside the first block that reads it; others that
+    do so call it by its name.
+    """
+    flow = flow.map_groups(stand_by_readers)
+    read_of = _by(flow.all_edges(), lambda e: e.source.path)
+    returned = {source.path for _, source in flow.exits} | {e.source.path for sink in flow.sinks for e in sink.edges}
+    for path, item in flow.by_path.items():
+        reads, readers = flow.edges_into(path), read_of.get(path, ())
+        still = all(e.shape_only for e in reads)
+        if not (isinstance(item, Leaf) and not item.model_input and not item.look.sign and not item.look.sides and still):
+            continue
+        starts = all(e.source.at_first and e.upward and not e.source.port and not e.partial for e in readers)
+        first = _first_in_frame(path, flow) if starts and path not in returned else None
+        if first is not None:
+            named = [replace(e, source=e.source.by_name()) for e in reads]
+            flow = _with_start(flow.without({path}), item, named, first)
+    return flow
+
+
+def _first_in_frame(path: str, flow: Flow) -> DiagramEdge | None:
+    """Return the first edge from somewhere else into a block in a frame of a flow, but for frames of several kinds of passes."""
+    for inner in (item.flows[0] for item in flow.items if isinstance(item, Group) and len(item.flows) == 1):
+        into = {edge.target: edge for edge in inner.edges if edge.source.path == path}
+        found = next((into[one] for one, item in inner.by_path.items() if one in into and isinstance(item, Leaf)), None)
+        if found := found or _first_in_frame(path, inner):
+            return found
+    return None
+
+
+def _with_start(flow: Flow, start: Leaf, reads: Sequence[DiagramEdge], first: DiagramEdge) -> Flow:
+    """Return a flow with a block, and what that reads, in the frame where something reads it first; by its name elsewhere."""
+    held = first in flow.edges
+    named = flow.map_edges(lambda e: e.by_name() if e.source.path == start.about.path and e != first else e)
+    named = named.map_groups(lambda inner: _with_start(inner, start, reads, first))
+    return named.with_items((start, *named.items)).with_edges((*named.edges, *reads)) if held else named
 
 
 def _twins(flow: Flow, items: Mapping[str, Item]) -> set[str]:
@@ -126,7 +167,8 @@ def _columns_of_joins(
             continue
         waiting, column = [path], set[str]()
         while waiting:
-            sources = {edge.source.path for edge in into.get(waiting.pop(), ()) if edge.upward} & items.keys()
+            read = [edge for edge in into.get(waiting.pop(), ()) if edge.upward and not edge.source.at_first]
+            sources = {edge.source.path for edge in read} & items.keys()
             if any(len(read_of[source]) > 1 for source in sources):
                 break
             waiting += sources

@@ -53,4 +53,7 @@ def in_layers(flow: Flow, options: LayoutOptions, items_of: ItemsOf, drawn: Mapp
 
 def side_boxes_of(blocks: Sequence[BesideBlock]) -> list[SideBox]:
     """Return what stands beside a block as small boxes."""
-    return [SideBox(leaf, edge.port, style_of(edge, leaf), reads) for leaf, edge, reads in blocks]
+    return [
+        SideBox(leaf, edge.port, style_of(edge, leaf), reads, "at first" if edge.source.at_first else "")
+        for leaf, edge, reads in blocks
+    ]

@@ -72,6 +72,8 @@ def layered(flow: Flow, beside: Mapping[str, Sequence[SideBox]], options: Layout
     found = [one for one in found if one.left + one.right <= MAX_WIDTH]
     others = [one for one in others if one.left + one.right <= MAX_WIDTH]
     best = found[-1:] if len(found) > 1 and clearer(found[0], found[-1]) else found[:1]
+    if options.ends and others and not (best and clearer(others[0], best[0])):
+        return others[0]  # in a frame, streams go straight from border to border
     return min((*best, *others), key=lambda one: measured(one).cost, default=None)
 
 

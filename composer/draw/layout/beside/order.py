@@ -30,6 +30,8 @@ class Ordering:
     """What stands in this order in the lowest rank."""
     fans: Mapping[Name, Collection[Name]]
     """Of each value that goes past some of what it feeds, these."""
+    ports: Mapping[tuple[Name, Name], float]
+    """Of frames with several passages and what is next above each of these, how far from the middle of the frame that is."""
 
     def in_recipe_order(self, rows: Ranks) -> Ranks:
         """Return the ranks with blocks, or whole columns, exchanged until no exchange has fewer crossings, or as many and
@@ -54,7 +56,8 @@ class Ordering:
     def may_change(self, a: Name, b: Name) -> bool:
         """Return whether a thing may stand better at the right of another."""
         wrong = self.number.get(a, -1) > self.number.get(b, len(self.number))
-        return wrong or a in self.fans.get(b, ()) or b in self.fans.get(a, ())
+        by_frame = any((frame, a) in self.ports and (frame, b) in self.ports for frame, _ in self.ports)
+        return wrong or by_frame or a in self.fans.get(b, ()) or b in self.fans.get(a, ())
 
     def exchanged(self, rows: Ranks, a: Name, b: Name) -> Ranks:
         """Return the ranks with two things in each other's place."""
@@ -85,7 +88,8 @@ class Ordering:
         count = 0
         for rank in range(1, len(rows)):
             ends: list[int] = []
-            for _, high in sorted((place[a], place[b]) for a, b in self.hops if b[1] == rank):
+            ways = ((place[a], self.ports.get((a, b), 0.0), place[b]) for a, b in self.hops if b[1] == rank)
+            for _, _, high in sorted(ways):
                 count += len(ends) - bisect_left(ends, high + 1)
                 insort(ends, high)
         return count

@@ -118,7 +118,9 @@ class Placing:
         columns = columns_of(self.rank_nodes, [hop for hop, weight in weights.items() if weight > 1])
         rows = [((fan.hub, self.rank[fan.row[0]]), [(path, self.rank[path]) for path in fan.row]) for fan in self.fans]
         fans = {wire: row for wire, row in rows if wire in self.rank_nodes}
-        return Ordering([*weights], {name: number for number, name in enumerate([*inputs, *blocks])}, columns, inputs, fans)
+        numbers = {name: number for number, name in enumerate([*inputs, *blocks])}
+        ports = {(frame, other): beside for frame, other, beside in self.passage_ports() if other[1] > frame[1]}
+        return Ordering([*weights], numbers, columns, inputs, fans, ports)
 
     def center(self, weights: Mapping[tuple[Name, Name], int], rows: Ranks) -> None:
         """Move what feeds or reads several blocks that are alike to their middle."""
