@@ -33,8 +33,8 @@ def repeated_groups(flow: Flow, groups: Sequence[GroupPlace], depth: Depth) -> f
 
 
 def closing_order(flow: Flow, groups: Sequence[GroupPlace], depth: Depth, share: float = MAX_SHARE) -> list[str]:
-    """Return the paths of what else may be closed: what holds no other group first, then what has most boxes, the last first; none
-    that has more than a share of all boxes.
+    """Return the paths of what else may be closed: first what holds no other group, then what has most boxes, the last first;
+    what has more than a share of all boxes may not.
     """
     inside = boxes_inside(flow)
     most = share * sum(1 for _ in flow.leaves())

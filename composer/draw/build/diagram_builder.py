@@ -142,8 +142,12 @@ class DiagramBuilder:
             return self.dissolved(node, given, place, out)
         title = spoken(branch_name(path)) if part is None else spoken(part.kind)
         closed = shut or ((self.depth.level == "overview" or part is not None) and not holds_layers(node.graph))
+        depth = self.depth
+        if shut and depth.level == "full" and not depth.shows(path):
+            self.depth = replace(depth, level="block")  # a box tells which blocks are in it, and not their maps
         flow, ports = self.flow(node.graph, given, place)
-        if closed and not self.depth.shows(path):
+        self.depth = depth
+        if closed and not depth.shows(path):
             out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
         else:
             out.items.append(self.frame(node, title, place, flow))
