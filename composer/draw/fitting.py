@@ -16,8 +16,8 @@ from composer.draw.turn.turned import turned
 
 MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
 """Pixels of a page that is read as a whole, with room for two columns and the wires between them, which may also lie on its side.
-Where a drawing would be larger, fewer experts are shown, then mixtures of experts are closed, then repeats in repeats, and then
-all.
+Where a drawing would be larger, fewer experts are shown, then mixtures of experts are closed, groups that are like others,
+repeats in repeats, all repeats, and then other groups.
 """
 FEW_BOXES, FEW_BOXES_FACTOR = 40, 1.3
 """A model of no more boxes keeps its repeats open up to so many times the page: what a model is about is in its layers, and the
@@ -250,9 +250,14 @@ def fit_to_paper(attempts: Attempts, scene: Scene, depth: Depth, width: float) -
         return max(scene.width / room, scene.height * width / scene.width / MAX_PAPER_HEIGHT)
 
     for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
-        whole = replace(depth, level=level, experts=False)
-        repeated = repeated_groups(attempts.diagram(whole), attempts.groups(), whole)
-        for less in dict.fromkeys((whole, whole if depth.unrolled else replace(whole, closed=repeated))):
+        less = replace(depth, level=level, experts=False)
+        flow = attempts.diagram(less)
+        found = Drawn(less, flow, draw(flow))
+        if over(found.scene) <= 1 and not is_cut(found.scene):
+            return found.scene
+        repeated = frozenset() if depth.unrolled else repeated_groups(flow, attempts.groups(), less)
+        if repeated:
+            less = replace(less, closed=repeated)
             flow = attempts.diagram(less)
             found = Drawn(less, flow, draw(flow))
             if over(found.scene) <= 1 and not is_cut(found.scene):

@@ -157,9 +157,10 @@ def closing(view: View, found: dict[str, View]) -> Iterator[tuple[str, str]]:
 
 
 def openable(scene: Scene, whole: set[str], closed: Collection[str] = ()) -> list[str]:
-    """Return the blocks of a picture that have something inside: in the whole model, or if they are not closed to fit a page."""
+    """Return the blocks of a picture that have something inside, those first that are closed to fit a page."""
     inner = {path.rpartition(".")[0] for path in whole}.union(closed)
-    return [path for path in dict.fromkeys(box.about.path for box in scene.boxes) if path in inner]
+    found = (path for path in dict.fromkeys(box.about.path for box in scene.boxes) if path in inner)
+    return sorted(found, key=lambda path: path not in closed)
 
 
 def frames(scene: Scene) -> set[str]:
