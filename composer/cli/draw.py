@@ -192,8 +192,8 @@ def tell_large(figure: Figure) -> None:
     from composer.draw.fitting import MAX_EXCESS
 
     if figure.excess > MAX_EXCESS:
-        least = figure.level == "overview" or figure.width
-        hint = "`--hide` and `--merge` leave nodes out" if least else "`--level overview` draws less"
+        less = "" if figure.width else {"full": "block", "block": "overview"}.get(figure.level, "")
+        hint = f"`--level {less}` draws less" if less else "`--hide` and `--merge` leave nodes out"
         print(f"arco draw: {figure.excess:.1f} times as large as a page ({hint})", file=sys.stderr)
 
 

@@ -28,7 +28,7 @@ SUBJECT_SHARE, SUBJECT_FACTOR = 0.4, 1.3
 closed where that is larger, a drawing with this open may be.
 """
 MAX_EXCESS = 1.3
-"""How many times larger than a page a drawing in full detail may be with all its groups open, and any other without a word."""
+"""How many times larger than a page a drawing may be without a word about it."""
 LANDSCAPE_WIDTH, LANDSCAPE_HEIGHT = 2000.0, 1125.0
 """The same where the stream runs to the right: about a slide of 1920 × 1080 pixels."""
 HEAD_ROOM = 120.0
@@ -146,8 +146,7 @@ def with_fewer_groups(
     all boxes.
     """
     depth = found.depth
-    limit = MAX_EXCESS if depth.level == "full" else limit
-    if over(found.scene) <= limit or depth.unrolled:
+    if over(found.scene) <= limit or depth.unrolled or depth.level == "full":
         return found
     tried = {depth.closed: found}
 
@@ -197,9 +196,11 @@ def fit_to_landscape(attempts: Attempts, flow: Flow, depth: Depth, room: float =
         whole = attempts.on_page(shown)
         found = [whole]
         if whole.width > room * attempts.typography.scale and not attempts.break_after:
-            found += [attempts.on_page(shown, whole.width / rows) for rows in ROWS]
-        fitting = [scene for scene in found if over(scene) <= 1]
-        return fitting[0] if fitting else min(found, key=over)
+            for rows in ROWS:
+                if over(found[-1]) <= 1:
+                    break
+                found.append(attempts.on_page(shown, whole.width / rows))
+        return min(found, key=over) if over(found[-1]) > 1 else found[-1]
 
     found = with_less(attempts, Drawn(depth, flow, in_rows(flow)), in_rows, over, 1.0)
     return with_fewer_groups(attempts, found, in_rows, over, 1.0).scene

@@ -18,7 +18,7 @@ class GroupPlace:
     path: str
     """Without the passes of repeats."""
     form: object
-    """The same for all that are alike but for their numbers: uses of one block, and groups of the same nodes."""
+    """The same for all that are alike but for their numbers: of the same kinds of nodes, wired in the same way."""
 
 
 def group_places(root: TypedGraph) -> tuple[GroupPlace, ...]:
@@ -48,8 +48,6 @@ def _each_graph_once(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
 
 def _node_form(node: TypedNode, inside: Inside[TypedGraph, object, object]) -> object:
     part = node.node.part if isinstance(node, TypedGroup) else node.part if isinstance(node, TypedBlock) else None
-    if isinstance(node, TypedGroup) and part is not None and not part.dissolved:
-        return part.kind
     within = frozenset(form for _, form in inside.regions)
     return type(node).__name__, part.kind if part else "", within, tuple(form for _, form in inside.slots)
 
