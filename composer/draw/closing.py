@@ -15,7 +15,7 @@ from composer.draw.scene import Scene
 MAX_SHARE = 0.5
 """How much of a model may be in a group that is closed: of a model that is all in one, the inside is what a figure is for."""
 WORTH = 1.1
-"""Where no closing makes a drawing fit, how many times larger it may stay than with all groups closed."""
+"""Where no closing makes a drawing fit, how many times larger it may stay than with groups closed."""
 
 
 def repeated_groups(flow: Flow, groups: Sequence[GroupPlace], depth: Depth) -> frozenset[str]:

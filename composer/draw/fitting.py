@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from composer.draw.build.group_places import GroupPlace
 from composer.draw.build.levels import LEVELS, Depth, Level
-from composer.draw.closing import MAX_SHARE, closing_order, fewest_closed, repeated_groups
+from composer.draw.closing import MAX_SHARE, WORTH, closing_order, fewest_closed, repeated_groups
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Titles
 from composer.draw.layout.page import narrow_page, page
 from composer.draw.scene import Direction, Scene
@@ -85,19 +85,22 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
     """Return the drawing of a diagram; where it is larger than a page, one of less depth if that is smaller."""
     if attempts.direction == "right":
         return fit_to_landscape(attempts, flow, depth)
+    boxes = sum(1 for _ in flow.leaves())
 
     def over(scene: Scene) -> float:
         return excess(scene, depth.level)
 
     def draw(shown: Flow) -> Scene:
         scene = attempts.on_page(shown)
+        if not (shown is flow or sum(1 for _ in shown.leaves()) < boxes):
+            return scene  # shorter captions alone end no column
         if scene.height > MAX_PAGE_HEIGHT and over(scene) > 1 and not attempts.break_after:
             wide = MAX_PAGE_WIDTH * attempts.typography.scale  # larger letters stay legible where more is shrunk to the page
             wrapped = attempts.on_page(shown, MAX_PAGE_HEIGHT - HEAD_ROOM)
             scene = min(scene, wrapped, key=lambda one: max(one.width / wide, one.height / MAX_PAGE_HEIGHT))
         return scene
 
-    few = FEW_BOXES_FACTOR if sum(1 for _ in flow.leaves()) <= FEW_BOXES else 1.0
+    few = FEW_BOXES_FACTOR if boxes <= FEW_BOXES else 1.0
     found = with_less(attempts, Drawn(depth, flow, draw(flow)), draw, over, few)
     subject = subject_of(flow)
     if subject and subject not in {frame.about.path for frame in found.scene.frames} and depth.level == "block":
@@ -130,7 +133,10 @@ def with_less(
             flow = attempts.diagram(depth) if depth.closed else flow
             if flow not in tried and over(found.scene) > 1:
                 tried.append(flow)
-                found = min(found, Drawn(depth, flow, draw(flow)), key=lambda one: over(one.scene))
+                smaller = Drawn(depth, flow, draw(flow))
+                size = over(smaller.scene)
+                worth = WORTH if depth.closed and size > 1 else 1.0  # else what is closed would be so for nothing
+                found = smaller if worth * size < over(found.scene) else found
     return found
 
 
