@@ -13,6 +13,7 @@ from composer.cli.output import STANDARD, add_output, emit, keep_off_terminal, s
 from composer.printable import printable
 
 if TYPE_CHECKING:
+    from composer.draw.figure import Figure
     from composer.draw.options import Options
 
 LEVELS = ("overview", "block", "full")
@@ -186,6 +187,16 @@ def tell_closed(paths: Sequence[str]) -> None:
         print(printable(f"arco draw: closed to fit a page: {', '.join(paths)} ({hint})"), file=sys.stderr)
 
 
+def tell_large(figure: Figure) -> None:
+    """Print that a figure is much larger than a page."""
+    from composer.draw.fitting import MAX_EXCESS
+
+    if figure.excess > MAX_EXCESS:
+        less = "" if figure.width else {"full": "block", "block": "overview"}.get(figure.level, "")
+        hint = f"`--level {less}` draws less" if less else "`--hide` and `--merge` leave nodes out"
+        print(f"arco draw: {figure.excess:.1f} times as large as a page ({hint})", file=sys.stderr)
+
+
 def tell_inside(paths: Sequence[str]) -> None:
     """Print what options name and a figure does not show, since it is inside of a box."""
     if paths:
@@ -210,6 +221,7 @@ def draw(arguments: argparse.Namespace) -> int:
     try:
         figure = recipe.draw(arguments.level, sheet=arguments.sheet, **options(arguments))
         tell_closed(figure.closed)
+        tell_large(figure)
         tell_inside(figure.inside)
         if arguments.steps:
             from composer.draw.steps import save_steps

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from math import prod
 from pathlib import Path
 from typing import Unpack, get_args
@@ -19,13 +19,15 @@ from composer.draw.arrange.hide import Hidden
 from composer.draw.arrange.merge import parameters_of_each
 from composer.draw.arrange.shares import COLORINGS, WHOLE_BLOCKS, Coloring, NodeShares
 from composer.draw.build.diagram_builder import build_diagram
+from composer.draw.build.group_places import group_places
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.titles import titles
-from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, OpenMixture
+from composer.draw.closing import closed_to_fit
+from composer.draw.diagram import Flow
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
 from composer.draw.export.views import Redraw
-from composer.draw.fitting import Attempts, fit_to_page, fit_to_paper
+from composer.draw.fitting import Attempts, excess_of, fit_to_page, fit_to_paper
 from composer.draw.layout.page import MARGIN, NARROW_MARGIN
 from composer.draw.layout.wrapped import NoColumnEnd
 from composer.draw.option_paths import not_drawn, with_paths
@@ -64,6 +66,8 @@ class Figure:
     """Paths of what its level shows from inside, or was to be opened, and the page has no room for."""
     inside: tuple[str, ...] = ()
     """Paths of what an option names and the figure does not show, since it is inside of a box."""
+    excess: float = 1.0
+    """How many times larger than a page, or than the column of its width, it is; 1 for one that is at most a page."""
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -201,6 +205,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         options["shapes"],
         tuple(options["break_after"]),
         options["direction"],
+        cache(lambda: group_places(model.program.root)),
     )
     try:
         scene = fit_to_page(attempts, flow, depth)
@@ -216,6 +221,8 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         usual = scene
         scene = fit_to_paper(attempts, scene, depth, points(width))
         margin = MARGIN if scene is usual else NARROW_MARGIN
+    column = points(width) if width and not width.endswith("%") else None
+    excess = max(1.0, excess_of(scene, attempts, level, column))
     if whole and not shows_whole_blocks(scene, shares):
         hint = "leave `open` out" if level == "block" else "use the level block or overview"
         message = f"color {coloring} tells what whole blocks have, and this drawing shows some from inside"
@@ -223,7 +230,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     scene = shaded(scene, shares, coloring)
     caption = printable(options["caption"])
     scene = with_foot(scene, typography, coloring, legend=options["legend"], caption=caption, margin=margin)
-    closed, inside = tuple(closed_in(scene, flow)), tuple(not_drawn(options, whole_flow, head.inputs))
+    closed, inside = closed_to_fit(scene, flow, attempts.groups), tuple(not_drawn(options, whole_flow, head.inputs))
     again: Options = {
         **options,
         "theme": "light",
@@ -235,17 +242,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         "labels": {plain(path): said for path, said in options["labels"].items()},
     }
     at = partial(reopened, folded(model.program) if unroll is True else model, again)
-    return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]), coloring, closed, inside)
-
-
-def closed_in(scene: Scene, flow: Flow) -> Iterator[str]:
-    """Yield the paths of what has a frame in a flow and none in a scene; of what is in it, nothing more."""
-    frames = {frame.about.path for frame in scene.frames}
-    for item in flow.items:
-        if isinstance(item, Group | OpenMixture) and item.about.path not in frames:
-            yield item.about.path
-        elif isinstance(item, Group | Branches | IrregularSubgraph):
-            yield from dict.fromkeys(path for inner in item.flows for path in closed_in(scene, inner))
+    return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]), coloring, closed, inside, excess)
 
 
 def arrangement(model: RolledProgram, options: Options) -> Arrangement:

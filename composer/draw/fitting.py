@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from composer.draw.build.group_places import GroupPlace
 from composer.draw.build.levels import LEVELS, Depth, Level
+from composer.draw.closing import MAX_SHARE, WORTH, closing_order, fewest_closed, repeated_groups
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Titles
 from composer.draw.layout.page import narrow_page, page
 from composer.draw.scene import Direction, Scene
@@ -14,8 +16,8 @@ from composer.draw.turn.turned import turned
 
 MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
 """Pixels of a page that is read as a whole, with room for two columns and the wires between them, which may also lie on its side.
-Where a drawing would be larger, fewer experts are shown, then mixtures of experts are closed, then repeats in repeats, and then
-all.
+Where a drawing would be larger, fewer experts are shown, then mixtures of experts are closed, groups that are like others,
+repeats in repeats, all repeats, and then other groups.
 """
 FEW_BOXES, FEW_BOXES_FACTOR = 40, 1.3
 """A model of no more boxes keeps its repeats open up to so many times the page: what a model is about is in its layers, and the
@@ -25,6 +27,8 @@ SUBJECT_SHARE, SUBJECT_FACTOR = 0.4, 1.3
 """How much of a model is in the repeat that it is about; and how many times larger than a page, or than the drawing with this
 closed where that is larger, a drawing with this open may be.
 """
+MAX_EXCESS = 1.3
+"""How many times larger than a page a drawing may be without a word about it."""
 LANDSCAPE_WIDTH, LANDSCAPE_HEIGHT = 2000.0, 1125.0
 """The same where the stream runs to the right: about a slide of 1920 × 1080 pixels."""
 HEAD_ROOM = 120.0
@@ -55,42 +59,118 @@ class Attempts:
     """Nodes above which a column ends."""
     direction: Direction = "up"
     """Where the stream runs to."""
+    groups: Callable[[], Sequence[GroupPlace]] = tuple
+    """Where groups stand in the model, looked for where a drawing is too large."""
 
     def on_page(self, flow: Flow, high: float | None = None) -> Scene:
         """Return the usual drawing of a diagram, its column wrapped where that is higher."""
         scene = page(flow, self.titles, self.typography, shapes=self.shapes, high=high, break_after=self.break_after)
         return turned(scene, self.typography) if self.direction == "right" else scene
 
-    def in_column(self, depth: Depth, room: float) -> Scene:
+    def in_column(self, flow: Flow, room: float) -> Scene:
         """Return a drawing in one column, no wider than there is room if that can be."""
-        return narrow_page(self.diagram(depth), self.titles, room, self.typography, shapes=self.shapes)
+        return narrow_page(flow, self.titles, room, self.typography, shapes=self.shapes)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """An attempt: how much of a model it shows, and how."""
+
+    depth: Depth
+    flow: Flow
+    scene: Scene
 
 
 def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
     """Return the drawing of a diagram; where it is larger than a page, one of less depth if that is smaller."""
     if attempts.direction == "right":
         return fit_to_landscape(attempts, flow, depth)
-    scene, tried = attempts.on_page(flow), [flow]
-    if scene.height > MAX_PAGE_HEIGHT and excess(scene, depth.level) > 1 and not attempts.break_after:
-        wide = MAX_PAGE_WIDTH * attempts.typography.scale  # larger letters stay legible where more is shrunk to the page
-        wrapped = attempts.on_page(flow, MAX_PAGE_HEIGHT - HEAD_ROOM)
-        scene = min(scene, wrapped, key=lambda one: max(one.width / wide, one.height / MAX_PAGE_HEIGHT))
-    few = sum(1 for _ in flow.leaves()) <= FEW_BOXES
-    for less in smaller_depths(depth):
-        closes_repeats = not (less.layers and less.nested)
-        if excess(scene, depth.level) <= (FEW_BOXES_FACTOR if few and closes_repeats else 1):
-            break
-        closed = attempts.diagram(less)
-        if closed not in tried:
-            tried.append(closed)
-            scene = min(scene, attempts.on_page(closed), key=lambda one: excess(one, depth.level))
+    boxes = sum(1 for _ in flow.leaves())
+
+    def over(scene: Scene) -> float:
+        return excess(scene, depth.level)
+
+    def draw(shown: Flow) -> Scene:
+        scene = attempts.on_page(shown)
+        if not (shown is flow or sum(1 for _ in shown.leaves()) < boxes):
+            return scene  # shorter captions alone end no column
+        if scene.height > MAX_PAGE_HEIGHT and over(scene) > 1 and not attempts.break_after:
+            wide = MAX_PAGE_WIDTH * attempts.typography.scale  # larger letters stay legible where more is shrunk to the page
+            wrapped = attempts.on_page(shown, MAX_PAGE_HEIGHT - HEAD_ROOM)
+            scene = min(scene, wrapped, key=lambda one: max(one.width / wide, one.height / MAX_PAGE_HEIGHT))
+        return scene
+
+    few = FEW_BOXES_FACTOR if boxes <= FEW_BOXES else 1.0
+    found = with_less(attempts, Drawn(depth, flow, draw(flow)), draw, over, few)
     subject = subject_of(flow)
-    if subject and subject not in {frame.about.path for frame in scene.frames} and depth.level == "block":
+    if subject and subject not in {frame.about.path for frame in found.scene.frames} and depth.level == "block":
         *_, least = smaller_depths(depth)
-        opened = attempts.on_page(attempts.diagram(replace(least, opened=depth.opened | {subject})))
-        if excess(opened, depth.level) <= SUBJECT_FACTOR * max(1.0, excess(scene, depth.level)):
-            return opened
-    return scene
+        shown = replace(least, opened=depth.opened | {subject})
+        opened_flow = attempts.diagram(shown)
+        if found.depth.closed:
+            shown = replace(shown, closed=repeated_groups(opened_flow, attempts.groups(), shown))
+            opened_flow = attempts.diagram(shown)
+        opened = draw(opened_flow)
+        if over(opened) <= SUBJECT_FACTOR * max(1.0, over(found.scene)):
+            few, found = SUBJECT_FACTOR, Drawn(shown, opened_flow, opened)
+    return with_fewer_groups(attempts, found, draw, over, few).scene
+
+
+def with_less(
+    attempts: Attempts, whole: Drawn, draw: Callable[[Flow], Scene], over: Callable[[Scene], float], few: float
+) -> Drawn:
+    """Return the drawing of a diagram; where it is larger than it may be, one with captions, mixtures, groups like others and
+    repeats closed, if that is smaller. It may be `few` times as large with its repeats open.
+    """
+    found, tried = whole, [whole.flow]
+    for less in smaller_depths(whole.depth):
+        closes_repeats = not (less.layers and less.nested)
+        if over(found.scene) <= (few if closes_repeats else 1):
+            break
+        flow = attempts.diagram(less)
+        repeated = repeated_groups(flow, attempts.groups(), less)
+        for depth in (less, replace(less, closed=repeated)):
+            flow = attempts.diagram(depth) if depth.closed else flow
+            if flow not in tried and over(found.scene) > 1:
+                tried.append(flow)
+                smaller = Drawn(depth, flow, draw(flow))
+                size = over(smaller.scene)
+                worth = WORTH if depth.closed and size > 1 else 1.0  # else what is closed would be so for nothing
+                found = smaller if worth * size < over(found.scene) else found
+    return found
+
+
+def with_fewer_groups(
+    attempts: Attempts,
+    found: Drawn,
+    draw: Callable[[Flow], Scene],
+    over: Callable[[Scene], float],
+    limit: float,
+    share: float = MAX_SHARE,
+) -> Drawn:
+    """Return a drawing with as few groups closed as make it fit, beside those that are like others, each of at most a share of
+    all boxes.
+    """
+    depth = found.depth
+    if over(found.scene) <= limit or depth.unrolled or depth.level == "full":
+        return found
+    tried = {depth.closed: found}
+
+    def at(more: Collection[str]) -> Drawn:
+        closed = depth.closed.union(more)
+        if closed not in tried:
+            less = replace(depth, closed=closed)
+            flow = attempts.diagram(less)
+            tried[closed] = Drawn(less, flow, draw(flow))
+        return tried[closed]
+
+    order = closing_order(found.flow, attempts.groups(), depth, share)
+    fewer = at(fewest_closed(order, lambda closed: over(at(closed).scene), limit))
+    if (depth.layers and depth.nested) or over(fewer.scene) > limit:
+        return fewer
+    flow = attempts.diagram(replace(fewer.depth, layers=True, nested=True))
+    opened = Drawn(fewer.depth, flow, draw(flow))
+    return opened if over(opened.scene) <= limit else fewer
 
 
 def subject_of(flow: Flow) -> str:
@@ -116,31 +196,28 @@ def fit_to_landscape(attempts: Attempts, flow: Flow, depth: Depth, room: float =
     """
 
     def over(scene: Scene) -> float:
-        more = FULL_DETAIL_FACTOR if depth.level == "full" else 1.0
-        return max(scene.width / room, scene.height / LANDSCAPE_HEIGHT) / (more * attempts.typography.scale)
+        return landscape_excess(scene, depth.level, attempts.typography, room)
 
     def in_rows(shown: Flow) -> Scene:
         whole = attempts.on_page(shown)
         found = [whole]
         if whole.width > room * attempts.typography.scale and not attempts.break_after:
-            found += [attempts.on_page(shown, whole.width / rows) for rows in ROWS]
-        fitting = [scene for scene in found if over(scene) <= 1]
-        return fitting[0] if fitting else min(found, key=over)
+            for rows in ROWS:
+                if over(found[-1]) <= 1:
+                    break
+                found.append(attempts.on_page(shown, whole.width / rows))
+        return min(found, key=over) if over(found[-1]) > 1 else found[-1]
 
-    scene, tried = in_rows(flow), [flow]
-    for less in smaller_depths(depth):
-        if over(scene) <= 1:
-            break
-        closed = attempts.diagram(less)
-        if closed not in tried:
-            tried.append(closed)
-            scene = min(scene, in_rows(closed), key=over)
-    return scene
+    found = with_less(attempts, Drawn(depth, flow, in_rows(flow)), in_rows, over, 1.0)
+    return with_fewer_groups(attempts, found, in_rows, over, 1.0).scene
 
 
 def smaller_depths(depth: Depth) -> Iterator[Depth]:
     """Yield what may be left out, step by step, without being another level or folding what is to be unrolled."""
-    if depth.level == "overview" or depth.unrolled:
+    if depth.unrolled:
+        return
+    if depth.level == "overview":
+        yield depth
         return
     dense = replace(depth, spacious=False)
     yield dense
@@ -157,6 +234,12 @@ def excess(scene: Scene, level: Level) -> float:
     return min(upright, max(scene.width / MAX_PAGE_HEIGHT, scene.height / MAX_PAGE_WIDTH)) / room
 
 
+def landscape_excess(scene: Scene, level: Level, typography: Typography, room: float = LANDSCAPE_WIDTH) -> float:
+    """Return the same of one whose stream runs to the right, where there is so much room."""
+    more = FULL_DETAIL_FACTOR if level == "full" else 1.0
+    return max(scene.width / room, scene.height / LANDSCAPE_HEIGHT) / (more * typography.scale)
+
+
 def fit_to_paper(attempts: Attempts, scene: Scene, depth: Depth, width: float) -> Scene:
     """Return a drawing for a column of paper of so many points: the usual one if its letters are large enough then; else all in
     one column, less deep where it must be.
@@ -166,10 +249,40 @@ def fit_to_paper(attempts: Attempts, scene: Scene, depth: Depth, width: float) -
         return scene
     if attempts.direction == "right":
         return fit_to_landscape(attempts, attempts.diagram(depth), depth, room / attempts.typography.scale)
+
+    def draw(flow: Flow) -> Scene:
+        return attempts.in_column(flow, room)
+
+    def over(scene: Scene) -> float:
+        return max(scene.width / room, scene.height * width / scene.width / MAX_PAPER_HEIGHT)
+
     for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
-        scene = attempts.in_column(replace(depth, level=level, experts=False), room)
-        said = [text for box in scene.boxes for text in box.texts] + [text for frame in scene.frames for text in frame.texts]
-        cut = any(text.text.endswith("…") for text in said)
-        if scene.width <= room and scene.height * width / scene.width <= MAX_PAPER_HEIGHT and not cut:
-            break
-    return scene
+        less = replace(depth, level=level, experts=False)
+        flow = attempts.diagram(less)
+        found = Drawn(less, flow, draw(flow))
+        if over(found.scene) <= 1 and not is_cut(found.scene):
+            return found.scene
+        repeated = frozenset() if depth.unrolled else repeated_groups(flow, attempts.groups(), less)
+        if repeated:
+            less = replace(less, closed=repeated)
+            flow = attempts.diagram(less)
+            found = Drawn(less, flow, draw(flow))
+            if over(found.scene) <= 1 and not is_cut(found.scene):
+                return found.scene
+    return with_fewer_groups(attempts, found, draw, over, 1.0, share=1.0).scene
+
+
+def is_cut(scene: Scene) -> bool:
+    """Return whether a drawing has no room for all that its boxes say."""
+    said = [text for box in scene.boxes for text in box.texts] + [text for frame in scene.frames for text in frame.texts]
+    return any(text.text.endswith("…") for text in said)
+
+
+def excess_of(scene: Scene, attempts: Attempts, level: Level, width: float | None) -> float:
+    """Return how many times larger than a page a drawing is; in a column of paper of so many points, than may be there."""
+    if width is not None:
+        room = width * MIN_TEXT_PIXELS / MIN_TEXT_POINTS
+        return max(scene.width / room, scene.height * width / scene.width / MAX_PAPER_HEIGHT)
+    if attempts.direction == "right":
+        return landscape_excess(scene, level, attempts.typography)
+    return excess(scene, level)

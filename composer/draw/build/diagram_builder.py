@@ -134,15 +134,20 @@ class DiagramBuilder:
         """Add a group: its nodes where it is a block of a graph such as `residual`, else a frame or one box."""
         part = node.node.part
         path = place.path
-        alone = self.depth.level == "full" or path in self.alone
+        shut = plain(path) in self.depth.closed
+        alone = (self.depth.level == "full" or path in self.alone) and not shut
         if part is not None and (part.dissolved or (alone and path not in self.depth.opened)):
             return self.dissolved(node, given, place, out)
         if part is None and node.graph.by_name.keys() == {node.name}:  # around a formula in a slot, which is all there is in it
             return self.dissolved(node, given, place, out)
         title = spoken(branch_name(path)) if part is None else spoken(part.kind)
-        closed = (self.depth.level == "overview" or part is not None) and not holds_layers(node.graph)
+        closed = shut or ((self.depth.level == "overview" or part is not None) and not holds_layers(node.graph))
+        depth = self.depth
+        if shut and depth.level == "full" and not depth.shows(path):
+            self.depth = replace(depth, level="block")  # a box tells which blocks are in it, and not their maps
         flow, ports = self.flow(node.graph, given, place)
-        if closed and not self.depth.shows(path):
+        self.depth = depth
+        if closed and not depth.shows(path):
             out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
         else:
             out.items.append(self.frame(node, title, place, flow))

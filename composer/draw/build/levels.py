@@ -65,6 +65,8 @@ class Depth:
     """Whether repeats are."""
     nested: bool = True
     """Whether repeats in repeats are, such as the layers of stages."""
+    closed: frozenset[str] = frozenset()
+    """Paths of groups that are not, unless they are to be opened or something in them is."""
     dropout: bool = True
     """Whether a dropout is a box where words cannot tell it."""
 

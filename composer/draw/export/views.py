@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -64,6 +64,10 @@ class Openable(Picture, Protocol):
         """Paths of what stays bright."""
 
     @property
+    def closed(self) -> tuple[str, ...]:
+        """Paths of what its level shows from inside and it does not."""
+
+    @property
     def at(self) -> Redraw[Openable]:
         """The same model at another level with other nodes opened."""
 
@@ -92,18 +96,20 @@ class View:
 
 def all_views(figure: Openable) -> list[View]:
     """Return the three levels, and what opens from them; each picture once."""
-    found: dict[str, View] = {level: View(level, (), figure.at(level, (), "kind")) for level in LEVELS}
-    whole = {path for box in found["full"].figure.scene.boxes for path in above(box.about.path)}
-    waiting = [found["block"], found["overview"]]
+    drawn = {level: figure.at(level, (), "kind") for level in LEVELS}
+    found: dict[str, View] = {level: View(level, (), one) for level, one in drawn.items()}
+    closed = {path for one in drawn.values() for path in one.closed}
+    whole = {path for box in drawn["full"].scene.boxes for path in above(box.about.path)}
+    waiting = [found["block"], found["overview"], found["full"]]
     while waiting:
         view = waiting.pop(0)
-        for path in openable(view.figure.scene, whole):
+        for path in openable(view.figure.scene, whole, closed):
             around = [one for one in view.opened if path.startswith(f"{one}.")]
             opened = (*around, path)
             if (key := "+".join((view.level, *opened))) in found:
                 view.opens[path] = key
                 continue
-            if len(found) >= MAX_VIEWS and view.opened:
+            if len(found) >= MAX_VIEWS and (view.opened or view.level != "overview"):
                 continue
             deeper = View(view.level, opened, figure.at(view.level, opened, "kind"))
             if path in {box.about.path for box in deeper.figure.scene.boxes}:
@@ -150,10 +156,11 @@ def closing(view: View, found: dict[str, View]) -> Iterator[tuple[str, str]]:
                 yield path, upper
 
 
-def openable(scene: Scene, whole: set[str]) -> list[str]:
-    """Return the blocks of a picture that have something inside."""
-    inner = {path.rpartition(".")[0] for path in whole}
-    return [path for path in dict.fromkeys(box.about.path for box in scene.boxes) if path in inner]
+def openable(scene: Scene, whole: set[str], closed: Collection[str] = ()) -> list[str]:
+    """Return the blocks of a picture that have something inside, those first that are closed to fit a page."""
+    inner = {path.rpartition(".")[0] for path in whole}.union(closed)
+    found = (path for path in dict.fromkeys(box.about.path for box in scene.boxes) if path in inner)
+    return sorted(found, key=lambda path: path not in closed)
 
 
 def frames(scene: Scene) -> set[str]:

@@ -1,0 +1,158 @@
+"""Groups that a page has no room for: which are closed, and what is said of it."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+import composer
+from composer.cli import main
+from composer.draw.closing import fewest_closed
+from composer.draw.export.views import all_views
+from composer.draw.figure import Figure
+from composer.draw.fitting import MAX_EXCESS
+
+PART = """
+blocks:
+  part:
+    doc: Four layers below some others.
+    params: {hidden: 8}
+    inputs: {x: "float[batch, time, dim]"}
+    graph:
+      layers:
+        repeat: 4
+        graph: {mix: {type: attention, heads: 2}, widen: {type: ffn, hidden: hidden}}
+"""
+
+
+def recipe(folder: Path, graph: str, blocks: str = "") -> Path:
+    """Write a recipe of one input."""
+    path = folder / "large.yaml"
+    path.write_text(f'recipe: large\ninputs: {{x: "float[batch, time, 8]"}}{blocks}\ngraph:\n{graph}')
+    return path
+
+
+def chain(kinds: str, width: int = 8) -> str:
+    """Return the nodes of a group, one for each letter of their kinds."""
+    said = {
+        "f": "{type: ffn, hidden: %d}",
+        "l": "{type: linear, out: 8}",
+        "r": "relu",
+        "n": "layernorm",
+        "a": "{type: attention, heads: 2}",
+    }
+    nodes = (said[kind] % (width + number) if kind == "f" else said[kind] for number, kind in enumerate(kinds))
+    return "".join(f"      n{number}: {node}\n" for number, node in enumerate(nodes))
+
+
+def tall_part() -> str:
+    """Return a defined block of a repeat and of blocks that stand below it, one by one."""
+    more = "".join(
+        f"      a{n}: {{type: attention, heads: 2}}\n      f{n}: {{type: ffn, hidden: hidden + {n}}}\n" for n in range(9)
+    )
+    return PART + more
+
+
+def frames(figure: Figure) -> set[str]:
+    """Return what is shown from inside."""
+    return {frame.about.path for frame in figure.scene.frames}
+
+
+def boxes(figure: Figure) -> dict[str, str]:
+    """Return what boxes say, by their paths."""
+    return {box.about.path: " · ".join(text.text for text in box.texts) for box in figure.scene.boxes}
+
+
+SERIES = """\
+  one: part
+  between: {type: linear, out: 8}
+  two: {type: part, hidden: 12}
+  last: relu
+  three: {type: part, tie: one}
+"""
+
+
+def test_of_groups_that_are_alike_the_first_stays_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its repeats, where that is enough; the others say what is in them, and the option that opens them."""
+    path = recipe(tmp_path, SERIES, tall_part())
+    figure = composer.load(path).draw()
+    assert {"one", "one.layers"} <= frames(figure)
+    assert {"two", "three"} <= boxes(figure).keys()
+    assert "shared with one" in boxes(figure)["three"]
+    assert figure.closed == ("two", "three")
+    assert figure.excess <= MAX_EXCESS
+    assert main(["draw", str(path), "-o", str(tmp_path / "a.svg")]) == 0
+    assert "closed to fit a page: two, three (`--open two --open three`" in capsys.readouterr().err
+    assert "three" in frames(composer.load(path).draw(open=["three"]))
+
+
+def test_in_full_detail_boxes_tell_the_blocks_of_what_is_closed(tmp_path: Path) -> None:
+    """And not each of their maps; groups that have no frame there are told to be closed all the same."""
+    figure = composer.load(recipe(tmp_path, SERIES, tall_part())).draw("full")
+    assert figure.closed == ("two", "three")
+    assert "MHA" in boxes(figure)["two"]
+
+
+def test_groups_stand_open_where_a_page_has_room(tmp_path: Path) -> None:
+    """However many are alike."""
+    figure = composer.load(recipe(tmp_path, "  one: part\n  two: part\n", PART)).draw()
+    assert {"one", "two"} <= frames(figure)
+    assert figure.closed == ()
+    assert figure.excess == 1
+
+
+def test_groups_of_the_same_nodes_are_alike(tmp_path: Path) -> None:
+    """Also where no block is defined: with other numbers, but not with other nodes."""
+    one, same, other = chain("flrnaffalnflnfa"), chain("flrnaffalnflnfa", 30), chain("larfn")
+    groups = {"one": one, "same": same, "other": other}
+    graph = "".join(f"  {name}:\n    graph:\n{nodes}" for name, nodes in groups.items())
+    ends = "  end: {type: concat, in: [one, same, other]}\n"
+    figure = composer.load(recipe(tmp_path, graph + ends)).draw()
+    assert figure.closed == ("same",)
+
+
+def test_no_more_groups_are_closed_than_make_a_figure_fit(tmp_path: Path) -> None:
+    """Of five that are all read at the end, where no column can end between them."""
+    kinds = ("falnrfalfr", "nflarnfaff", "afrnlfanrl", "flnarlfafn", "ranfalfnrf")
+    groups = "".join(f"  g{n}:\n    graph:\n{chain(each)}" for n, each in enumerate(kinds))
+    figure = composer.load(recipe(tmp_path, groups + "  end: {type: concat, in: [g0, g1, g2, g3, g4]}\n")).draw()
+    assert 0 < len([path for path in figure.closed if path.startswith("g")]) < 5
+    assert figure.excess <= MAX_EXCESS
+
+
+def test_what_is_closed_in_vain_is_opened_again() -> None:
+    """In a model of parts side by side, only the tallest make the page too high; where nothing fits, little is closed."""
+    heights = {"a": 3.0, "b": 1.0, "c": 2.0}
+
+    def over(closed: Collection[str]) -> float:
+        return max((height for name, height in heights.items() if name not in closed), default=0.5)
+
+    assert fewest_closed(["b", "a", "c"], over, 1) == {"a", "c"}
+    assert fewest_closed(["a", "b", "c"], over, 3) == frozenset()
+    assert fewest_closed(["b"], over, 1) == frozenset()
+
+
+def test_a_figure_larger_than_a_page_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where there is nothing to close; what a level shows less of is named."""
+    nodes = "".join(f"  n{n}: {{type: ffn, hidden: {n + 8}}}\n  s{n}: {{type: linear, out: 8}}\n" for n in range(24))
+    path = recipe(tmp_path, f"{nodes}  end: {{type: concat, in: [n0, n7, n14, s23]}}\n")
+    figure = composer.load(path).draw()
+    assert figure.excess > MAX_EXCESS
+    assert main(["draw", str(path), "-o", str(tmp_path / "a.svg")]) == 0
+    assert "times as large as a page (`--level overview` draws less)" in capsys.readouterr().err
+
+
+def test_towers_in_a_column_of_paper_are_closed(tmp_path: Path) -> None:
+    """What stays open at the lowest level, since it holds layers, is closed where the figure would be taller than the paper."""
+    towers = "  one: {type: part, in: x}\n  two: {type: part, in: x}\n  three: {type: part, in: x}\n"
+    figure = composer.load(recipe(tmp_path, towers + "  sum: {type: add, in: [one, two, three]}\n", tall_part())).draw(
+        width="240pt"
+    )
+    assert {"two", "three"} <= boxes(figure).keys()
+    assert figure.excess <= MAX_EXCESS
+
+
+def test_a_page_opens_what_is_closed_to_fit_one(tmp_path: Path) -> None:
+    """Also where nothing in it is drawn at any level, since it is closed in full detail too."""
+    views = {view.key: view for view in all_views(composer.load(recipe(tmp_path, SERIES, tall_part())).draw())}
+    assert "two" in views["block"].opens
