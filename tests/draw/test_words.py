@@ -146,6 +146,9 @@ def test_a_factor_is_a_root_only_where_that_is_shorter(by: float, title: str) ->
         ("mt5", "Multilingual T5, of size base.", "Multilingual T5"),
         ("switch", "Switch base, T5 base with experts.", "Switch base"),
         ("isab", "", "ISAB"),
+        ("mmoe", "Multi-gate mixture of experts on census data, where each of two tasks mixes shared experts.", "MMoE"),
+        ("hed", "Holistically-nested edge detection, a VGG-16 whose stages each give a map of edges.", "HED"),
+        ("planet", "The world model of PlaNet, whose recurrent state has two parts.", "PlaNet"),
     ],
 )
 def test_title_is_a_name_and_no_beginning_of_a_sentence(recipe: str, doc: str, said: str) -> None:
