@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from composer.draw.diagram import Flow, Leaf, OpenMixture
-from composer.draw.series import NUMBER, listed, one_number, template
+from composer.draw.series import NUMBER, REPEAT, as_series, listed, one_each, one_number, template
 
 MAX_LETTERS = 64
 """Letters of what a closed box tells."""
@@ -44,11 +44,13 @@ class Brief:
         return self.forms[min(by, len(self.forms) - 1)]
 
 
-def in_letters(flows: Sequence[Flow], room: int = MAX_LETTERS) -> tuple[str, ...]:
-    """Return the blocks of flows as full as there is room for; where there is none, the first ones in their shortest form."""
+def in_letters(flows: Sequence[Flow], room: int = MAX_LETTERS, passes: Sequence[Sequence[int]] = ()) -> tuple[str, ...]:
+    """Return the blocks of flows, each of some passes, as full as there is room for; where there is none, the first ones in their
+    shortest form.
+    """
     told: tuple[str, ...] = ()
     for words in ever_shorter(flows):
-        told = in_all(words)
+        told = in_all(with_series(words, passes))
         if len(" · ".join(told)) <= room:
             return told
     while told and len(" · ".join(told)) > room - len(MORE):
@@ -56,7 +58,7 @@ def in_letters(flows: Sequence[Flow], room: int = MAX_LETTERS) -> tuple[str, ...
     return (*told[:-1], told[-1] + MORE) if told else ()
 
 
-def nested(title: str, flows: Sequence[Flow]) -> tuple[str, ...]:
+def nested(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]] = ()) -> tuple[str, ...]:
     """Return a box with what is in it as one block of another box, from the fullest form to its title alone; one around a single
     block that has the name of that, `conv norm` around a `conv`, is that block.
     """
@@ -67,10 +69,21 @@ def nested(title: str, flows: Sequence[Flow]) -> tuple[str, ...]:
             return only.forms
     found = []
     for room in ROOMS:
-        told = [said for said in in_letters(flows, room - len(f"{title} ()")) if said.lower() != title.lower()]
+        told = [said for said in in_letters(flows, room - len(f"{title} ()"), passes) if said.lower() != title.lower()]
         if any(character.isdigit() for said in told for character in said):
             found.append(f"{title} ({', '.join(told)})")
     return tuple(dict.fromkeys((*found, title)))
+
+
+def with_series(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> Sequence[tuple[str, ...]]:
+    """Return what flows say, each of some passes, with closed repeats that differ in numbers alone as one in each, which has all
+    of these in the order of passes: `× 3, 4, 6, 3 Layer`.
+    """
+    if len(words) == 1 or len({*map(len, words)}) > 1:
+        return words
+    of_each = passes or one_each(len(words))
+    series = [as_series(alike, of_each) if REPEAT.match(alike[0]) else "" for alike in zip(*words, strict=True)]
+    return [tuple(both or said for both, said in zip(series, own, strict=True)) for own in words]
 
 
 def in_all(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -29,7 +29,8 @@ SHARE = re.compile(r"(\d+) of (\d+)")
 OPEN = re.compile(r"…|up to|\bvary\b|\bkinds\b|in the (?:first|last)\b|\bor\b|\|")
 """What says that values differ without naming all of them."""
 LIST = re.compile(r"\d[\d.]*(?:[\u00a0 ]\d{3})*(?:, \d[\d.]*(?:[\u00a0 ]\d{3})*)+")
-COUNTED = re.compile(r"(?:^|[·+] )× (\d+)\b")
+COUNTED = re.compile(r"(?:^|[·+:] )× (\d+(?:, (?:… )?\d+)*)\b")
+"""How many passes a repeat has; of several, each in their order, or the first ones and the last."""
 GOES_ON = re.compile(r"(?:[,→×+:=]|\b(?:or|of|in|to|up|the|and))$")
 """How a line ends that is not the end of a fact."""
 RANGE = re.compile(r"\b(\w+)\((\d+)(?::(\d+))?\)")
@@ -320,6 +321,10 @@ class Model:
                 return [one.of_part(steps[end:], self.owned) for one in found]
         return []
 
+    def lengths(self, path: str) -> list[int]:
+        """Return how many passes a repeat has, each time that it stands in the model."""
+        return [len(each) for each in self.counts[path]]
+
     def inside(self, path: str) -> list[list[Truth]]:
         """Return what may be said of all that is in something, of each path in each pass."""
         return [found for one, found in self.by_path.items() if one.startswith(f"{path}.")]
@@ -495,8 +500,8 @@ def of_range(box: DrawnBox, found: re.Match[str], lines: list[str], model: Model
     ]
     inner = [one for known in passes for one in known.values()]
     for line in (re.sub(RANGE, "", line) for line in lines):
-        for counted_ in map(int, COUNTED.findall(line)):
-            if counted_ != end - first:
+        for counted_ in COUNTED.findall(line):
+            if counted_ != str(end - first):
                 yield f"{box.path}: `{line}`: these are {end - first}"
         in_how_many = any if OPEN.search(line) else all
         for said in numbers(COUNTED.sub("", line)):
@@ -544,15 +549,12 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
     inner = [*model.inside(box.path), model.of(box.path)]
     for line in lines:
         told = line in box.lines[1:]
-        if not told and (own := re.match(r"× (\d+(?:, \d+)*) ", line)) and box.path in model.counts:
-            lengths = {len(each) for each in model.counts[box.path]}
-            if not {int(count) for count in own[1].split(", ")} <= lengths:
-                yield f"{box.path}: `{line}`: there are {lengths}"
+        if not told and COUNTED.match(line) and box.path in model.counts:
             continue
-        counts = {len(each) for path in model.counts if path.startswith(f"{box.path}.") for each in model.counts[path]}
-        if (named := {int(count) for count in COUNTED.findall(line)}) and line != box.lines[0]:
-            if not named <= counts:
-                yield f"{box.path}: `{line}`: in it there are {counts}"
+        inside = [model.lengths(path) for path in model.counts if path.startswith(f"{box.path}.")]
+        if (named := COUNTED.findall(line)) and line != box.lines[0]:
+            if not all(any(in_order(one, lengths) for lengths in inside) for one in named):
+                yield f"{box.path}: `{line}`: in it there are {inside}"
             continue
         if re.search(r"^× |[+] × |each|shared|up to|parameters", line):
             continue
@@ -643,8 +645,10 @@ def counted(path: str, lines: list[str], model: Model, in_how_many: Callable[[It
     """Yield what is not so of the number of passes of a repeat and of their parameters."""
     every = [count for each in model.counts[path] for count in each]
     for line in lines:
-        if (found := COUNTED.search(line)) and int(found[1]) not in {len(each) for each in model.counts[path]}:
-            yield f"{path}: `{line}`: there are {[len(each) for each in model.counts[path]]}"
+        lengths = model.lengths(path)
+        some = [[one] for one in lengths] if in_how_many is any else []  # those of one kind of the passes around it
+        if (found := COUNTED.search(line)) and not any(in_order(found[1], own) for own in (lengths, *some)):
+            yield f"{path}: `{line}`: there are {lengths}"
         line = re.sub(r"up to \S+(?: [KMBT])? active", "", line)
         for said in re.findall(r"(up to [\d.]+(?: [KMBT]\b)?|[\d.]+(?: [KMBT])?(?= each| shared))", line):
             if said.startswith("up to"):
@@ -654,6 +658,17 @@ def counted(path: str, lines: list[str], model: Model, in_how_many: Callable[[It
                 right = in_how_many(near(numbers(said)[0], count) for count in every)
             if not right:
                 yield f"{path}: `{line}`: they have {sorted({*every})}"
+
+
+def in_order(said: str, lengths: list[int]) -> bool:
+    """Return whether numbers of passes are those of a repeat each time that it stands in the model, in this order; one is that of
+    all, and of a repeat in two others the inner one may be told alone.
+    """
+    first, _, last = said.partition(", … ")
+    told = [int(one) for one in first.split(", ")]
+    if last:
+        return lengths[: len(told)] == told and lengths[-1] == int(last)
+    return len(lengths) % len(told) == 0 and told * (len(lengths) // len(told)) == lengths
 
 
 def near(said: float, number: float) -> bool:

@@ -144,3 +144,38 @@ def test_many_stacks_are_counted_together() -> None:
     )
     recipe = composer.load(f'recipe: r\ninputs: {{x: "float[batch, time, 8]"}}\ngraph:\n{layers}outputs: {{y: s8}}\n')
     assert "18 layers" in " ".join(text for *_, text in read(recipe.draw("overview").svg()).texts)
+
+
+STAGES = """recipe: stages
+inputs: {image: "float[batch, 3, 64, 64]"}
+graph:
+  stages:
+    repeat: 4
+    as: stage
+    each: {depth: [3, 4, 6, 3], wide: 8 * 2 ** stage}
+    graph:
+      layers:
+        repeat: depth
+        each: {stride: 2 if layer == 0 else 1}
+        graph:
+          conv: {type: conv2d, out: wide, kernel_size: 3, padding: 1, stride: stride}
+          relu: relu
+outputs: {y: stages}
+"""
+
+
+def test_closed_repeat_in_passes_lists_its_counts_and_numbers_in_order() -> None:
+    """In a closed box around it, and closed alone in an open frame; another order, a count alone and one left out are found."""
+    recipe = composer.load(STAGES)
+    whole = recipe.draw("overview").svg()
+    assert "× 3, 4, 6, 3 Layer" in lines(STAGES, "stages", "overview")[1]
+    opened = recipe.draw("overview", open=["stages"]).svg()
+    (box,) = [one for one in read(opened).boxes if one.path == "stages.layers"]
+    assert box.lines[0] == "× 3, 4, 6, 3 Layer"
+    assert "4 of 16: conv 3 × 3 (3, 8, 16, 32 → 8, 16, 32, 64), stride 2" in box.lines
+    assert "12 of 16: conv 3 × 3 (8, 16, 32, 64 → 8, 16, 32, 64)" in box.lines
+    model = Model(recipe.program)
+    for svg in (whole, opened):
+        assert not [*lies(read(svg), model)]
+        for planted in ("× 3 Layer", "× 3, 4, 6 Layer", "× 3, 6, 4, 3 Layer"):
+            assert [*lies(read(svg.replace("× 3, 4, 6, 3 Layer", planted)), model)], planted

@@ -194,7 +194,7 @@ class DiagramBuilder:
         tip: Sequence[str],
         params: str,
         place: NodePlace,
-        passes: Sequence[int] = (),
+        passes: Sequence[Sequence[int]] = (),
         own: Sequence[str] = (),
     ) -> Leaf:
         """Return a group as one closed box; its tip tells the parameters at `own` paths, by default those of the first node."""
@@ -245,13 +245,11 @@ class DiagramBuilder:
         folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
         closed = (self.depth.level == "overview" or folded) and not self.depth.shows(path)
         if closed:
-            out.items.append(
-                self.closed(node, flows, tip[0], tip, self.counts.shown_whole(place.first), place, [*map(len, kinds)])
-            )
+            out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_whole(place.first), place, kinds))
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
-            alike = merge_alike(flows, [len(passes) for passes in kinds])
+            alike = merge_alike(flows, kinds)
             heads = tuple((f"{one.passes} of {count}",) for one in alike) if len(alike) > 1 else ()
             frames = tuple(repeats.one_of_each(one.flow) for one in alike)
             cells = tuple(one.kinds for one in alike) if len(alike) > 1 and len(kinds) <= MAX_MAPPED_KINDS else ()
@@ -310,8 +308,8 @@ class DiagramBuilder:
         flows = [self.flow(graph, given[index], here)[0] for graph, index in kinds.items()]
         one, several = repeats.layer_title(node, flows), len(passes) > 1
         title = f"× {len(passes)} {one}" if several else one
-        counts = [sum(node.passes[index] == graph for index in passes) for graph in kinds]
-        box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here, counts, here.all)
+        of_kinds = [[index for index in passes if node.passes[index] == graph] for graph in kinds]
+        box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here, of_kinds, here.all)
         named = f"{node.name}({passes[0]}:{passes[-1] + 1})" if several else f"{node.name}({passes[0]})"
         out.items.append(replace(box, look=replace(box.look, facts=(named, *box.look.facts)), shape=""))
         second_streams: set[Origin] = set().union(*(flow.second_streams for flow in flows))
