@@ -31,6 +31,8 @@ OPEN = re.compile(r"…|up to|\bvary\b|\bkinds\b|in the (?:first|last)\b|\bor\b|
 LIST = re.compile(r"\d[\d.]*(?:[\u00a0 ]\d{3})*(?:, \d[\d.]*(?:[\u00a0 ]\d{3})*)+")
 COUNTED = re.compile(r"(?:^|[·+:] )× (\d+(?:, (?:… )?\d+)*)\b")
 """How many passes a repeat has; of several, each in their order, or the first ones and the last."""
+PARALLEL = re.compile(r"^(\d+) (?:in parallel$|parallel )")
+"""How many passes a repeat has that do not read each other."""
 GOES_ON = re.compile(r"(?:[,→×+:=]|\b(?:or|of|in|to|up|the|and))$")
 """How a line ends that is not the end of a fact."""
 RANGE = re.compile(r"\b(\w+)\((\d+)(?::(\d+))?\)")
@@ -290,6 +292,8 @@ class Model:
         """The parameters of each pass of a repeat, for each time that it stands in the model."""
         self.held: dict[str, list[list[Truth]]] = {}
         """What may be said of all that is in each pass of a repeat, for each time that it stands in the model."""
+        self.parallel: dict[str, bool] = {}
+        """Whether no pass of a repeat reads another one."""
         shared: set[str] = set()
         for visit in walk(typed.root, every_pass, every_node):
             node, path = visit.node, visit.path
@@ -298,6 +302,7 @@ class Model:
             if isinstance(node, TypedRepeat):
                 if node.node.share is not None:
                     shared.add(path)
+                self.parallel[plain(visit.path)] = parallel(node)
                 each = [self.owned.get(f"{path}.{node.prefix(index)}".rstrip("."), 0) for index in range(len(node.passes))]
                 self.counts.setdefault(plain(visit.path), []).append(each)
                 self.kinds.setdefault(plain(visit.path), []).append([contents(one) for one in node.passes])
@@ -328,6 +333,16 @@ class Model:
     def inside(self, path: str) -> list[list[Truth]]:
         """Return what may be said of all that is in something, of each path in each pass."""
         return [found for one, found in self.by_path.items() if one.startswith(f"{path}.")]
+
+
+def parallel(node: TypedRepeat) -> bool:
+    """Return whether nothing in a pass of a repeat reads what another pass gives."""
+    read = False
+    for graph, given in zip(node.passes, node.node.passes, strict=True):
+        refs = [ref for inner in graph.nodes for wire in wires_of(inner.node) for ref in wire.refs]
+        names = {ref.node for ref in (*refs, *(ref for _, ref in graph.graph.outputs))}
+        read |= any(ref.node == node.name and wire.port in names for wire in given.wires for ref in wire.refs)
+    return len(node.passes) > 1 and not read
 
 
 def held(path: str, graph: TypedGraph) -> Truth:
@@ -649,6 +664,10 @@ def counted(path: str, lines: list[str], model: Model, in_how_many: Callable[[It
         some = [[one] for one in lengths] if in_how_many is any else []  # those of one kind of the passes around it
         if (found := COUNTED.search(line)) and not any(in_order(found[1], own) for own in (lengths, *some)):
             yield f"{path}: `{line}`: there are {lengths}"
+        if (beside := PARALLEL.search(line)) and not in_order(beside[1], lengths):
+            yield f"{path}: `{line}`: there are {lengths} in parallel"
+        if (found or beside) and bool(beside) != model.parallel[path]:
+            yield f"{path}: `{line}`: they are {'parallel' if model.parallel[path] else 'a series'}"
         line = re.sub(r"up to \S+(?: [KMBT])? active", "", line)
         for said in re.findall(r"(up to [\d.]+(?: [KMBT]\b)?|[\d.]+(?: [KMBT])?(?= each| shared))", line):
             if said.startswith("up to"):

@@ -179,3 +179,36 @@ def test_closed_repeat_in_passes_lists_its_counts_and_numbers_in_order() -> None
         assert not [*lies(read(svg), model)]
         for planted in ("× 3 Layer", "× 3, 4, 6 Layer", "× 3, 6, 4, 3 Layer"):
             assert [*lies(read(svg.replace("× 3, 4, 6, 3 Layer", planted)), model)], planted
+
+
+EXPERTS = """recipe: experts
+inputs: {x: "float[batch, 24]"}
+graph:
+  stem: {type: linear, out: 12}
+  experts:
+    repeat: 5
+    as: expert
+    graph:
+      fc: {type: linear, out: 16, in: stem}
+      relu: relu
+  mean: {type: stack, axis: first, in: "experts(:)"}
+outputs: {y: mean}
+"""
+
+
+def test_passes_that_do_not_read_each_other_are_parallel() -> None:
+    """In the pill, in a closed box and in the head; what they share comes in from below, and no line ends at the upper border."""
+    recipe = composer.load(EXPERTS)
+    figure, model = recipe.draw(), Model(recipe.program)
+    (frame,) = figure.scene.frames
+    assert frame.pill is not None
+    assert frame.pill.text == "5 in parallel"
+    assert "5 parallel experts" in " ".join(text for *_, text in read(figure.svg()).texts)
+    assert lines(EXPERTS, "experts", "overview")[0] == "5 parallel experts"
+    wires = read(figure.svg()).wires
+    assert [wire.target for wire in wires if wire.source == "experts.relu"] == ["mean"]
+    assert "experts.fc" in [wire.target for wire in wires if wire.tip is not None and wire.source in ("stem", "experts")]
+    for there, planted in (("5 in parallel", "× 5"), ("5 in parallel", "4 in parallel")):
+        assert [*lies(read(figure.svg().replace(there, planted)), model)], planted
+    layers = EXPERTS.replace(", in: stem}", "}")  # each reads the one before
+    assert lines(layers, "experts", "overview")[0] == "× 5 Expert"

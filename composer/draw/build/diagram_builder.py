@@ -15,6 +15,7 @@ from composer.draw.build.closed_groups import first_words, holds_layers, new_sha
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth
 from composer.draw.build.node_names import branch_name, shown_name
+from composer.draw.build.parallel_passes import is_parallel, never_alone, shared_input
 from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
 from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.value_sources import (
@@ -41,6 +42,7 @@ from composer.draw.style.looks import inside, steps
 from composer.draw.wording import shape
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
+from composer.language.wording import counted
 
 
 def build_diagram(model: RolledProgram, depth: Depth) -> Flow:
@@ -63,6 +65,8 @@ class DiagramBuilder:
         """Paths of groups that are all there is in a pass of a repeat."""
         self.around: list[str] = []
         """Paths of the repeats around what is read."""
+        self.never_alone: set[str] = set()
+        """Paths of parallel repeats whose last pass nothing reads by itself."""
 
     def model(self) -> Flow:
         """Return the whole model."""
@@ -84,6 +88,7 @@ class DiagramBuilder:
 
     def graph(self, graph: TypedGraph, values: ValueSources, around: NodePlace, out: FlowBuilder) -> None:
         """Add all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
+        self.never_alone |= {around.inner(name).path for name in never_alone(graph)}
         for node in graph.nodes:
             if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
                 given = sources(node.node.wires[0].refs, values)
@@ -241,7 +246,9 @@ class DiagramBuilder:
         self.around.pop()
         title = repeats.layer_title(node, flows)
         each = repeats.parameters(node, self.counts, place.first)
-        tip = (f"× {count} {title}", repeats.parameters_of_each(node, each))
+        parallel = is_parallel(node)
+        called = counted(count, f"parallel {title[:1].lower()}{title[1:]}") if parallel else f"× {count} {title}"
+        tip = (called, repeats.parameters_of_each(node, each))
         folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
         closed = (self.depth.level == "overview" or folded) and not self.depth.shows(path)
         if closed:
@@ -253,9 +260,11 @@ class DiagramBuilder:
             heads = tuple((f"{one.passes} of {count}",) for one in alike) if len(alike) > 1 else ()
             frames = tuple(repeats.one_of_each(one.flow) for one in alike)
             cells = tuple(one.kinds for one in alike) if len(alike) > 1 and len(kinds) <= MAX_MAPPED_KINDS else ()
-            out.items.append(Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds)))
+            out.items.append(
+                Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds), parallel=parallel)
+            )
         second_streams = set().union(*(flow.second_streams for flow in flows))
-        out.edges += repeats.outer_edges(node, values, path, second_streams, all_inputs=closed)
+        out.edges += repeats.outer_edges(node, values, path, second_streams, shared_input(node), all_inputs=closed)
         return of_frame(node.passes[-1], path, ports, last_pass=count - 1)
 
     def flows(
@@ -270,7 +279,9 @@ class DiagramBuilder:
                 one + repeats.pass_suffix(node, index, first=not number) for one in place.all for index in passes
             )
             given = repeats.inputs_of_passes(node, passes, values, place.path, inputs)
-            flow, gives = self.flow(node.passes[passes[0]], given, replace(place, all=tuple(below)))
+            stream = shared_input(node)
+            flow, gives = self.flow(node.passes[passes[0]], given, replace(place, all=tuple(below)), stream)
+            flow = replace(flow, outlet=None) if place.path in self.never_alone else flow
             flows.append(without_parameters(flow) if number and node.node.share is not None else flow)
             for port, ours in gives.items():
                 ports[port] = tuple(dict.fromkeys((*ports.get(port, ()), *ours)))
