@@ -8,6 +8,7 @@ from itertools import groupby
 
 from composer.draw.diagram import Flow, Leaf, OpenMixture
 from composer.draw.series import NUMBER, REPEAT, as_series, listed, one_each, one_number, template
+from composer.draw.structure import parallel_part, shortcut_of, side_by_side, with_shortcut
 
 MAX_LETTERS = 64
 """Letters of what a closed box tells."""
@@ -164,7 +165,34 @@ def briefs(flow: Flow) -> list[Brief]:
         found.append(one)
     told = zip(found, leaves, strict=True)
     in_order = sorted(told, key=lambda pair: pair[1].about.path not in reads)  # tables and the like behind what computes
-    return [one for one, _ in in_order if " · " not in one.forms[-1]]  # a long formula would read as several blocks
+    by_path = {leaf.about.path: one for one, leaf in in_order if " · " not in one.forms[-1]}  # a formula reads as several blocks
+    return [*structured(flow, by_path).values()]
+
+
+def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:
+    """Return blocks by their paths, with branches that meet as one, and with the shortcut around a branch behind its end."""
+    part = parallel_part(flow)
+    if part is None:
+        return by_path
+    own = [[path for path in branch if path in by_path and worth_telling(by_path[path])] for branch in part.branches]
+    if not all(own):
+        return by_path
+    forms = [[by_path[path].forms for path in branch] for branch in own]
+    around = shortcut_of(forms) if part.sign == "+" else None
+    if around is not None:
+        (shortcut,), last = own[around], own[1 - around][-1]
+        both = replace(by_path[last], forms=with_shortcut(by_path[last].forms, by_path[shortcut].forms))
+        return {path: both if path == last else one for path, one in by_path.items() if path != shortcut}
+    first, *others = (path for branch in part.branches for path in branch if path in by_path)
+    whole = Brief(
+        side_by_side(forms, part.sign), 2, tuple(side for branch in own for path in branch for side in by_path[path].sides)
+    )
+    return {path: whole if path == first else one for path, one in by_path.items() if path not in others}
+
+
+def worth_telling(one: Brief) -> bool:
+    """Return whether a block is told where it stands in a branch: what computes, and pooling."""
+    return one.weight > 0 or "pooling" in one.forms[-1]
 
 
 def brief_of(item: Leaf | OpenMixture, *, reads: bool) -> Brief:

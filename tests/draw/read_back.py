@@ -44,6 +44,8 @@ TIMES = re.compile(r"(?:(?<=^)|(?<=[(,·] )|(?<=\())(\d+) × (?=[^\W\d])| (\d+) 
 PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?: parameters?)?")
 REACH = 4.0
 """Pixels between an arrowhead and what it leads to."""
+IN_BRANCHES = re.compile(r" · | \+ shortcut | \| | → (?=\d+ × \d|[^\W\d])")
+"""What stands between the blocks that a closed box names: in a row, around others, beside others and in a branch."""
 MAX_SWATCH = 10.0
 """Pixels from which on a cell belongs to a map of layers rather than to the header of a frame."""
 BELOW = 40.0
@@ -292,6 +294,8 @@ class Model:
         """The parameters of each pass of a repeat, for each time that it stands in the model."""
         self.held: dict[str, list[list[Truth]]] = {}
         """What may be said of all that is in each pass of a repeat, for each time that it stands in the model."""
+        self.joins: dict[str, set[tuple[str, int]]] = {}
+        """Which values of several are joined at a path, and of how many."""
         self.parallel: dict[str, bool] = {}
         """Whether no pass of a repeat reads another one."""
         shared: set[str] = set()
@@ -307,6 +311,9 @@ class Model:
                 self.counts.setdefault(plain(visit.path), []).append(each)
                 self.kinds.setdefault(plain(visit.path), []).append([contents(one) for one in node.passes])
                 self.held.setdefault(plain(visit.path), []).append([held(visit.path, one) for one in node.passes])
+            if isinstance(node, TypedBlock) and node.part.kind in ("add", "concat"):
+                several = sum(len(wire.refs) for wire in node.node.wires)
+                self.joins.setdefault(plain(visit.path), set()).add((node.part.kind, several))
             said = frozenset(of_node(node))
             if isinstance(node, TypedRepeat):
                 said |= {float(len(node.passes)), *map(float, each)}
@@ -576,6 +583,8 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
         each = [one.count for one in inner[-1]]
         if told:
             yield from of_blocks(box.path, line, inner)
+            yield from of_branches(box.path, line, model)
+            line = re.sub(r"\b\d+ branches,", "", line)
             line = TIMES.sub("", line)
         for said in numbers(line):
             if any(near(said, count) for count in (sum(each), *each)):
@@ -593,7 +602,7 @@ def of_blocks(path: str, line: str, inner: list[list[Truth]]) -> Iterator[str]:
     """Yield what is not so of the blocks that a closed box names: all numbers of one are those of one node, and there are so many
     of these.
     """
-    for said in line.split(" · "):
+    for said in IN_BRANCHES.split(line):
         if OPEN.search(said) or LIST.search(said) or PARAMETERS.fullmatch(re.sub(r",? (some )?frozen$", "", said)):
             continue
         nested = re.fullmatch(r"(?:\d+ × )?.* \((.*[^\W\d].*)\)", said)  # `tower (conv 3 × 3, stride 2)`
@@ -604,6 +613,16 @@ def of_blocks(path: str, line: str, inner: list[list[Truth]]) -> Iterator[str]:
         having = [found for found in inner if any(all(map(one.has, own)) and (one.kind or not own) for one in found)]
         if len(having) < (int(times[1]) if times else 1):
             yield f"{path}: `{said}`: {len(having)} of its nodes have {own}"
+
+
+def of_branches(path: str, line: str, model: Model) -> Iterator[str]:
+    """Yield what is not so of branches that a closed box names: something in it joins so many, and a sum is around a shortcut."""
+    found = re.search(r"(\d+) branches", line)
+    count = int(found[1]) if found else len(line.split(" | ")) if " | " in line else 2 if " + shortcut " in line else 0
+    how = "concat" if ", concat" in line else "add"
+    joined = [kind for one, kinds in model.joins.items() if one.startswith(f"{path}.") for kind in kinds]
+    if count and (how, count) not in joined:
+        yield f"{path}: `{line}`: in it there are {joined}"
 
 
 def of_input(box: DrawnBox, model: Model) -> Iterator[str]:

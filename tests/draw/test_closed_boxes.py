@@ -212,3 +212,65 @@ def test_passes_that_do_not_read_each_other_are_parallel() -> None:
         assert [*lies(read(figure.svg().replace(there, planted)), model)], planted
     layers = EXPERTS.replace(", in: stem}", "}")  # each reads the one before
     assert lines(layers, "experts", "overview")[0] == "× 5 Expert"
+
+
+INCEPTION = """recipe: inception
+inputs: {image: "float[batch, 3, 64, 64]"}
+blocks:
+  conv_relu:
+    doc: A convolution and a ReLU.
+    params: {out: {type: int, required: true}, kernel: 1}
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph: {conv: {type: conv2d, out: out, kernel_size: kernel, padding: kernel // 2}, relu: relu}
+  module:
+    doc: Where ways of several sizes meet.
+    params: {wide: 8}
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph:
+      one: {type: conv_relu, out: wide, in: x}
+      before: {type: conv_relu, out: 4, in: x}
+      three: {type: conv_relu, out: wide, kernel: 3}
+      pool: {type: max_pool2d, kernel_size: 3, stride: 1, padding: 1, in: x}
+      pooled: {type: conv_relu, out: wide}
+      concat: {type: concat, axis: -3, in: [one, three, pooled]}
+  residual_block:
+    doc: Two and one.
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph:
+      a: {type: conv_relu, out: 6, kernel: 3, in: x}
+      b: {type: conv2d, out: 6, kernel_size: 3, padding: 1}
+      skip: {type: conv2d, out: 6, kernel_size: 1, in: x}
+      sum: {type: add, in: [b, skip]}
+graph:
+  stem: {type: conv_relu, out: 16, kernel: 3}
+  module3a: module
+  module3b: {type: module, wide: 5}
+  last: residual_block
+outputs: {y: last}
+"""
+
+
+def test_closed_box_says_which_blocks_are_parallel_and_what_joins_them() -> None:
+    """With what is before and behind in each branch; a branch that is left out is found, and a shortcut for no shortcut."""
+    assert lines(INCEPTION, "module3a")[1] == "1 × 1 | 1 × 1 → 3 × 3 | pool → 1 × 1, concatenated"
+    assert lines(INCEPTION, "last")[1] == "conv 3 × 3 (15 → 6) · conv 3 × 3 (6 → 6) + shortcut 1 × 1 (15 → 6)"
+    recipe = composer.load(INCEPTION)
+    svg = recipe.draw().svg()
+    plants = {"1 × 1 | 1 × 1 → 3 × 3": "1 × 1 → 3 × 3", "shortcut 1 × 1 (15": "shortcut 1 × 1 (12", ", concatenated": ", summed"}
+    for there, planted in plants.items():
+        assert there in svg
+        assert [*lies(read(svg.replace(there, planted)), Model(recipe.program))], planted
+
+
+def test_doc_that_only_repeats_what_a_box_says_is_left_out() -> None:
+    """`A convolution and a ReLU` beside `Conv ReLU` and `conv 3 × 3`."""
+    assert lines(INCEPTION, "stem")[1] == "conv 3 × 3 (3 → 16)"
+
+
+def test_boxes_of_one_title_have_the_names_of_their_nodes() -> None:
+    """Though these begin with the title; a block that is alone has none."""
+    recipe = composer.load(INCEPTION)
+    named = {box.path: box.name for box in read(recipe.draw().svg()).boxes if box.name}
+    assert named == {"module3a": "module3a", "module3b": "module3b", "stem": "stem", "last": "last"}
+    alone = composer.load(INCEPTION.replace("  module3b: {type: module, wide: 5}\n", ""))
+    assert "module3a" not in {box.name for box in read(alone.draw().svg()).boxes}

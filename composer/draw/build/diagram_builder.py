@@ -14,7 +14,7 @@ from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import first_words, holds_layers, new_shape
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth
-from composer.draw.build.node_names import branch_name, shown_name
+from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart
 from composer.draw.build.parallel_passes import is_parallel, never_alone, shared_input
 from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
 from composer.draw.build.steps import StepsBuilder
@@ -65,6 +65,8 @@ class DiagramBuilder:
         """Paths of groups that are all there is in a pass of a repeat."""
         self.around: list[str] = []
         """Paths of the repeats around what is read."""
+        self.names: dict[str, str] = {}
+        """What authors call closed blocks of their recipes, by their paths."""
         self.never_alone: set[str] = set()
         """Paths of parallel repeats whose last pass nothing reads by itself."""
 
@@ -82,7 +84,7 @@ class DiagramBuilder:
         outputs = [(name, sources((ref,), values)[0]) for name, ref in root.graph.outputs]
         sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in out.sinks)
         flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
-        return fold_norms(flow) if self.depth.level == "overview" else flow
+        return fold_norms(flow) if self.depth.level == "overview" else told_apart(flow, self.names)
 
     # -- graphs
 
@@ -148,6 +150,7 @@ class DiagramBuilder:
         closed = (self.depth.level == "overview" or part is not None) and not holds_layers(node.graph)
         flow, ports = self.flow(node.graph, given, place)
         if closed and not self.depth.shows(path):
+            self.names[path] = own_name(node, place)
             out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
         else:
             out.items.append(self.frame(node, title, place, flow))

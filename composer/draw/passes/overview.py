@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -15,6 +16,10 @@ from composer.draw.passes.values import seen_in_all
 
 MAX_KINDS = 4
 """Kinds of passes that the box of a repeat tells one by one."""
+EMPTY_WORDS = frozenset(["a", "an", "and", "of", "the", "then", "with"])
+"""Words that name nothing."""
+MIN_STEM = 3
+"""Letters from which on a word is the beginning of a longer one: `conv`."""
 MAX_WITH_MASK, MIN_LETTERS = 76, 24
 """Letters of what the widest box tells with a mask in words; and of its blocks, however long this is."""
 
@@ -48,11 +53,22 @@ def without_rows(flows: Sequence[Flow], about: About, title: str, params: str, d
     words = [said for said in in_letters(flows, room, passes) if said.lower() != title.lower()]
     if any(f"({one.known_mask or one.mask})" in said for one in looks if one.mask for said in words):
         mask = known = ""  # of several masks, each is told beside its block
-    docs = [doc] if doc and doc.lower() != title.lower() else []
+    docs = [doc] if doc and not repeats(doc, (title, *words)) else []
     told = fitted([*words, *docs] if numbered(words) else docs or words, room) or (f"{len(looks)} blocks",)
     brief = nested(title, flows, passes)
     double = any(one.double for one in looks)
     return Leaf(about, Look(title, told, first.hue, icon, mask, known, causal, double=double, brief=brief), params)
+
+
+def repeats(doc: str, said: Iterable[str]) -> bool:
+    """Return whether a sentence says nothing but what a box says already, maybe in shorter words.
+
+    >>> repeats("A convolution and a ReLU", ("Conv ReLU", "conv 3 × 3")), repeats("A gate for each task", ("Gate",))
+    (True, False)
+    """
+    known = {word for one in said for word in re.findall(r"[a-z]+", one.lower()) if len(word) >= MIN_STEM}
+    told = [word for word in re.findall(r"\w+", doc.lower()) if word not in EMPTY_WORDS]
+    return all(any(word.startswith(one) or one.startswith(word) for one in known) for word in told)
 
 
 def numbered(words: Iterable[str]) -> bool:
