@@ -253,10 +253,10 @@ outputs: {y: last}
 def test_closed_box_says_which_blocks_are_parallel_and_what_joins_them() -> None:
     """With what is before and behind in each branch; a branch that is left out is found, and a shortcut for no shortcut."""
     assert lines(INCEPTION, "module3a")[1] == "1 × 1 | 1 × 1 → 3 × 3 | pool → 1 × 1, concatenated"
-    assert lines(INCEPTION, "last")[1] == "conv 3 × 3 (15 → 6) · conv 3 × 3 (6 → 6) + shortcut 1 × 1 (15 → 6)"
+    assert lines(INCEPTION, "last")[1].startswith("conv 3 × 3 (15 → 6) · conv 3 × 3 + shortcut 1 × 1 · Two")
     recipe = composer.load(INCEPTION)
     svg = recipe.draw().svg()
-    plants = {"1 × 1 | 1 × 1 → 3 × 3": "1 × 1 → 3 × 3", "shortcut 1 × 1 (15": "shortcut 1 × 1 (12", ", concatenated": ", summed"}
+    plants = {"1 × 1 | 1 × 1 → 3 × 3": "1 × 1 → 3 × 3", "shortcut 1 × 1": "shortcut 1 × 7", ", concatenated": ", summed"}
     for there, planted in plants.items():
         assert there in svg
         assert [*lies(read(svg.replace(there, planted)), Model(recipe.program))], planted
