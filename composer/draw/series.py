@@ -10,7 +10,7 @@ from composer.graph.passes.roll_layers.stacks import MAX_FIELD_VALUES
 
 NUMBER = re.compile(r"(\d[\d.]*(?:\u00a0\d{3})*)")
 """With separated thousands."""
-REPEAT = re.compile(r"× (\d+) (.*)")
+REPEAT = re.compile(r"(?:× |(?=\d+ parallel ))(\d+) (.*)")
 """A closed repeat: how many passes it has, and what these are called."""
 MAX_IN_ORDER = 8
 """Passes whose values are listed one by one."""

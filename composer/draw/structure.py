@@ -25,8 +25,8 @@ class Parallel:
 
 
 def parallel_part(flow: Flow) -> Parallel | None:
-    """Return the first branches of a flow, each of at least one block, that fork from one value and meet again; nothing where
-    there are none.
+    """Return the first branches of a flow, each of at least one block, that fork from one value, which nothing else reads, and
+    meet again; nothing where there are none.
     """
     items = flow.by_path
     if not all(isinstance(item, Leaf) for item in items.values()):
@@ -48,7 +48,7 @@ def parallel_part(flow: Flow) -> Parallel | None:
                 (at,) = reads[at]
             starts.add(at)
             branches.append(tuple(chain))
-        if len(branches) > 1 and len(starts) == 1 and all(branches):
+        if len(branches) > 1 and len(starts) == 1 and all(branches) and readers[starts.pop()] == len(branches):
             leaf = items[join]
             assert isinstance(leaf, Leaf)
             return Parallel(tuple(branches), leaf.look.sign or "")

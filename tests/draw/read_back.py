@@ -31,7 +31,7 @@ OPEN = re.compile(r"…|up to|\bvary\b|\bkinds\b|in the (?:first|last)\b|\bor\b|
 LIST = re.compile(r"\d[\d.]*(?:[\u00a0 ]\d{3})*(?:, \d[\d.]*(?:[\u00a0 ]\d{3})*)+")
 COUNTED = re.compile(r"(?:^|[·+:] )× (\d+(?:, (?:… )?\d+)*)\b")
 """How many passes a repeat has; of several, each in their order, or the first ones and the last."""
-PARALLEL = re.compile(r"^(\d+) (?:in parallel$|parallel )")
+PARALLEL = re.compile(r"^(\d+(?:, (?:… )?\d+)*) (?:in parallel$|parallel )")
 """How many passes a repeat has that do not read each other."""
 GOES_ON = re.compile(r"(?:[,→×+:=]|\b(?:or|of|in|to|up|the|and))$")
 """How a line ends that is not the end of a fact."""
@@ -680,6 +680,8 @@ def counted(path: str, lines: list[str], model: Model, in_how_many: Callable[[It
     every = [count for each in model.counts[path] for count in each]
     for line in lines:
         lengths = model.lengths(path)
+        if " | " in line:  # one of several things, each in some passes
+            continue
         some = [[one] for one in lengths] if in_how_many is any else []  # those of one kind of the passes around it
         if (found := COUNTED.search(line)) and not any(in_order(found[1], own) for own in (lengths, *some)):
             yield f"{path}: `{line}`: there are {lengths}"

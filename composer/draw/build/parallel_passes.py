@@ -24,16 +24,18 @@ def read_inside(graph: TypedGraph) -> set[str]:
 
 
 def shared_input(node: TypedRepeat) -> str:
-    """Return the first input that parallel passes read; nothing where they read none, or each other."""
+    """Return the first input that parallel passes read and that is one value for all; nothing where there is none."""
     if not is_parallel(node):
         return ""
     read = set().union(*map(read_inside, node.passes))
-    return next((one.name for one in node.passes[0].graph.inputs if one.name in read), "")
+    given = [{wire.port: wire.refs for wire in one.wires} for one in node.node.passes]
+    same = {port for port, refs in given[0].items() if all(one.get(port) == refs for one in given)}
+    return next((one.name for one in node.passes[0].graph.inputs if one.name in read & same), "")
 
 
 def never_alone(graph: TypedGraph) -> Iterator[str]:
-    """Yield the parallel repeats of a graph whose last pass nothing reads by itself, as the output of the repeat."""
-    several = {node.name: len(node.passes) - 1 for node in graph.nodes if isinstance(node, TypedRepeat) and is_parallel(node)}
+    """Yield the parallel repeats of a graph with a shared input whose last pass nothing reads by itself, as the output of all."""
+    several = {node.name: len(node.passes) - 1 for node in graph.nodes if isinstance(node, TypedRepeat) and shared_input(node)}
     if several:
         read = last_passes_read(graph, several)
         yield from (name for name in several if name not in read)

@@ -100,6 +100,8 @@ def _group(groups: Sequence[Group], about: About, passes: Sequence[Sequence[int]
     counts = tuple(dict.fromkeys(group.count for group in groups))
     if len(counts) > 1 and all(count.isdigit() for count in counts):
         every = in_order([group.count for group in groups], passes)
+        parallel = any(group.parallel for group in groups) and all(group.parallel or group.count == "1" for group in groups)
+        groups = [replace(group, parallel=parallel) for group in groups]
         if any(len(group.flows) > 1 for group in groups):
             one = by_place(groups, lambda flows: merge_passes([*map(_bare, flows)], passes))
             return one and replace(one, about=replace(about, tip=tip_of(groups, passes)), header=_header(groups), count=every)

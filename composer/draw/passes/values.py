@@ -146,11 +146,11 @@ def of_nested(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int
     if len(shares) > MAX_ROWS or any(facts for _, facts in shares):
         kinds = {} if any(facts for _, facts in shares) else of_templates([(words, count, own) for words, _, count, own in found])
         if len(kinds) < 2:
-            said = [words for words, _ in shares]
-            alike = all(fact for fact in said) and len({*map(template, said)}) == 1
-            ends = from_first_to_last(said[0], said[-1]) if all(said) else ""
+            every = [words for words, _ in shares]
+            alike = all(fact for fact in every) and len({*map(template, every)}) == 1
+            ends = from_first_to_last(every[0], every[-1]) if all(every) else ""
             several = f"{len(shares)} kinds"
-            told = next(iter(kinds), "") or (listed(said) if alike else ends if 0 < len(ends) <= MAX_ENDS else several)
+            told = next(iter(kinds), "") or (listed(every) if alike else ends if 0 < len(ends) <= MAX_ENDS else several)
             return replace(first, look=replace(first.look, facts=(*common, told)), rows=())
     rows = [Row(f"{count} of {whole}: {words}", looks.get(words, Look("")), count) for words, count in kinds.items()]
     return replace(first, look=replace(first.look, facts=common), rows=tuple(rows))
