@@ -71,7 +71,8 @@ graph: {y: {compute: x * sigmoid(gate)}}
         if len(written) <= WIDEST:
             return Look(written, numbers, "merge")
         told = with_short_names(written, WIDEST_BELOW)
-        return Look(view.name, (told, *numbers) if told else (), "merge")
+        room = len(" · ".join((told, *numbers))) <= WIDEST_BELOW  # else, what the recipe calls them must do
+        return Look(view.name, (told, *numbers) if told and room else (told,) if told else (), "merge")
 
 
 def with_outer_products(formula: str, axes: Mapping[str, frozenset[str]]) -> str:
