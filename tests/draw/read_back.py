@@ -682,10 +682,10 @@ def counted(path: str, lines: list[str], model: Model, in_how_many: Callable[[It
         lengths = model.lengths(path)
         if " | " in line:  # one of several things, each in some passes
             continue
-        some = [[one] for one in lengths] if in_how_many is any else []  # those of one kind of the passes around it
-        if (found := COUNTED.search(line)) and not any(in_order(found[1], own) for own in (lengths, *some)):
+        some = in_how_many is any  # those of one kind of the passes around it
+        if (found := COUNTED.search(line)) and not in_order(found[1], lengths) and not (some and among(found[1], lengths)):
             yield f"{path}: `{line}`: there are {lengths}"
-        if (beside := PARALLEL.search(line)) and not in_order(beside[1], lengths):
+        if (beside := PARALLEL.search(line)) and not in_order(beside[1], lengths) and not (some and among(beside[1], lengths)):
             yield f"{path}: `{line}`: there are {lengths} in parallel"
         if (found or beside) and bool(beside) != model.parallel[path]:
             yield f"{path}: `{line}`: they are {'parallel' if model.parallel[path] else 'a series'}"
@@ -709,6 +709,12 @@ def in_order(said: str, lengths: list[int]) -> bool:
     if last:
         return lengths[: len(told)] == told and lengths[-1] == int(last)
     return len(lengths) % len(told) == 0 and told * (len(lengths) // len(told)) == lengths
+
+
+def among(said: str, lengths: list[int]) -> bool:
+    """Return whether numbers of passes are some of those of a repeat, in their order."""
+    left = iter(lengths)
+    return all(int(one) in left for one in said.replace("… ", "").split(", "))
 
 
 def near(said: float, number: float) -> bool:
