@@ -45,6 +45,6 @@ def in_two_lines(formula: str) -> tuple[str, ...]:
         depth = formula[:end].count("(") - formula[:end].count(")")
         return depth, formula[end + 1] not in "+−", abs(2 * end - len(formula))
 
-    fair = [end for end in ends if 0.25 <= end / len(formula) <= 0.75] or ends
+    fair = [end for end in ends if 0.2 <= end / len(formula) <= 0.85] or ends
     end = min(fair, key=cost)
     return formula[:end], formula[end + 1 :]

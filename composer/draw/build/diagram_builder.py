@@ -90,7 +90,8 @@ class DiagramBuilder:
 
     def graph(self, graph: TypedGraph, values: ValueSources, around: NodePlace, out: FlowBuilder) -> None:
         """Add all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
-        self.never_alone |= {around.inner(name).path for name in never_alone(graph)}
+        if not self.around:
+            self.never_alone |= {around.inner(name).path for name in never_alone(graph)}
         for node in graph.nodes:
             if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
                 given = sources(node.node.wires[0].refs, values)
@@ -244,8 +245,9 @@ class DiagramBuilder:
         count, kinds = len(node.passes), repeats.passes_by_kind(node)
         self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in node.passes if len(graph.nodes) == 1}
         self.mixed |= repeats.mixed(node, kinds, path)
+        stream = "" if self.around else shared_input(node)  # in a repeat, what is carried there comes in from below
         self.around.append(path)
-        flows, ports = self.flows(node, kinds, values, place)
+        flows, ports = self.flows(node, kinds, values, place, stream)
         self.around.pop()
         title = repeats.layer_title(node, flows)
         each = repeats.parameters(node, self.counts, place.first)
@@ -267,13 +269,13 @@ class DiagramBuilder:
                 Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds), parallel=parallel)
             )
         second_streams = set().union(*(flow.second_streams for flow in flows))
-        out.edges += repeats.outer_edges(node, values, path, second_streams, shared_input(node), all_inputs=closed)
+        out.edges += repeats.outer_edges(node, values, path, second_streams, stream, all_inputs=closed)
         return of_frame(node.passes[-1], path, ports, last_pass=count - 1)
 
     def flows(
-        self, node: TypedRepeat, kinds: Sequence[Sequence[int]], values: ValueSources, place: NodePlace
+        self, node: TypedRepeat, kinds: Sequence[Sequence[int]], values: ValueSources, place: NodePlace, stream: str
     ) -> tuple[list[Flow], dict[str, Sources]]:
-        """Return a pass of each kind, and what can be read of them."""
+        """Return a pass of each kind, into which a `stream` comes from below, and what can be read of them."""
         flows: list[Flow] = []
         ports: dict[str, Sources] = {}
         inputs = repeats.pass_inputs(node)
@@ -282,7 +284,6 @@ class DiagramBuilder:
                 one + repeats.pass_suffix(node, index, first=not number) for one in place.all for index in passes
             )
             given = repeats.inputs_of_passes(node, passes, values, place.path, inputs)
-            stream = shared_input(node)
             flow, gives = self.flow(node.passes[passes[0]], given, replace(place, all=tuple(below)), stream)
             flow = replace(flow, outlet=None) if place.path in self.never_alone else flow
             flows.append(without_parameters(flow) if number and node.node.share is not None else flow)
