@@ -21,13 +21,13 @@ CAPITALS = {
     one.lower().replace("-", ""): one
     for one in (
         "AdaIN", "AdaLN", "ALiBi", "BatchNorm", "BCE", "BiFPN", "CNN", "CRF", "CTC", "DCGAN", "DDPM", "FFN", "FFT", "FPN",
-        "GAN", "GAT", "GCN",
+        "DETR", "GAN", "GAT", "GCN", "HED", "HRNet", "MMoE", "NTM",
         "GELU", "GLU", "GPT", "GQA", "GRU", "ISAB", "KL", "KV", "LM", "LoRA", "LRU", "LSTM", "MAB", "MAE", "MBConv", "MHA", "MLM",
         "MLP", "MoE", "MQA", "MSE", "NLP", "PMA", "QKV", "ReLU", "RG", "RGB", "RNN", "RoPE", "RPN", "SAB", "SiLU", "SSD", "SSM",
         "SwiGLU", "TCN", "VAE", "VL", "VQ", "XL", "AlexNet", "BERT", "CoAtNet", "ConvNeXt", "DenseFormer", "DenseNet",
         "EfficientNet", "GoogLeNet", "InfoNCE", "LayerNorm", "LeNet", "MobileNet", "N-BEATS", "NASNet", "PixelCNN",
-        "RegNet", "ResNet", "ResNeXt", "RMSNorm", "SqueezeNet", "Transformer", "U-Net", "U-ViT", "VGG", "ViT", "WaveNet",
-        "WGAN", "XLNet", "YOLO",
+        "CenterNet", "PlaNet", "PointNet", "RegNet", "RetinaNet", "ResNet", "ResNeXt", "RMSNorm", "SqueezeNet", "StyleGAN",
+        "Transformer", "U-Net", "U-ViT", "VGG", "ViT", "WaveNet", "WGAN", "XLNet", "YOLO",
     )
 }  # fmt: skip
 """Words of the field that are not written as others are, by their small letters without hyphens."""

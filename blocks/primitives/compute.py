@@ -13,8 +13,13 @@ from blocks.formulas.expressions import expression, reads_model_dtype
 from blocks.primitives.axes import changed
 from blocks.primitives.stack_split import of_port
 
-WIDEST = 40
-"""Signs of the longest formula that is drawn as it is written."""
+WIDEST, WIDEST_BELOW = 40, 76
+"""Signs of the longest formula that is drawn as a title; and in the smaller letters below the name of its node."""
+SHORTEST_NAME = 4
+"""Signs that are left of a name that is cut."""
+FACTOR = re.compile(r"(?:[a-zA-Z_][\w.]*)?\([^()]*\)|[a-zA-Z_][\w.]*")
+PRODUCT = re.compile(rf"(?<![\w.])(?<![/*] )(?:{FACTOR.pattern})(?: \* (?:{FACTOR.pattern})(?![\w.(]))+")
+"""Factors in a row, each a name, a function or a bracket around what has no more brackets."""
 
 
 class Compute(Block, kind="compute"):
@@ -60,10 +65,58 @@ graph: {y: {compute: x * sigmoid(gate)}}
         return expression(self.formula, sizes["typed"])
 
     def look(self, view: BlockView) -> Look:
-        written = as_printed(self.formula.text)
-        if len(written) > WIDEST:
-            return Look(view.name, hue="merge")
-        return Look(written, tuple(f"{name} = {_number(number)}" for name, number in self.formula.named_numbers), "merge")
+        axes = dict(zip(self.formula.names, (frozenset(one.split()) for one in self.axes), strict=False))
+        written = as_printed(with_outer_products(self.formula.text, axes))
+        numbers = tuple(f"{name} = {_number(number)}" for name, number in self.formula.named_numbers)
+        if len(written) <= WIDEST:
+            return Look(written, numbers, "merge")
+        told = with_short_names(written, WIDEST_BELOW)
+        room = len(" · ".join((told, *numbers))) <= WIDEST_BELOW  # else, what the recipe calls them must do
+        return Look(view.name, (told, *numbers) if told and room else (told,) if told else (), "merge")
+
+
+def with_outer_products(formula: str, axes: Mapping[str, frozenset[str]]) -> str:
+    """Return a formula with another sign between factors that share no axis but the first one of all, which have each value of
+    one with each of the other.
+
+    >>> axes = {"a": frozenset("nx"), "b": frozenset("ny"), "c": frozenset("nx")}
+    >>> with_outer_products("a * b * exp(c)", axes), with_outer_products("c * (1 - a * exp(b))", axes)
+    ('a ⊗ b * exp(c)', 'c * (1 - a ⊗ exp(b))')
+    """
+    batch = frozenset.intersection(*axes.values()) if axes else frozenset()
+
+    def of_product(found: re.Match[str]) -> str:
+        said, known = "", frozenset[str]()
+        for factor in FACTOR.findall(found[0]):
+            own = frozenset[str]().union(*(axes.get(name, ()) for name in re.findall(r"[a-zA-Z_][\w.]*", factor)))
+            outer = known - batch and own - batch and known & own <= batch
+            sign = (" ⊗ " if outer else " * ") if said else ""
+            inner = re.sub(r"\((.*)\)$", lambda inside: f"({with_outer_products(inside[1], axes)})", factor)
+            said, known = f"{said}{sign}{inner}", known | own
+        return said
+
+    return PRODUCT.sub(of_product, formula) if batch != frozenset().union(*axes.values()) else formula
+
+
+def with_short_names(formula: str, room: int) -> str:
+    """Return a formula of no more signs, its longest names cut where it has more; nothing where that does not do, or makes two
+    names the same.
+
+    >>> with_short_names("of_the_past + of_the_present", 26), with_short_names("first / second", 5)
+    ('of_the_past + of_the_pres…', '')
+    """
+    names = {*re.findall(r"\b[a-zA-Z_]\w*\b(?!\()", formula)}
+    said = {name: name for name in names}
+
+    def shortened() -> str:
+        return re.sub(r"\b[a-zA-Z_]\w*\b(?!\()", lambda found: said[found[0]], formula)
+
+    while len(shortened()) > room:
+        longest = max(said, key=lambda name: (len(said[name]), name), default="")
+        if len(said.get(longest, "")) <= SHORTEST_NAME:
+            return ""
+        said[longest] = f"{said[longest].removesuffix('…')[: -1 if said[longest].endswith('…') else -2]}…"
+    return shortened() if len({*said.values()}) == len(said) else ""
 
 
 PRINTED = (

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from composer.draw.diagram import Flow, Leaf, OpenMixture
-from composer.draw.series import NUMBER, listed, one_number, template
+from composer.draw.series import NUMBER, REPEAT, as_series, listed, one_each, one_number, template
+from composer.draw.structure import parallel_part, shortcut_of, side_by_side, with_shortcut
 
 MAX_LETTERS = 64
 """Letters of what a closed box tells."""
@@ -44,11 +45,13 @@ class Brief:
         return self.forms[min(by, len(self.forms) - 1)]
 
 
-def in_letters(flows: Sequence[Flow], room: int = MAX_LETTERS) -> tuple[str, ...]:
-    """Return the blocks of flows as full as there is room for; where there is none, the first ones in their shortest form."""
+def in_letters(flows: Sequence[Flow], room: int = MAX_LETTERS, passes: Sequence[Sequence[int]] = ()) -> tuple[str, ...]:
+    """Return the blocks of flows, each of some passes, as full as there is room for; where there is none, the first ones in their
+    shortest form.
+    """
     told: tuple[str, ...] = ()
     for words in ever_shorter(flows):
-        told = in_all(words)
+        told = in_all(with_series(words, passes))
         if len(" · ".join(told)) <= room:
             return told
     while told and len(" · ".join(told)) > room - len(MORE):
@@ -56,7 +59,7 @@ def in_letters(flows: Sequence[Flow], room: int = MAX_LETTERS) -> tuple[str, ...
     return (*told[:-1], told[-1] + MORE) if told else ()
 
 
-def nested(title: str, flows: Sequence[Flow]) -> tuple[str, ...]:
+def nested(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]] = ()) -> tuple[str, ...]:
     """Return a box with what is in it as one block of another box, from the fullest form to its title alone; one around a single
     block that has the name of that, `conv norm` around a `conv`, is that block.
     """
@@ -67,10 +70,21 @@ def nested(title: str, flows: Sequence[Flow]) -> tuple[str, ...]:
             return only.forms
     found = []
     for room in ROOMS:
-        told = [said for said in in_letters(flows, room - len(f"{title} ()")) if said.lower() != title.lower()]
+        told = [said for said in in_letters(flows, room - len(f"{title} ()"), passes) if said.lower() != title.lower()]
         if any(character.isdigit() for said in told for character in said):
             found.append(f"{title} ({', '.join(told)})")
     return tuple(dict.fromkeys((*found, title)))
+
+
+def with_series(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> Sequence[tuple[str, ...]]:
+    """Return what flows say, each of some passes, with closed repeats that differ in numbers alone as one in each, which has all
+    of these in the order of passes: `× 3, 4, 6, 3 Layer`.
+    """
+    if len(words) == 1 or len({*map(len, words)}) > 1:
+        return words
+    of_each = passes or one_each(len(words))
+    series = [as_series(alike, of_each) if REPEAT.match(alike[0]) else "" for alike in zip(*words, strict=True)]
+    return [tuple(both or said for both, said in zip(series, own, strict=True)) for own in words]
 
 
 def in_all(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -151,7 +165,34 @@ def briefs(flow: Flow) -> list[Brief]:
         found.append(one)
     told = zip(found, leaves, strict=True)
     in_order = sorted(told, key=lambda pair: pair[1].about.path not in reads)  # tables and the like behind what computes
-    return [one for one, _ in in_order if " · " not in one.forms[-1]]  # a long formula would read as several blocks
+    by_path = {leaf.about.path: one for one, leaf in in_order if " · " not in one.forms[-1]}  # a formula reads as several blocks
+    return [*structured(flow, by_path).values()]
+
+
+def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:
+    """Return blocks by their paths, with branches that meet as one, and with the shortcut around a branch behind its end."""
+    part = parallel_part(flow)
+    if part is None:
+        return by_path
+    own = [[path for path in branch if path in by_path and worth_telling(by_path[path])] for branch in part.branches]
+    if not all(own):
+        return by_path
+    forms = [[by_path[path].forms for path in branch] for branch in own]
+    around = shortcut_of(forms) if part.sign == "+" else None
+    if around is not None:
+        (shortcut,), last = own[around], own[1 - around][-1]
+        both = replace(by_path[last], forms=with_shortcut(by_path[last].forms, by_path[shortcut].forms))
+        return {path: both if path == last else one for path, one in by_path.items() if path != shortcut}
+    first, *others = (path for branch in part.branches for path in branch if path in by_path)
+    whole = Brief(
+        side_by_side(forms, part.sign), 2, tuple(side for branch in own for path in branch for side in by_path[path].sides)
+    )
+    return {path: whole if path == first else one for path, one in by_path.items() if path not in others}
+
+
+def worth_telling(one: Brief) -> bool:
+    """Return whether a block is told where it stands in a branch: what computes, and pooling."""
+    return one.weight > 0 or "pooling" in one.forms[-1]
 
 
 def brief_of(item: Leaf | OpenMixture, *, reads: bool) -> Brief:

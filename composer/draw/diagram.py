@@ -125,6 +125,15 @@ class Group:
     """What happens in training to what it gives."""
     passages: tuple[Passage, ...] = ()
     """Of one that is laid out in layers, all that goes through its border, from the left."""
+    parallel: bool = False
+    """Whether no pass reads what another one gives."""
+
+    @property
+    def pill(self) -> str:
+        """How often it is passed through, as its pill says it; nothing for what is no repeat."""
+        if not self.count:
+            return ""
+        return f"{self.count} in parallel" if self.parallel else f"× {self.count}"
 
     def map_flows(self, change: Callable[[Flow], Flow]) -> Group:
         """Return it with every flow in it changed."""

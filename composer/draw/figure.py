@@ -28,6 +28,7 @@ from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
 from composer.draw.export.views import Redraw
 from composer.draw.fitting import Attempts, excess_of, fit_to_page, fit_to_paper
+from composer.draw.formula_lines import with_formula_lines
 from composer.draw.layout.page import MARGIN, NARROW_MARGIN
 from composer.draw.layout.wrapped import NoColumnEnd
 from composer.draw.option_paths import not_drawn, with_paths
@@ -189,11 +190,13 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     each = partial(parameters_of_each, counts if options["params"] else {})
 
     def diagram(wanted_depth: Depth) -> tuple[Flow, tuple[Hidden, ...]]:
-        return arranged(build_diagram(model, wanted_depth), wanted, each, said)
+        flow, gone = arranged(build_diagram(model, wanted_depth), wanted, each, said)
+        return with_formula_lines(flow), gone
 
     said = facts if options["flops"] or options["cache"] else None
     whole_flow = build_diagram(model, depth)
     flow, gone = arranged(whole_flow, wanted, each, said)
+    flow = with_formula_lines(flow)
     if unroll:
         check_boxes(flow)
     head = with_notes(titles(model, options["title"]), gone, wanted, short)

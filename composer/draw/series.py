@@ -10,6 +10,10 @@ from composer.graph.passes.roll_layers.stacks import MAX_FIELD_VALUES
 
 NUMBER = re.compile(r"(\d[\d.]*(?:\u00a0\d{3})*)")
 """With separated thousands."""
+REPEAT = re.compile(r"(?:× |(?=\d+ parallel ))(\d+) (.*)")
+"""A closed repeat: how many passes it has, and what these are called."""
+MAX_IN_ORDER = 8
+"""Passes whose values are listed one by one."""
 
 
 def listed(facts: Sequence[str]) -> str:
@@ -23,6 +27,44 @@ def listed(facts: Sequence[str]) -> str:
     values = [parts[place] for parts in split]
     said = values if len(values) <= MAX_FIELD_VALUES else [*values[:3], f"… {values[-1]}"]
     return "".join([*split[0][:place], ", ".join(said), *split[0][place + 1 :]])
+
+
+def one_each(count: int) -> list[tuple[int]]:
+    """Return the passes of kinds that each stand for one."""
+    return [(number,) for number in range(count)]
+
+
+def in_order(values: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
+    """Return the value of each pass in the order of these, given which passes have it: one where all have the same, of many the
+    first ones and the last.
+
+    >>> in_order(["3", "4", "6"], [(0, 3), (1,), (2,)])
+    '3, 4, 6, 3'
+    """
+    every = [value for _, value in sorted((index, value) for value, own in zip(values, passes, strict=True) for index in own)]
+    if len({*every}) == 1:
+        return every[0]
+    return ", ".join(every if len(every) <= MAX_IN_ORDER else [*every[:3], f"… {every[-1]}"])
+
+
+def as_series(facts: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
+    """Return facts that differ in numbers alone as one, with all values of each in the order of passes; nothing for others.
+
+    >>> as_series(["× 3 Layer (64 → 256)", "× 4 Layer (256 → 512)"], [(0,), (1,)])
+    '× 3, 4 Layer (64, 256 → 256, 512)'
+    """
+    if len({*map(template, facts)}) > 1:
+        return ""
+    pieces = zip(*map(NUMBER.split, facts), strict=True)
+    return "".join(in_order(alike, passes) if place % 2 else alike[0] for place, alike in enumerate(pieces))
+
+
+def one_title(titles: Sequence[str], passes: Sequence[Sequence[int]]) -> str:
+    """Return the titles of a closed repeat whose number of passes is another one in other passes of the one around it as one,
+    with all numbers in order; nothing for other titles.
+    """
+    called = {found[2] if (found := REPEAT.fullmatch(title)) else "" for title in titles}
+    return as_series(titles, passes) if len(called) == 1 and called != {""} else ""
 
 
 def from_first_to_last(first: str, last: str) -> str:

@@ -158,7 +158,10 @@ def _title(scene: Scene, subject: _Subject) -> str:
     if path := subject.frame or subject.stack:
         frame = next(one for one in scene.frames if one.about.path == path)
         title = frame.texts[0].text.partition(" · ")[0] if frame.texts else path
-        return f"{frame.pill.text} {title}" if subject.stack and frame.pill else title
+        if not (subject.stack and frame.pill):
+            return title
+        said = frame.pill.text
+        return f"{said} {title}" if said.startswith("× ") else f"{title}, {said}"
     frames = [frame for frame in scene.frames if belongs(frame.about.path, subject.paths) and frame.texts]
     if frames:
         return frames[0].texts[0].text.partition(" · ")[0]

@@ -29,7 +29,10 @@ SHARE = re.compile(r"(\d+) of (\d+)")
 OPEN = re.compile(r"…|up to|\bvary\b|\bkinds\b|in the (?:first|last)\b|\bor\b|\|")
 """What says that values differ without naming all of them."""
 LIST = re.compile(r"\d[\d.]*(?:[\u00a0 ]\d{3})*(?:, \d[\d.]*(?:[\u00a0 ]\d{3})*)+")
-COUNTED = re.compile(r"(?:^|[·+] )× (\d+)\b")
+COUNTED = re.compile(r"(?:^|[·+:] )× (\d+(?:, (?:… )?\d+)*)\b")
+"""How many passes a repeat has; of several, each in their order, or the first ones and the last."""
+PARALLEL = re.compile(r"^(\d+(?:, (?:… )?\d+)*) (?:in parallel$|parallel )")
+"""How many passes a repeat has that do not read each other."""
 GOES_ON = re.compile(r"(?:[,→×+:=]|\b(?:or|of|in|to|up|the|and))$")
 """How a line ends that is not the end of a fact."""
 RANGE = re.compile(r"\b(\w+)\((\d+)(?::(\d+))?\)")
@@ -41,6 +44,8 @@ TIMES = re.compile(r"(?:(?<=^)|(?<=[(,·] )|(?<=\())(\d+) × (?=[^\W\d])| (\d+) 
 PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?: parameters?)?")
 REACH = 4.0
 """Pixels between an arrowhead and what it leads to."""
+IN_BRANCHES = re.compile(r" · | \+ shortcut | \| | → (?=\d+ × \d|[^\W\d])")
+"""What stands between the blocks that a closed box names: in a row, around others, beside others and in a branch."""
 MAX_SWATCH = 10.0
 """Pixels from which on a cell belongs to a map of layers rather than to the header of a frame."""
 BELOW = 40.0
@@ -289,6 +294,10 @@ class Model:
         """The parameters of each pass of a repeat, for each time that it stands in the model."""
         self.held: dict[str, list[list[Truth]]] = {}
         """What may be said of all that is in each pass of a repeat, for each time that it stands in the model."""
+        self.joins: dict[str, set[tuple[str, int]]] = {}
+        """Which values of several are joined at a path, and of how many."""
+        self.parallel: dict[str, bool] = {}
+        """Whether no pass of a repeat reads another one."""
         shared: set[str] = set()
         for visit in walk(typed.root, every_pass, every_node):
             node, path = visit.node, visit.path
@@ -297,10 +306,14 @@ class Model:
             if isinstance(node, TypedRepeat):
                 if node.node.share is not None:
                     shared.add(path)
+                self.parallel[plain(visit.path)] = parallel(node)
                 each = [self.owned.get(f"{path}.{node.prefix(index)}".rstrip("."), 0) for index in range(len(node.passes))]
                 self.counts.setdefault(plain(visit.path), []).append(each)
                 self.kinds.setdefault(plain(visit.path), []).append([contents(one) for one in node.passes])
                 self.held.setdefault(plain(visit.path), []).append([held(visit.path, one) for one in node.passes])
+            if isinstance(node, TypedBlock) and node.part.kind in ("add", "concat"):
+                several = sum(len(wire.refs) for wire in node.node.wires)
+                self.joins.setdefault(plain(visit.path), set()).add((node.part.kind, several))
             said = frozenset(of_node(node))
             if isinstance(node, TypedRepeat):
                 said |= {float(len(node.passes)), *map(float, each)}
@@ -320,9 +333,23 @@ class Model:
                 return [one.of_part(steps[end:], self.owned) for one in found]
         return []
 
+    def lengths(self, path: str) -> list[int]:
+        """Return how many passes a repeat has, each time that it stands in the model."""
+        return [len(each) for each in self.counts[path]]
+
     def inside(self, path: str) -> list[list[Truth]]:
         """Return what may be said of all that is in something, of each path in each pass."""
         return [found for one, found in self.by_path.items() if one.startswith(f"{path}.")]
+
+
+def parallel(node: TypedRepeat) -> bool:
+    """Return whether nothing in a pass of a repeat reads what another pass gives."""
+    read = False
+    for graph, given in zip(node.passes, node.node.passes, strict=True):
+        refs = [ref for inner in graph.nodes for wire in wires_of(inner.node) for ref in wire.refs]
+        names = {ref.node for ref in (*refs, *(ref for _, ref in graph.graph.outputs))}
+        read |= any(ref.node == node.name and wire.port in names for wire in given.wires for ref in wire.refs)
+    return len(node.passes) > 1 and not read
 
 
 def held(path: str, graph: TypedGraph) -> Truth:
@@ -495,8 +522,8 @@ def of_range(box: DrawnBox, found: re.Match[str], lines: list[str], model: Model
     ]
     inner = [one for known in passes for one in known.values()]
     for line in (re.sub(RANGE, "", line) for line in lines):
-        for counted_ in map(int, COUNTED.findall(line)):
-            if counted_ != end - first:
+        for counted_ in COUNTED.findall(line):
+            if counted_ != str(end - first):
                 yield f"{box.path}: `{line}`: these are {end - first}"
         in_how_many = any if OPEN.search(line) else all
         for said in numbers(COUNTED.sub("", line)):
@@ -544,21 +571,20 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
     inner = [*model.inside(box.path), model.of(box.path)]
     for line in lines:
         told = line in box.lines[1:]
-        if not told and (own := re.match(r"× (\d+(?:, \d+)*) ", line)) and box.path in model.counts:
-            lengths = {len(each) for each in model.counts[box.path]}
-            if not {int(count) for count in own[1].split(", ")} <= lengths:
-                yield f"{box.path}: `{line}`: there are {lengths}"
+        if not told and COUNTED.match(line) and box.path in model.counts:
             continue
-        counts = {len(each) for path in model.counts if path.startswith(f"{box.path}.") for each in model.counts[path]}
-        if (named := {int(count) for count in COUNTED.findall(line)}) and line != box.lines[0]:
-            if not named <= counts:
-                yield f"{box.path}: `{line}`: in it there are {counts}"
+        inside = [model.lengths(path) for path in model.counts if path.startswith(f"{box.path}.")]
+        if (named := COUNTED.findall(line)) and line != box.lines[0]:
+            if not all(any(in_order(one, lengths) for lengths in inside) for one in named):
+                yield f"{box.path}: `{line}`: in it there are {inside}"
             continue
         if re.search(r"^× |[+] × |each|shared|up to|parameters", line):
             continue
         each = [one.count for one in inner[-1]]
         if told:
             yield from of_blocks(box.path, line, inner)
+            yield from of_branches(box.path, line, model)
+            line = re.sub(r"\b\d+ branches,", "", line)
             line = TIMES.sub("", line)
         for said in numbers(line):
             if any(near(said, count) for count in (sum(each), *each)):
@@ -576,7 +602,7 @@ def of_blocks(path: str, line: str, inner: list[list[Truth]]) -> Iterator[str]:
     """Yield what is not so of the blocks that a closed box names: all numbers of one are those of one node, and there are so many
     of these.
     """
-    for said in line.split(" · "):
+    for said in IN_BRANCHES.split(line):
         if OPEN.search(said) or LIST.search(said) or PARAMETERS.fullmatch(re.sub(r",? (some )?frozen$", "", said)):
             continue
         nested = re.fullmatch(r"(?:\d+ × )?.* \((.*[^\W\d].*)\)", said)  # `tower (conv 3 × 3, stride 2)`
@@ -587,6 +613,16 @@ def of_blocks(path: str, line: str, inner: list[list[Truth]]) -> Iterator[str]:
         having = [found for found in inner if any(all(map(one.has, own)) and (one.kind or not own) for one in found)]
         if len(having) < (int(times[1]) if times else 1):
             yield f"{path}: `{said}`: {len(having)} of its nodes have {own}"
+
+
+def of_branches(path: str, line: str, model: Model) -> Iterator[str]:
+    """Yield what is not so of branches that a closed box names: something in it joins so many, and a sum is around a shortcut."""
+    found = re.search(r"(\d+) branches", line)
+    count = int(found[1]) if found else len(line.split(" | ")) if " | " in line else 2 if " + shortcut " in line else 0
+    how = "concat" if ", concat" in line else "add"
+    joined = [kind for one, kinds in model.joins.items() if one.startswith(f"{path}.") for kind in kinds]
+    if count and (how, count) not in joined:
+        yield f"{path}: `{line}`: in it there are {joined}"
 
 
 def of_input(box: DrawnBox, model: Model) -> Iterator[str]:
@@ -643,8 +679,16 @@ def counted(path: str, lines: list[str], model: Model, in_how_many: Callable[[It
     """Yield what is not so of the number of passes of a repeat and of their parameters."""
     every = [count for each in model.counts[path] for count in each]
     for line in lines:
-        if (found := COUNTED.search(line)) and int(found[1]) not in {len(each) for each in model.counts[path]}:
-            yield f"{path}: `{line}`: there are {[len(each) for each in model.counts[path]]}"
+        lengths = model.lengths(path)
+        if " | " in line:  # one of several things, each in some passes
+            continue
+        some = in_how_many is any  # those of one kind of the passes around it
+        if (found := COUNTED.search(line)) and not in_order(found[1], lengths) and not (some and among(found[1], lengths)):
+            yield f"{path}: `{line}`: there are {lengths}"
+        if (beside := PARALLEL.search(line)) and not in_order(beside[1], lengths) and not (some and among(beside[1], lengths)):
+            yield f"{path}: `{line}`: there are {lengths} in parallel"
+        if (found or beside) and bool(beside) != model.parallel[path]:
+            yield f"{path}: `{line}`: they are {'parallel' if model.parallel[path] else 'a series'}"
         line = re.sub(r"up to \S+(?: [KMBT])? active", "", line)
         for said in re.findall(r"(up to [\d.]+(?: [KMBT]\b)?|[\d.]+(?: [KMBT])?(?= each| shared))", line):
             if said.startswith("up to"):
@@ -654,6 +698,23 @@ def counted(path: str, lines: list[str], model: Model, in_how_many: Callable[[It
                 right = in_how_many(near(numbers(said)[0], count) for count in every)
             if not right:
                 yield f"{path}: `{line}`: they have {sorted({*every})}"
+
+
+def in_order(said: str, lengths: list[int]) -> bool:
+    """Return whether numbers of passes are those of a repeat each time that it stands in the model, in this order; one is that of
+    all, and of a repeat in two others the inner one may be told alone.
+    """
+    first, _, last = said.partition(", … ")
+    told = [int(one) for one in first.split(", ")]
+    if last:
+        return lengths[: len(told)] == told and lengths[-1] == int(last)
+    return len(lengths) % len(told) == 0 and told * (len(lengths) // len(told)) == lengths
+
+
+def among(said: str, lengths: list[int]) -> bool:
+    """Return whether numbers of passes are some of those of a repeat, in their order."""
+    left = iter(lengths)
+    return all(int(one) in left for one in said.replace("… ", "").split(", "))
 
 
 def near(said: float, number: float) -> bool:

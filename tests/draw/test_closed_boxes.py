@@ -144,3 +144,133 @@ def test_many_stacks_are_counted_together() -> None:
     )
     recipe = composer.load(f'recipe: r\ninputs: {{x: "float[batch, time, 8]"}}\ngraph:\n{layers}outputs: {{y: s8}}\n')
     assert "18 layers" in " ".join(text for *_, text in read(recipe.draw("overview").svg()).texts)
+
+
+STAGES = """recipe: stages
+inputs: {image: "float[batch, 3, 64, 64]"}
+graph:
+  stages:
+    repeat: 4
+    as: stage
+    each: {depth: [3, 4, 6, 3], wide: 8 * 2 ** stage}
+    graph:
+      layers:
+        repeat: depth
+        each: {stride: 2 if layer == 0 else 1}
+        graph:
+          conv: {type: conv2d, out: wide, kernel_size: 3, padding: 1, stride: stride}
+          relu: relu
+outputs: {y: stages}
+"""
+
+
+def test_closed_repeat_in_passes_lists_its_counts_and_numbers_in_order() -> None:
+    """In a closed box around it, and closed alone in an open frame; another order, a count alone and one left out are found."""
+    recipe = composer.load(STAGES)
+    whole = recipe.draw("overview").svg()
+    assert "× 3, 4, 6, 3 Layer" in lines(STAGES, "stages", "overview")[1]
+    opened = recipe.draw("overview", open=["stages"]).svg()
+    (box,) = [one for one in read(opened).boxes if one.path == "stages.layers"]
+    assert box.lines[0] == "× 3, 4, 6, 3 Layer"
+    assert "4 of 16: conv 3 × 3 (3, 8, 16, 32 → 8, 16, 32, 64), stride 2" in box.lines
+    assert "12 of 16: conv 3 × 3 (8, 16, 32, 64 → 8, 16, 32, 64)" in box.lines
+    model = Model(recipe.program)
+    for svg in (whole, opened):
+        assert not [*lies(read(svg), model)]
+        for planted in ("× 3 Layer", "× 3, 4, 6 Layer", "× 3, 6, 4, 3 Layer"):
+            assert [*lies(read(svg.replace("× 3, 4, 6, 3 Layer", planted)), model)], planted
+
+
+EXPERTS = """recipe: experts
+inputs: {x: "float[batch, 24]"}
+graph:
+  stem: {type: linear, out: 12}
+  experts:
+    repeat: 5
+    as: expert
+    graph:
+      fc: {type: linear, out: 16, in: stem}
+      relu: relu
+  mean: {type: stack, axis: first, in: "experts(:)"}
+outputs: {y: mean}
+"""
+
+
+def test_passes_that_do_not_read_each_other_are_parallel() -> None:
+    """In the pill, in a closed box and in the head; what they share comes in from below, and no line ends at the upper border."""
+    recipe = composer.load(EXPERTS)
+    figure, model = recipe.draw(), Model(recipe.program)
+    (frame,) = figure.scene.frames
+    assert frame.pill is not None
+    assert frame.pill.text == "5 in parallel"
+    assert "5 parallel experts" in " ".join(text for *_, text in read(figure.svg()).texts)
+    assert lines(EXPERTS, "experts", "overview")[0] == "5 parallel experts"
+    wires = read(figure.svg()).wires
+    assert [wire.target for wire in wires if wire.source == "experts.relu"] == ["mean"]
+    assert "experts.fc" in [wire.target for wire in wires if wire.tip is not None and wire.source in ("stem", "experts")]
+    for there, planted in (("5 in parallel", "× 5"), ("5 in parallel", "4 in parallel")):
+        assert [*lies(read(figure.svg().replace(there, planted)), model)], planted
+    layers = EXPERTS.replace(", in: stem}", "}")  # each reads the one before
+    assert lines(layers, "experts", "overview")[0] == "× 5 Expert"
+
+
+INCEPTION = """recipe: inception
+inputs: {image: "float[batch, 3, 64, 64]"}
+blocks:
+  conv_relu:
+    doc: A convolution and a ReLU.
+    params: {out: {type: int, required: true}, kernel: 1}
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph: {conv: {type: conv2d, out: out, kernel_size: kernel, padding: kernel // 2}, relu: relu}
+  module:
+    doc: Where ways of several sizes meet.
+    params: {wide: 8}
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph:
+      one: {type: conv_relu, out: wide, in: x}
+      before: {type: conv_relu, out: 4, in: x}
+      three: {type: conv_relu, out: wide, kernel: 3}
+      pool: {type: max_pool2d, kernel_size: 3, stride: 1, padding: 1, in: x}
+      pooled: {type: conv_relu, out: wide}
+      concat: {type: concat, axis: -3, in: [one, three, pooled]}
+  residual_block:
+    doc: Two and one.
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph:
+      a: {type: conv_relu, out: 6, kernel: 3, in: x}
+      b: {type: conv2d, out: 6, kernel_size: 3, padding: 1}
+      skip: {type: conv2d, out: 6, kernel_size: 1, in: x}
+      sum: {type: add, in: [b, skip]}
+graph:
+  stem: {type: conv_relu, out: 16, kernel: 3}
+  module3a: module
+  module3b: {type: module, wide: 5}
+  last: residual_block
+outputs: {y: last}
+"""
+
+
+def test_closed_box_says_which_blocks_are_parallel_and_what_joins_them() -> None:
+    """With what is before and behind in each branch; a branch that is left out is found, and a shortcut for no shortcut."""
+    assert lines(INCEPTION, "module3a")[1] == "1 × 1 | 1 × 1 → 3 × 3 | pool → 1 × 1, concatenated"
+    assert lines(INCEPTION, "last")[1].startswith("conv 3 × 3 (15 → 6) · conv 3 × 3 + shortcut 1 × 1 · Two")
+    recipe = composer.load(INCEPTION)
+    svg = recipe.draw().svg()
+    plants = {"1 × 1 | 1 × 1 → 3 × 3": "1 × 1 → 3 × 3", "shortcut 1 × 1": "shortcut 1 × 7", ", concatenated": ", summed"}
+    for there, planted in plants.items():
+        assert there in svg
+        assert [*lies(read(svg.replace(there, planted)), Model(recipe.program))], planted
+
+
+def test_doc_that_only_repeats_what_a_box_says_is_left_out() -> None:
+    """`A convolution and a ReLU` beside `Conv ReLU` and `conv 3 × 3`."""
+    assert lines(INCEPTION, "stem")[1] == "conv 3 × 3 (3 → 16)"
+
+
+def test_boxes_of_one_title_have_the_names_of_their_nodes() -> None:
+    """Though these begin with the title; a block that is alone has none."""
+    recipe = composer.load(INCEPTION)
+    named = {box.path: box.name for box in read(recipe.draw().svg()).boxes if box.name}
+    assert named == {"module3a": "module3a", "module3b": "module3b", "stem": "stem", "last": "last"}
+    alone = composer.load(INCEPTION.replace("  module3b: {type: module, wide: 5}\n", ""))
+    assert "module3a" not in {box.name for box in read(alone.draw().svg()).boxes}

@@ -14,7 +14,7 @@ from composer.draw.figure import draw
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.values import MAX_ROWS, all_values, completed, greatest, seen_in_all
-from composer.draw.series import listed
+from composer.draw.series import listed, one_each
 from tests.draw.flows import flow, leaf
 
 
@@ -33,7 +33,11 @@ def only(found: Flow | None) -> Leaf:
 
 def test_kinds_of_a_block_are_rows_with_their_shares() -> None:
     """The most facts in common are told once, what differs in the row."""
-    found = only(merge_passes([of("heads 4", "window 3", parameters=10), of("heads 4", "window 7", parameters=20)], [5, 2]))
+    found = only(
+        merge_passes(
+            [of("heads 4", "window 3", parameters=10), of("heads 4", "window 7", parameters=20)], [range(5), range(5, 7)]
+        )
+    )
     assert [row.share for row in found.rows] == ["5 of 7: window 3", "2 of 7: window 7"]
     assert found.look.facts == ("heads 4",)
     assert found.about.parameters == 30
@@ -43,34 +47,34 @@ def test_passes_without_positions_say_so_beside_those_that_have_some() -> None:
     """A row that said nothing would look like one that was forgotten."""
     plain = of("heads 4")
     placed = plain.with_items([replace(item, look=replace(item.look, sides=(SideLook("rope", "RoPE"),))) for item in plain.items])
-    found = only(merge_passes([placed, plain], [3, 1]))
+    found = only(merge_passes([placed, plain], [range(3), [3]]))
     assert [row.share for row in found.rows] == ["3 of 4: RoPE", "1 of 4: no positions"]
-    assert only(merge_passes([placed, placed], [3, 1])).rows == ()
+    assert only(merge_passes([placed, placed], [range(3), [3]])).rows == ()
 
 
 def test_passes_that_say_the_same_have_no_rows() -> None:
     """Their parameters are added up."""
-    found = only(merge_passes([of("heads 4", parameters=3), of("heads 4", parameters=4)], [1, 1]))
+    found = only(merge_passes([of("heads 4", parameters=3), of("heads 4", parameters=4)], one_each(2)))
     assert found.rows == ()
     assert found.about.parameters == 7
 
 
 def test_more_kinds_than_there_are_rows_for_are_told_by_their_numbers() -> None:
     """All values of the number that differs."""
-    found = only(merge_passes([of(f"dilation {2**n}") for n in range(MAX_ROWS + 1)], [1] * (MAX_ROWS + 1)))
+    found = only(merge_passes([of(f"dilation {2**n}") for n in range(MAX_ROWS + 1)], one_each(MAX_ROWS + 1)))
     assert found.rows == ()
     assert found.look.facts == ("dilation 1, 2, 4, 8",)
 
 
 def test_passes_of_other_nodes_are_not_merged() -> None:
     """Neither where a block is called differently, nor where there are more."""
-    assert merge_passes([flow("a: x"), flow("b: x")], [1, 1]) is None
-    assert merge_passes([flow("a: x"), flow("a: x", "b: a")], [1, 1]) is None
+    assert merge_passes([flow("a: x"), flow("b: x")], one_each(2)) is None
+    assert merge_passes([flow("a: x"), flow("a: x", "b: a")], one_each(2)) is None
 
 
 def test_edge_of_some_passes_is_partial() -> None:
     """Of those that all have, none is."""
-    found = merge_passes([flow("a: x", "b: a"), flow("a: x", "b: a, x")], [1, 1])
+    found = merge_passes([flow("a: x", "b: a"), flow("a: x", "b: a, x")], one_each(2))
     assert found is not None
     assert {(edge.source.path, edge.target): edge.partial for edge in found.edges} == {
         ("x", "a"): False,
@@ -83,7 +87,7 @@ def test_other_blocks_in_one_place_read_the_stream_once() -> None:
     """Though their ports have other names: of a mixture in some passes and a dense block in the others, one wire leads there."""
     plain, named = flow("a: x", "b: a"), flow("a: x", "b: a")
     named = named.map_edges(lambda edge: replace(edge, port="x" if edge.target == "b" else edge.port))
-    found = merge_passes([plain, named], [1, 1])
+    found = merge_passes([plain, named], one_each(2))
     assert found is not None and [(e.source.path, e.target, e.partial) for e in found.edges if e.target == "b"] == [
         ("a", "b", False)
     ]
@@ -133,7 +137,7 @@ def test_positions_that_some_passes_have_are_told() -> None:
     """Where there are more kinds than rows."""
     looks = [Look("Attention", (f"heads {n}",), sides=(SideLook("positions", "RoPE"),) * (n != 3)) for n in range(MAX_ROWS + 1)]
     flows = [replace(of(), items=(replace(leaf("attn"), look=look),)) for look in looks]
-    found = only(merge_passes(flows, [1] * len(looks)))
+    found = only(merge_passes(flows, one_each(len(looks))))
     assert found.look.facts == ("heads 0, 1, 2, 3", "RoPE or no positions") and found.look.sides == ()
 
 
@@ -179,7 +183,7 @@ def test_what_is_usual_is_told_beside_what_is_not() -> None:
 def test_kinds_of_the_same_nodes_share_a_frame() -> None:
     """With the colors that they have in a map of all kinds."""
     wide, narrow, other = of("heads 4"), of("heads 2"), flow("attn: x", "more: attn")
-    found = merge_alike([wide, other, narrow], [3, 2, 1])
+    found = merge_alike([wide, other, narrow], [range(3), range(3, 5), [5]])
     assert [(one.kinds, one.passes) for one in found] == [((0, 2), 4), ((1,), 2)]
     assert [row.kinds for row in only(found[0].flow).rows] == [(0,), (2,)]
 

@@ -16,6 +16,7 @@ from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.side_inputs import SideInputs
 from composer.draw.passes.skips import SkipBlock
 from composer.draw.passes.split_columns import by_name_where_needed
+from composer.draw.series import one_each
 from tests.draw.notation import flow, shown
 
 
@@ -37,7 +38,7 @@ def said(result: object) -> str:
 def run(apply: Callable[..., object], flows: list[Flow]) -> object:
     """Return what a pass makes of flows."""
     if apply is merge_passes:
-        return apply(flows, [1] * len(flows))
+        return apply(flows, one_each(len(flows)))
     if apply in (by_name_where_needed, lead_out_of_layers):
         return apply(flows)
     if apply is group_irregular_subgraphs:

@@ -15,6 +15,9 @@ from composer.draw.build.levels import Depth
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.titles import name, stacks
 from composer.draw.diagram import Leaf
+from composer.draw.export.marks import TextLine
+from composer.draw.export.outlines import flatten_marks
+from composer.draw.export.paint import paint_scene
 from composer.draw.layout.fragment import straightened
 from composer.draw.passes.overview import fold_norms
 from composer.draw.passes.side_inputs import split_side_inputs
@@ -146,6 +149,9 @@ def test_a_factor_is_a_root_only_where_that_is_shorter(by: float, title: str) ->
         ("mt5", "Multilingual T5, of size base.", "Multilingual T5"),
         ("switch", "Switch base, T5 base with experts.", "Switch base"),
         ("isab", "", "ISAB"),
+        ("mmoe", "Multi-gate mixture of experts on census data, where each of two tasks mixes shared experts.", "MMoE"),
+        ("hed", "Holistically-nested edge detection, a VGG-16 whose stages each give a map of edges.", "HED"),
+        ("planet", "The world model of PlaNet, whose recurrent state has two parts.", "PlaNet"),
     ],
 )
 def test_title_is_a_name_and_no_beginning_of_a_sentence(recipe: str, doc: str, said: str) -> None:
@@ -207,7 +213,7 @@ graph:
         (PAIRS_OF_EQUALS, ["2 stacks"]),
         (str(next(path for path in FORMS if path.stem == "inverted_residuals")), ["7 stages · 17 bottlenecks"]),
         ("resnet", ["3 + 4 + 6 + 3 layers"]),
-        ("early_exit", ["32 layers", "31 exits"]),
+        ("early_exit", ["32 layers", "31 parallel exits"]),
         ("transformer", ["6 + 6 layers"]),
         (TWINS, ["4 layers"]),
     ],
@@ -336,3 +342,38 @@ graph:
     assert "3 groups" in composer.load(text).draw("block").svg()
     plain = composer.load(text, {"graph.experts.router.scaling": 1.0}).draw("overview").svg()
     assert "weights ×" not in plain
+
+
+FORMULAS = """recipe: formulas
+inputs: {text: "float[batch, words]", image: "float[batch, places]", gate: "float[batch, words]"}
+graph:
+  fusion: {compute: text * image, axes: {text: b t, image: b i}}
+  same: {compute: text * gate}
+  gated: {compute: tanh(text + gate * 0.5) * sigmoid(gate - text) + sigmoid(text)}
+  longer:
+    compute: tanh(of_the_first_one + of_the_second) * of_the_first_one + of_the_second * 2
+    in: {of_the_first_one: text, of_the_second: gate}
+  longest: {compute: "tanh(text) * tanh(text + 1) * tanh(text + 2) * tanh(text + 3) * tanh(text + 4) * tanh(text + 5)"}
+outputs: {f: fusion, s: same, g: gated, l: longer, m: longest}
+"""
+
+
+def test_products_of_other_axes_are_outer_products() -> None:
+    """Drawn as a shape where the font of a page has no such sign."""
+    figure = composer.load(FORMULAS).draw()
+    titles = {box.about.path: box.texts[0].text for box in figure.scene.boxes}
+    assert titles["fusion"] == "text ⊗ image"
+    assert titles["same"] == "text · gate"
+    marks = [*flatten_marks(paint_scene(figure.scene, "light"))]
+    texts = [mark.text for mark in marks if isinstance(mark, TextLine)]
+    assert not any("⊗" in text for text in texts)
+    assert {"text", "image"} <= {*texts}
+
+
+def test_long_formula_stands_below_the_name_of_its_node() -> None:
+    """With its longest names cut, before it is left out."""
+    figure = composer.load(FORMULAS).draw()
+    said = {box.about.path: [text.text for text in box.texts] for box in figure.scene.boxes}
+    assert said["gated"] == ["gated", "tanh(text + gate · 0.5) · σ(gate − text)", "+ σ(text)"]
+    assert said["longer"] == ["longer", "tanh(of_the_first_o… + of_the_second) · of_the_first_o…", "+ of_the_second · 2"]
+    assert said["longest"] == ["longest"]

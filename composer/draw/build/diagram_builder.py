@@ -14,7 +14,8 @@ from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import first_words, holds_layers, new_shape
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth
-from composer.draw.build.node_names import branch_name, shown_name
+from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart
+from composer.draw.build.parallel_passes import is_parallel, never_alone, shared_input
 from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
 from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.value_sources import (
@@ -41,6 +42,7 @@ from composer.draw.style.looks import inside, steps
 from composer.draw.wording import shape
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
+from composer.language.wording import counted
 
 
 def build_diagram(model: RolledProgram, depth: Depth) -> Flow:
@@ -63,6 +65,10 @@ class DiagramBuilder:
         """Paths of groups that are all there is in a pass of a repeat."""
         self.around: list[str] = []
         """Paths of the repeats around what is read."""
+        self.names: dict[str, str] = {}
+        """What authors call closed blocks of their recipes, by their paths."""
+        self.never_alone: set[str] = set()
+        """Paths of parallel repeats whose last pass nothing reads by itself."""
 
     def model(self) -> Flow:
         """Return the whole model."""
@@ -78,12 +84,14 @@ class DiagramBuilder:
         outputs = [(name, sources((ref,), values)[0]) for name, ref in root.graph.outputs]
         sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in out.sinks)
         flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
-        return fold_norms(flow) if self.depth.level == "overview" else flow
+        return fold_norms(flow) if self.depth.level == "overview" else told_apart(flow, self.names)
 
     # -- graphs
 
     def graph(self, graph: TypedGraph, values: ValueSources, around: NodePlace, out: FlowBuilder) -> None:
         """Add all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
+        if not self.around:
+            self.never_alone |= {around.inner(name).path for name in never_alone(graph)}
         for node in graph.nodes:
             if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
                 given = sources(node.node.wires[0].refs, values)
@@ -148,6 +156,7 @@ class DiagramBuilder:
         flow, ports = self.flow(node.graph, given, place)
         self.depth = depth
         if closed and not depth.shows(path):
+            self.names[path] = own_name(node, place)
             out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
         else:
             out.items.append(self.frame(node, title, place, flow))
@@ -199,7 +208,7 @@ class DiagramBuilder:
         tip: Sequence[str],
         params: str,
         place: NodePlace,
-        passes: Sequence[int] = (),
+        passes: Sequence[Sequence[int]] = (),
         own: Sequence[str] = (),
     ) -> Leaf:
         """Return a group as one closed box; its tip tells the parameters at `own` paths, by default those of the first node."""
@@ -241,34 +250,37 @@ class DiagramBuilder:
         count, kinds = len(node.passes), repeats.passes_by_kind(node)
         self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in node.passes if len(graph.nodes) == 1}
         self.mixed |= repeats.mixed(node, kinds, path)
+        stream = "" if self.around else shared_input(node)  # in a repeat, what is carried there comes in from below
         self.around.append(path)
-        flows, ports = self.flows(node, kinds, values, place)
+        flows, ports = self.flows(node, kinds, values, place, stream)
         self.around.pop()
         title = repeats.layer_title(node, flows)
         each = repeats.parameters(node, self.counts, place.first)
-        tip = (f"× {count} {title}", repeats.parameters_of_each(node, each))
+        parallel = is_parallel(node)
+        called = counted(count, f"parallel {title[:1].lower()}{title[1:]}") if parallel else f"× {count} {title}"
+        tip = (called, repeats.parameters_of_each(node, each))
         folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
         closed = (self.depth.level == "overview" or folded) and not self.depth.shows(path)
         if closed:
-            out.items.append(
-                self.closed(node, flows, tip[0], tip, self.counts.shown_whole(place.first), place, [*map(len, kinds)])
-            )
+            out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_whole(place.first), place, kinds))
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
-            alike = merge_alike(flows, [len(passes) for passes in kinds])
+            alike = merge_alike(flows, kinds)
             heads = tuple((f"{one.passes} of {count}",) for one in alike) if len(alike) > 1 else ()
             frames = tuple(repeats.one_of_each(one.flow) for one in alike)
             cells = tuple(one.kinds for one in alike) if len(alike) > 1 and len(kinds) <= MAX_MAPPED_KINDS else ()
-            out.items.append(Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds)))
+            out.items.append(
+                Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds), parallel=parallel)
+            )
         second_streams = set().union(*(flow.second_streams for flow in flows))
-        out.edges += repeats.outer_edges(node, values, path, second_streams, all_inputs=closed)
+        out.edges += repeats.outer_edges(node, values, path, second_streams, stream, all_inputs=closed)
         return of_frame(node.passes[-1], path, ports, last_pass=count - 1)
 
     def flows(
-        self, node: TypedRepeat, kinds: Sequence[Sequence[int]], values: ValueSources, place: NodePlace
+        self, node: TypedRepeat, kinds: Sequence[Sequence[int]], values: ValueSources, place: NodePlace, stream: str
     ) -> tuple[list[Flow], dict[str, Sources]]:
-        """Return a pass of each kind, and what can be read of them."""
+        """Return a pass of each kind, into which a `stream` comes from below, and what can be read of them."""
         flows: list[Flow] = []
         ports: dict[str, Sources] = {}
         inputs = repeats.pass_inputs(node)
@@ -277,7 +289,8 @@ class DiagramBuilder:
                 one + repeats.pass_suffix(node, index, first=not number) for one in place.all for index in passes
             )
             given = repeats.inputs_of_passes(node, passes, values, place.path, inputs)
-            flow, gives = self.flow(node.passes[passes[0]], given, replace(place, all=tuple(below)))
+            flow, gives = self.flow(node.passes[passes[0]], given, replace(place, all=tuple(below)), stream)
+            flow = replace(flow, outlet=None) if place.path in self.never_alone else flow
             flows.append(without_parameters(flow) if number and node.node.share is not None else flow)
             for port, ours in gives.items():
                 ports[port] = tuple(dict.fromkeys((*ports.get(port, ()), *ours)))
@@ -315,8 +328,8 @@ class DiagramBuilder:
         flows = [self.flow(graph, given[index], here)[0] for graph, index in kinds.items()]
         one, several = repeats.layer_title(node, flows), len(passes) > 1
         title = f"× {len(passes)} {one}" if several else one
-        counts = [sum(node.passes[index] == graph for index in passes) for graph in kinds]
-        box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here, counts, here.all)
+        of_kinds = [[index for index in passes if node.passes[index] == graph] for graph in kinds]
+        box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here, of_kinds, here.all)
         named = f"{node.name}({passes[0]}:{passes[-1] + 1})" if several else f"{node.name}({passes[0]})"
         out.items.append(replace(box, look=replace(box.look, facts=(named, *box.look.facts)), shape=""))
         second_streams: set[Origin] = set().union(*(flow.second_streams for flow in flows))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 
 from blocks.core import Activation
 from composer.draw.build.captions import NodePlace
+from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.graph.typed import TypedBlock, TypedGroup
 
 PLAIN = {"act", "activation", "add", "block", "body", "cat", "concat", "conv", "dense", "join", "mul", "node", "out", "sum"}
@@ -16,6 +19,9 @@ MAX_NAME = 14
 """Letters of a name that has room in a box beside its title."""
 
 
+MAX_LONE_NAME = 20
+"""Letters of a name that tells a box from others of its title."""
+
 NO_ROLE = re.compile(r"(^|_)(act|activation)\d*(_|$)|^[a-z]{1,2}\d+$")
 """A name that tells no more of an activation than that it is one, such as `a1` or `last_act`."""
 
@@ -24,6 +30,32 @@ def branch_name(path: str) -> str:
     """Return the name of a node; of the body of a residual branch, that of the branch, which its author chose."""
     *around, name = path.split(".")
     return around[-1] if name == "body" and around else name
+
+
+def told_apart(flow: Flow, names: Mapping[str, str]) -> Flow:
+    """Return a model's blocks with the names of those of the recipe that have the title of another box: what their author calls
+    them tells them apart, though it may begin with the title.
+    """
+    places: dict[str, set[str]] = {}
+    for leaf in flow.leaves():
+        if isinstance(leaf, Leaf):
+            places.setdefault(leaf.look.title, set()).add(leaf.about.path)
+
+    def named(item: Item) -> Item:
+        if isinstance(item, Leaf):
+            own = names.get(item.about.path, "")
+            return replace(item, name=own) if own and not item.name and len(places[item.look.title]) > 1 else item
+        return item.map_flows(lambda inner: inner.map_items(named)) if isinstance(item, Group) else item
+
+    return flow.map_items(named)
+
+
+def own_name(node: TypedGroup, place: NodePlace) -> str:
+    """Return the name of a block of a recipe which may tell it from others of its kind; nothing where it is a usual one."""
+    name = place.path.rpartition(".")[2]
+    part = node.node.part
+    usual = part is None or name in (*PLAIN, part.kind) or name != node.name or len(name) > MAX_LONE_NAME
+    return "" if usual else name
 
 
 def shown_name(node: TypedBlock | TypedGroup, place: NodePlace, title: str) -> str:

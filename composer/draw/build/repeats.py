@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from blocks.core import spoken
 from composer.cost.units import short
+from composer.draw.build.parallel_passes import read_inside
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.pass_references import consecutive_passes, earlier_pass_source
 from composer.draw.build.value_sources import NodeSources, Sources, edge_into, sources
@@ -172,12 +173,23 @@ def one_of_each(flow: Flow) -> Flow:
 
 
 def outer_edges(
-    node: TypedRepeat, values: Mapping[str, NodeSources], path: str, second_streams: Collection[Origin], *, all_inputs: bool
+    node: TypedRepeat,
+    values: Mapping[str, NodeSources],
+    path: str,
+    second_streams: Collection[Origin],
+    stream: str,
+    *,
+    all_inputs: bool,
 ) -> Iterator[DiagramEdge]:
-    """Yield the edges of a repeat from outside: of what is carried from pass to pass, or of all that it reads."""
+    """Yield the edges of a repeat from outside: of what is carried from pass to pass, or of all that it reads; of parallel
+    passes, of the `stream` that they share.
+    """
     inputs = {one.name: one for each in node.passes for one in each.graph.inputs}  # each pass may read something else
+    if stream:  # nothing reads what would be carried
+        read = set().union(*map(read_inside, node.passes))
+        inputs = {name: one for name, one in inputs.items() if name in read}
     for index, one in enumerate(inputs.values()):
-        if (index == 0 and not one.captured) or all_inputs:
+        if (index == 0 and (stream or not one.captured)) or all_inputs:
             refs = [ref for each in node.node.passes for wire in each.wires if wire.port == one.name for ref in wire.refs]
             outside = tuple(dict.fromkeys(ref for ref in refs if ref.node != node.name))
             port = one.name if index else ""

@@ -16,6 +16,7 @@ from composer.draw.build.value_sources import NodeSources, Sources, by_name_if_i
 from composer.draw.diagram import Flow, Group, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin, PreviousPass
 from composer.draw.passes.merge_kinds import merge_passes
+from composer.draw.series import one_each
 from composer.draw.wording import shape
 from composer.graph.typed import TypedBlock
 
@@ -49,7 +50,7 @@ class StepsBuilder:
             inner = FlowBuilder()
             end = self.layer(layer, inside, inner, nested=True)
             flows.append(Flow(entry, tuple(inner.items), tuple(inner.edges), DiagramSource(end)))
-        merged = merge_passes(flows, [1] * count)
+        merged = merge_passes(flows, one_each(count))
         assert merged is not None  # layers consist of the same pieces
         merged = merged if count == 2 else _without_cells(merged)
         each = [self.captions.counts.total(self.parameters(layer)) for layer in layers]

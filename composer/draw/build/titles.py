@@ -11,6 +11,7 @@ from composer.cost.cached import CacheCounter, CachedNumbers, cached_words
 from composer.cost.lengths import lengths_of
 from composer.cost.units import short
 from composer.draw.build.descriptions import described
+from composer.draw.build.parallel_passes import is_parallel
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.repeats import LAYERS, SERIES, pass_name
 from composer.draw.build.walks import by_place, outside_repeats
@@ -116,6 +117,8 @@ def stacks(model: RolledProgram, counts: ParameterCounts) -> list[str]:
             said[name] = f"{counted(len(outer.passes), name)} · {counted(*block)}"
         elif inner and len({*each}) == 1 and len(inner) == len(outer.passes) and name != "stage":
             said[name] = f"{counted(len(outer.passes), name)} × {counted(each[0], layer_name(inner[0]))}"
+        elif is_parallel(found[path]):
+            counts.setdefault(f"parallel {name}", []).append(len(found[path].passes))
         elif inner:
             lengths.setdefault(layer_name(inner[0]), []).extend(each)
         else:

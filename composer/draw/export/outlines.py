@@ -8,6 +8,7 @@ from itertools import pairwise
 from math import atan2, cos, pi, sin, sqrt, tan
 from typing import TypeAlias
 
+from composer.draw.export.drawn_signs import with_drawn_signs
 from composer.draw.export.marks import (
     ArcBy,
     Circle,
@@ -60,7 +61,12 @@ def flatten_marks(marks: Sequence[Mark], cover: float = 1.0) -> Iterator[FlatMar
             case MarkGroup():
                 yield from flatten_marks(mark.marks, cover * mark.opacity)
             case TextLine():
-                yield replace(mark, ink=with_opacity(mark.ink, cover))
+                line = replace(mark, ink=with_opacity(mark.ink, cover))
+                pieces = [*with_drawn_signs(line)]
+                if pieces == [line]:
+                    yield line
+                else:
+                    yield from flatten_marks(pieces)
             case MarkShape(fill=fill, stroke=pen, opacity=opacity):
                 own = cover * opacity
                 found = tuple(outlines(mark.geometry))

@@ -61,7 +61,7 @@ def frame(
     alike = len(group.flows) == 1
     outgoing = [out_edge for out_edge in outgoing if not passages_of(group, [out_edge.origin])]
     inner = lay(group.flows[0], width, narrow, side) if alike else alternatives(group, lay, typography, made_once(group, sent))
-    pill = f"× {group.count}" if group.count else ""
+    pill = group.pill
     pill_room = typography.width(pill, "pill") + 18 + 2 * 14 if pill else 0
     left = max(inner.left + PADDING, width / 2 + PADDING)
     right = max(inner.right + PADDING, width / 2 + PADDING, pill_room)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Row
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS, merge_passes
+from composer.draw.series import one_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class AlikeKinds:
     """How many passes these are together."""
 
 
-def merge_alike(flows: Sequence[Flow], passes: Sequence[int]) -> tuple[AlikeKinds, ...]:
+def merge_alike(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> tuple[AlikeKinds, ...]:
     """Return a flow for all kinds that consist of the same nodes, in the order of the first kind of each.
 
     Before: a:wide(x) b(a) / a(x) / a:narrow(x) b(a)
@@ -28,7 +29,7 @@ def merge_alike(flows: Sequence[Flow], passes: Sequence[int]) -> tuple[AlikeKind
     """
     whole = merge_passes(flows, passes)
     if whole is not None:  # as most are, also a thousand
-        return (AlikeKinds(whole, tuple(range(len(flows))), sum(passes)),)
+        return (AlikeKinds(whole, tuple(range(len(flows))), sum(map(len, passes))),)
     parts: list[list[int]] = []
     waiting = list(range(len(flows)))
     while waiting:
@@ -41,20 +42,20 @@ def merge_alike(flows: Sequence[Flow], passes: Sequence[int]) -> tuple[AlikeKind
         one = merge_passes([flows[number] for number in part], [passes[number] for number in part])
         assert one is not None
         numbered = numbered_kinds(one, part if every else ()) if len(parts) > 1 and len(part) > 1 else one
-        merged.append(AlikeKinds(numbered, tuple(part), sum(passes[number] for number in part)))
+        merged.append(AlikeKinds(numbered, tuple(part), sum(len(passes[number]) for number in part)))
     return tuple(merged)
 
 
 def _alike_with_first(flows: Sequence[Flow], waiting: Sequence[int]) -> list[int]:
     """Return the numbers of the flows that consist of the same nodes as the first of those that wait, and that one."""
     first, *others = waiting
-    fitting = [number for number in others if merge_passes([flows[first], flows[number]], [1, 1])]
+    fitting = [number for number in others if merge_passes([flows[first], flows[number]], one_each(2))]
     part = [first, *fitting]
-    if merge_passes([flows[number] for number in part], [1] * len(part)):
+    if merge_passes([flows[number] for number in part], one_each(len(part))):
         return part
     part = [first]
     for number in fitting:  # each goes with the first, and not all with each other
-        if merge_passes([*(flows[one] for one in part), flows[number]], [1] * (len(part) + 1)):
+        if merge_passes([*(flows[one] for one in part), flows[number]], one_each(len(part) + 1)):
             part.append(number)
     return part
 

@@ -16,20 +16,21 @@ from composer.draw.passes.values import (
     all_values,
     completed,
     each_value,
+    in_each,
+    length_of,
     of_each,
+    of_nested,
     seen_in_all,
     tip_of,
 )
-from composer.draw.series import from_first_to_last, listed, one_number, template
+from composer.draw.series import in_order, one_title
 
-MAX_ENDS = 64
-"""Letters of the first and the last of many kinds."""
 MAX_MAPPED_KINDS = 4
 """Kinds of passes that a map of layers can show."""
 
 
-def merge_passes(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
-    """Return one flow for several, each of so many passes of a repeat; none where they do not consist of the same nodes.
+def merge_passes(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> Flow | None:
+    """Return one flow for several, each of some passes of a repeat; none where they do not consist of the same nodes.
 
     Before: a:wide(x) b(a) / a:narrow(x) b(a)
     After:  a:wide|narrow(x) b(a)
@@ -67,8 +68,8 @@ def outlet(flow: Flow) -> Origin | None:
     return flow.outlet.origin if flow.outlet else None
 
 
-def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -> Item | None:
-    first = alike[0]
+def _item(alike: Sequence[Item], passes: Sequence[Sequence[int]], flows: Sequence[Flow]) -> Item | None:
+    first, sizes = alike[0], [*map(len, passes)]
     if len({item.about.path for item in alike}) > 1:
         return None
     about = replace(
@@ -88,27 +89,29 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
         mixtures = [item for item in alike if isinstance(item, OpenMixture)]
         found = _mixture(replace(mixtures[0], about=about), mixtures)
     if found is None:
-        found = _instead(about.parameters, alike, passes)
+        found = _instead(about.parameters, alike, sizes)
     if found is None:
-        found = one_of(alike, passes, flows)
-    return replace(found, after=_after(alike, passes)) if isinstance(found, Leaf | Group | OpenMixture) else found
+        found = one_of(alike, sizes, flows)
+    return replace(found, after=_after(alike, sizes)) if isinstance(found, Leaf | Group | OpenMixture) else found
 
 
-def _group(groups: Sequence[Group], about: About, passes: Sequence[int]) -> Group | None:
+def _group(groups: Sequence[Group], about: About, passes: Sequence[Sequence[int]]) -> Group | None:
     """Return frames in the same place as one; repeats may have other numbers of passes, as the layers of stages."""
     counts = tuple(dict.fromkeys(group.count for group in groups))
     if len(counts) > 1 and all(count.isdigit() for count in counts):
-        every = [group.count for group in groups] if {*passes} == {1} else counts  # of stages, that of each
+        every = in_order([group.count for group in groups], passes)
+        parallel = any(group.parallel for group in groups) and all(group.parallel or group.count == "1" for group in groups)
+        groups = [replace(group, parallel=parallel) for group in groups]
         if any(len(group.flows) > 1 for group in groups):
             one = by_place(groups, lambda flows: merge_passes([*map(_bare, flows)], passes))
-            return one and replace(one, about=replace(about, tip=tip_of(groups)), header=_header(groups), count=", ".join(every))
-        groups = [replace(_bare_group(group), count=", ".join(every), kinds=()) for group in groups]
+            return one and replace(one, about=replace(about, tip=tip_of(groups, passes)), header=_header(groups), count=every)
+        groups = [replace(_bare_group(group), count=every, kinds=()) for group in groups]
     if not all(len(one.flows) == 1 and (one.count, one.kinds) == (groups[0].count, groups[0].kinds) for one in groups):
         return None
     inner = merge_passes([group.flows[0] for group in groups], passes)
     if inner is None:
         return None
-    return replace(groups[0], about=replace(about, tip=tip_of(groups)), header=_header(groups), flows=(inner,))
+    return replace(groups[0], about=replace(about, tip=tip_of(groups, passes)), header=_header(groups), flows=(inner,))
 
 
 def _header(groups: Sequence[Group]) -> tuple[str, ...]:
@@ -219,18 +222,21 @@ def _said(mixture: OpenMixture) -> tuple[object, ...]:
     return mixture.router.look, mixture.expert, mixture.header, mixture.shared and mixture.shared.look
 
 
-def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | None:
+def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]]) -> Leaf | None:
     leaves = [replace(leaf, look=look) for leaf, look in zip(leaves, completed([leaf.look for leaf in leaves]), strict=True)]
+    counts, lengths = [*map(len, passes)], [length_of(leaf) for leaf in leaves]
+    if title := one_title([leaf.look.title for leaf in leaves], passes):
+        leaves = [replace(leaf, look=replace(leaf.look, title=title)) for leaf in leaves]
     first = replace(first, look=leaves[0].look)
     kinds: dict[Look, int] = {}
-    for leaf, count in zip(leaves, passes, strict=True):
+    for leaf, count in zip(leaves, counts, strict=True):
         kinds[leaf.look] = kinds.get(leaf.look, 0) + count
     params = {leaf.params for leaf in leaves}
     shared = first.params if len(params) == 1 else ""
     shape = first.shape if len({leaf.shape for leaf in leaves}) == 1 else ""
-    first = replace(first, params=shared, shape=shape, about=replace(first.about, tip=tip_of(leaves)))
+    first = replace(first, params=shared, shape=shape, about=replace(first.about, tip=tip_of(leaves, passes)))
     if len({leaf.rows for leaf in leaves}) > 1:
-        return _of_nested(first, leaves, passes)
+        return of_nested(first, leaves, passes, lengths)
     if len(kinds) == 1:
         return first
     looks = list(kinds)
@@ -270,33 +276,3 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     causal = any(seen.causal for seen in looks)
     seen = Look(title, common, one.hue, None, *masks, causal, sides, double=one.double, short=one.short, brief=brief)
     return replace(first, look=seen, rows=tuple(rows))
-
-
-def in_each(forms: Sequence[str]) -> str:
-    """Return what all kinds of a block say in a few letters, of one number that differs all values; nothing where more does."""
-    said = [*dict.fromkeys(forms)]
-    return said[0] if len(said) == 1 else listed(said) if one_number(said) is not None else ""
-
-
-def _of_nested(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf:
-    """Return a block of a repeat in a repeat, whose kinds in the passes of the inner one are others in other passes of the outer
-    one: all of them, each with its share of all passes.
-    """
-    common = tuple(fact for fact in first.look.facts if all(fact in leaf.look.facts for leaf in leaves))
-    shares: dict[tuple[str, tuple[str, ...]], tuple[Look, int]] = {}
-    whole_repeat = first.look.title.startswith("× ")  # of which a box without rows tells all passes
-    alone = max(sum(row.passes for row in leaf.rows) for leaf in leaves) if whole_repeat else 1
-    for leaf, count in zip(leaves, passes, strict=True):
-        own = ", ".join(fact for fact in leaf.look.facts if fact not in common)
-        for row in leaf.rows or (Row(f": {own}", replace(leaf.look, facts=()), alone),):
-            key = row.share.partition(": ")[2], row.look.facts
-            shares[key] = row.look, shares.get(key, (row.look, 0))[1] + count * row.passes
-    whole = sum(count for _, count in shares.values())
-    if len(shares) > MAX_ROWS or any(facts for _, facts in shares):
-        said = [words for words, _ in shares]
-        alike = all(fact for fact in said) and len({*map(template, said)}) == 1
-        ends = from_first_to_last(said[0], said[-1]) if all(said) else ""
-        told = listed(said) if alike else ends if 0 < len(ends) <= MAX_ENDS else f"{len(shares)} kinds"
-        return replace(first, look=replace(first.look, facts=(*common, told)), rows=())
-    rows = [Row(f"{count} of {whole}: {words}", look, count) for (words, _), (look, count) in shares.items()]
-    return replace(first, look=replace(first.look, facts=common), rows=tuple(rows))

@@ -9,8 +9,8 @@ from dataclasses import replace
 from blocks.core import BlockIcon, Look
 from composer.cost.units import THOUSANDS
 from composer.draw.about import TIP_SEPARATOR
-from composer.draw.diagram import Group, Leaf
-from composer.draw.series import NUMBER, listed, one_number, template
+from composer.draw.diagram import Group, Leaf, Row
+from composer.draw.series import NUMBER, REPEAT, as_series, from_first_to_last, listed, one_each, one_number, one_title, template
 
 EACH = re.compile(r"up to \d\S*( [KMBTPE])?|\d\S*( [KMBTPE])? each")
 """How many parameters a pass has."""
@@ -18,6 +18,10 @@ OWN = re.compile(r"(up to )?\d\S*( [KMBTPE])?")
 """How many a frame has, in its header."""
 MAX_ROWS = 3
 """Kinds of a block that are shown one by one."""
+MAX_ENDS = 64
+"""Letters of a row of a box, and of the first and the last of many kinds."""
+CHANNELS = re.compile(r" \([^()]*→[^()]*\)")
+"""From how many channels to how many, behind what computes."""
 
 
 def of_each(descriptions: Sequence[str]) -> str:
@@ -25,13 +29,13 @@ def of_each(descriptions: Sequence[str]) -> str:
     return " | ".join(dict.fromkeys(descriptions))
 
 
-def tip_of(items: Sequence[Leaf | Group]) -> str:
+def tip_of(items: Sequence[Leaf | Group], passes: Sequence[Sequence[int]]) -> str:
     """Return what is said in one line, piece by piece, each piece that differs with all that it is."""
-    tips = list(dict.fromkeys(item.about.tip for item in items))
-    split = [tip.split(TIP_SEPARATOR) for tip in tips]
+    split = [item.about.tip.split(TIP_SEPARATOR) for item in items]
     if len({*map(len, split)}) != 1:
-        return of_each(tips)
-    return TIP_SEPARATOR.join(each_value(list(dict.fromkeys(alike))) for alike in zip(*split, strict=True))
+        return of_each([item.about.tip for item in items])
+    pieces = zip(*split, strict=True)
+    return TIP_SEPARATOR.join(one_title(alike, passes) or each_value(list(dict.fromkeys(alike))) for alike in pieces)
 
 
 def each_value(said: Sequence[str], *, bare: bool = False) -> str:
@@ -106,3 +110,66 @@ def greatest(facts: Sequence[str]) -> str:
         return ""
     name, _, most = max(found, key=lambda one: one[1])
     return f"{name}up to {most}"
+
+
+def in_each(forms: Sequence[str]) -> str:
+    """Return what all kinds of a block say in a few letters, of one number that differs all values; nothing where more does."""
+    said = [*dict.fromkeys(forms)]
+    return said[0] if len(said) == 1 else listed(said) if one_number(said) is not None else ""
+
+
+# -- repeats in repeats
+
+
+def length_of(leaf: Leaf) -> int:
+    """Return how many passes a box stands for that is a closed repeat; one for another."""
+    found = REPEAT.fullmatch(leaf.look.title)
+    return int(found[1]) if found else 1
+
+
+def of_nested(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], lengths: Sequence[int]) -> Leaf:
+    """Return a block of a repeat in a repeat, whose kinds in the passes of the inner one, or of so many passes without kinds, are
+    others in other passes of the outer one: all of them, each with its share of all passes.
+    """
+    common = tuple(fact for fact in first.look.facts if all(fact in leaf.look.facts for leaf in leaves))
+    found: list[tuple[str, Look, int, Sequence[int]]] = []
+    for leaf, own, alone in zip(leaves, passes, lengths, strict=True):
+        said = ", ".join(fact for fact in leaf.look.facts if fact not in common)
+        for row in leaf.rows or (Row(f": {said}", replace(leaf.look, facts=()), alone),):
+            found.append((row.share.partition(": ")[2], row.look, len(own) * row.passes, own))
+    whole = sum(count for _, _, count, _ in found)
+    shares: dict[tuple[str, tuple[str, ...]], tuple[Look, int]] = {}
+    for words, look, count, _ in found:
+        shares[words, look.facts] = look, shares.get((words, look.facts), (look, 0))[1] + count
+    kinds = {words: count for (words, _), (_, count) in shares.items()}
+    looks = {words: look for (words, _), (look, _) in shares.items()}
+    if len(shares) > MAX_ROWS or any(facts for _, facts in shares):
+        kinds = {} if any(facts for _, facts in shares) else of_templates([(words, count, own) for words, _, count, own in found])
+        if len(kinds) < 2:
+            every = [words for words, _ in shares]
+            alike = all(fact for fact in every) and len({*map(template, every)}) == 1
+            ends = from_first_to_last(every[0], every[-1]) if all(every) else ""
+            several = f"{len(shares)} kinds"
+            told = next(iter(kinds), "") or (listed(every) if alike else ends if 0 < len(ends) <= MAX_ENDS else several)
+            return replace(first, look=replace(first.look, facts=(*common, told)), rows=())
+    rows = [Row(f"{count} of {whole}: {words}", looks.get(words, Look("")), count) for words, count in kinds.items()]
+    return replace(first, look=replace(first.look, facts=common), rows=tuple(rows))
+
+
+def of_templates(found: Sequence[tuple[str, int, Sequence[int]]]) -> dict[str, int]:
+    """Return what kinds of passes say, those that differ in numbers alone as one with all values of each number, and how many
+    passes are of it; nothing where these are still too many, or too long even without the channels.
+    """
+    for said in ([words for words, _, _ in found], [CHANNELS.sub("", words) for words, _, _ in found]):
+        alike: dict[str, list[int]] = {}
+        for number, words in enumerate(said):
+            alike.setdefault(template(words), []).append(number)
+        told: dict[str, int] = {}
+        for numbers in alike.values():
+            own = [found[number][2] for number in numbers]
+            once = len({*map(tuple, own)}) == len(own)  # else, passes of the inner repeat differ in the number
+            series = as_series([said[number] for number in numbers], own if once else one_each(len(own)))
+            told[series] = sum(found[number][1] for number in numbers)
+        if len(told) <= MAX_ROWS and "" not in told and max(map(len, told)) <= MAX_ENDS:
+            return told
+    return {}

@@ -1,0 +1,50 @@
+"""Long formulas in two lines, so that their boxes are as wide as others."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from composer.draw.diagram import Flow, Group, Item, Leaf
+
+ONE_LINE = 46
+"""Signs of what a box of the usual width has below its title."""
+OPERATOR = re.compile(r" (?=[+−·⊗/] )")
+"""Before which sign a formula may go on in another line, as in a paper."""
+
+
+def with_formula_lines(flow: Flow) -> Flow:
+    """Return a diagram whose long formulas are in two lines each, below the names of their nodes."""
+
+    def of_item(item: Item) -> Item:
+        if isinstance(item, Group):
+            return item.map_flows(lambda inner: inner.map_items(of_item))
+        if not isinstance(item, Leaf) or item.rows or item.look.hue != "merge" or len(item.look.detail) <= ONE_LINE:
+            return item
+        formula, *others = item.look.facts
+        two = in_two_lines(formula)
+        if len(two) < 2:
+            return item
+        return replace(item, lines=(("title", item.look.title), *(("detail", line) for line in (*two, *others))))
+
+    return flow.map_items(of_item)
+
+
+def in_two_lines(formula: str) -> tuple[str, ...]:
+    """Return a formula in two lines, about equally long, at an operator in as few brackets as can be, rather at
+    a sum than at a product; in one line where there is none.
+
+    >>> in_two_lines("tanh(left + right) · σ(gate)")
+    ('tanh(left + right)', '· σ(gate)')
+    """
+    ends = [found.start() for found in OPERATOR.finditer(formula)]
+    if not ends:
+        return (formula,)
+
+    def cost(end: int) -> tuple[int, bool, int]:
+        depth = formula[:end].count("(") - formula[:end].count(")")
+        return depth, formula[end + 1] not in "+−", abs(2 * end - len(formula))
+
+    fair = [end for end in ends if 0.2 <= end / len(formula) <= 0.85] or ends
+    end = min(fair, key=cost)
+    return formula[:end], formula[end + 1 :]

@@ -1,0 +1,96 @@
+"""How a small flow parts and meets, in words: branches that are concatenated or summed, and a shortcut."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from composer.draw.diagram import Flow, Item, Leaf
+
+POINTWISE = re.compile(r"conv 1(?: × 1)*\b|Linear\b")
+"""What a shortcut computes that brings its input to another width: a map of each place by itself."""
+JOINED = {"‖": ("concatenated", "concat"), "+": ("summed",)}
+"""What is said of branches by the sign where they meet, from the fullest to the shortest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """Chains of blocks from one value to one join."""
+
+    branches: tuple[tuple[str, ...], ...]
+    """The paths of the blocks of each."""
+    sign: str
+    """That of the join."""
+
+
+def parallel_part(flow: Flow) -> Parallel | None:
+    """Return the first branches of a flow, each of at least one block, that fork from one value, which nothing else reads, and
+    meet again; nothing where there are none.
+    """
+    items = flow.by_path
+    if not all(isinstance(item, Leaf) for item in items.values()):
+        return None
+    reads: dict[str, list[object]] = {}
+    readers: dict[object, int] = {}
+    for edge in flow.edges:
+        if not edge.shape_only and not edge.back:
+            source = edge.source.path if edge.source.path in items else edge.source.origin
+            reads.setdefault(edge.target, []).append(source)
+            readers[source] = readers.get(source, 0) + 1
+    for join in joins(items):
+        starts, branches = set(), []
+        for end in reads.get(join, ()):
+            chain: list[str] = []
+            at = end
+            while isinstance(at, str) and readers[at] == 1 and len(reads.get(at, ())) == 1:
+                chain.insert(0, at)
+                (at,) = reads[at]
+            starts.add(at)
+            branches.append(tuple(chain))
+        if len(branches) > 1 and len(starts) == 1 and all(branches) and readers[starts.pop()] == len(branches):
+            leaf = items[join]
+            assert isinstance(leaf, Leaf)
+            return Parallel(tuple(branches), leaf.look.sign or "")
+    return None
+
+
+def joins(items: Mapping[str, Item]) -> Iterator[str]:
+    """Yield the blocks where branches may meet."""
+    yield from (path for path, item in items.items() if isinstance(item, Leaf) and item.look.sign in JOINED)
+
+
+def shortcut_of(branches: Sequence[Sequence[tuple[str, ...]]]) -> int | None:
+    """Return which of two branches that are summed is a shortcut, given the forms of their blocks: the one that is a single map
+    of each place, where the other one is not; nothing for others.
+    """
+    plain = [len(branch) == 1 and POINTWISE.match(branch[0][-1]) is not None for branch in branches]
+    return plain.index(True) if len(branches) == 2 and sum(plain) == 1 else None
+
+
+def with_shortcut(forms: tuple[str, ...], shortcut: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the last block of a branch with the shortcut around it, from the fullest form to the shortest.
+
+    >>> with_shortcut(("conv 3 × 3 (64 → 64)", "conv 3 × 3"), ("conv 1 × 1 (32 → 64)", "conv 1 × 1"))
+    ('conv 3 × 3 (64 → 64) + shortcut 1 × 1 (32 → 64)', 'conv 3 × 3 + shortcut 1 × 1')
+    """
+    count = max(len(forms), len(shortcut))
+    pairs = ((forms[min(at, len(forms) - 1)], shortcut[min(at, len(shortcut) - 1)]) for at in range(count))
+    return tuple(dict.fromkeys(f"{own} + shortcut {other.removeprefix('conv ')}" for own, other in pairs))
+
+
+def side_by_side(branches: Sequence[Sequence[tuple[str, ...]]], sign: str) -> tuple[str, ...]:
+    """Return branches beside each other, given the forms of their blocks, from the fullest form to the number of branches alone.
+
+    >>> side_by_side([[("conv 1 × 1",)], [("Max pooling",), ("conv 3 × 3",)]], "+")
+    ('conv 1 × 1 | Max pooling → conv 3 × 3, summed', '1 × 1 | pool → 3 × 3, summed', '2 branches, summed')
+    """
+    most = max(len(forms) for branch in branches for forms in branch)
+    full, *shorter = JOINED[sign]
+    found = []
+    for at in range(most):
+        chains = (" → ".join(forms[min(at, len(forms) - 1)] for forms in branch) for branch in branches)
+        found.append(" | ".join(chains))
+    kernels = re.sub(r"\b(?:Max|Mean) pooling\b", "pool", re.sub(r"\bconv (?=\d)", "", found[-1]))
+    told = [f"{form}, {full}" for form in (*found, kernels)] + [f"{kernels}, {word}" for word in shorter]
+    return tuple(dict.fromkeys([*told, f"{len(branches)} branches, {full}"]))
