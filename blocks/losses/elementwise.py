@@ -43,14 +43,14 @@ losses: {loss: {type: mse, in: {input: y, target: target}}}
         return self.together([F.mse_loss(wide(x), wide(target)) for x in input])
 
 
-class L1(ElementwiseLoss, kind="l1"):
+class L1(ElementwiseLoss, kind="l1_loss"):
     """L1 loss, the mean absolute error (MAE): `y = mean(|input - target|)`; in float32, also under bfloat16."""
 
     example = """
 inputs: {x: "float[batch, 8]", box: "float[batch, 4]"}
 graph: {corners: {type: linear, out: 4, in: x}}
 outputs: {corners: corners}
-losses: {loss: {type: l1, in: {input: corners, target: box}}}
+losses: {loss: {type: l1_loss, in: {input: corners, target: box}}}
 """
 
     def forward(self: Any, *input: torch.Tensor, target: torch.Tensor) -> Any:

@@ -196,7 +196,7 @@ class Mask(Part):
             return self.expression()
         (_, first), *others = [(name, str(getattr(self, name))) for name in type(self).model_fields] or [("", "")]
         more = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in others)
-        said = [self.kind.replace("_", " "), first if first != self.kind else "", f"({more})" if more else ""]
+        said = [self.kind.replace("_", " "), first, f"({more})" if more else ""]
         return " ".join(filter(None, said))
 
     @declaration

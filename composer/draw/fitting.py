@@ -73,7 +73,7 @@ class Attempts:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class Attempt:
     """An attempt: how much of a model it shows, and how."""
 
     depth: Depth
@@ -101,7 +101,7 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
         return scene
 
     few = FEW_BOXES_FACTOR if boxes <= FEW_BOXES else 1.0
-    found = with_less(attempts, Drawn(depth, flow, draw(flow)), draw, over, few)
+    found = with_less(attempts, Attempt(depth, flow, draw(flow)), draw, over, few)
     subject = subject_of(flow)
     if subject and subject not in {frame.about.path for frame in found.scene.frames} and depth.level == "block":
         *_, least = smaller_depths(depth)
@@ -112,13 +112,13 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
             opened_flow = attempts.diagram(shown)
         opened = draw(opened_flow)
         if over(opened) <= SUBJECT_FACTOR * max(1.0, over(found.scene)):
-            few, found = SUBJECT_FACTOR, Drawn(shown, opened_flow, opened)
+            few, found = SUBJECT_FACTOR, Attempt(shown, opened_flow, opened)
     return with_fewer_groups(attempts, found, draw, over, few).scene
 
 
 def with_less(
-    attempts: Attempts, whole: Drawn, draw: Callable[[Flow], Scene], over: Callable[[Scene], float], few: float
-) -> Drawn:
+    attempts: Attempts, whole: Attempt, draw: Callable[[Flow], Scene], over: Callable[[Scene], float], few: float
+) -> Attempt:
     """Return the drawing of a diagram; where it is larger than it may be, one with captions, mixtures, groups like others and
     repeats closed, if that is smaller. It may be `few` times as large with its repeats open.
     """
@@ -133,7 +133,7 @@ def with_less(
             flow = attempts.diagram(depth) if depth.closed else flow
             if flow not in tried and over(found.scene) > 1:
                 tried.append(flow)
-                smaller = Drawn(depth, flow, draw(flow))
+                smaller = Attempt(depth, flow, draw(flow))
                 size = over(smaller.scene)
                 worth = WORTH if depth.closed and size > 1 else 1.0  # else what is closed would be so for nothing
                 found = smaller if worth * size < over(found.scene) else found
@@ -142,12 +142,12 @@ def with_less(
 
 def with_fewer_groups(
     attempts: Attempts,
-    found: Drawn,
+    found: Attempt,
     draw: Callable[[Flow], Scene],
     over: Callable[[Scene], float],
     limit: float,
     share: float = MAX_SHARE,
-) -> Drawn:
+) -> Attempt:
     """Return a drawing with as few groups closed as make it fit, beside those that are like others, each of at most a share of
     all boxes.
     """
@@ -156,12 +156,12 @@ def with_fewer_groups(
         return found
     tried = {depth.closed: found}
 
-    def at(more: Collection[str]) -> Drawn:
+    def at(more: Collection[str]) -> Attempt:
         closed = depth.closed.union(more)
         if closed not in tried:
             less = replace(depth, closed=closed)
             flow = attempts.diagram(less)
-            tried[closed] = Drawn(less, flow, draw(flow))
+            tried[closed] = Attempt(less, flow, draw(flow))
         return tried[closed]
 
     order = closing_order(found.flow, attempts.groups(), depth, share)
@@ -169,7 +169,7 @@ def with_fewer_groups(
     if (depth.layers and depth.nested) or over(fewer.scene) > limit:
         return fewer
     flow = attempts.diagram(replace(fewer.depth, layers=True, nested=True))
-    opened = Drawn(fewer.depth, flow, draw(flow))
+    opened = Attempt(fewer.depth, flow, draw(flow))
     return opened if over(opened.scene) <= limit else fewer
 
 
@@ -208,7 +208,7 @@ def fit_to_landscape(attempts: Attempts, flow: Flow, depth: Depth, room: float =
                 found.append(attempts.on_page(shown, whole.width / rows))
         return min(found, key=over) if over(found[-1]) > 1 else found[-1]
 
-    found = with_less(attempts, Drawn(depth, flow, in_rows(flow)), in_rows, over, 1.0)
+    found = with_less(attempts, Attempt(depth, flow, in_rows(flow)), in_rows, over, 1.0)
     return with_fewer_groups(attempts, found, in_rows, over, 1.0).scene
 
 
@@ -259,14 +259,14 @@ def fit_to_paper(attempts: Attempts, scene: Scene, depth: Depth, width: float) -
     for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
         less = replace(depth, level=level, experts=False)
         flow = attempts.diagram(less)
-        found = Drawn(less, flow, draw(flow))
+        found = Attempt(less, flow, draw(flow))
         if over(found.scene) <= 1 and not is_cut(found.scene):
             return found.scene
         repeated = frozenset() if depth.unrolled else repeated_groups(flow, attempts.groups(), less)
         if repeated:
             less = replace(less, closed=repeated)
             flow = attempts.diagram(less)
-            found = Drawn(less, flow, draw(flow))
+            found = Attempt(less, flow, draw(flow))
             if over(found.scene) <= 1 and not is_cut(found.scene):
                 return found.scene
     return with_fewer_groups(attempts, found, draw, over, 1.0, share=1.0).scene

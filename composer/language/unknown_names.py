@@ -22,7 +22,7 @@ OTHER_NAMES = {
     "avg_pool1d": "mean_pool1d", "avg_pool2d": "mean_pool2d", "upsample": "interpolate2d", "deconv2d": "conv_transpose2d",
     "lookup": "embedding", "sdpa": "scaled_dot_product", "glu": "gated_ffn", "swiglu": "gated_ffn", "geglu": "gated_ffn",
     "positional_encoding": "sinusoidal_positions", "cross_attn": "cross_attention", "mla": "latent_attention",
-    "mae": "l1", "l1_loss": "l1", "smooth_l1": "huber", "smooth_l1_loss": "huber", "bce": "binary_cross_entropy",
+    "mae": "l1_loss", "l1": "l1_loss", "smooth_l1": "huber", "smooth_l1_loss": "huber", "bce": "binary_cross_entropy",
     "nll_loss": "cross_entropy", "l2": "mse", "l2_loss": "mse", "info_nce": "contrastive", "lrelu": "leaky_relu",
     "n_heads": "heads", "num_heads": "heads", "if": "when", "otherwise": "else",
 }  # fmt: skip

@@ -82,7 +82,7 @@ def test_smoothing_weight_and_several_inputs_are_torchs_losses_put_together() ->
     ("kind", "reference"),
     [
         ("mse", F.mse_loss),
-        ("l1", F.l1_loss),
+        ("l1_loss", F.l1_loss),
         ("huber, delta: 0.5", lambda x, t: 0.5 * F.smooth_l1_loss(x, t, beta=0.5)),
         ("binary_cross_entropy", F.binary_cross_entropy_with_logits),
     ],
@@ -126,7 +126,7 @@ def test_half_precision_is_summed_in_full() -> None:
     """In bfloat16 each loss is that of the same numbers in float32."""
     fields = {
         "cross_entropy": (SCORES, IDS),
-        **dict.fromkeys(("mse", "l1", "huber", "binary_cross_entropy"), (NUMBERS, NUMBERS)),
+        **dict.fromkeys(("mse", "l1_loss", "huber", "binary_cross_entropy"), (NUMBERS, NUMBERS)),
     }
     for kind, (given, target) in fields.items():
         model = compiled(f"{{l: {{type: {kind}, in: x, target: t}}}}", x=given, t=target).float()

@@ -503,6 +503,8 @@ def test_a_caption_has_room_for_the_first_of_many_masks() -> None:
     """The picture beside it shows all."""
     three = Or(left=Or(left=Local(radius=2), right=GlobalFirst(count=1)), right=Causal())
     assert three.words() == "local 2 or global first 1 or causal"
-    assert Or(left=three, right=Strided(step=4)).words() == "local 2 or 3 others"
+    four = Or(left=three, right=Strided(step=4))
+    assert four.words() == "local 2 or global first 1 or causal or strided 4"
+    assert Or(left=four, right=GlobalLast(count=2)).words() == "local 2 or 4 others"
     inner = And(left=Causal(), right=Not(mask=Or(left=Dilated(width=16, step=2), right=Local(radius=2))))
     assert inner.words() == "causal and not (dilated 16 (step 2) or local 2)"

@@ -1005,7 +1005,7 @@ def losses(draft: Draft) -> None:
     both = {"in": {"input": [score, other], "target": "labels"}, "reduction": draft.pick("sum", "mean"), "factors": "1 / (i + 1)"}
     draft.losses[draft.name()] = {"type": "cross_entropy", "weight": "1 / width", **both}
     hot = draft.add({"type": "one_hot", "classes": "vocab", "in": draft.text_ids})
-    for kind in ("binary_cross_entropy", "mse", "l1", "huber"):
+    for kind in ("binary_cross_entropy", "mse", "l1_loss", "huber"):
         draft.losses[draft.name()] = {"type": kind, "in": [score, other], "target": hot, "weight": "0.5"}
     draft.inputs["letters"] = "int[batch, letters]?"
     draft.losses[draft.name()] = {"type": "ctc", "blank": "vocab - 1", "in": score, "target": "letters", "weight": "0.1"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import groupby
 from typing import assert_never
@@ -13,7 +14,7 @@ from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import first_words, holds_layers, new_shape
 from composer.draw.build.flow_builder import FlowBuilder
-from composer.draw.build.levels import Depth
+from composer.draw.build.levels import Depth, Level
 from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart
 from composer.draw.build.parallel_passes import is_parallel, never_alone, shared_input
 from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
@@ -86,6 +87,12 @@ class DiagramBuilder:
         flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
         return fold_norms(flow) if self.depth.level == "overview" else told_apart(flow, self.names)
 
+    def at_level(self, level: Level) -> DiagramBuilder:
+        """Return one that goes on with this one's work at another level."""
+        other = copy(self)
+        other.depth = replace(self.depth, level=level)
+        return other
+
     # -- graphs
 
     def graph(self, graph: TypedGraph, values: ValueSources, around: NodePlace, out: FlowBuilder) -> None:
@@ -150,12 +157,9 @@ class DiagramBuilder:
             return self.dissolved(node, given, place, out)
         title = spoken(branch_name(path)) if part is None else spoken(part.kind)
         closed = shut or ((self.depth.level == "overview" or part is not None) and not holds_layers(node.graph))
-        depth = self.depth
-        if shut and depth.level == "full" and not depth.shows(path):
-            self.depth = replace(depth, level="block")  # a box tells which blocks are in it, and not their maps
-        flow, ports = self.flow(node.graph, given, place)
-        self.depth = depth
-        if closed and not depth.shows(path):
+        boxed = shut and self.depth.level == "full" and not self.depth.shows(path)  # which tells its blocks, and not their maps
+        flow, ports = (self.at_level("block") if boxed else self).flow(node.graph, given, place)
+        if closed and not self.depth.shows(path):
             self.names[path] = own_name(node, place)
             out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
         else:

@@ -118,7 +118,7 @@ def stacks(model: RolledProgram, counts: ParameterCounts) -> list[str]:
         elif inner and len({*each}) == 1 and len(inner) == len(outer.passes) and name != "stage":
             said[name] = f"{counted(len(outer.passes), name)} × {counted(each[0], layer_name(inner[0]))}"
         elif is_parallel(found[path]):
-            counts.setdefault(f"parallel {name}", []).append(len(found[path].passes))
+            lengths.setdefault(f"parallel {name}", []).append(len(found[path].passes))
         elif inner:
             lengths.setdefault(layer_name(inner[0]), []).extend(each)
         else:

@@ -80,9 +80,11 @@ class Typography:
         return text_width(text, own.size, bold=own.bold)
 
     def fitted(self, text: str, role: Role, room: float) -> str:
-        """Return a text, or as much of its beginning as there is room for."""
+        """Return a text, or as much of its beginning as there is room for: whole words, if these are most of it."""
         if self.width(text, role) <= room:
             return text
-        while text and self.width(text + "…", role) > room:
-            text = text[:-1]
-        return text.rstrip(" ·,") + "…"
+        begun = text
+        while begun and self.width(begun + "…", role) > room:
+            begun = begun[:-1]
+        words = begun if text[len(begun)] == " " else begun.rpartition(" ")[0]
+        return (words if 3 * len(words) > 2 * len(begun) else begun).rstrip(" ·,(") + "…"
