@@ -194,7 +194,7 @@ def tell_large(figure: Figure) -> None:
     if figure.excess > MAX_EXCESS:
         less = "" if figure.width else {"full": "block", "block": "overview"}.get(figure.level, "")
         hint = f"`--level {less}` draws less" if less else "`--hide` and `--merge` leave nodes out"
-        print(f"arco draw: {figure.excess:.1f} times as large as a page ({hint})", file=sys.stderr)
+        print(printable(f"arco draw: {figure.excess:.1f} times as large as a page ({hint})"), file=sys.stderr)
 
 
 def tell_inside(paths: Sequence[str]) -> None:

@@ -74,14 +74,18 @@ def phrases(name: str, read: list[int], last: int) -> Iterator[str]:
 
 
 def read_together(typed: TypedProgram) -> list[set[str]]:
-    """Return what each node reads of passes, of one repeat, as a recipe calls it; of a repeat all that its passes read."""
+    """Return what each node reads of passes, of one repeat, as a recipe calls it, and what of that is one value of each pass; of
+    a repeat all that its passes read.
+    """
     found: list[set[str]] = []
     graphs = [typed.root, *(one for visit in walk(typed.root, every_pass, every_node) for one in held(visit.node))]
     for node in (node for graph in graphs for node in graph.nodes):
         passes = node.node.passes if isinstance(node, TypedRepeat) else ()
         wires = [wire for one in passes for wire in one.wires] or wires_of(node.node)
         refs = [ref for wire in wires for ref in wire.refs if ref.index is not None and ref.node != node.name]
-        found += [{str(ref) for ref in refs if ref.node == name} for name in {ref.node for ref in refs}]
+        found += (whole := [{str(ref) for ref in refs if ref.node == name} for name in {ref.node for ref in refs}])
+        plain = {ref: re.sub(r"\(\d+\)", "()", ref) for one in whole for ref in one}
+        found += [{ref for ref in one if plain[ref] == name} for one in whole for name in {plain[ref] for ref in one}]
     return found
 
 

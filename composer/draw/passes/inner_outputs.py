@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import prod
 
 from composer.draw.diagram import Flow, Group, Item, Leaf
-from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, NodeOutput
+from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, NodeOutput, Origin
 from composer.draw.passes.layer_exits import PASS
 from composer.draw.paths import lies_in
 
@@ -83,11 +83,14 @@ def join_passes(flow: Flow) -> Flow:
     After:  a(x) b(a) c(a b)
     """
     items = flow.by_path
-    several: dict[tuple[str, str], list[DiagramEdge]] = {}
+    several: dict[tuple[str, str, Origin | None], list[DiagramEdge]] = {}
     for edge in flow.edges:
         source = edge.source
         if OF_PASSES.fullmatch(source.reference) and not (edge.partial or edge.back or source.at_first):
-            several.setdefault((edge.target, source.reference.partition("(")[0]), []).append(edge)
+            maker = (
+                None if isinstance(_item_of(source.path, items), Leaf) else source.origin
+            )  # of a closed repeat, all are its own
+            several.setdefault((edge.target, source.reference.partition("(")[0], maker), []).append(edge)
     joined: dict[DiagramEdge, DiagramEdge | None] = {}
     for edges in several.values():
         names = dict.fromkeys(edge.source.reference for edge in edges)
@@ -102,13 +105,17 @@ def _together(edges: Sequence[DiagramEdge], name: str, items: Mapping[str, Item]
     """Return what several passes give to one block as one edge."""
     first = next((edge for edge in edges if edge.main), edges[0])
     source, makers = first.source, {edge.source.origin for edge in edges}
-    holder = next((item for path, item in items.items() if lies_in(source.path, path)), None)
-    made = source.origin
+    holder, made = _item_of(source.path, items), source.origin
     known = isinstance(holder, Leaf) or (isinstance(holder, Group) and len(holder.flows) == len(makers) == 1)
     one = replace(source.by_name(name), passes="")
     if holder is not None and known and holder.about.path != first.target and isinstance(made, NodeOutput):
         one = DiagramSource(InnerOutput(holder.about.path, name, made, name))
     return replace(first, source=one, port=", ".join(sorted({edge.port for edge in edges})))
+
+
+def _item_of(path: str, items: Mapping[str, Item]) -> Item | None:
+    """Return the item of a flow that a path is of or lies in."""
+    return next((item for one, item in items.items() if lies_in(path, one)), None)
 
 
 def range_of_names(names: Iterable[str]) -> str:
