@@ -72,7 +72,11 @@ def from_first_to_last(first: str, last: str) -> str:
 
     >>> from_first_to_last("conv 3 × 3 (16 → 96)", "conv 3 × 3 (96 → 960)")
     'conv 3 × 3 (16 → 96 … 96 → 960)'
+    >>> from_first_to_last("conv (64 → 64)", "conv (64 → 128), stride 2")  # the first has no stride
+    'conv (64 → 64) … conv (64 → 128), stride 2'
     """
+    if first.count(",") != last.count(",") or first[-1] != last[-1]:
+        return f"{first} … {last}"
     same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
     common = "".join(letter for letter, _ in same)
     start = max(common.rfind(one) + len(one) if one in common else 0 for one in ("(", ", "))

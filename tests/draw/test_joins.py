@@ -11,6 +11,8 @@ import pytest
 
 import composer
 from composer.draw.scene import Box, Scene, WirePath
+from tests.draw.cases import scenes
+from tests.draw.checks import ends, starts
 
 FORMS = Path(__file__).parent / "forms"
 
@@ -220,3 +222,9 @@ def test_first_input_of_a_model_begins_a_column() -> None:
     scene = composer.load(PLACED).draw().scene
     assert len(wires(scene, "tokens", "embed")) == 1
     assert names(scene) == []
+
+
+def test_a_loss_is_as_high_as_what_it_reads() -> None:
+    """Of five values of passes, each wire or name ends at its box."""
+    ((_, _, scene),) = scenes("paper hed", "block")
+    assert [*starts(scene), *ends(scene)] == []
