@@ -133,17 +133,21 @@ graph:
 
 
 @pytest.mark.parametrize(
-    ("formula", "title"),
+    ("formula", "title", "detail"),
     [
-        ("x * sigmoid(1.702 * x)", "x · σ(1.702 · x)"),
-        ("where(x > 0, x * sigmoid(1.702 * x), 0.1 * x + 0.01 * x)", "y"),
+        ("x * sigmoid(1.702 * x)", "x · σ(1.702 · x)", ""),
+        (
+            "where(x > 0, x * sigmoid(1.702 * x), 0.1 * x + 0.01 * x)",
+            "y",
+            "where(x > 0, x · σ(1.702 · x), 0.1 · x + 0.01 · x)",
+        ),
     ],
 )
-def test_a_formula_is_drawn_as_a_paper_writes_it(formula: str, title: str) -> None:
-    """Where it is short; of a longer one the name of its node is, and the formula is in the description."""
+def test_a_formula_is_drawn_as_a_paper_writes_it(formula: str, title: str, detail: str) -> None:
+    """A short one as the title; a longer one below the name of its node. As it is written it is in the description."""
     (node,) = build_diagram(folded(composer.load(ALONE.format(graph=f'{{y: {{compute: "{formula}"}}}}')).program), Depth()).items
     assert isinstance(node, Leaf)
-    assert (node.look.title, node.look.detail) == (title, "")
+    assert (node.look.title, node.look.detail) == (title, detail)
     assert formula in node.about.description
 
 
