@@ -53,7 +53,7 @@ def without_rows(flows: Sequence[Flow], about: About, title: str, params: str, d
     words = [said for said in in_letters(flows, room, passes) if said.lower() != title.lower()]
     if any(f"({one.known_mask or one.mask})" in said for one in looks if one.mask for said in words):
         mask = known = ""  # of several masks, each is told beside its block
-    docs = [doc] if doc and not repeats(doc, (title, *words)) else []
+    docs = [doc] if doc and not repeats(doc, (title, *words, *(look.title for look in looks))) else []
     told = fitted([*words, *docs] if numbered(words) else docs or words, room) or (f"{len(looks)} blocks",)
     brief = nested(title, flows, passes)
     double = any(one.double for one in looks)
@@ -61,7 +61,7 @@ def without_rows(flows: Sequence[Flow], about: About, title: str, params: str, d
 
 
 def repeats(doc: str, said: Iterable[str]) -> bool:
-    """Return whether a sentence says nothing but what a box says already, maybe in shorter words.
+    """Return whether a sentence says nothing but what a box and the blocks in it are called, maybe in shorter words.
 
     >>> repeats("A convolution and a ReLU", ("Conv ReLU", "conv 3 × 3")), repeats("A gate for each task", ("Gate",))
     (True, False)
