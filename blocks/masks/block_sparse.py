@@ -51,7 +51,7 @@ class BlockSparseView:
             for start in range(0, len(queries), step):
                 part = slice(start, start + step)
                 parts.append((queries[part], keys[part], allowed[:, part].expand(batch, -1, -1, -1)))
-        if dropout or not is_plain(q):
+        if dropout or not may_recompute(q):
             y = part_by_part(q, k, v, parts, scale, dropout)
         else:
             y = attention_with_recomputation()(q, k, v, parts, scale)
@@ -102,7 +102,7 @@ def gathered(pair: Pair, q: torch.Tensor, k: torch.Tensor, last: int) -> Pair:
     return Pair(query[:, q], key[:, k])
 
 
-def is_plain(q: torch.Tensor) -> bool:
+def may_recompute(q: torch.Tensor) -> bool:
     """Return whether a call is one of a model in training on a CPU, and nothing looks into it or changes its numbers."""
     alone = not is_traced() and not torch._C._are_functorch_transforms_active()
     return alone and q.device.type == "cpu" and torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")

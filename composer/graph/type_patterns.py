@@ -63,10 +63,12 @@ class TypePattern:
 class Mismatch(Exception):
     """The type of an input does not match that of a port."""
 
-    def __init__(self, message: str, index: int | None = None, hint: str = "") -> None:
+    def __init__(self, message: str, index: int | None = None, hint: str = "", axis: str = "") -> None:
         super().__init__(message)
         self.message, self.index, self.hint = message, index, hint
         """Which of several inputs does not fit, where there are several; and what to do."""
+        self.axis = axis
+        """The name of the axis whose number is another one, where it is declared by a name."""
 
 
 class UnknownSize(KeyError):
@@ -153,7 +155,8 @@ def agree(declared_type: TypePattern, given: TensorType, known: Mapping[str, Any
             raise Mismatch(f"takes {declared_type.text}, but {error.diagnostic.message}") from None
         if wanted != axis.size:
             where = "" if isinstance(expression, Number) else f", where {text_of_size(expression)} = {wanted}"
-            raise Mismatch(f"takes {declared_type.text}{where}, not {given}")
+            axis_name = expression.text if is_name(expression) else ""
+            raise Mismatch(f"takes {declared_type.text}{where}, not {given}", axis=axis_name)
 
 
 def fill(declared_type: TypePattern, known: Mapping[str, Any]) -> TensorType:

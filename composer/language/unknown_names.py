@@ -18,7 +18,7 @@ OTHER_NAMES = {
     "relu2": "relu_squared", "length": "size",
     "dense": "linear", "fc": "linear", "lin": "linear", "mul": "multiply", "cat": "concat", "matmul": "einsum", "bmm": "einsum",
     "flatten": "rearrange", "reshape": "rearrange", "view": "rearrange", "permute": "rearrange", "transpose": "rearrange",
-    "squeeze": "select", "unsqueeze": "new_axis", "chunk": "split",
+    "squeeze": "select", "unsqueeze": "new_axis",
     "avg_pool1d": "mean_pool1d", "avg_pool2d": "mean_pool2d", "upsample": "interpolate2d", "deconv2d": "conv_transpose2d",
     "lookup": "embedding", "sdpa": "scaled_dot_product", "glu": "gated_ffn", "swiglu": "gated_ffn", "geglu": "gated_ffn",
     "positional_encoding": "sinusoidal_positions", "cross_attn": "cross_attention", "mla": "latent_attention",

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from blocks.core import standard
 from composer.language.suggestions import suggest
+from composer.language.unknown_names import OTHER_NAMES
 
 CATALOG = re.findall(
     r"\w+",
@@ -85,3 +87,10 @@ def test_a_letter_or_a_megabyte_is_near_to_nothing() -> None:
     """One letter says too little, and no name is that long."""
     assert suggest("x", ["q", "kv"]) == []
     assert suggest("x" * 2**20, ["x" * 2**20 + "y"]) == []
+
+
+def test_what_others_call_otherwise_is_there_under_its_own_name() -> None:
+    """As a block, a field or a key; and no block has such a name itself."""
+    library = standard()
+    assert {known for known in OTHER_NAMES.values() if known not in library} == {"size", "heads", "when", "else"}
+    assert not [name for name in OTHER_NAMES if name in library]

@@ -137,13 +137,13 @@ def is_first(source: DiagramSource, path: str) -> bool:
 def room(out_edge: OutgoingEdge, typography: Typography) -> float:
     """Return how much of the side it takes."""
     if isinstance(out_edge, Sink) and out_edge.leaf is not None:
-        return _loss_height(out_edge, out_edge.leaf, typography) + 8
+        return side_height(out_edge.leaf, len(out_edge.edges) - 1, typography) + 8
     return 2 * SLOT if isinstance(out_edge.origin, InnerOutput) else SLOT  # with what stands above it
 
 
-def _loss_height(sink: Sink, leaf: Leaf, typography: Typography) -> float:
-    """Return how high a loss is: at least as the wires of what else it reads, which come in at its other side."""
-    return max(box_height(leaf, typography, narrow=True), SLOT * (len(sink.edges) - 2) + 12)
+def side_height(leaf: Leaf, reads: int, typography: Typography) -> float:
+    """Return how high a small box is: at least as so many wires or names that come in at one of its sides."""
+    return max(box_height(leaf, typography, narrow=True), SLOT * (reads - 1) + 12)
 
 
 def draw_outgoing(found: Fragment, out_edge: OutgoingEdge, start: tuple[Point, ...], typography: Typography) -> None:
@@ -186,7 +186,7 @@ def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], typography: T
         widen(found, side, outgoing_reference(found, wire, sink.name, sink.name, typography).reach(side))
         return
     width = max(0.0 if sink.leaf.lines else MIN_SIDE_WIDTH, needed(sink.leaf, typography, narrow=True))
-    height = _loss_height(sink, sink.leaf, typography)
+    height = side_height(sink.leaf, len(sink.edges) - 1, typography)
     drawn = box(sink.leaf, near + side * width / 2, y + height / 2, width, height, typography, narrow=True)
     found.pieces.boxes.append(drawn)
     found.pieces.wires.append(wire)

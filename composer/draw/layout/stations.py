@@ -13,7 +13,7 @@ from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, upright, widen
-from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, draw_outgoing, room
+from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, draw_outgoing, room, side_height
 from composer.draw.layout.references import SIDE_GAP, incoming_reference
 from composer.draw.scene import RADIUS, MergeCircle, Style, WirePath
 from composer.draw.style.typography import Typography
@@ -131,7 +131,7 @@ def height_of(side_input: SideInput, typography: Typography) -> float:
     """Return its height; names stand as far apart as the wires into a box, also those of what a small box reads."""
     if not isinstance(side_input, SideBox):
         return SLOT - APART
-    return max(box_height(side_input.leaf, typography, narrow=True), SLOT * (len(side_input.reads) - 1) + 12)
+    return side_height(side_input.leaf, len(side_input.reads), typography)
 
 
 def _stack(

@@ -12,7 +12,7 @@ from composer.graph.ir import BlockNode, GroupNode
 from composer.graph.passes.error_report import StopExpansion
 from composer.graph.passes.infer.text_dependence import GeneratedText
 from composer.graph.passes.infer.type_errors import Surroundings
-from composer.graph.type_patterns import Mismatch, TypePattern, agree, dtype_hint, is_name, match, pattern
+from composer.graph.type_patterns import Mismatch, TypePattern, agree, dtype_hint, match, pattern
 from composer.graph.types import UNKNOWN, InputTypes, TensorType, Unknown, each_of
 from composer.language.expressions.ast import RefPath
 from composer.language.expressions.parser import names
@@ -126,11 +126,9 @@ def defined_axis_lengths(node: GroupNode, given: InputTypes, here: Surroundings)
         except (Mismatch, KeyError) as wrong:
             message = wrong.message if isinstance(wrong, Mismatch) else f"needs {wrong}, which is not known here"
             what = f"port {port.port} of {node.part.kind if node.part else node.name} {message}"
-            hint = wrong.hint if isinstance(wrong, Mismatch) else ""
-            own = (node.part and node.part.declared) or {}
-            outer = [axis.text for axis in wanted.axes if is_name(axis) and axis.text in fixed and axis.text not in own]
-            if outer and not hint:
-                hint = f"`{outer[0]}` is a param of the recipe; an axis of any length needs another name"
+            hint, axis = (wrong.hint, wrong.axis) if isinstance(wrong, Mismatch) else ("", "")
+            if axis in fixed and axis not in ((node.part and node.part.declared) or {}):
+                hint = f"`{axis}` is a param of the recipe; an axis of any length needs another name"
             here.at_port(node, port.port, "type-mismatch", what, hint, more=(Label(port.type.span, "declared here"),))
             fits = False
     return sizes if fits else None
