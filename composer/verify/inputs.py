@@ -20,9 +20,9 @@ LENGTHS: tuple[Mapping[str, int], ...] = (
 )
 """Two draws of the lengths of axes; within each, all are different."""
 OTHER_LENGTHS = (3, 4)
-"""Length of every other axis in each draw."""
+"""Length of the first of the other axes in each draw; each further one is longer by one."""
 MOST_LENGTHENINGS = 4
-"""How often lengths are doubled for a model whose axes would have no positions."""
+"""How often lengths are doubled for a model whose axes would have no positions, or one, which broadcasts to any number."""
 DEFAULT_IDS = 5
 """Number of ids of a model without a table."""
 
@@ -54,12 +54,14 @@ def draws(program: TypedProgram) -> tuple[Draw, Draw]:
 
 def lengths(program: TypedProgram, number: int) -> Mapping[str, int]:
     """Return lengths for the axes of a model: short, different from each other, and within what its tables of positions hold."""
-    symbols = {name for type_ in program.inputs.values() for size in type_.sizes for name in names(size)}
-    found = {name: LENGTHS[number].get(name, OTHER_LENGTHS[number]) for name in sorted(symbols)}
-    for _ in range(MOST_LENGTHENINGS):
-        if all(substitute(size, found) > 0 for type_ in _types(program) for size in type_.sizes):
-            break
-        found = {name: length if name == "batch" else 2 * length for name, length in found.items()}
+    symbols = sorted({name for type_ in program.inputs.values() for size in type_.sizes for name in names(size)})
+    others = [name for name in symbols if name not in LENGTHS[number]]
+    first = {**LENGTHS[number], **{name: length for length, name in enumerate(others, OTHER_LENGTHS[number])}}
+    tried = [
+        {name: first[name] * (1 if name == "batch" else 2**times) for name in symbols} for times in range(MOST_LENGTHENINGS + 1)
+    ]
+    shortest = [min((substitute(size, each) for size in _open_sizes(program)), default=2) for each in tried]
+    found = next((each for least in (2, 1) for each, length in zip(tried, shortest, strict=True) if length >= least), tried[-1])
     for block in blocks(program):
         for axis in block.part.position_inputs.values() if block.part.length_field else ():
             most: int = getattr(block.part, block.part.length_field)
@@ -68,10 +70,10 @@ def lengths(program: TypedProgram, number: int) -> Mapping[str, int]:
     return found
 
 
-def _types(program: TypedProgram) -> Iterator[TensorType]:
-    """Yield the types of all values in a model."""
-    for visit in walk(program.root, once=True):
-        yield from (type_ for type_ in visit.node.outputs.values() if isinstance(type_, TensorType))
+def _open_sizes(program: TypedProgram) -> set[Dim]:
+    """Return the different sizes in a model that depend on lengths of its inputs."""
+    types = (type_ for visit in walk(program.root, once=True) for type_ in visit.node.outputs.values())
+    return {size for type_ in types if isinstance(type_, TensorType) for size in type_.sizes if names(size)}
 
 
 def shape_of(type_: TensorType, known: Mapping[str, int]) -> tuple[int, ...]:

@@ -58,7 +58,7 @@ def test_a_file_computes_what_its_model_does(name: str, tmp_path: Path) -> None:
     file, fixed = tmp_path / "model.onnx", STEPS_OF_ONNX.get(name, {})
     export_onnx(model, file, fixed)
     assert model.training and [each.name for each in tmp_path.iterdir()] == ["model.onnx"]
-    for number, lengths in ((5, LENGTHS), (6, {**LENGTHS, "batch": 1, "time": 9, "source_time": 5})):
+    for number, lengths in ((5, LENGTHS), (6, {**LENGTHS, "batch": 1, "time": 9, "source_time": 5, "height": 33})):
         assert_same(file, model, {**lengths, **fixed}, number)
     for each in session(file).get_inputs():
         sizes = [str(size) for size in model.program.inputs[each.name].sizes]

@@ -30,7 +30,7 @@ STEPS = {
 }
 """Recipes with loops over steps, which are written out, with the lengths that are fixed."""
 FEW = ("gpt2", "mixtral")
-LENGTHS = {"batch": 4, "time": 6, "source": 3, "source_time": 7, "columns": 8, "length": 2}
+LENGTHS = {"batch": 4, "time": 6, "source": 3, "source_time": 7, "columns": 8, "length": 2, "height": 40, "width": 56}
 LOADED = """
 import sys
 import torch
