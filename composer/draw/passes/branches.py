@@ -87,7 +87,8 @@ def _forks(
         return [None] if rest <= {flow.owner} else [] if flow.owner in rest or rest & far else [flow.owner]
     sources = [source for source in dict.fromkeys(read[join]) if source in tree.depth and source not in far]
     if far & set(read[join]):
-        outside = reduce(tree.common, sources) if len(sources) > 1 else _outside(sources, join, read)
+        near: list[str | None] = [*sources]
+        outside = reduce(tree.common, near) if len(near) > 1 else _outside(sources, join, read)
         return [outside] if outside and outside not in read[join] else []
     pairs = combinations(sources[:MAX_BRANCHES], 2)
     found = sorted({tree.common(*pair) for pair in pairs} - set(read[join]), key=lambda path: -tree.depth[path])
