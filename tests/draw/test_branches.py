@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from composer.draw.diagram import Branches, Flow
-from composer.draw.edges import DiagramSource, NodeOutput
-from composer.draw.passes.branches import MAX_BRANCHES, group_branches
+from composer.draw.edges import DiagramSource, FrameInput, NodeOutput
+from composer.draw.passes.branches import MAX_BESIDE_BRANCH, MAX_BRANCHES, group_branches
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.pyramid import split_pyramid
 from tests.draw.flows import flow
@@ -44,10 +45,28 @@ def test_branch_that_another_block_reads_stays_in_the_column() -> None:
 
 
 def test_branch_with_a_box_beside_it_stays_in_the_column() -> None:
-    """Where it would stand in the way of the other branch."""
+    """Where it would stand in the way of the other branch: at the left of a short first one there is room."""
     forked = flow("a: x", "b: a", "c: a", "d: b, c")
-    assert paths(group_branches(forked, {"b"})) == paths(forked)
-    assert paths(group_branches(forked, {"a", "d"})) == ["a", "d"]
+    assert paths(group_branches(forked, {"c"})) == paths(forked)
+    assert paths(group_branches(forked, {"b"})) == paths(group_branches(forked, {"a", "d"})) == ["a", "d"]
+    names = [f"b{number}" for number in range(MAX_BESIDE_BRANCH + 1)]
+    long = ("a: x", "b0: a", *(f"{name}: {before}" for before, name in pairwise(names)), "c: a")
+    assert paths(group_branches(flow(*long, f"d: {names[-1]}, c"), {"b0"})) == ["a", *names, "c", "d"]
+
+
+def test_values_of_elsewhere_stand_beside_several_of_a_frame() -> None:
+    """The former first, at the border from where their wire comes in; the latter fork where the frame begins."""
+    found = group_branches(_fed("frame"))
+    (branches,) = found.items
+    assert isinstance(branches, Branches)
+    assert [paths(one) for one in branches.flows] == [["far"], ["b"], ["c"]]
+    assert branches.fork == DiagramSource(FrameInput("frame"))
+
+
+def _fed(owner: str) -> Flow:
+    """Return a frame in which a block reads two that are made of what the frame is given, and one of another column."""
+    inside = flow(f"b: {owner}", f"c: {owner}", "far: b", "d: b, c, far", owner=owner)
+    return inside.map_edges(lambda e: e.reading(DiagramSource(NodeOutput("other"))) if e.target == "far" else e)
 
 
 def test_more_branches_than_a_page_is_wide_stay_a_column() -> None:

@@ -9,7 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from composer.draw.diagram import Flow
+from composer.draw.edges import NodeOutput
 from composer.draw.passes import PASSES
+from composer.draw.passes.heads import group_led_out
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.merge_kinds import merge_passes
@@ -43,6 +45,8 @@ def run(apply: Callable[..., object], flows: list[Flow]) -> object:
         return apply(flows)
     if apply is group_irregular_subgraphs:
         return apply(*flows, lambda subgraph: True)
+    if apply is group_led_out:
+        return apply(*flows, sent=[NodeOutput("b")])
     return apply(*flows)
 
 

@@ -26,7 +26,7 @@ from composer.draw.layout.spine import LayoutOptions, Spine, Station
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle, own_side
 from composer.draw.layout.wrapped import in_columns
 from composer.draw.passes.branches import group_branches
-from composer.draw.passes.heads import group_heads, lead_to_losses
+from composer.draw.passes.heads import group_heads, group_led_out, lead_to_losses
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.passes.side_inputs import NOTHING_BESIDE, BesideBlock, SideInputs, split_side_inputs
@@ -63,7 +63,8 @@ def column(
             return column(branch, wide, replace(options, narrow=is_narrow(branch)), beside=side_inputs.beside)
 
         fitting = partial(fit_side_by_side, typography=options.typography, lay=lay)
-        together = sort_topologically(group_branches(subgraphs_apart, side_inputs.beside, fitting))
+        rows = group_branches(subgraphs_apart, side_inputs.beside, fitting)
+        together = sort_topologically(group_led_out(rows, side_inputs.beside, sent if flow.owner else (), options.side))
         read_outside = {e.target for e in together.all_edges() if e.source.path in side_inputs.outer_inputs}
         flow = lead_to_losses(group_heads(together, read_outside, sent))
     outer_inputs = {path: OuterInput(leaf, reads, options.typography) for path, (leaf, reads) in side_inputs.outer_inputs.items()}

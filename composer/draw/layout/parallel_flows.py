@@ -44,7 +44,9 @@ def side_by_side(
     if item.join is None:
         _align_ends(columns)
     places, total = column_positions(columns)
-    middle_of_all = _spine(places, total / 8 if item.join is None and len(places) % 2 else STRAIGHT_REACH)
+    joined = [place for place, flow in zip(places, item.flows, strict=True) if flow.outlet is not None]
+    alone = item.join is not None and len(joined) == 1  # beside it are values that nothing here reads
+    middle_of_all = joined[0] if alone else _spine(places, total / 8 if item.join is None and len(places) % 2 else STRAIGHT_REACH)
     places = [place - middle_of_all for place in places]
     low = -BUS if item.fork is not None else 0.0
     far = [place for place, one in enumerate(columns) if any(not edge.back for edge in one.ends)]
@@ -64,7 +66,8 @@ def side_by_side(
         found.pieces.dots.append(Dot(0, low))
     incoming = _from_far(found, [(columns[place], places[place]) for place in far], base, -found.left)
     incoming |= _back(found, [(one, middle, base - lift) for one, middle, lift in zip(columns, places, lifts, strict=True)])
-    free = len(set(map(_side, places))) == len(places)
+    joined = [place - middle_of_all for place in joined]
+    free = len(set(map(_side, joined))) == len(joined)
     highest = max(one.height + lift for one, lift in zip(columns, lifts, strict=True)) - base
     if item.join is None:
         found.height = highest
@@ -74,18 +77,22 @@ def side_by_side(
     beside = lanes or lefts or outgoing or item.join.look.sides
     y = -highest - RISE
     wide = item.join.look.sign == "‖" and len(columns) > MAX_JOINED_IN_CIRCLE
-    if item.join.look.sign and free and not (beside or wide):
-        end = circle(item.join, typography)
-        ways = [_into_circle(middle, y) for middle in places]
+    narrow = alone and max(len(lefts), len(lanes)) <= 1 and not (outgoing or item.join.look.sides)
+    if item.join.look.sign and free and (narrow or not (beside or wide)):
+        end = circle(item.join, typography, lefts, lanes)
+        ways = [_into_circle(middle, y) for middle in joined]
     else:
         join = replace(item.join, look=item.join.look.spelled)
-        width = max(needed(join, typography), 2 * max(map(abs, places)) + 60, total if total < MAX_JOIN_WIDTH else 0)
+        width = max(
+            needed(join, typography), 2 * max(map(abs, joined)) + 60, total if total < MAX_JOIN_WIDTH and not alone else 0
+        )
         end = block(join, width, typography, lefts, lanes, outgoing)
-        ways = [((middle, y + end.foot),) for middle in places]
-    for flow, one, middle, lift, port, way in zip(item.flows, columns, places, lifts, item.ports, ways, strict=True):
-        assert flow.outlet is not None  # a branch is known by where it ends
-        points = (*moved(one.out[:-1], middle, base - lift), *way)
-        found.pieces.wires.append(WirePath(flow.outlet.path, item.join.about.path, points, port))
+        ways = [((middle, y + end.foot),) for middle in joined]
+    into = iter(ways)
+    for flow, one, middle, lift, port in zip(item.flows, columns, places, lifts, item.ports, strict=True):
+        if flow.outlet is not None:
+            points = (*moved(one.out[:-1], middle, base - lift), *next(into))
+            found.pieces.wires.append(WirePath(flow.outlet.path, item.join.about.path, points, port))
     shift(end, 0, y)
     found.pieces.take(end.pieces)
     found.ends, found.taps = end.ends | incoming, found.taps | end.taps

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from composer.draw.passes.alternatives import by_name_from_outside
 from composer.draw.passes.branches import group_branches
-from composer.draw.passes.heads import group_heads
+from composer.draw.passes.heads import group_heads, group_led_out
 from composer.draw.passes.inner_outputs import join_passes, lead_out_of_frames
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.layer_exits import lead_out_of_layers
@@ -40,6 +40,7 @@ PASSES: tuple[Callable[..., object], ...] = (
     sort_topologically,
     group_irregular_subgraphs,
     group_branches,
+    group_led_out,
     group_heads,
 )
 """In the order in which they run: the first two while a diagram is built, the next nine for a page, and the rest for each of its

@@ -15,6 +15,8 @@ from composer.draw.paths import belongs
 
 MAX_BRANCHES = 12
 """Flows that stand beside each other at most."""
+MAX_BESIDE_BRANCH = 4
+"""Blocks of a branch with something beside it; a longer one is the trunk."""
 BranchSteps: TypeAlias = Mapping[str, Sequence[str]]
 """From blocks to blocks, by an edge each."""
 Fits: TypeAlias = Callable[[Branches], Branches | None]
@@ -28,7 +30,7 @@ def as_they_are(found: Branches) -> Branches | None:
 
 def group_branches(flow: Flow, beside: Collection[str] = (), fits: Fits = as_they_are) -> Flow:
     """Return the flow with every set of blocks that lie side by side, from a fork to a join, as one item, where it `fits`. Those
-    that have something `beside` them stay in the column.
+    that have something `beside` them stay in the column, unless that stands at the left of all.
 
     Before: a(x) b(a) c(a) d(b c) e(d)
     After:  a(x) [b(a) | c(a)] d(a) e(d)
@@ -44,13 +46,19 @@ def group_branches(flow: Flow, beside: Collection[str] = (), fits: Fits = as_the
         for fork in _forks(flow, join, read, far, alone, tree, meeting) if len(set(read.get(join, ()))) > 1 else ():
             between = _between(join, fork, read, tree, far | alone)
             parts = components(read, [path for path in items if path in between])
-            found = None if between.intersection(beside) else _joined(flow, fork, join, items, parts, fits)
+            found = None if _crowded(parts, beside) else _joined(flow, fork, join, items, parts, fits)
             if found is not None:
                 flow = found
                 items = flow.by_path
                 readers, read = readers_of(flow, items)
                 break
     return flow
+
+
+def _crowded(parts: Sequence[Sequence[str]], beside: Collection[str]) -> bool:
+    """Return whether something stands beside blocks where other branches do: anywhere but at the left of a short first one."""
+    first = parts[0] if parts and len(parts[0]) <= MAX_BESIDE_BRANCH else ()
+    return any(path in beside and path not in first for part in parts for path in part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +87,8 @@ def _forks(
         return [None] if rest <= {flow.owner} else [] if flow.owner in rest or rest & far else [flow.owner]
     sources = [source for source in dict.fromkeys(read[join]) if source in tree.depth and source not in far]
     if far & set(read[join]):
-        outside = _outside(sources, join, read)
+        near: list[str | None] = [*sources]
+        outside = reduce(tree.common, near) if len(near) > 1 else _outside(sources, join, read)
         return [outside] if outside and outside not in read[join] else []
     pairs = combinations(sources[:MAX_BRANCHES], 2)
     found = sorted({tree.common(*pair) for pair in pairs} - set(read[join]), key=lambda path: -tree.depth[path])

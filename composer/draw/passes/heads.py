@@ -1,8 +1,10 @@
-"""What stands side by side at the end of a flow: heads of a model, each with outputs or losses of its own."""
+"""What stands side by side at the end of a flow: heads of a model, each with outputs or losses of its own; and beside the way
+through a frame: what is read around that alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from blocks.core import Look, spoken
@@ -78,6 +80,63 @@ def _with_heads(flow: Flow, fork: Origin, parts: Sequence[Sequence[str]]) -> Flo
     rest = rest.with_sinks(sink for sink in flow.sinks if not belongs(sink.edges[0].source.path, gone))
     edges = (*rest.edges, DiagramEdge(source, item.about.path, "", True, forks=True))
     return rest.with_items((*rest.items, item)).with_edges(edges)
+
+
+def group_led_out(flow: Flow, kept: Collection[str] = (), sent: Collection[Origin] = (), lanes: int = 1) -> Flow:
+    """Return the flow, in order, with each block that nothing in it reads, and whose value is `sent` out of it, beside the one
+    that goes on from the same value: away from the `lanes`, at the right with 1. What is `kept` stays in the column.
+
+    Before: a(x) b(a) c(a) d(c x)
+    After:  a(x) [b(a) | c(a)] d(x a)
+    """
+    ends = [*([flow.outlet] if flow.outlet else []), *(source for _, source in flow.exits), *(e.source for e in _to_sinks(flow))]
+    fixed = {*kept, *(source.path for source in ends)}
+    free = {item.about.path: item for item in flow.items if isinstance(item, Leaf) and item.about.path not in fixed}
+    readers, read = _grouped(flow.all_edges(), lambda e: e.source.path), _grouped(flow.edges, lambda e: e.target)
+    led = [path for path, item in free.items() if output_of(item) in sent and path not in readers]
+    for path in led:
+        given = _only_value(read.get(path, ()))
+        beside = [edge.target for edge in readers[given.path] if edge.target in free] if given else []
+        on = next((one for one in beside if _only_value(read[one]) == given and len(readers.get(one, ())) == 1), None)
+        if given is None or on is None:
+            continue
+        (into,) = readers[on]
+        end = flow.by_path.get(into.target)
+        if isinstance(end, Leaf) and _goes_straight(into):
+            flow = _with_led_out(flow, given, (path, on) if lanes > 0 else (on, path), into, end)
+    return flow
+
+
+def _to_sinks(flow: Flow) -> list[DiagramEdge]:
+    return [edge for sink in flow.sinks for edge in sink.edges]
+
+
+def _grouped(edges: Iterable[DiagramEdge], key: Callable[[DiagramEdge], str]) -> dict[str, list[DiagramEdge]]:
+    found: dict[str, list[DiagramEdge]] = {}
+    for edge in edges:
+        found.setdefault(key(edge), []).append(edge)
+    return found
+
+
+def _only_value(read: Sequence[DiagramEdge]) -> DiagramSource | None:
+    """Return what comes up to a block, where that is all that is led to it."""
+    wires = [edge for edge in read if not edge.source.reference]
+    return wires[0].source if len(wires) == 1 and _goes_straight(wires[0]) else None
+
+
+def _goes_straight(edge: DiagramEdge) -> bool:
+    return edge.main and edge.upward and not edge.source.port and not edge.partial
+
+
+def _with_led_out(flow: Flow, given: DiagramSource, paths: Sequence[str], into: DiagramEdge, end: Leaf) -> Flow:
+    """Return the flow with two blocks side by side, of which one goes on into the block at the end."""
+
+    def alone(path: str) -> Flow:
+        return replace(flow.only({path}), entry=given.origin, outlet=into.source if path == into.source.path else None)
+
+    ports = tuple(into.port if path == into.source.path else "" for path in paths)
+    item = Branches(tuple(map(alone, paths)), ports, end, given)
+    return flow.without(paths).with_item(item, DiagramEdge(given, end.about.path, "", True, forks=True))
 
 
 def with_end_boxes(flow: Flow, sent: Collection[Origin] = ()) -> Flow:

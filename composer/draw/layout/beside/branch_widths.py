@@ -16,6 +16,8 @@ MAX_EQUAL_WIDTH, MAX_BRANCHES_WIDTH = 1000.0, 1300.0
 """Of a few branches whose boxes are all equally wide, and of many: hardly more than a page, whose letters stay legible."""
 MAX_FRAMES_WIDTH = 1150.0
 """Of many branches with frames: a page without its margins."""
+MAX_FED_WIDTH = 720.0
+"""Of a few branches, some of which read another column: that stands beside them."""
 LEAST_WIDTH = 96.0
 """Of a box whose texts stand in several lines: room for a long word of a title."""
 MAX_NARROW_BLOCKS = 4
@@ -51,7 +53,7 @@ def fit_side_by_side(item: Branches, typography: Typography, lay: Callable[[Flow
     boxes a branch is.
     """
     if len(item.flows) <= FEW_BRANCHES:
-        return item
+        return _lined(item, typography) if any(_is_fed(flow, item) for flow in item.flows) else item
     widths = branch_widths(item, typography)
     gaps = apart_for(len(widths)) * (len(widths) - 1)
     if not any(isinstance(one, Group) for flow in item.flows for one in flow.items):
@@ -70,6 +72,32 @@ def fit_side_by_side(item: Branches, typography: Typography, lay: Callable[[Flow
         return None
     lined = _changed(unlabeled, lambda leaf: leaf if leaf.look.sides or leaf.look.sign else in_lines(leaf, each, typography))
     return lined if max(branch_widths(lined, typography)) <= each + 1 else None
+
+
+def _is_fed(flow: Flow, item: Branches) -> bool:
+    """Return whether a branch reads a value of another column."""
+    near = {*flow.by_path, item.fork.path if item.fork else ""}
+    return any(e.upward and not e.source.is_model_input and e.source.path not in near for e in flow.edges)
+
+
+def _lined(item: Branches, typography: Typography) -> Branches:
+    """Return a few branches; where all are wider than there is room, the widest boxes have texts in several lines."""
+    widths = branch_widths(item, typography)
+    room = MAX_FED_WIDTH * typography.scale - apart_for(len(widths)) * (len(widths) - 1)
+    level, rest = 0.0, room
+    for number, width in enumerate(sorted(widths)):
+        level = rest / (len(widths) - number)
+        if width > level:
+            break
+        rest -= width
+    if sum(widths) <= room or level < LEAST_WIDTH * typography.scale:
+        return item
+
+    def narrowed(leaf: Leaf) -> Leaf:
+        wide = needed(leaf, typography, narrow=True) > level and not (leaf.look.sides or leaf.look.sign)
+        return in_lines(leaf, level, typography) if wide else leaf
+
+    return _changed(item, narrowed)
 
 
 def _changed(item: Branches, change: Callable[[Leaf], Leaf]) -> Branches:

@@ -1,0 +1,76 @@
+"""Blocks of a frame that are parallel stand in one row, wherever what they read comes from, and whatever reads them."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import composer
+from composer.draw.scene import Box, Scene, WirePath
+
+PAPERS = Path(__file__).parent / "papers"
+
+
+@cache
+def paper(name: str) -> Scene:
+    """Return the drawing of a model of a paper."""
+    return composer.load(PAPERS / f"{name}.yaml").draw().scene
+
+
+def boxes(scene: Scene, *paths: str) -> list[Box]:
+    """Return the boxes of some blocks."""
+    by_path = {one.about.path: one for one in scene.boxes}
+    return [by_path[path] for path in paths]
+
+
+def middle(box: Box) -> float:
+    """Return how far to the right the middle of a box is."""
+    return round(box.x + box.width / 2, 1)
+
+
+def in_a_row(row: list[Box]) -> bool:
+    """Return whether boxes stand on one line, from left to right, none beside another's place."""
+    feet = {round(one.y + one.height, 1) for one in row}
+    return len(feet) == 1 and all(a.x + a.width < b.x for a, b in pairwise(row))
+
+
+def wire(scene: Scene, source: str, target: str) -> WirePath:
+    """Return the one wire from a block to another."""
+    (found,) = (one for one in scene.wires if (one.source, one.target) == (source, target))
+    return found
+
+
+def test_values_of_another_column_and_of_a_frame_meet_in_one_row() -> None:
+    """Those of the other column at the side from where their wire comes; each goes straight up to where all meet."""
+    scene = paper("wavenet")
+    paths = ["layers.voice_filter", "layers.voice_gate", "layers.filter", "layers.gate"]
+    assert in_a_row(boxes(scene, *paths))
+    assert all(len(wire(scene, path, "layers.gated").points) == 2 for path in paths)
+    assert scene.width < 1200
+
+
+def test_what_is_read_outside_of_a_frame_alone_stands_beside_what_goes_on() -> None:
+    """That goes straight up into the sum, which has its residual at its side; the other leaves the frame at its left."""
+    scene = paper("wavenet")
+    skip, out = boxes(scene, "layers.skip", "layers.out")
+    (add,) = (one for one in scene.merges if one.about.path == "layers.sum")
+    assert in_a_row([skip, out])
+    assert middle(out) == round(add.x, 1) == middle(boxes(scene, "layers.gated")[0])
+    assert len(wire(scene, "layers.out", "layers.sum").points) == 2
+    frame = next(one for one in scene.frames if one.about.path == "layers")
+    led = wire(scene, "layers.skip", "total").points
+    assert round(led[0][0], 1) == middle(skip)
+    assert min(x for x, _ in led) < frame.x
+
+
+def test_a_block_with_starts_and_wires_back_at_its_left_begins_a_row() -> None:
+    """Its loops go around it where no other block of the row is, and come in there."""
+    scene = paper("neural_turing_machine")
+    paths = ["steps.write_head", "steps.erase", "steps.write"]
+    row = boxes(scene, *paths)
+    assert in_a_row(row)
+    assert all(len(wire(scene, path, "steps.new_memory").points) == 2 for path in paths)
+    loops = [one for one in scene.wires if one.style == "loop" and one.target == "steps.write_head"]
+    assert len(loops) == 2
+    assert all(one.points[-2][0] < one.points[-1][0] == row[0].x for one in loops)
