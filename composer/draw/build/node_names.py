@@ -52,9 +52,9 @@ def told_apart(flow: Flow, names: Mapping[str, str]) -> Flow:
 
 def own_name(node: TypedGroup, place: NodePlace) -> str:
     """Return the name of a block of a recipe which may tell it from others of its kind; nothing where it is a usual one."""
-    name = place.path.rpartition(".")[2]
+    name = branch_name(place.path)
     part = node.node.part
-    usual = part is None or name in (*PLAIN, part.kind) or name != node.name or len(name) > MAX_LONE_NAME
+    usual = part is None or name in (*PLAIN, part.kind) or place.path.rpartition(".")[2] != node.name or len(name) > MAX_LONE_NAME
     return "" if usual else name
 
 
