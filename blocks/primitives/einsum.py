@@ -80,8 +80,8 @@ graph: {y: {type: einsum, pattern: "b t d, b s d -> b t s", in: [q, k]}}
     def look(self, view: BlockView) -> Look:
         terms, out = operands(self.pattern)
         title = _in_words(terms, out)
-        brief = (title.lower(),) if len(terms) > 1 else ()
-        return Look(title, (self.pattern.replace("->", "→"),), "merge", brief=brief)
+        operation = (title.lower(),) if len(terms) > 1 else ()
+        return Look(title, (self.pattern.replace("->", "→"),), "merge", operation=operation)
 
     def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
         return torch.einsum(self.equation, *xs)

@@ -34,7 +34,7 @@ graph: {y: {type: softmax, in: scores}}
         return torch.softmax(x, dim=self.dim, dtype=torch.promote_types(x.dtype, torch.float32)).to(x.dtype)
 
     def look(self, view: BlockView) -> Look:
-        return replace(super().look(view), brief=(self.called().lower(),))
+        return replace(super().look(view), operation=(self.called().lower(),))
 
 
 class L2Norm(Block, kind="l2norm"):

@@ -127,7 +127,7 @@ graph: {y: {type: argmax, axis: last, in: x}}
         return x.argmax(self.dim)
 
     def look(self, view: BlockView) -> Look:
-        return replace(super().look(view), brief=(self.called().lower(),))
+        return replace(super().look(view), operation=(self.called().lower(),))
 
 
 class Select(Reduction, kind="select"):

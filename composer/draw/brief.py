@@ -20,7 +20,7 @@ MORE = "…"
 """What stands behind the last block that is named, where something else in the box computes, too."""
 SKIP = " + skip"
 """What stands behind all blocks around which the input goes."""
-MOVES, NORMS, MAPS, MAIN = range(-1, 3)
+MOVES, NORMS, MAPS, OPERATIONS, MAIN = range(-1, 4)
 """How much blocks matter for what a box is."""
 
 
@@ -31,8 +31,8 @@ class Brief:
     forms: tuple[str, ...]
     """From the fullest to the shortest."""
     weight: int
-    """What is left out last: `MAIN` for what its class calls in few letters, blocks of the recipe and the formula whose value the
-    box gives, then `MAPS`, `NORMS` with activations, and what `MOVES` values, as other formulas.
+    """What is left out last: `MAIN` for what its class calls in few letters and blocks of the recipe, then `OPERATIONS` with the
+    formula whose value the box gives, `MAPS`, `NORMS` with activations, and what `MOVES` values, as other formulas.
     """
     sides: tuple[str, ...] = ()
     """The positions that act on it."""
@@ -56,16 +56,21 @@ def in_letters(flows: Sequence[Flow], room: int = MAX_LETTERS, passes: Sequence[
     told: tuple[str, ...] = ()
     for words in ever_shorter(flows):
         told = in_all(with_series(words, passes))
-        if len(" · ".join(told)) <= room:
+        if fits(told, room):
             return told
     return cut(told, room)
+
+
+def fits(told: Sequence[str], room: int) -> bool:
+    """Return whether there is room for what is told of blocks, beside a sign that there are more."""
+    return len(" · ".join(one for one in told if one != MORE)) <= room
 
 
 def cut(told: tuple[str, ...], room: int) -> tuple[str, ...]:
     """Return the first ones of blocks for which there is room, and a sign that there are more."""
     end = f"{MORE}{SKIP}" if told and told[-1].endswith(SKIP) else MORE
     told = tuple(said for said in told if not said.startswith(MORE))
-    while told and len(" · ".join((*told, end))) > room:
+    while told and not fits((*told, end), room):
         told = told[:-1]
     return (*told, end) if told else ()
 
@@ -114,6 +119,7 @@ def ever_shorter(flows: Sequence[Flow]) -> Iterator[list[tuple[str, ...]]]:
     other than norms are left out, with a sign of that, and the skip connection around all.
     """
     every = [briefs(flow) for flow in flows]
+    skips = [has_skip(flow) and any(one.weight >= MAPS for one in own) for flow, own in zip(flows, every, strict=True)]
     for kept, by in _with_less(every):
         more = [
             sum(one.weight > NORMS for one in own) > sum(one.weight > NORMS for one in some)
@@ -121,7 +127,7 @@ def ever_shorter(flows: Sequence[Flow]) -> Iterator[list[tuple[str, ...]]]:
         ]
         for words in as_runs_and_counts(kept, by):
             whole = [(*said, *[MORE] * left_out) for said, left_out in zip(words, more, strict=True)]
-            yield [with_skip(said) if has_skip(flow) else said for said, flow in zip(whole, flows, strict=True)]
+            yield [with_skip(said) if around else said for said, around in zip(whole, skips, strict=True)]
 
 
 def _with_less(every: Sequence[Sequence[Brief]]) -> Iterator[tuple[list[list[Brief]], Mapping[str, int]]]:
@@ -132,7 +138,7 @@ def _with_less(every: Sequence[Sequence[Brief]]) -> Iterator[tuple[list[list[Bri
     if max(weights) > NORMS:  # what moves values says nothing beside what computes
         every, weights = [[one for one in own if one.weight >= NORMS] for own in every], weights - {MOVES}
     common = set.intersection(*({one.forms[-1] for one in own} for own in every))
-    for least in sorted(weights - {NORMS} if MAIN in weights else weights):
+    for least in sorted(weights - {NORMS} if max(weights) > MAPS else weights):
         kept = [[one for one in own if one.weight >= least or (one.computes and one.forms[-1] not in common)] for own in every]
         by: dict[str, int] = {}
         yield kept, by
@@ -141,18 +147,27 @@ def _with_less(every: Sequence[Sequence[Brief]]) -> Iterator[tuple[list[list[Bri
             yield kept, by
 
 
+def computes(flows: Sequence[Flow]) -> bool:
+    """Return whether anything in flows does more than to move values."""
+    return any(one.weight > MOVES for flow in flows for one in briefs(flow))
+
+
 def with_skip(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return what is told of blocks with the skip connection around them."""
     return (*words[:-1], words[-1] + SKIP) if words else ()
 
 
 def longest_kind(blocks: Sequence[Sequence[Brief]], by: Mapping[str, int]) -> str:
-    """Return the kind of blocks that takes most letters of those that can be shortened; nothing where none can be."""
-    lengths: dict[str, int] = {}
+    """Return the kind of blocks that takes most letters of those that can be shortened, of those that matter least; nothing where
+    none can be.
+    """
+    lengths: dict[tuple[int, str], int] = {}
     for one in {one for own in blocks for one in own}:
         if by.get(one.kind, 0) < len(one.forms) - 1:
-            lengths[one.kind] = lengths.get(one.kind, 0) + len(one.shortened(by.get(one.kind, 0)))
-    return max(lengths, key=lambda kind: (lengths[kind], kind), default="")
+            of_kind = -one.weight, one.kind
+            lengths[of_kind] = lengths.get(of_kind, 0) + len(one.shortened(by.get(one.kind, 0)))
+    _, longest = max(lengths, key=lambda one: (one[0], lengths[one], one[1]), default=(0, ""))
+    return longest
 
 
 def as_runs_and_counts(blocks: Sequence[Sequence[Brief]], by: Mapping[str, int]) -> Iterator[list[tuple[str, ...]]]:
@@ -233,8 +248,8 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
     sides = tuple(side.title for side in look.sides)
     if look.brief or look.short:
         return Brief(look.brief or (look.short,), MAIN, sides)
-    if look.formula:
-        return Brief((look.formula,), MAIN if gives else MOVES, sides)
+    if look.operation or look.formula:
+        return Brief(look.operation or (look.formula,), OPERATIONS if look.operation or gives else MOVES, sides)
     number = next((fact for fact in look.facts if NUMBER.search(fact)), "").removesuffix(" + bias")
     told = (f"{look.title} {number}", look.title) if 0 < len(number) <= MAX_FACT else (look.title,)
     given = not reads and not item.about.parameters  # such as a table that is computed

@@ -349,7 +349,7 @@ def test_closed_box_says_what_makes_it_special() -> None:
     """A larger picture, a softmax, a product, and the formula whose value it gives; no sentence beside."""
     assert lines(SPECIAL, "larger")[1] == "conv 1 × 1 (8 → 8) · upsample 2 · up·(1 + gain) · Parameter 8"
     assert lines(SPECIAL, "mixture")[1] == "Linear 8 → 7 · softmax · Linear 8 → 9 · matrix product"
-    narrow = SPECIAL.replace("linear, out: 9", "linear, out: 90000").replace("linear, out: 7", "linear, out: 70000")
+    narrow = SPECIAL.replace("linear, out: 9", "linear, out: 900000000").replace("linear, out: 7", "linear, out: 700000000")
     assert lines(narrow, "mixture")[1] == "2 × Linear · softmax · matrix product"
 
 

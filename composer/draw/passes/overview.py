@@ -9,7 +9,7 @@ from dataclasses import replace
 from blocks.core import Look
 from composer.cost.units import short
 from composer.draw.about import About
-from composer.draw.brief import MAX_LETTERS, cut, ever_shorter, in_letters, nested, with_series
+from composer.draw.brief import MAX_LETTERS, computes, cut, ever_shorter, fits, in_letters, nested, with_series
 from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.values import seen_in_all
@@ -58,7 +58,7 @@ def without_rows(flows: Sequence[Flow], about: About, title: str, params: str, d
     if any(f"({one.known_mask or one.mask})" in said for one in looks if one.mask for said in words):
         mask = known = ""  # of several masks, each is told beside its block
     docs = [doc] if doc and not repeats(doc, (title, *(look.title for look in looks))) else []
-    told = tuple(words or docs) or (f"{len(looks)} blocks",)
+    told = tuple(words if computes(flows) or not docs else docs) or (f"{len(looks)} blocks",)
     brief = nested(title, flows, passes)
     double = any(one.double for one in looks)
     return Leaf(about, Look(title, told, first.hue, icon, mask, known, causal, double=double, brief=brief), params)
@@ -112,11 +112,6 @@ def told_apart(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> list[R
     return rows_of(
         [said if said and fits(said, MAX_LETTERS - share) else cut(said, MAX_LETTERS - share) for said, share in whole], passes
     )
-
-
-def fits(said: Sequence[str], room: int) -> bool:
-    """Return whether there is room for what is told of blocks."""
-    return len(" · ".join(said)) <= room
 
 
 def rows_of(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> list[Row]:
