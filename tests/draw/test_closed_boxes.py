@@ -349,8 +349,8 @@ def test_closed_box_says_what_makes_it_special() -> None:
     """A larger picture, a softmax, a product, and the formula whose value it gives; no sentence beside."""
     assert lines(SPECIAL, "larger")[1] == "conv 1 × 1 (8 → 8) · upsample 2 · up·(1 + gain) · Parameter 8"
     assert lines(SPECIAL, "mixture")[1] == "Linear 8 → 7 · softmax · Linear 8 → 9 · matrix product"
-    narrow = SPECIAL.replace("linear, out: 9", "linear, out: 900000000").replace("linear, out: 7", "linear, out: 700000000")
-    assert lines(narrow, "mixture")[1] == "2 × Linear · softmax · matrix product"
+    narrow = SPECIAL.replace("linear, out: 9", "linear, out: 900000000000").replace("linear, out: 7", "linear, out: 700000000000")
+    assert lines(narrow, "mixture")[1] == "Linear · softmax · Linear · matrix product"
 
 
 def test_closed_repeat_says_that_its_passes_share_their_weights() -> None:
@@ -367,3 +367,65 @@ def test_color_of_a_closed_box_is_that_of_its_largest_part() -> None:
     """Not that of the activation that comes first, nor its icon."""
     (box,) = [one for one in composer.load(SPECIAL).draw().scene.boxes if one.about.path == "alone"]
     assert (box.hue, box.icons) == ("embed", ())
+
+
+TURNS = """recipe: turns
+inputs: {x: "float[batch, time, 8]"}
+blocks:
+  turn:
+    inputs: {x: "float[batch, time, dim]"}
+    graph: {one: {type: linear, out: dim}, act: relu, other: {type: linear, out: dim}}
+graph:
+  outgoing: {type: residual, body: turn}
+  incoming: {type: residual, body: turn}
+"""
+
+
+def test_body_of_a_branch_has_the_name_of_this() -> None:
+    """Where another box has its title; two of one name have none, and a name that is no node's is found."""
+    recipe = composer.load(TURNS)
+    svg = recipe.draw().svg()
+    assert {box.path: box.name for box in read(svg).boxes if box.name} == {
+        "outgoing.body": "outgoing",
+        "incoming.body": "incoming",
+    }
+    assert [*lies(read(svg.replace(">incoming<", ">outgoing<")), Model(recipe.program))]
+    same = TURNS.replace("  outgoing: {type: residual, body: turn}", "  first: {graph: {incoming: {type: residual, body: turn}}}")
+    assert not any(box.name for box in read(composer.load(same).draw().svg()).boxes)
+
+
+WIDER = """recipe: wider
+inputs: {x: "float[batch, 3, 64, 64]"}
+graph:
+  layers:
+    repeat: 4
+    as: block
+    each: {out: [4, 8, 16, 32]}
+    graph: {conv: {type: conv2d, out: out, kernel_size: 3, padding: 1}, attn: relu}
+"""
+
+
+def test_map_of_layers_stands_where_something_has_its_colors() -> None:
+    """Three kinds have rows; of four, a list tells the values, and colors would say nothing. The frame has its author's word."""
+    (listed,) = composer.load(WIDER).draw().scene.frames
+    assert listed.strip is None
+    assert listed.texts[0].text.startswith("Block · ")
+    (rows,) = composer.load(WIDER.replace("repeat: 4", "repeat: 3").replace(", 32]", "]")).draw().scene.frames
+    assert rows.strip is not None
+
+
+def test_samples_are_no_ids_of_words() -> None:
+    """Without a table of the vocabulary, the input is called as in the recipe, and what gives the logits as what it is."""
+    samples = """recipe: samples
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  hot: {type: one_hot, classes: 9}
+  head: {type: linear, out: 9}
+outputs: {logits: head}
+"""
+    said = {box.path: box.lines[0] for box in read(composer.load(samples).draw().svg()).boxes}
+    assert (said["tokens"], said["head"]) == ("Tokens", "Linear")
+    words = samples.replace("{type: one_hot, classes: 9}", "{type: embedding, vocab: 9, dim: 4}")
+    said = {box.path: box.lines[0] for box in read(composer.load(words).draw().svg()).boxes}
+    assert (said["tokens"], said["head"]) == ("Token ids", "LM head")
