@@ -80,7 +80,7 @@ graph: {y: {type: top_k, k: 2, axis: last, in: x}}
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(f"Top {self.k}", (f"along {axis_in_words(self.axis)}",), "merge")
+        return Look(f"Top {self.k}", (f"along {axis_in_words(self.axis)}",), "merge", operation=(f"top {self.k}",))
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         if self.k > x.shape[self.dim]:

@@ -73,7 +73,9 @@ class Interpolation(Block):
         several = numbers if isinstance(numbers, tuple) else (numbers,)
         words = " × ".join(map(number, several))
         fact = f"to {words}" if self.size is not None else f"scale {words}"
-        return Look("Interpolation", (fact, self.mode), "merge")  # type: ignore[attr-defined]  # each class has its modes
+        larger = self.size is None and all(one > 1 for one in several)
+        operation = (f"upsample {words}", "upsample") if larger else (f"resize {fact}", "resize")
+        return Look("Interpolation", (fact, self.mode), "merge", operation=operation)  # type: ignore[attr-defined]  # each class has its modes
 
 
 def scaled(length: Any, factor: float) -> Any:

@@ -101,6 +101,10 @@ class Look:
     """It in a few letters for a box around it, with the numbers that tell it from others of its kind, from the fullest to the
     shortest: `GQA 32 Q, 8 KV`, `GQA`. None for what such a box names only where there is room.
     """
+    operation: tuple[str, ...] = ()
+    """What it does without parameters that makes a box around it special, in the same way: `upsample 2`, `softmax`."""
+    formula: str = ""
+    """What a short formula computes, for a box around it, in which a dot with spaces stands between blocks: `x·σ(gate)`."""
     after: str = ""
     """A note about what training does to its output, such as dropout."""
     unsaid: tuple[str, ...] = ()

@@ -36,7 +36,7 @@ graph: {y: {type: pool, mode: mean, in: {x: x, valid: valid}}}
             "mean": "mean over positions",
             "max": "largest of each channel",
         }
-        return Look(self.called(), (modes[self.mode],), "merge")
+        return Look(self.called(), (modes[self.mode],), "merge", operation=(self.called().lower(),))
 
     def forward(self: Any, x: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:
         if valid is None:

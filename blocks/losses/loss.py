@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from blocks.along_axes.axis_formulas import evaluated, names_in, parsed
 from blocks.core import AxisFormulaText, Block, BlockError, BlockView, Look, Sizes, declaration, spoken, torch
+from blocks.primitives.compute import as_printed
 
 
 class Loss(Block):
@@ -56,7 +57,7 @@ class Loss(Block):
             raise BlockError(f"the formula has no value somewhere: {error}", field="factors") from None
 
     def look(self, view: BlockView) -> Look:
-        each = [] if self.factors == "1" else [f"each × {self.factors}"]
+        each = [] if self.factors == "1" else [f"each × {as_printed(self.factors)}"]
         factor = [*each, *([] if self.weight == 1 else [f"× {self.weight:g}"])]
         summed = ["summed"] if self.reduction == "sum" else []
         name = spoken(view.name.removeprefix("losses."))

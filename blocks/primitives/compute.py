@@ -15,6 +15,8 @@ from blocks.primitives.stack_split import of_port
 
 WIDEST, WIDEST_BELOW = 40, 76
 """Signs of the longest formula that is drawn as a title; and in the smaller letters below the name of its node."""
+MAX_IN_BRIEF = 24
+"""Signs of the longest formula that a box around it names."""
 SHORTEST_NAME = 4
 """Signs that are left of a name that is cut."""
 FACTOR = re.compile(r"(?:[a-zA-Z_][\w.]*)?\([^()]*\)|[a-zA-Z_][\w.]*")
@@ -69,7 +71,8 @@ graph: {y: {compute: x * sigmoid(gate)}}
         written = as_printed(with_outer_products(self.formula.text, axes))
         numbers = tuple(f"{name} = {_number(number)}" for name, number in self.formula.named_numbers)
         if len(written) <= WIDEST:
-            return Look(written, numbers, "merge")
+            tight = written.replace(" · ", "·")
+            return Look(written, numbers, "merge", formula=tight if len(tight) <= MAX_IN_BRIEF else "")
         told = with_short_names(written, WIDEST_BELOW)
         room = len(" · ".join((told, *numbers))) <= WIDEST_BELOW  # else, what the recipe calls them must do
         return Look(view.name, (told, *numbers) if told and room else (told,) if told else (), "merge")
@@ -127,6 +130,7 @@ PRINTED = (
     (r"\bsigmoid\(", "σ("),
     (r" ?\*\* ?2\b", "²"),
     (r" ?\*\* ?3\b", "³"),
+    (r" ?\*\* ?", "^"),
     (r" \* ", " · "),
     (r" - ", " − "),
     (r"(?<![\w)\]²³ ])-|(?<=[-+*/(,·−] )-|^-", "−"),

@@ -79,7 +79,9 @@ graph: {y: {type: einsum, pattern: "b t d, b s d -> b t s", in: [q, k]}}
 
     def look(self, view: BlockView) -> Look:
         terms, out = operands(self.pattern)
-        return Look(_in_words(terms, out), (self.pattern.replace("->", "→"),), "merge")
+        title = _in_words(terms, out)
+        operation = (title.lower(),) if len(terms) > 1 else ()
+        return Look(title, (self.pattern.replace("->", "→"),), "merge", operation=operation)
 
     def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
         return torch.einsum(self.equation, *xs)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from blocks.core import AxisRef, Block, F, PositiveFloat, Sizes, torch
+from blocks.core import AxisRef, Block, BlockView, F, Look, PositiveFloat, Sizes, torch
 from blocks.primitives.axes import axis_index
 
 
@@ -31,6 +32,9 @@ graph: {y: {type: softmax, in: scores}}
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return torch.softmax(x, dim=self.dim, dtype=torch.promote_types(x.dtype, torch.float32)).to(x.dtype)
+
+    def look(self, view: BlockView) -> Look:
+        return replace(super().look(view), operation=(self.called().lower(),))
 
 
 class L2Norm(Block, kind="l2norm"):

@@ -56,7 +56,7 @@ class RandomNumbers(Block):
         told = (word for word in view.settings if not word.startswith(("during", "axes")))
         names = ["row" if name == "batch" else axis_in_words(name) for name in self.axes or ()]
         each = (f"one for each {' and '.join(names)}",) if names else ()
-        return Look(self.called(), (*told, *each, *always), "io")
+        return Look(self.called(), (*told, *each, *always), "io", operation=(f"{self.called().lower()} noise",))
 
     def on(self: Any) -> bool:
         """Return whether numbers are drawn in this call."""

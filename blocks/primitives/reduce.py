@@ -126,6 +126,9 @@ graph: {y: {type: argmax, axis: last, in: x}}
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return x.argmax(self.dim)
 
+    def look(self, view: BlockView) -> Look:
+        return replace(super().look(view), operation=(self.called().lower(),))
+
 
 class Select(Reduction, kind="select"):
     """Select one index of an axis: `y = x[index]`."""

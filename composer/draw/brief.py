@@ -8,7 +8,7 @@ from itertools import groupby
 
 from composer.draw.diagram import Flow, Leaf, OpenMixture
 from composer.draw.series import NUMBER, REPEAT, as_series, listed, one_each, one_number, template
-from composer.draw.structure import parallel_part, shortcut_of, side_by_side, with_shortcut
+from composer.draw.structure import has_skip, parallel_part, shortcut_of, side_by_side, with_shortcut
 
 MAX_LETTERS = 64
 """Letters of what a closed box tells."""
@@ -16,8 +16,12 @@ MAX_FACT = 24
 """Letters of a fact that is told behind a title."""
 ROOMS = (64, 32)
 """Letters of a box with what is in it, where it is one block of a closed box itself."""
-MORE = " and more"
-"""What stands behind the last block that is named of several."""
+MORE = "…"
+"""What stands behind the last block that is named, where something else in the box computes, too."""
+SKIP = " + skip"
+"""What stands behind all blocks around which the input goes."""
+MOVES, NORMS, MAPS, OPERATIONS, MAIN = range(-1, 4)
+"""How much blocks matter for what a box is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +31,8 @@ class Brief:
     forms: tuple[str, ...]
     """From the fullest to the shortest."""
     weight: int
-    """What is left out last: 2 for attention, feed-forward, recurrent and convolutional layers and blocks of the recipe, 1 for
-    other maps, 0 for norms and activations, -1 for what moves values or computes a formula.
+    """What is left out last: `MAIN` for what its class calls in few letters and blocks of the recipe, then `OPERATIONS` with the
+    formula whose value the box gives, `MAPS`, `NORMS` with activations, and what `MOVES` values, as other formulas.
     """
     sides: tuple[str, ...] = ()
     """The positions that act on it."""
@@ -52,26 +56,38 @@ def in_letters(flows: Sequence[Flow], room: int = MAX_LETTERS, passes: Sequence[
     told: tuple[str, ...] = ()
     for words in ever_shorter(flows):
         told = in_all(with_series(words, passes))
-        if len(" · ".join(told)) <= room:
+        if fits(told, room):
             return told
-    while told and len(" · ".join(told)) > room - len(MORE):
+    return cut(told, room)
+
+
+def fits(told: Sequence[str], room: int) -> bool:
+    """Return whether there is room for what is told of blocks, beside a sign that there are more."""
+    return len(" · ".join(one for one in told if one != MORE)) <= room
+
+
+def cut(told: tuple[str, ...], room: int) -> tuple[str, ...]:
+    """Return the first ones of blocks for which there is room, and a sign that there are more."""
+    end = f"{MORE}{SKIP}" if told and told[-1].endswith(SKIP) else MORE
+    told = tuple(said for said in told if not said.startswith(MORE))
+    while told and not fits((*told, end), room):
         told = told[:-1]
-    return (*told[:-1], told[-1] + MORE) if told else ()
+    return (*told, end) if told else ()
 
 
 def nested(title: str, flows: Sequence[Flow], passes: Sequence[Sequence[int]] = ()) -> tuple[str, ...]:
     """Return a box with what is in it as one block of another box, from the fullest form to its title alone; one around a single
     block that has the name of that, `conv norm` around a `conv`, is that block.
     """
-    inner = {one.forms: one for flow in flows for one in briefs(flow) if one.weight == 2}
-    if len(inner) == 1 and all(sum(one.weight == 2 for one in briefs(flow)) == 1 for flow in flows):
+    inner = {one.forms: one for flow in flows for one in briefs(flow) if one.weight == MAIN}
+    if len(inner) == 1 and all(sum(one.weight == MAIN for one in briefs(flow)) == 1 for flow in flows):
         (only,) = inner.values()
-        if only.forms[-1].split()[0].lower() in title.lower().split():
+        if only.forms[-1].split()[0].lower() in title.lower().split() and not any(map(has_skip, flows)):
             return only.forms
     found = []
     for room in ROOMS:
         told = [said for said in in_letters(flows, room - len(f"{title} ()"), passes) if said.lower() != title.lower()]
-        if any(character.isdigit() for said in told for character in said):
+        if any(character.isdigit() for said in told for character in said) and not told[-1].startswith(MORE):
             found.append(f"{title} ({', '.join(told)})")
     return tuple(dict.fromkeys((*found, title)))
 
@@ -99,32 +115,59 @@ def in_all(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def ever_shorter(flows: Sequence[Flow]) -> Iterator[list[tuple[str, ...]]]:
-    """Yield the blocks of each flow: all, then those alone that matter, then the longest ones with less and less."""
+    """Yield the blocks of each flow: all, then those alone that matter, then the longest ones with less and less; where blocks
+    other than norms are left out, with a sign of that, and the skip connection around all.
+    """
     every = [briefs(flow) for flow in flows]
+    skips = [has_skip(flow) and any(one.weight >= MAPS for one in own) for flow, own in zip(flows, every, strict=True)]
+    for kept, by in _with_less(every):
+        more = [
+            sum(one.weight > NORMS for one in own) > sum(one.weight > NORMS for one in some)
+            for own, some in zip(every, kept, strict=True)
+        ]
+        for words in as_runs_and_counts(kept, by):
+            whole = [(*said, *[MORE] * left_out) for said, left_out in zip(words, more, strict=True)]
+            yield [with_skip(said) if around else said for said, around in zip(whole, skips, strict=True)]
+
+
+def _with_less(every: Sequence[Sequence[Brief]]) -> Iterator[tuple[list[list[Brief]], Mapping[str, int]]]:
+    """Yield which blocks are kept of all, and by how much their kinds are shortened."""
     weights = {one.weight for own in every for one in own}
     if not weights:
         return
-    if max(weights) > 0:  # what moves values says nothing beside what computes
-        every, weights = [[one for one in own if one.weight >= 0] for own in every], weights - {-1}
+    if max(weights) > NORMS:  # what moves values says nothing beside what computes
+        every, weights = [[one for one in own if one.weight >= NORMS] for own in every], weights - {MOVES}
     common = set.intersection(*({one.forms[-1] for one in own} for own in every))
-    by: dict[str, int] = {}
-    for least in sorted(weights - {0} if 2 in weights else weights):
+    for least in sorted(weights - {NORMS} if max(weights) > MAPS else weights):
         kept = [[one for one in own if one.weight >= least or (one.computes and one.forms[-1] not in common)] for own in every]
-        yield from as_runs_and_counts(kept, by)
-    longest = longest_kind(kept, by)
-    while longest:
-        by[longest] = by.get(longest, 0) + 1
-        yield from as_runs_and_counts(kept, by)
-        longest = longest_kind(kept, by)
+        by: dict[str, int] = {}
+        yield kept, by
+        while least >= min(MAPS, max(weights)) and (longest := longest_kind(kept, by)):
+            by[longest] = by.get(longest, 0) + 1
+            yield kept, by
+
+
+def computes(flows: Sequence[Flow]) -> bool:
+    """Return whether anything in flows does more than to move values."""
+    return any(one.weight > MOVES for flow in flows for one in briefs(flow))
+
+
+def with_skip(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what is told of blocks with the skip connection around them."""
+    return (*words[:-1], words[-1] + SKIP) if words else ()
 
 
 def longest_kind(blocks: Sequence[Sequence[Brief]], by: Mapping[str, int]) -> str:
-    """Return the kind of blocks that takes most letters of those that can be shortened; nothing where none can be."""
-    lengths: dict[str, int] = {}
+    """Return the kind of blocks that takes most letters of those that can be shortened, of those that matter least; nothing where
+    none can be.
+    """
+    lengths: dict[tuple[int, str], int] = {}
     for one in {one for own in blocks for one in own}:
         if by.get(one.kind, 0) < len(one.forms) - 1:
-            lengths[one.kind] = lengths.get(one.kind, 0) + len(one.shortened(by.get(one.kind, 0)))
-    return max(lengths, key=lambda kind: (lengths[kind], kind), default="")
+            of_kind = -one.weight, one.kind
+            lengths[of_kind] = lengths.get(of_kind, 0) + len(one.shortened(by.get(one.kind, 0)))
+    _, longest = max(lengths, key=lambda one: (one[0], lengths[one], one[1]), default=(0, ""))
+    return longest
 
 
 def as_runs_and_counts(blocks: Sequence[Sequence[Brief]], by: Mapping[str, int]) -> Iterator[list[tuple[str, ...]]]:
@@ -157,7 +200,9 @@ def briefs(flow: Flow) -> list[Brief]:
     crossed = any(isinstance(item, Leaf) and item.look.double for item in leaves)
     found = []
     for item in leaves:
-        one = brief_of(item, reads=item.about.path in reads)
+        one = brief_of(
+            item, reads=item.about.path in reads, gives=flow.outlet is not None and item.about.path == flow.outlet.path
+        )
         if isinstance(item, Leaf) and item.look in looks and differ:
             one = replace(one, forms=tuple(f"{form} ({item.look.known_mask or item.look.mask})" for form in one.forms))
         elif isinstance(item, Leaf) and item.look in looks and crossed and item.look.known_mask == "causal":
@@ -185,26 +230,28 @@ def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:
         return {path: both if path == last else one for path, one in by_path.items() if path != shortcut}
     first, *others = (path for branch in part.branches for path in branch if path in by_path)
     whole = Brief(
-        side_by_side(forms, part.sign), 2, tuple(side for branch in own for path in branch for side in by_path[path].sides)
+        side_by_side(forms, part.sign), MAIN, tuple(side for branch in own for path in branch for side in by_path[path].sides)
     )
     return {path: whole if path == first else one for path, one in by_path.items() if path not in others}
 
 
 def worth_telling(one: Brief) -> bool:
-    """Return whether a block is told where it stands in a branch: what computes, and pooling."""
-    return one.weight > 0 or "pooling" in one.forms[-1]
+    """Return whether a block is told where it stands in a branch: what a box is made of."""
+    return one.weight > NORMS
 
 
-def brief_of(item: Leaf | OpenMixture, *, reads: bool) -> Brief:
-    """Return a block in few letters."""
+def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> Brief:
+    """Return a block in few letters, given whether it reads something, and whether its value is what the box around it gives."""
     if isinstance(item, OpenMixture):
-        return Brief(item.brief, 2)
+        return Brief(item.brief, MAIN)
     look = item.look
     sides = tuple(side.title for side in look.sides)
     if look.brief or look.short:
-        return Brief(look.brief or (look.short,), 2, sides)
+        return Brief(look.brief or (look.short,), MAIN, sides)
+    if look.operation or look.formula:
+        return Brief(look.operation or (look.formula,), OPERATIONS if look.operation or gives else MOVES, sides)
     number = next((fact for fact in look.facts if NUMBER.search(fact)), "").removesuffix(" + bias")
     told = (f"{look.title} {number}", look.title) if 0 < len(number) <= MAX_FACT else (look.title,)
     given = not reads and not item.about.parameters  # such as a table that is computed
-    weight = -1 if given else {"norm": 0, "ffn": 0, "merge": -1, "io": -1}.get(look.hue, 1)
+    weight = MOVES if given else {"norm": NORMS, "ffn": NORMS, "merge": MOVES, "io": MOVES}.get(look.hue, MAPS)
     return Brief(told, weight, sides, computes=reads and look.hue not in ("norm", "merge", "io"))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from composer.draw.diagram import Flow, Item, Leaf
+from composer.draw.edges import DiagramEdge
 
 POINTWISE = re.compile(r"conv 1(?: × 1)*\b|Linear\b")
 """What a shortcut computes that brings its input to another width: a map of each place by itself."""
@@ -53,6 +54,35 @@ def parallel_part(flow: Flow) -> Parallel | None:
             assert isinstance(leaf, Leaf)
             return Parallel(tuple(branches), leaf.look.sign or "")
     return None
+
+
+def has_skip(flow: Flow) -> bool:
+    """Return whether what comes into a flow goes around its blocks as it is, to a sum whose value, maybe normed or through an
+    activation, is what the flow gives.
+    """
+    reads: dict[str, list[DiagramEdge]] = {}
+    readers: dict[str, list[str]] = {}
+    for edge in flow.edges:
+        if not edge.shape_only and not edge.back:
+            reads.setdefault(edge.target, []).append(edge)
+            readers.setdefault(edge.source.path, []).append(edge.target)
+    for item in flow.items:
+        into = [edge.source.origin for edge in reads.get(item.about.path, ())]
+        summed = isinstance(item, Leaf) and item.look.sign == "+" and len(into) > 1
+        if summed and into.count(flow.entry) == 1 and _ends_in(flow, item.about.path, readers):
+            return True
+    return False
+
+
+def _ends_in(flow: Flow, path: str, readers: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether the value of a block is what a flow gives, maybe after norms and activations."""
+    items = flow.by_path
+    while flow.outlet is not None and path != flow.outlet.path:
+        after = items.get(readers[path][0]) if len(readers.get(path, ())) == 1 else None
+        if not isinstance(after, Leaf) or after.look.hue not in ("norm", "ffn") or after.look.brief:
+            return False
+        path = after.about.path
+    return flow.outlet is not None
 
 
 def joins(items: Mapping[str, Item]) -> Iterator[str]:

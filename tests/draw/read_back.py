@@ -19,7 +19,7 @@ from composer.graph.describe import phrases
 from composer.graph.formula_text import formula_text
 from composer.graph.initial_values import start_of
 from composer.graph.parameters import parameters
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 from composer.graph.visit import every_node, every_pass, walk
 
@@ -39,8 +39,14 @@ RANGE = re.compile(r"\b(\w+)\((\d+)(?::(\d+))?\)")
 """Passes of a repeat, as the language names them."""
 START = re.compile(r"(?:([\w.]+(?: and [\w.]+)*) )?\bstarts? at (-?\d[\d.]*(?:e-?\d+)?)")
 """At which number some parameters start, and which."""
-TIMES = re.compile(r"(?:(?<=^)|(?<=[(,·] )|(?<=\())(\d+) × (?=[^\W\d])| (\d+) times(?= ·|$| and more$)")
+TIMES = re.compile(r"(?:(?<=^)|(?<=[(,·] )|(?<=\())(\d+) × (?=[^\W\d])| (\d+) times(?= ·|$)")
 """How often a closed box has a block."""
+MORE = re.compile(r" · …(?=$| \+ skip$)")
+"""What stands behind the blocks that a closed box names, where there are more in it."""
+SHARED = re.compile(r"([\d.]+(?: [KMBT])?) shared")
+"""The parameters that all passes of a repeat have together."""
+SKIP = re.compile(r" \+ skip$")
+"""What stands behind blocks around which the input goes."""
 PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?: parameters?)?")
 REACH = 4.0
 """Pixels between an arrowhead and what it leads to."""
@@ -296,6 +302,10 @@ class Model:
         """What may be said of all that is in each pass of a repeat, for each time that it stands in the model."""
         self.joins: dict[str, set[tuple[str, int]]] = {}
         """Which values of several are joined at a path, and of how many."""
+        self.skips: set[str] = set()
+        """The passes and groups in which a sum reads an input of them."""
+        self.shared: set[str] = set()
+        """Repeats all of whose passes have the same parameters."""
         self.parallel: dict[str, bool] = {}
         """Whether no pass of a repeat reads another one."""
         shared: set[str] = set()
@@ -306,11 +316,16 @@ class Model:
             if isinstance(node, TypedRepeat):
                 if node.node.share is not None:
                     shared.add(path)
+                    self.shared.add(plain(visit.path))
                 self.parallel[plain(visit.path)] = parallel(node)
                 each = [self.owned.get(f"{path}.{node.prefix(index)}".rstrip("."), 0) for index in range(len(node.passes))]
                 self.counts.setdefault(plain(visit.path), []).append(each)
                 self.kinds.setdefault(plain(visit.path), []).append([contents(one) for one in node.passes])
                 self.held.setdefault(plain(visit.path), []).append([held(visit.path, one) for one in node.passes])
+            if isinstance(node, TypedGroup | TypedScan) and adds_input(node.graph):
+                self.skips.add(visit.path)
+            if isinstance(node, TypedRepeat):
+                self.skips |= {f"{visit.path}.{index}" for index, one in enumerate(node.passes) if adds_input(one)}
             if isinstance(node, TypedBlock) and node.part.kind in ("add", "concat"):
                 several = sum(len(wire.refs) for wire in node.node.wires)
                 self.joins.setdefault(plain(visit.path), set()).add((node.part.kind, several))
@@ -337,9 +352,32 @@ class Model:
         """Return how many passes a repeat has, each time that it stands in the model."""
         return [len(each) for each in self.counts[path]]
 
+    def passes_with_skip(self, path: str) -> set[str]:
+        """Return the passes of something in which its input, or that of something in it, goes around blocks."""
+        found: set[str] = set()
+        for one in self.skips:
+            steps, left = one.split("."), path.split(".")
+            for end, step in enumerate(steps, 1):
+                if left and step == left[0]:
+                    left.pop(0)
+                elif not step.isdigit():
+                    break
+                if not left and not (end < len(steps) and steps[end].isdigit()):
+                    found.add(".".join(steps[:end]))
+                    break
+        return found
+
     def inside(self, path: str) -> list[list[Truth]]:
         """Return what may be said of all that is in something, of each path in each pass."""
         return [found for one, found in self.by_path.items() if one.startswith(f"{path}.")]
+
+
+def adds_input(graph: TypedGraph) -> bool:
+    """Return whether a sum reads an input of a graph as it is, beside something else."""
+    inputs = {one.name for one in graph.graph.inputs}
+    sums = (node for node in graph.nodes if isinstance(node, TypedBlock) and node.part.kind == "add")
+    read = ([ref.node in inputs for wire in node.node.wires for ref in wire.refs] for node in sums)
+    return any(any(one) and not all(one) for one in read)
 
 
 def parallel(node: TypedRepeat) -> bool:
@@ -457,7 +495,8 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
         passes = model.of(box.path)
         yield from of_input(box, model)
         yield from of_starts(box, passes, model)
-        if box.name and box.name != box.path.rpartition(".")[2]:
+        yield from of_skips(box, model)
+        if box.name and box.name != named(box.path):
             yield f"{box.path}: it is not called `{box.name}`"
         if not passes or passes[0].kind == "compute":  # a formula is drawn as it is written
             continue
@@ -498,6 +537,12 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             yield from miscolored(frame, model)
             one_kind = any(other.place.holds(frame.place) and split_rows(other.lines)[0] for other in picture.frames)
             yield from counted(frame.path, [*frame.lines, *frame.tip.split(" — ")], model, any if one_kind else all)
+
+
+def named(path: str) -> str:
+    """Return what the author called a node: the body of a residual branch by the name of this."""
+    *around, name = path.split(".")
+    return around[-1] if name == "body" and around else name
 
 
 def range_of(box: DrawnBox, model: Model) -> re.Match[str] | None:
@@ -571,6 +616,7 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
     inner = [*model.inside(box.path), model.of(box.path)]
     for line in lines:
         told = line in box.lines[1:]
+        line = SKIP.sub("", MORE.sub("", line))
         if not told and COUNTED.match(line) and box.path in model.counts:
             continue
         inside = [model.lengths(path) for path in model.counts if path.startswith(f"{box.path}.")]
@@ -578,6 +624,8 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
             if not all(any(in_order(one, lengths) for lengths in inside) for one in named):
                 yield f"{box.path}: `{line}`: in it there are {inside}"
             continue
+        if (own := SHARED.fullmatch(line)) and box.path in model.counts:
+            yield from shared(box.path, own[1], model)
         if re.search(r"^× |[+] × |each|shared|up to|parameters", line):
             continue
         each = [one.count for one in inner[-1]]
@@ -596,6 +644,13 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
                 all(any(one.has(n) for n in numbers(line)) for one in found) for found in about
             ):
                 yield f"{box.path}: `{line}`: {said:g} is not so in each pass"
+
+
+def shared(path: str, said: str, model: Model) -> Iterator[str]:
+    """Yield what is not so of the parameters that all passes of a repeat are said to have together."""
+    every = {count for each in model.counts[path] for count in each}
+    if path not in model.shared or not all(near(numbers(said)[0], count) for count in every):
+        yield f"{path}: `{said} shared`: its passes have {sorted(every)}"
 
 
 def of_blocks(path: str, line: str, inner: list[list[Truth]]) -> Iterator[str]:
@@ -649,6 +704,15 @@ def of_starts(box: DrawnBox, passes: list[Truth], model: Model) -> Iterator[str]
                 inside = [at for path, at in model.starts.items() if path.startswith(f"{one.place}.") and at]
                 if {*own} != {value} and {value} not in [{*map(said_of, at.values())} for at in inside]:
                     yield f"{box.path}: `{found[0]}`: in {one.path}, they start at {known}"
+
+
+def of_skips(box: DrawnBox, model: Model) -> Iterator[str]:
+    """Yield what is not so of the skip connection around what a box has in it: it is there in as many passes as a row names."""
+    for line in box.lines:
+        row = SHARE.match(line)
+        having = len(model.passes_with_skip(box.path))
+        if SKIP.search(line) and having < (int(row[1]) if row else 1):
+            yield f"{box.path}: `{line}`: its input goes around blocks in {having}"
 
 
 def said_of(number: float | None) -> str:
@@ -729,7 +793,7 @@ def split_rows(lines: list[str]) -> tuple[list[tuple[int, int, list[str]]], list
     rows: list[tuple[int, int, list[str]]] = []
     rest: list[str] = []
     for line in lines:
-        if found := re.match(r"(\d+) of (\d+)(?:(?:: | · )(.*))?$", line):
+        if found := re.match(r"(\d+) of (\d+)(?:(?:: | · )(.*?))?(?: · …)?(?: \+ skip)?$", line):
             rows.append((int(found[1]), int(found[2]), [found[3] or ""]))
         elif rows:
             rows[-1][2].append(line)

@@ -13,7 +13,7 @@ from composer.draw.about import TIP_SEPARATOR, About
 from composer.draw.build.descriptions import settings, whole
 from composer.draw.build.levels import Depth
 from composer.draw.build.parameter_counts import ParameterCounts
-from composer.draw.build.walks import by_place, model_inputs
+from composer.draw.build.walks import by_place, model_inputs, vocabulary_inputs
 from composer.draw.paths import plain
 from composer.draw.style.looks import look
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
@@ -72,6 +72,11 @@ class Captions:
     def inputs(self) -> Mapping[str, Mapping[str, str]]:
         """Which ports of blocks read an input of the model, and which, by the places of the blocks in the drawing."""
         return dict(model_inputs(self.program.root, {one.name: one.name for one in self.program.untyped.inputs}))
+
+    @lazy
+    def words(self) -> frozenset[str]:
+        """Inputs of the model that are ids of a vocabulary."""
+        return vocabulary_inputs(self.program)
 
     def inputs_of(self, path: str) -> Mapping[str, str]:
         """Return which ports of a block read an input of the model, and which."""
@@ -149,9 +154,17 @@ class Captions:
         return "" if not shown else " (optional input)" if input_.optional or input_.default else " (input)"
 
     def head(self, path: str) -> str:
-        """Return what a map is called that gives the model's logits; nothing for others."""
+        """Return what a map is called that gives the model's logits, over classes or over the words that it reads; nothing for
+        others.
+        """
         outputs = dict(self.program.root.graph.outputs)
         if str(outputs.get("logits")) != path:
             return ""
         task = TASKS.get(self.program.untyped.recipe.task or "", Task())
-        return "Classifier" if task.classifies else "LM head" if task.outputs == EACH_WORD else ""
+        return (
+            "Classifier"
+            if task.classifies
+            else "LM head"
+            if task.outputs == EACH_WORD and self.words & task.inputs.keys()
+            else ""
+        )

@@ -266,7 +266,8 @@ class DiagramBuilder:
         folded = not self.depth.layers or (bool(self.around) and not self.depth.nested)
         closed = (self.depth.level == "overview" or folded) and not self.depth.shows(path)
         if closed:
-            out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_whole(place.first), place, kinds))
+            params = repeats.parameters_of_all(node, self.counts, place.first)
+            out.items.append(self.closed(node, flows, tip[0], tip, params, place, kinds))
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
             header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))

@@ -37,14 +37,17 @@ def told_apart(flow: Flow, names: Mapping[str, str]) -> Flow:
     them tells them apart, though it may begin with the title.
     """
     places: dict[str, set[str]] = {}
+    called: dict[str, set[str]] = {}
     for leaf in flow.leaves():
         if isinstance(leaf, Leaf):
             places.setdefault(leaf.look.title, set()).add(leaf.about.path)
+            called.setdefault(leaf.look.title, set()).add(names.get(leaf.about.path, "") or leaf.name)
 
     def named(item: Item) -> Item:
         if isinstance(item, Leaf):
             own = names.get(item.about.path, "")
-            return replace(item, name=own) if own and not item.name and len(places[item.look.title]) > 1 else item
+            several = min(len(places[item.look.title]), len(called[item.look.title])) > 1
+            return replace(item, name=own) if own and not item.name and several else item
         return item.map_flows(lambda inner: inner.map_items(named)) if isinstance(item, Group) else item
 
     return flow.map_items(named)
@@ -52,9 +55,9 @@ def told_apart(flow: Flow, names: Mapping[str, str]) -> Flow:
 
 def own_name(node: TypedGroup, place: NodePlace) -> str:
     """Return the name of a block of a recipe which may tell it from others of its kind; nothing where it is a usual one."""
-    name = place.path.rpartition(".")[2]
+    name = branch_name(place.path)
     part = node.node.part
-    usual = part is None or name in (*PLAIN, part.kind) or name != node.name or len(name) > MAX_LONE_NAME
+    usual = part is None or name in (*PLAIN, part.kind) or place.path.rpartition(".")[2] != node.name or len(name) > MAX_LONE_NAME
     return "" if usual else name
 
 

@@ -27,6 +27,8 @@ PASS = re.compile(r"(\w+)\((\d+)\)(.*)")
 MAX_NAMED_PASSES = 3
 """How many of them a port of a block reads by their names."""
 
+SHARED = " shared"
+"""What stands behind how many parameters all passes of a repeat have together."""
 SERIES = ("stages", "levels", "groups", "steps", "columns")
 """What else a repeat may be called after what its passes are."""
 
@@ -209,8 +211,8 @@ def pass_name(node: TypedRepeat) -> str:
 
 
 def layer_title(node: TypedRepeat, flows: Sequence[Flow]) -> str:
-    """Return what one pass of a repeat is called in a drawing."""
-    if not LAYERS.fullmatch(node.name):
+    """Return what one pass of a repeat is called in a drawing: what its author calls it, or what kind of layer it is."""
+    if not LAYERS.fullmatch(node.name) or node.node.index not in ("", "layer"):
         return spoken(pass_name(node))
     word = "block" if pass_name(node) == "block" else "layer"
     looks = [leaf.look for flow in flows for leaf in flow.leaves() if isinstance(leaf, Leaf)]
@@ -226,11 +228,17 @@ def parameters(node: TypedRepeat, counts: ParameterCounts, place: str) -> list[i
     return [counts.owned.get(f"{place}.{node.prefix(index)}"[:-1], 0) for index in range(len(node.passes))]
 
 
+def parameters_of_all(node: TypedRepeat, counts: ParameterCounts, place: str) -> str:
+    """Return what a box around all passes says of their parameters, which may be the same ones in each."""
+    said = counts.shown_whole(place)
+    return f"{said}{SHARED}" if node.node.share is not None and said and counts.owned.get(place, 0) else said
+
+
 def parameters_of_each(node: TypedRepeat, each: Sequence[int]) -> str:
     """Return how many parameters a pass has; nothing where there are none."""
     most = short(max(each))
     if node.node.share is not None:
-        return f"{most} shared" if max(each) else ""
+        return f"{most}{SHARED}" if max(each) else ""
     return f"{most} each" if len(set(each)) == 1 and max(each) else f"up to {most}" if max(each) else ""
 
 

@@ -14,7 +14,7 @@ from composer.draw.build.descriptions import described
 from composer.draw.build.parallel_passes import is_parallel
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.repeats import LAYERS, SERIES, pass_name
-from composer.draw.build.walks import by_place, outside_repeats
+from composer.draw.build.walks import by_place, outside_repeats, vocabulary_inputs
 from composer.draw.diagram import Titles
 from composer.draw.paths import above, lies_in, plain
 from composer.draw.wording import printable, shape
@@ -25,8 +25,10 @@ from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram
 from composer.graph.visit import Visit, every_node, walk
 from composer.language.wording import counted
 
-MAX_STACKS = 8
-"""Stacks whose layers are counted one by one."""
+MAX_STACKS = 3
+"""Stacks whose layers are counted: more numbers say little."""
+MAX_STAGES = 8
+"""Stages of the only stack whose layers are counted one by one."""
 MAX_NAME_WORDS = 3
 """Words of a name."""
 OTHER_NAME = re.compile(r"^(?!(?:[Aa]n?|[Tt]he) )(?:.* )?[^\W\d_]+-?[A-Z\d]")
@@ -39,7 +41,8 @@ def titles(model: RolledProgram, title: str = "") -> Titles:
     """Return the head of a drawing."""
     typed = model.program
     recipe = typed.untyped.recipe
-    inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.untyped.inputs}
+    words = vocabulary_inputs(typed)
+    inputs = {one.name: input_title(one.name, of_words=one.name in words) for one in typed.untyped.inputs}
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
     types = {one.name: " · ".join(filter(None, (shape(typed.inputs[one.name]), one.type.dtype))) for one in typed.untyped.inputs}
     return Titles(printable(title or name(recipe.name, recipe.doc)), facts(model), inputs, outputs, described(typed), types)
@@ -65,10 +68,10 @@ def resembles(words: str, recipe: str) -> bool:
     return words[:1].isupper() and len(plain) > 2 and (plain.startswith(own.rstrip("0123456789")) or own.startswith(plain))
 
 
-def input_title(name: str, dtype: str) -> str:
-    """Return an input by the words of the field."""
+def input_title(name: str, *, of_words: bool) -> str:
+    """Return an input by the words of the field, if it consists of ids of a vocabulary; else as its author calls it."""
     words = {"tokens": "Token ids", "source": "Source tokens", "target": "Target tokens"}
-    return words[name] if dtype == "int" and name in words else spoken(name)
+    return words[name] if of_words and name in words else spoken(name)
 
 
 def facts(model: RolledProgram) -> tuple[str, ...]:
@@ -94,8 +97,8 @@ def facts(model: RolledProgram) -> tuple[str, ...]:
 
 def stacks(model: RolledProgram, counts: ParameterCounts) -> list[str]:
     """Return how many layers each stack has, and what else passes are called: `6 + 6 layers`, `3 hops`, `3 stacks × 4 blocks`; of
-    stages, the layers in each, or how often these use one block. What is repeated inside of a layer does not count, nor does a
-    stack all of whose parameters are another stack's, and one layer is no stack.
+    the stages of a single one, the layers in each, or how often these use one block. What is repeated inside of a layer does not
+    count, nor does a stack all of whose parameters are another stack's, and one layer is no stack.
     """
     written = {plain(one.name) for one in model.written}
     walked = (visit for visit in walk(model.program.root, _outside_layers) if not visit.in_slot)
@@ -108,7 +111,7 @@ def stacks(model: RolledProgram, counts: ParameterCounts) -> list[str]:
             within[path] = []
         elif any(lies_in(one, plain(path)) for one in written):  # no few nodes that are equal by chance
             within[around].append(node)
-    lengths: dict[str, list[int]] = {}
+    lengths: dict[str, list[list[int]]] = {}
     said: dict[str, str] = {}
     for path, inner in within.items():
         outer, name = found[path], layer_name(found[path])
@@ -118,17 +121,26 @@ def stacks(model: RolledProgram, counts: ParameterCounts) -> list[str]:
         elif inner and len({*each}) == 1 and len(inner) == len(outer.passes) and name != "stage":
             said[name] = f"{counted(len(outer.passes), name)} × {counted(each[0], layer_name(inner[0]))}"
         elif is_parallel(found[path]):
-            lengths.setdefault(f"parallel {name}", []).append(len(found[path].passes))
+            lengths.setdefault(f"parallel {name}", []).append([len(found[path].passes)])
         elif inner:
-            lengths.setdefault(layer_name(inner[0]), []).extend(each)
+            lengths.setdefault(layer_name(inner[0]), []).append(each)
         else:
-            lengths.setdefault(name, []).append(len(outer.passes))
-    sums = (
-        f"{' + '.join(map(str, many)) if len(many) <= MAX_STACKS else sum(many)} {counted(sum(many), name).partition(' ')[2]}"
-        for name, many in lengths.items()
-        if sum(many) > 1
-    )
-    return [*sums, *said.values()]
+            lengths.setdefault(name, []).append([len(outer.passes)])
+    return [*filter(None, (in_stacks(name, many) for name, many in lengths.items())), *said.values()]
+
+
+def in_stacks(name: str, lengths: Sequence[Sequence[int]]) -> str:
+    """Return how many layers of one name stacks have, given those of each of their stages; nothing for more stacks than say
+    something, and for one layer.
+
+    >>> in_stacks("layer", [[3, 4, 6, 3]]), in_stacks("layer", [[3, 4, 6, 3], [6], [6]])
+    ('3 + 4 + 6 + 3 layers', '16 + 6 + 6 layers')
+    """
+    many = [*lengths[0]] if len(lengths) == 1 else [*map(sum, lengths)]
+    if sum(many) == 1 or len(lengths) > MAX_STACKS:
+        return ""
+    listed = " + ".join(map(str, many)) if len(many) <= MAX_STAGES else str(sum(many))
+    return f"{listed} {counted(sum(many), name).partition(' ')[2]}"
 
 
 def layer_name(node: TypedRepeat) -> str:

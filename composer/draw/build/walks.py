@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from composer.graph.anatomy import Region, regions, wires_of
 from composer.graph.ir import Wire
-from composer.graph.typed import TypedGraph, TypedRepeat
-from composer.graph.visit import Visit
+from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat
+from composer.graph.visit import Visit, every_node, walk
 
 
 def by_place(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
@@ -38,6 +38,14 @@ def model_inputs(graph: TypedGraph, given: Mapping[str, str], prefix: str = "") 
         for region in regions(node)[:1]:
             if inside := _read(region.wires, given):
                 yield from model_inputs(region.graph, inside, f"{path}.")
+
+
+def vocabulary_inputs(program: TypedProgram) -> frozenset[str]:
+    """Return the inputs that are ids of a vocabulary: those that a block with a row for each id reads."""
+    read = dict(model_inputs(program.root, {one.name: one.name for one in program.untyped.inputs}))
+    blocks = (visit for visit in walk(program.root, first_pass, every_node) if isinstance(visit.node, TypedBlock))
+    tables = (one.path for one in blocks if isinstance(one.node, TypedBlock) and one.node.part.vocab_field)
+    return frozenset(name for path in tables for name in read.get(path, {}).values())
 
 
 def _read(wires: Iterable[Wire], given: Mapping[str, str]) -> Mapping[str, str]:

@@ -85,7 +85,7 @@ def frame(
     )
     found = Fragment(left=left, right=right, height=height, top=-height)
     found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
-    few = group.kinds and max(group.kinds) < MAX_MAPPED_KINDS
+    few = group.kinds and max(group.kinds) < MAX_MAPPED_KINDS and is_explained(group)
     # what starts on the spine leaves where no lanes are
     sides = {origin: points[-1][0] or -side for origin, points in inner.taps.items()}
     out = {origin: (*points, (right if sides[origin] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()}
@@ -150,6 +150,16 @@ def frame(
     for out_edge, start in zip(rest, starts, strict=True):
         draw_outgoing(found, out_edge, (start,), typography)
     return found
+
+
+def is_explained(group: Group) -> bool:
+    """Return whether something in a frame tells what the colors of its map of layers stand for: a row, a flow or a mixture."""
+    return bool(group.cells) or any(
+        row.kinds
+        for leaf in (leaf for flow in group.flows for leaf in flow.leaves())
+        for row in (leaf.rows if isinstance(leaf, Leaf) else (leaf.row, *(row for one in leaf.instead for row in one.rows)))
+        if row is not None
+    )
 
 
 def header_lines(parts: Sequence[str], room: float, typography: Typography) -> list[str]:

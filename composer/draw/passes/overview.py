@@ -9,8 +9,8 @@ from dataclasses import replace
 from blocks.core import Look
 from composer.cost.units import short
 from composer.draw.about import About
-from composer.draw.brief import MAX_LETTERS, ever_shorter, in_letters, nested, with_series
-from composer.draw.diagram import Flow, Leaf, Row
+from composer.draw.brief import MAX_LETTERS, computes, cut, ever_shorter, fits, in_letters, nested, with_series
+from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.values import seen_in_all
 
@@ -45,19 +45,44 @@ def without_rows(flows: Sequence[Flow], about: About, title: str, params: str, d
     leaves = [item for flow in flows for item in flow.leaves()]
     pictured = [(item.about.path, item.look if isinstance(item, Leaf) else item.expert) for item in leaves]
     looks = [look for _, look in pictured]
-    others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
-    first = next((seen for seen in looks if seen.short), None) or next(others, looks[0] if looks else Look(""))
+    first = main_look(leaves)
     place = next((path for path, look in pictured if look is first), "")
-    icon, mask, known, causal = seen_in_all([look for path, look in pictured if path == place] or [first])
+    alike = [look for path, look in pictured if path == place] or [first]
+    icon, mask, known, causal = seen_in_all(alike)
+    if is_activation(first) and len(looks) > 1:
+        icon = None
+    if not all(one.mask for one in alike):  # of passes in which something else stands there
+        mask = known = ""
     room = MAX_LETTERS if known or not mask else min(MAX_LETTERS, max(MAX_WITH_MASK - len(mask), MIN_LETTERS))
     words = [said for said in in_letters(flows, room, passes) if said.lower() != title.lower()]
     if any(f"({one.known_mask or one.mask})" in said for one in looks if one.mask for said in words):
         mask = known = ""  # of several masks, each is told beside its block
-    docs = [doc] if doc and not repeats(doc, (title, *words, *(look.title for look in looks))) else []
-    told = fitted([*words, *docs] if numbered(words) else docs or words, room) or (f"{len(looks)} blocks",)
+    docs = [doc] if doc and not repeats(doc, (title, *(look.title for look in looks))) else []
+    told = tuple(words if computes(flows) or not docs else docs) or (f"{len(looks)} blocks",)
     brief = nested(title, flows, passes)
     double = any(one.double for one in looks)
     return Leaf(about, Look(title, told, first.hue, icon, mask, known, causal, double=double, brief=brief), params)
+
+
+def main_look(leaves: Sequence[Leaf | OpenMixture]) -> Look:
+    """Return the look of the block that a box around it has the color of: one with an abbreviation, else that with the most
+    parameters; where none has any, one that computes rather than one that moves values.
+    """
+    looks = [item.look if isinstance(item, Leaf) else item.expert for item in leaves]
+    if first := next((seen for seen in looks if seen.short), None):
+        return first
+
+    def rank(number: int) -> tuple[int, int, int]:
+        hue = looks[number].hue
+        matters = {"io": 0, "pos": 0, "norm": 0, "merge": 1}.get(hue, 2 if is_activation(looks[number]) else 3)
+        return leaves[number].about.parameters, matters, -number
+
+    return looks[max(range(len(looks)), key=rank)] if looks else Look("")
+
+
+def is_activation(look: Look) -> bool:
+    """Return whether a block is a function of each number by itself."""
+    return look.hue == "ffn" and not look.short and not look.brief
 
 
 def repeats(doc: str, said: Iterable[str]) -> bool:
@@ -71,35 +96,32 @@ def repeats(doc: str, said: Iterable[str]) -> bool:
     return all(any(word.startswith(one) or one.startswith(word) for one in known) for word in told)
 
 
-def numbered(words: Iterable[str]) -> bool:
-    """Return whether a number stands in words."""
-    return any(character.isdigit() for said in words for character in said)
-
-
-def fitted(said: Sequence[str], room: int) -> tuple[str, ...]:
-    """Return the first facts, and of the others those that the box still has room for."""
-    found = [*said[:1]]
-    for fact in said[1:]:
-        if len(" · ".join((*found, fact))) <= room:
-            found.append(fact)
-    return tuple(found)
-
-
 def told_apart(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> list[Row]:
     """Return a row for each kind of passes that differ in their blocks, or in the numbers of these, as full as there is room for;
     nothing where they do not, or are too many.
     """
     if len(flows) < 2 or not passes:
         return []
-    counts = [*map(len, passes)]
+    words: Sequence[tuple[str, ...]] = []
     for words in ever_shorter(flows):
-        kinds: dict[tuple[str, ...], int] = {}
-        for own, count in zip(with_series(words, passes), counts, strict=True):
-            kinds[own] = kinds.get(own, 0) + count
-        rows = [Row(f"{count} of {sum(counts)}: {' · '.join(said)}", Look(""), count) for said, count in kinds.items()]
-        if 1 < len(rows) <= MAX_KINDS and () not in kinds and max(len(row.share) for row in rows) <= MAX_LETTERS:
+        rows = rows_of(with_series(words, passes), passes)
+        if rows and max(len(row.share) for row in rows) <= MAX_LETTERS:
             return rows
-    return []
+    shares = [len(f"{len(own)} of {sum(map(len, passes))}: ") for own in passes]
+    whole = zip(with_series(words, passes), shares, strict=False)  # there may be no words
+    return rows_of(
+        [said if said and fits(said, MAX_LETTERS - share) else cut(said, MAX_LETTERS - share) for said, share in whole], passes
+    )
+
+
+def rows_of(words: Sequence[tuple[str, ...]], passes: Sequence[Sequence[int]]) -> list[Row]:
+    """Return a row for all passes that say the same; nothing for one kind, for too many, and where one says nothing."""
+    kinds: dict[tuple[str, ...], int] = {}
+    for said, own in zip(words, passes, strict=False):
+        kinds[said] = kinds.get(said, 0) + len(own)
+    whole = sum(map(len, passes))
+    rows = [Row(f"{count} of {whole}: {' · '.join(said)}", Look(""), count) for said, count in kinds.items()]
+    return rows if 1 < len(rows) <= MAX_KINDS and () not in kinds else []
 
 
 def fold_norms(flow: Flow) -> Flow:
