@@ -71,6 +71,13 @@ def declare(parser: Parser, name: str) -> None:
         type=label,
         help="Title of a block, a frame or an input, in place of its own",
     )
+    content.add_argument(
+        "--details",
+        metavar="NAME",
+        nargs="+",
+        action="extend",
+        help="Draw these closed blocks from inside beside the figure: paths or names of blocks; auto or none (default: auto)",
+    )
     shown = parser.add_argument_group("What boxes and wires tell")
     for name, said in LEFT_OUT.items():
         shown.add_argument(

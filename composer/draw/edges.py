@@ -92,6 +92,8 @@ class DiagramSource:
     """What it is called where no wire leads to it."""
     passes: str = ""
     """Which passes of a repeat give it, in words, where it is called by a name of theirs."""
+    called: str = ""
+    """What its own name is, where that is not its path."""
     at_first: bool = False
     """Whether the first pass or step reads it, and the others in its place what the one before gave."""
 
@@ -108,7 +110,7 @@ class DiagramSource:
     @property
     def own_name(self) -> str:
         """The path of what makes it, and which of its outputs it is where that is not the first."""
-        return f"{self.path}.{self.port}" if self.port else self.path
+        return self.called or (f"{self.path}.{self.port}" if self.port else self.path)
 
     @property
     def is_model_input(self) -> bool:

@@ -19,20 +19,21 @@ from composer.draw.arrange.hide import Hidden
 from composer.draw.arrange.merge import parameters_of_each
 from composer.draw.arrange.shares import COLORINGS, WHOLE_BLOCKS, Coloring, NodeShares
 from composer.draw.build.diagram_builder import build_diagram
-from composer.draw.build.group_places import group_places
+from composer.draw.build.group_places import group_places, repeat_places
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.titles import titles
 from composer.draw.closing import closed_to_fit
+from composer.draw.details.drawn import Details
 from composer.draw.diagram import Flow
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
 from composer.draw.export.views import Redraw
-from composer.draw.fitting import Attempts, excess_of, fit_to_page, fit_to_paper
+from composer.draw.fitting import MAX_DETAILS_EXCESS, Attempts, excess_of, fit_to_page, fit_to_paper, pages
 from composer.draw.formula_lines import with_formula_lines
 from composer.draw.layout.page import MARGIN, NARROW_MARGIN
 from composer.draw.layout.wrapped import NoColumnEnd
 from composer.draw.option_paths import not_drawn, with_paths
-from composer.draw.options import DEFAULTS, Engine, Options, passes_of
+from composer.draw.options import AUTO, DEFAULTS, NONE, Engine, Options, passes_of
 from composer.draw.paths import plain
 from composer.draw.scene import Direction, Scene
 from composer.draw.style.themes import THEMES, ThemeName
@@ -68,7 +69,8 @@ class Figure:
     inside: tuple[str, ...] = ()
     """Paths of what an option names and the figure does not show, since it is inside of a box."""
     excess: float = 1.0
-    """How many times larger than a page, or than the column of its width, it is; 1 for one that is at most a page."""
+    """How many times larger than a page, or than the column of its width, it is without its details; 1 for one that is at most a
+    page."""
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -211,11 +213,21 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         cache(lambda: group_places(model.program.root)),
     )
     try:
-        scene = fit_to_page(attempts, flow, depth)
+        found = fit_to_page(attempts, flow, depth)
     except NoColumnEnd as no:
         possible = f"one can after {' or '.join(no.possible)}" if no.possible else "this drawing has several columns already"
         raise Unarrangeable("break_after", no.path, f"no column can end after `{no.path}`", possible) from None
-    margin = MARGIN
+    scene, margin = found.scene, MARGIN
+    if shows_details(level, options):
+        made = Details(
+            attempts.diagram,
+            cache(lambda: (*attempts.groups(), *repeat_places(model.program.root))),
+            pages,
+            MAX_DETAILS_EXCESS,
+            typography,
+            options["shapes"],
+        )
+        scene = made.beside(scene, found.flow, found.depth, [one for one in options["details"] if one != AUTO])
     if options["engine"] == "dot":
         from composer.draw.layout.graphviz_layout import layout_by_graphviz
 
@@ -225,7 +237,8 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         scene = fit_to_paper(attempts, scene, depth, points(width))
         margin = MARGIN if scene is usual else NARROW_MARGIN
     column = points(width) if width and not width.endswith("%") else None
-    excess = max(1.0, excess_of(scene, attempts, level, column))
+    told = found.scene if scene.details else scene
+    excess = max(1.0, excess_of(told, attempts, level, column))
     if whole and not shows_whole_blocks(scene, shares):
         hint = "leave `open` out" if level == "block" else "use the level block or overview"
         message = f"color {coloring} tells what whole blocks have, and this drawing shows some from inside"
@@ -233,7 +246,9 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     scene = shaded(scene, shares, coloring)
     caption = printable(options["caption"])
     scene = with_foot(scene, typography, coloring, legend=options["legend"], caption=caption, margin=margin)
-    closed, inside = closed_to_fit(scene, flow, attempts.groups), tuple(not_drawn(options, whole_flow, head.inputs))
+    shown = {path for detail in scene.details for path in detail.stands_for}
+    closed = tuple(path for path in closed_to_fit(scene, flow, attempts.groups) if path not in shown)
+    inside = tuple(not_drawn(options, whole_flow, head.inputs))
     again: Options = {
         **options,
         "theme": "light",
@@ -246,6 +261,16 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     }
     at = partial(reopened, folded(model.program) if unroll is True else model, again)
     return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]), coloring, closed, inside, excess)
+
+
+def shows_details(level: Level, options: Options) -> bool:
+    """Return whether a figure may have details: one on an upright page of its own, in the colors of kinds, with the passes of
+    repeats as one.
+    """
+    usual = options["direction"] == "up" and options["engine"] == "structured" and not options["unroll"]
+    plain_look = options["color"] == "kind" and options["theme"] != "slide"
+    whole_page = not options["width"] or options["width"].endswith("%")
+    return NONE not in options["details"] and level == "block" and usual and plain_look and whole_page
 
 
 def arrangement(model: RolledProgram, options: Options) -> Arrangement:
@@ -287,6 +312,7 @@ def reopened(
     color = color or options["color"]
     color = "kind" if inside and color in WHOLE_BLOCKS else color
     try:
-        return figure(model, level, {**options, "open": opened, "color": color})
+        details = (NONE,) if opened else options["details"]  # what is opened needs the room
+        return figure(model, level, {**options, "open": opened, "color": color, "details": details})
     except Unarrangeable as no:
         raise NotDrawn(f"at the level {level}: {no.message}", no.hint) from None

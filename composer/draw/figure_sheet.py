@@ -37,7 +37,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 KEYS = ("level", *DEFAULTS)
 MAX_LETTERS, MAX_LABEL_LETTERS = 2000, 200
 """Letters of a title or a caption, and of what stands in a box: more has no room in a figure."""
-LISTS = ("open", "highlight", "hide", "break_after")
+LISTS = ("open", "details", "highlight", "hide", "break_after")
 LEVEL_DOC = "How much is shown: a box for each repeat, the inside of each repeat, or every linear map."
 
 

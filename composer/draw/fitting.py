@@ -29,6 +29,8 @@ closed where that is larger, a drawing with this open may be.
 """
 MAX_EXCESS = 1.3
 """How many times larger than a page a drawing may be without a word about it."""
+MAX_DETAILS_EXCESS = 1.4
+"""The same with details, which are what a reader looks for: the smallest letters of it, shrunk to a page, are 7 pixels high."""
 LANDSCAPE_WIDTH, LANDSCAPE_HEIGHT = 2000.0, 1125.0
 """The same where the stream runs to the right: about a slide of 1920 × 1080 pixels."""
 HEAD_ROOM = 120.0
@@ -81,7 +83,7 @@ class Attempt:
     scene: Scene
 
 
-def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
+def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Attempt:
     """Return the drawing of a diagram; where it is larger than a page, one of less depth if that is smaller."""
     if attempts.direction == "right":
         return fit_to_landscape(attempts, flow, depth)
@@ -113,7 +115,7 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Scene:
         opened = draw(opened_flow)
         if over(opened) <= SUBJECT_FACTOR * max(1.0, over(found.scene)):
             few, found = SUBJECT_FACTOR, Attempt(shown, opened_flow, opened)
-    return with_fewer_groups(attempts, found, draw, over, few).scene
+    return with_fewer_groups(attempts, found, draw, over, few)
 
 
 def with_less(
@@ -190,7 +192,7 @@ def outermost_repeats(flow: Flow) -> Iterator[Group]:
                 yield from outermost_repeats(inner)
 
 
-def fit_to_landscape(attempts: Attempts, flow: Flow, depth: Depth, room: float = LANDSCAPE_WIDTH) -> Scene:
+def fit_to_landscape(attempts: Attempts, flow: Flow, depth: Depth, room: float = LANDSCAPE_WIDTH) -> Attempt:
     """Return the drawing of a diagram to the right, in as many rows as it needs to be no wider than there is room; where it is
     larger than a page all the same, one of less depth if that is smaller.
     """
@@ -209,7 +211,7 @@ def fit_to_landscape(attempts: Attempts, flow: Flow, depth: Depth, room: float =
         return min(found, key=over) if over(found[-1]) > 1 else found[-1]
 
     found = with_less(attempts, Attempt(depth, flow, in_rows(flow)), in_rows, over, 1.0)
-    return with_fewer_groups(attempts, found, in_rows, over, 1.0).scene
+    return with_fewer_groups(attempts, found, in_rows, over, 1.0)
 
 
 def smaller_depths(depth: Depth) -> Iterator[Depth]:
@@ -229,9 +231,13 @@ def smaller_depths(depth: Depth) -> Iterator[Depth]:
 
 def excess(scene: Scene, level: Level) -> float:
     """Return how many times larger than it may be a drawing is."""
-    room = FULL_DETAIL_FACTOR if level == "full" else 1.0
-    upright = max(scene.width / MAX_PAGE_WIDTH, scene.height / MAX_PAGE_HEIGHT)
-    return min(upright, max(scene.width / MAX_PAGE_HEIGHT, scene.height / MAX_PAGE_WIDTH)) / room
+    return pages(scene.width, scene.height) / (FULL_DETAIL_FACTOR if level == "full" else 1.0)
+
+
+def pages(width: float, height: float) -> float:
+    """Return how many times larger than a page something is, which may lie on its side."""
+    upright = max(width / MAX_PAGE_WIDTH, height / MAX_PAGE_HEIGHT)
+    return min(upright, max(width / MAX_PAGE_HEIGHT, height / MAX_PAGE_WIDTH))
 
 
 def landscape_excess(scene: Scene, level: Level, typography: Typography, room: float = LANDSCAPE_WIDTH) -> float:
@@ -248,7 +254,7 @@ def fit_to_paper(attempts: Attempts, scene: Scene, depth: Depth, width: float) -
     if scene.width <= room:
         return scene
     if attempts.direction == "right":
-        return fit_to_landscape(attempts, attempts.diagram(depth), depth, room / attempts.typography.scale)
+        return fit_to_landscape(attempts, attempts.diagram(depth), depth, room / attempts.typography.scale).scene
 
     def draw(flow: Flow) -> Scene:
         return attempts.in_column(flow, room)

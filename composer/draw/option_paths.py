@@ -8,9 +8,10 @@ from dataclasses import replace
 from composer.draw.arrange.apply import label_places
 from composer.draw.arrange.arrangement import Unarrangeable, listed
 from composer.draw.build.diagram_builder import build_diagram
+from composer.draw.build.group_places import group_places, repeat_places
 from composer.draw.build.levels import LEVELS, Depth, PassRange
 from composer.draw.diagram import Flow, Group
-from composer.draw.options import Options, passes_of
+from composer.draw.options import AUTO, NONE, Options, passes_of
 from composer.draw.paths import above, belongs, lies_in, plain
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedRepeat
@@ -27,8 +28,11 @@ def with_paths(options: Options, model: RolledProgram) -> Options:
     Raises:
         Unarrangeable: if there is no node at a path, or two options contradict each other.
     """
-    if not any(options[which] for which in ("open", "highlight", "hide", "merge", "labels", "break_after", "unroll")):
+    if not any(options[which] for which in ("open", "highlight", "hide", "merge", "labels", "break_after", "unroll")) and _chosen(
+        options
+    ):
         return options
+    options = {**options, "details": _with_details(options["details"], model)}
     known = _KnownPaths(model, options)
     found = known.found()
     if found["break_after"] and options["engine"] == "dot":
@@ -37,6 +41,31 @@ def with_paths(options: Options, model: RolledProgram) -> Options:
     contradictions = (*_hidden_elsewhere(options, found), *_merged_elsewhere(options, found))
     for contradiction in contradictions:
         raise contradiction
+    return found
+
+
+def _chosen(options: Options) -> bool:
+    """Return whether no detail is named."""
+    return set(options["details"]) <= {AUTO, NONE}
+
+
+def _with_details(wanted: Sequence[str], model: RolledProgram) -> list[str]:
+    """Return the names of details, paths as they are called in a drawing.
+
+    Raises:
+        Unarrangeable: if there is no such block.
+    """
+    if set(wanted) <= {AUTO, NONE}:
+        return list(wanted)
+    root = model.program.root
+    places = [*group_places(root), *repeat_places(root)]
+    known = {one.path for one in places} | {one.block for one in places if one.block}
+    found = [name if name in known else plain(model.names.called(name)) for name in wanted]
+    for name, path in zip(wanted, found, strict=True):
+        if path not in known:
+            offered = suggest(name, known)
+            hint = did_you_mean(offered) if offered else f"name blocks of the recipe, or write `{AUTO}` or `{NONE}`"
+            raise Unarrangeable("details", name, f"there is no block with an inside called `{name}`", hint)
     return found
 
 

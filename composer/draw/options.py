@@ -25,6 +25,9 @@ class Options(TypedDict, total=False):
     """`auto` follows the reader's screen, `slide` has larger text, thicker lines and no background."""
     open: Sequence[str]
     """Paths of nodes that are shown from inside."""
+    details: Sequence[str]
+    """Which closed blocks are drawn from inside beside the figure, by their paths or the names of blocks of the recipe; `auto`
+    chooses up to three that few words do not tell, as the page has room for them, and `none` draws none."""
     unroll: bool | str | Sequence[str] | Mapping[str, str]
     """Whether every pass of all repeats is drawn; or the paths of the repeats of which every pass is; or by these paths which
     passes are, `0:2` or `-1:`, while the others are one box."""
@@ -70,10 +73,14 @@ class Options(TypedDict, total=False):
 ALL_PASSES = ":"
 """Every pass of a repeat, as a range of passes."""
 
+AUTO, NONE = "auto", "none"
+"""Details as a page has room for them, and none."""
+
 DEFAULTS: Options = {
     "direction": "up",
     "theme": "light",
     "open": (),
+    "details": (AUTO,),
     "unroll": False,
     "highlight": (),
     "width": "",

@@ -291,3 +291,28 @@ class Scene:
     legend: tuple[LegendEntry, ...] = ()
     direction: Direction = "up"
     """Where the stream runs to."""
+    details: tuple[Detail, ...] = ()
+    """Closed blocks from inside, beside the drawing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A block that is a closed box in a drawing, drawn from inside beside it."""
+
+    about: About
+    """The block."""
+    stands_for: tuple[str, ...]
+    """Paths of the boxes that it is the inside of, or like it but for numbers."""
+    x: float
+    y: float
+    width: float
+    height: float
+    texts: tuple[Text, ...]
+    """Its title, and of which box it is the inside where these differ."""
+    inside: Scene
+    """Its drawing, at its place on the page."""
+
+    @property
+    def area(self) -> Area:
+        """The rectangle of the border."""
+        return Area(self.x, self.y, self.x + self.width, self.y + self.height)

@@ -202,6 +202,7 @@ class _Revealed:
             dots=tuple(dot for dot in whole.dots if self.is_fork(dot, wires)),
             texts=tuple(text for text in whole.texts if self.shows_text(text, wires)),
             references=tuple(one for one in whole.references if self.shows(one.target) and self.shows_source(one.source)),
+            details=tuple(one for one in whole.details if any(map(self.shows, one.stands_for))),
         )
 
     def shows(self, path: str) -> bool:

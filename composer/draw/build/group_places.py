@@ -1,35 +1,52 @@
-"""Where the groups of a model stand, and which of them are alike."""
+"""Where the groups and the repeats of a model stand, and which of them are alike."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from composer.draw.paths import plain
 from composer.graph.anatomy import TYPED, Region, regions, wires_of
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.visit import Fold, Inside, Visit, every_node, walk
 
 
 @dataclass(frozen=True, slots=True)
 class GroupPlace:
-    """A group, or a block that a recipe defines, in a drawing."""
+    """A group, or a block that a recipe defines, in a drawing; or a repeat or a scan."""
 
     path: str
     """Without the passes of repeats."""
+    node: TypedNode
+    """It, where it stands first."""
     form: object
     """The same for all that are alike but for their numbers: of the same kinds of nodes, wired in the same way."""
+
+    @property
+    def block(self) -> str:
+        """The name of the block of the recipe that it is; nothing for another."""
+        part = self.node.node.part if isinstance(self.node, TypedGroup) else None
+        return part.kind if part is not None else ""
 
 
 def group_places(root: TypedGraph) -> tuple[GroupPlace, ...]:
     """Return the groups of a model that may be frames, from the outside in and in the order of the data."""
+    return tuple(_places(root, lambda node: isinstance(node, TypedGroup) and not _never_frame(node)))
+
+
+def repeat_places(root: TypedGraph) -> tuple[GroupPlace, ...]:
+    """Return the repeats and scans of a model, in the same order."""
+    return tuple(_places(root, lambda node: isinstance(node, TypedRepeat | TypedScan)))
+
+
+def _places(root: TypedGraph, holds: Callable[[TypedNode], bool]) -> Iterable[GroupPlace]:
     forms: Fold[TypedGraph, TypedNode, object, object] = Fold(TYPED, _node_form, _graph_form, every_node)
     found: dict[str, GroupPlace] = {}
     for visit in walk(root, _each_graph_once):
-        node, path = visit.node, plain(visit.path)
-        if isinstance(node, TypedGroup) and not _never_frame(node):
-            found.setdefault(path, GroupPlace(path, forms.node(node, "")))
-    return tuple(found.values())
+        path = plain(visit.path)
+        if holds(visit.node) and path not in found:
+            found[path] = GroupPlace(path, visit.node, forms.node(visit.node, ""))
+    return found.values()
 
 
 def _never_frame(node: TypedGroup) -> bool:
@@ -55,3 +72,23 @@ def _node_form(node: TypedNode, inside: Inside[TypedGraph, object, object]) -> o
 def _graph_form(graph: TypedGraph, forms: list[object]) -> object:
     read = tuple(tuple((wire.port, wire.refs) for wire in wires_of(node.node)) for node in graph.nodes)
     return tuple(node.name for node in graph.nodes), tuple(forms), read
+
+
+def contents(node: TypedNode) -> TypedGraph | None:
+    """Return the graph inside a node, of a repeat that of its first pass; where one group is all there is in it, the graph of
+    that; none where a node holds no graph.
+    """
+    graph = next((region.graph for region in regions(node)), None)
+    inner = contents(graph.nodes[0]) if graph and len(graph.nodes) == 1 else None
+    return inner or graph
+
+
+def branching(graph: TypedGraph) -> int:
+    """Return how often ways in a graph part and meet again, and how many inputs and outputs it has beyond the first: 0 for a
+    chain.
+    """
+    read = sum(len(wire.refs) for node in graph.nodes for wire in wires_of(node.node))
+    inputs, outputs = len(graph.graph.inputs), len(graph.graph.outputs)
+    dissolved = (node for node in graph.nodes if isinstance(node, TypedGroup) and _never_frame(node))
+    inner = sum(1 + branching(node.graph) for node in dissolved)
+    return read - (inputs + len(graph.nodes)) + 1 + max(0, inputs - 1) + outputs - 1 + inner

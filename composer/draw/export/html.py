@@ -21,7 +21,7 @@ from composer.draw.export.paint import BORDERS, COVERS, SHADED
 from composer.draw.export.views import Openable, View, all_views, view_data
 from composer.draw.paths import plain
 from composer.draw.style.palette import DARK, LIGHT
-from composer.draw.style.themes import ThemeName, rules
+from composer.draw.style.themes import ThemeName, detail_rules, rules
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.printable import json_text, markup
 
@@ -100,10 +100,11 @@ def document(
         "views": {view.key: view_data(view, pictures.unwritten) for view in views},
     }
     script = "".join(map(page_file, scripts)) + "start();"
+    dark = rules(DARK) + detail_rules(DARK)
     parts = {
         "policy": policy(script),
         "title": markup(title),
-        "style": page_file("page.css") + f"@media screen{{html[data-theme=dark] #stage{{{rules(DARK)}}}}}" + style,
+        "style": page_file("page.css") + f"@media screen{{html[data-theme=dark] #stage{{{dark}}}}}" + style,
         "levels": "".join(f'<button type="button" data-level="{level}">{level.capitalize()}</button>' for level in LEVELS),
         "panel": panel,
         "hint": hint,

@@ -35,6 +35,7 @@ from composer.draw.scene import (
     SWATCH_SIZE,
     Badge,
     Box,
+    Detail,
     Dot,
     Frame,
     LegendEntry,
@@ -54,6 +55,9 @@ FADED, IDLE = 0.35, 0.6
 
 IN_SOME = (9.0, 3.0, 2.0, 3.0)
 """A dash, a space, a dot and a space of a wire that only some passes of a repeat have."""
+
+DETAIL_DASH = (5.0, 4.0)
+"""Of the border of a block that is drawn from inside beside the figure."""
 
 SHADED: Hue = "attn"
 """Whose color shades have."""
@@ -82,6 +86,14 @@ class _Painter:
         if self.theme.paper:
             page = Rectangle(0.0, 0.0, tenth(scene.width), tenth(scene.height))
             yield MarkShape(page, Ink(self.palette.paper), kind="paper")
+        yield from self.things(scene)
+        yield from map(self.detail, scene.details)
+        yield from map(self.ring, scene.rings)
+        yield from map(self.badge, scene.badges)
+        yield from map(self.legend_entry, scene.legend)
+
+    def things(self, scene: Scene) -> Iterator[Mark]:
+        """Yield what stands for the model."""
         yield from map(self.frame, scene.frames)
         yield from map(self.wire, scene.wires)
         yield from map(self.dot, scene.dots)
@@ -89,11 +101,14 @@ class _Painter:
         yield from map(self.box, scene.boxes)
         yield from map(self.reference, scene.references)
         yield from map(self.text, scene.texts)
-        yield from map(self.ring, scene.rings)
-        yield from map(self.badge, scene.badges)
-        yield from map(self.legend_entry, scene.legend)
 
     # -- things
+
+    def detail(self, detail: Detail) -> MarkGroup:
+        paint = Paint(self.palette.paper, self.palette.frame.stroke)
+        border = self.bordered(rectangle(detail.x, detail.y, detail.width, detail.height, 12), paint, 1.2, DETAIL_DASH)
+        marks = (border, *map(self.text, detail.texts), *self.things(detail.inside))
+        return MarkGroup("detail", marks, (("detail", detail.about.path),), 1.0, detail.about.tip, detail.about.description)
 
     def frame(self, frame: Frame) -> MarkGroup:
         paint = self.palette.frame

@@ -32,7 +32,7 @@ from composer.draw.export.paint import paint_scene
 from composer.draw.geometry import Point
 from composer.draw.scene import Scene
 from composer.draw.style.palette import DARK
-from composer.draw.style.themes import THEMES, ThemeName, change_rules, rules, within
+from composer.draw.style.themes import THEMES, ThemeName, change_rules, detail_rules, rules, within
 from composer.printable import markup
 
 FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
@@ -93,7 +93,7 @@ def _lines(scene: Scene, theme: ThemeName, width: str, highlight: Sequence[str],
     if scene.description:
         yield f"<desc>{markup(scene.description)}</desc>"
     if follows:
-        more = change_rules(DARK) if scene.badges else ""
+        more = (change_rules(DARK) if scene.badges else "") + (detail_rules(DARK) if scene.details else "")
         yield f"<style>@media (prefers-color-scheme:dark){{{within('.follows', rules(DARK) + more)}}}</style>"
     for mark in paint_scene(scene, theme, highlight):
         yield from _mark(mark, names)

@@ -66,6 +66,24 @@ def page(
     Raises:
         NoColumnEnd: if a column cannot end above such a node, as in a model of several columns.
     """
+    whole = body(flow, titles, typography, shapes=shapes, high=high, break_after=break_after)
+    return with_head(whole, titles, typography)
+
+
+def body(
+    flow: Flow,
+    titles: Titles,
+    typography: Typography,
+    *,
+    shapes: bool = True,
+    high: float | None = None,
+    break_after: Sequence[str] = (),
+) -> Fragment:
+    """Return all of a page below its head, counted from the left border.
+
+    Raises:
+        NoColumnEnd: if a column cannot end above a node of `break_after`.
+    """
     flow = join_passes(stand_by_readers(flow))
     options = LayoutOptions(typography, LANE_SIDE, shapes, inputs=tuple(titles.inputs))
     opens = once(options)
@@ -76,12 +94,12 @@ def page(
     if u is not None:
         if break_after:
             raise NoColumnEnd(break_after[0], ())
-        return with_head(u, titles, typography)
+        return u
     if len(columns) == 1 and not break_after:
         pyramid = split_pyramid(sort_topologically(with_end_boxes(columns[0])))
         rows = pyramid_fragment(pyramid, TWO_COLUMNS_WIDTH, options) if pyramid else None
         if rows is not None:
-            return with_head(rows, titles, typography)
+            return rows
     laid: list[Fragment] = []
     sent = [sent_from(one, columns) for one in columns]
     columns = [with_end_boxes(one, given) for one, given in zip(columns, sent, strict=True)]
@@ -101,23 +119,23 @@ def page(
         if len(columns) > 1:
             raise NoColumnEnd(break_after[0], ())
         ordered = sort_topologically(columns[0])
-        return with_head(broken(ordered, break_after, lambda part, on: column(part, width, own, on)), titles, typography)
+        return broken(ordered, break_after, lambda part, on: column(part, width, own, on))
     if len(laid) == 1:
         found = clearest(laid[0], ends, opens, options)
         if found is not laid[0]:
-            return with_head(found, titles, typography)
+            return found
     if high is not None and len(laid) == 1 and laid[0].height > high:
         ordered = sort_topologically(columns[0])
         several = wrapped(ordered, laid[0], high, lambda part, given_on: column(part, width, own, given_on))
         if several is not None:
-            return with_head(several, titles, typography)
+            return several
         laid = [
             with_broken_frame(columns[0], laid[0], high, lambda broken: column(columns[0], width, replace(own, broken=broken)))
         ]
     whole = place_columns(above_each_other(columns, laid), typography)
     if len(laid) > 1:
         whole = clearest(whole, ends, opens, options)
-    return with_head(whole, titles, typography)
+    return whole
 
 
 def with_broken_frame(flow: Flow, whole: Fragment, high: float, lay: Callable[[tuple[str, float]], Fragment]) -> Fragment:

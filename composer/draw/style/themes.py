@@ -119,6 +119,11 @@ def change_rules(palette: Palette) -> str:
     return "".join([*found, wire_rules(palette, "rewired")])
 
 
+def detail_rules(palette: Palette) -> str:
+    """Return the rule of CSS for the border of a block that is drawn from inside beside the figure."""
+    return f".detail>.s{{fill:{palette.paper};stroke:{palette.frame.stroke}}}"
+
+
 def wire_rules(palette: Palette, style: Style) -> str:
     """Return the rules of CSS for wires of a style."""
     color = wire_color(palette, style)

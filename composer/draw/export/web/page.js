@@ -40,11 +40,11 @@ function show(key, focused = "") {
   view = data.views[key];
   picture.innerHTML = view.picture;
   picture.querySelector("svg").setAttribute("role", "group");
-  nodes = [...picture.querySelectorAll(".node")];
-  const references = [...picture.querySelectorAll(".reference")];
+  nodes = [...picture.querySelectorAll(".node:not(.detail .node)")];
+  const references = [...picture.querySelectorAll(".reference:not(.detail .reference)")];
   for (const path of view.named) nodes.push(references.find(reference => reference.dataset.id === path));
   view.nodes = nodes.map(node => node.dataset.id);
-  edges = [...picture.querySelectorAll(".edge")];
+  edges = [...picture.querySelectorAll(".edge:not(.detail .edge)")];
   for (const wire of view.implied) edges[wire].classList.add("implied");
   nodes.forEach((node, index) => {
     node.setAttribute("tabindex", "0");
@@ -61,7 +61,7 @@ function show(key, focused = "") {
     if (view.opens[view.nodes[index]]) { node.setAttribute("aria-expanded", "false"); node.setAttribute("aria-keyshortcuts", "+"); sign(node, view.opens[view.nodes[index]], "+"); }
   });
   order = inOrder();
-  for (const frame of picture.querySelectorAll(".frame")) {
+  for (const frame of picture.querySelectorAll(".frame:not(.detail .frame)")) {
     const target = view.closes[frame.dataset.id];
     if (target) sign(frame, target, "−");
   }
@@ -80,7 +80,7 @@ function show(key, focused = "") {
 function inOrder() {
   const places = nodes.map((node, index) => ({ index, side: side(view.nodes[index]), area: node.getBBox() }));
   places.sort((a, b) => a.side - b.side || (b.area.y + b.area.height) - (a.area.y + a.area.height) || a.area.x - b.area.x);
-  const after = [...picture.querySelectorAll(".node")].pop().nextSibling;
+  const after = [...picture.querySelectorAll(".node:not(.detail .node)")].pop().nextSibling;
   for (const { index } of places) if (nodes[index].matches(".node")) nodes[index].parentNode.insertBefore(nodes[index], after);
   return places.map(({ index }) => index);
 }

@@ -1,0 +1,141 @@
+"""A drawing with the details that it has room for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from composer.draw.about import About
+from composer.draw.build.group_places import GroupPlace
+from composer.draw.build.levels import Depth
+from composer.draw.details.choice import Candidate, candidates, wanted
+from composer.draw.details.inside import BlockInside, inside_of
+from composer.draw.details.placing import best_spot, covered
+from composer.draw.diagram import Flow
+from composer.draw.geometry import Area, Text
+from composer.draw.layout.fragment import Fragment, Pieces
+from composer.draw.layout.page import MARGIN, body
+from composer.draw.paths import is_output, output_path, plain, title_of
+from composer.draw.scene import Box, Detail, Scene
+from composer.draw.style.typography import Typography
+
+MAX_DETAILS = 3
+"""Blocks that are drawn from inside beside a figure by itself: of more, a reader cannot tell what it is about."""
+RESIDUAL = 1
+"""How far a chain with one residual connection is from a chain: its detail may only fill free room."""
+PAD, HEAD, LINE = 16.0, 40.0, 15.0
+"""Between the border of a detail and its drawing; for its title; for the line below that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """How the details of a drawing are made."""
+
+    diagram: Callable[[Depth], Flow]
+    """What is drawn of the model, as deep as that."""
+    groups: Callable[[], Sequence[GroupPlace]]
+    size: Callable[[float, float], float]
+    """How many times larger than a page something of a width and a height is."""
+    limit: float
+    """How much of that a drawing with details may be."""
+    typography: Typography
+    shapes: bool
+
+    def beside(self, scene: Scene, flow: Flow, depth: Depth, details: Sequence[str]) -> Scene:
+        """Return a drawing with details of the blocks that are closed in it: those that are named; where none is, those that are
+        worth it, as long as the page has room.
+        """
+        most = len(details) or MAX_DETAILS
+        boxes, frames = list(scene.boxes), {frame.about.path for frame in scene.frames}
+        tried: set[str] = set()
+        while len(scene.details) < most:
+            found = wanted(candidates(self.groups(), {plain(box.about.path) for box in boxes}, frames), details)
+            one = next((one for one in found if one.path not in tried), None)
+            if one is None:
+                break
+            tried.add(one.path)
+            if (made := self.with_detail(scene, boxes, flow, depth, one, limited=not details)) is not None:
+                scene = made
+                frames.add(one.path)
+                boxes += scene.details[-1].inside.boxes
+        return scene
+
+    def with_detail(
+        self, scene: Scene, boxes: Sequence[Box], flow: Flow, depth: Depth, one: Candidate, *, limited: bool
+    ) -> Scene | None:
+        """Return a drawing with one more detail; none where that cannot be or the page has no room for it."""
+        opened = self.diagram(replace(depth, opened=depth.opened | {place.path for place in one.places}))
+        inside = [inside_of(opened, flow, place.path, place.node) for place in one.places]
+        if inside[0] is None:
+            return None
+        box = next(box for box in boxes if plain(box.about.path) == one.path)
+        title = title_of_box(box)
+        same_title = {box.about.path for box in boxes if title_of_box(box) == title}
+        alike = all(other is not None and said_alike(other, inside[0]) for other in inside)
+        names = "" if alike and same_title <= {place.path for place in one.places} else f"as in {one.path}"
+        whole = body(inside[0].flow, inside[0].titles, self.typography, shapes=self.shapes)
+        placed = self.placed(scene, whole, inside[0], names, box, [place.path for place in one.places])
+        allowed = max(self.limit if one.branching > RESIDUAL else 1.0, self.size(scene.width, scene.height))
+        return placed if self.size(placed.width, placed.height) <= allowed or not limited else None
+
+    def placed(self, scene: Scene, whole: Fragment, inside: BlockInside, names: str, box: Box, alike: Sequence[str]) -> Scene:
+        """Return a drawing with a detail at its place."""
+        said = [Text(0, 22, title_of_box(box), "title", "start", self.typography.scale)]
+        if names:
+            said.append(Text(0, 22 + LINE, names, "detail", "start", self.typography.scale))
+        room = covered(whole.pieces, [])
+        high, low = min(one.top for one in room), max(one.bottom for one in room)
+        left, right = min(one.left for one in room), max(one.right for one in room)
+        head = HEAD + (LINE if names else 0)
+        width = max(right - left, *(text.area.right for text in said)) + 2 * PAD
+        height = low - high + head + PAD
+        pieces = Pieces(list(scene.frames), list(scene.wires), [], list(scene.boxes), list(scene.merges), list(scene.references))
+        taken = covered(pieces, [text.area for text in scene.texts] + [one.area for one in scene.details])
+        top = max((text.area.bottom for text in scene.texts if text.role in ("heading", "facts")), default=0.0) + MARGIN
+        page = Area(MARGIN, top, scene.width - MARGIN, scene.height - MARGIN)
+        x, y = best_spot(taken, page, width, height, box.area, lambda right, low: self.size(right + MARGIN, low + MARGIN))
+        moved = Pieces()
+        moved.take(whole.pieces, x + PAD - left, y + head - high)
+        texts = tuple(text.moved(x + PAD, y) for text in said)
+        about = About(inside.path, f"{title_of_box(box)} from inside" + (f", {names}" if names else ""), box.about.lines)
+        detail = Detail(about, tuple(alike), x, y, width, height, texts, named(moved, inside, x + width, y + height))
+        return replace(
+            scene,
+            width=max(scene.width, x + width + MARGIN),
+            height=max(scene.height, y + height + MARGIN),
+            details=(*scene.details, detail),
+        )
+
+
+def said_alike(one: BlockInside, other: BlockInside) -> bool:
+    """Return whether two blocks say the same from inside."""
+    return one.said == other.said
+
+
+def title_of_box(box: Box) -> str:
+    """Return the title of a box."""
+    return next((text.text for text in box.texts if text.role == "title"), "")
+
+
+def named(pieces: Pieces, inside: BlockInside, width: float, height: float) -> Scene:
+    """Return the drawing of a block, whose outputs have paths that no output of the model has."""
+
+    def path(old: str) -> str:
+        return output_path(f"{inside.path}.{title_of(old)}") if is_output(old) else old
+
+    def about(old: About) -> About:
+        return replace(old, path=path(old.path), tip=re.sub("^the model's", f"{inside.header[0]}'s", old.tip))
+
+    return Scene(
+        inside.header[0],
+        width,
+        height,
+        tuple(pieces.texts),
+        tuple(pieces.frames),
+        tuple(replace(one, source=path(one.source), target=path(one.target)) for one in pieces.wires),
+        tuple(pieces.dots),
+        tuple(replace(one, about=about(one.about)) for one in pieces.boxes),
+        tuple(pieces.merges),
+        tuple(replace(one, source=path(one.source), target=path(one.target)) for one in pieces.references),
+    )

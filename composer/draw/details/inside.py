@@ -1,0 +1,206 @@
+"""The inside of a closed block as a diagram of its own: what comes into the block are inputs, and what it gives are outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from blocks.core import Look, spoken
+from composer.draw.about import About
+from composer.draw.build.value_sources import first_input
+from composer.draw.diagram import Flow, Group, Leaf, Titles
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, NodeOutput, Origin
+from composer.draw.paths import lies_in
+from composer.draw.wording import shape
+from composer.graph.typed import TypedGroup, TypedNode
+
+MIN_FORK = 2
+"""Blocks that read an input from which on it is a fork."""
+OUTPUT = "output"
+"""What the one output of a block is called, which has no name in a recipe."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockInside:
+    """A block from inside, by itself."""
+
+    path: str
+    """Of the block."""
+    header: tuple[str, ...]
+    """Its title, and what else is said of it where it is open."""
+    flow: Flow
+    titles: Titles
+    """What its inputs and outputs are called."""
+
+    @property
+    def said(self) -> object:
+        """All that it says, to be compared with another one's."""
+        looks = [(leaf.look, leaf.params, leaf.rows, leaf.shape, leaf.after) for leaf in self.leaves]
+        shapes = [edge.source.shape for edge in self.flow.all_edges()]
+        return looks, shapes, sorted(self.titles.types.values())
+
+    @property
+    def leaves(self) -> Iterator[Leaf]:
+        """The boxes in it."""
+        return (leaf for leaf in self.flow.leaves() if isinstance(leaf, Leaf))
+
+
+def inside_of(opened: Flow, closed: Flow, path: str, node: TypedNode) -> BlockInside | None:
+    """Return a block as a diagram of its own, given the diagram in which it is open and the one in which it is closed; none where
+    it is drawn in several ways, or gives what no node in it gives.
+    """
+    found = [(flow, one) for flow in flows_of(opened) for one in flow.items if isinstance(one, Group) and one.about.path == path]
+    if len(found) != 1:
+        return None
+    around, group = found[0]
+    if isinstance(node, TypedGroup):
+        return group_inside(group, [edge for flow in flows_of(closed) for edge in flow.edges_into(path)], node)
+    return repeat_inside(group, around)
+
+
+def group_inside(group: Group, outer: Sequence[DiagramEdge], node: TypedGroup) -> BlockInside | None:
+    """Return the inside of a group, given what its closed box reads."""
+    path, flow = group.about.path, group.flows[0]
+    exits = outputs_of(flow, path, node)
+    if exits is None:
+        return None
+    ports: dict[Origin, str] = {FrameInput(path): first_input(node.graph)}
+    for edge in (edge for edge in outer if edge.port):
+        ports.setdefault(edge.source.origin, edge.port)
+    names = [one.name for one in node.graph.graph.inputs]
+    return by_itself(
+        group,
+        replace(flow, entry=None, outlet=None),
+        exits,
+        {at: ports[at] for at in sorted(ports, key=lambda at: names.index(ports[at]))},
+    )
+
+
+def repeat_inside(group: Group, around: Flow) -> BlockInside | None:
+    """Return a repeat or a scan as the frame around its passes, into which all that it reads leads; none where several values are
+    read of it.
+    """
+    path = group.about.path
+    inner = [edge.source for flow in group.flows for edge in flow.all_edges()]
+    read = [edge.source for edge in around.edges_into(path)] + [
+        one for one in inner if not (one.reference or lies_in(one.path, path))
+    ]
+    names = {one.origin: one.path.rpartition(".")[2] for one in read if one.path != path}
+    exits = dict(given_by(around, path))
+    if len(exits) != 1 or len(set(names.values())) < len(names):
+        return None
+    return by_itself(group, Flow(None, (group,), around.edges_into(path), None), list(exits.items()), names)
+
+
+def given_by(around: Flow, path: str) -> Iterator[tuple[str, DiagramSource]]:
+    """Yield what is read of a repeat around it, by the names of the nodes that make it; what it returns by none of its own."""
+    read = [edge.source for edge in around.all_edges() if not lies_in(edge.target, path)]
+    read += [source for _, source in around.exits] + [edge.source for sink in around.sinks for edge in sink.edges]
+    for source in read:
+        if lies_in(source.path, path) and isinstance(source.origin, NodeOutput):
+            yield (OUTPUT if source.path == path else source.path.rpartition(".")[2]), source
+
+
+def by_itself(group: Group, flow: Flow, exits: Sequence[tuple[str, DiagramSource]], ports: Mapping[Origin, str]) -> BlockInside:
+    """Return a flow as a diagram of its own, with inputs in place of what is around the block and with what it gives."""
+    path = group.about.path
+    shapes = {port: shape_at(flow, [origin for origin, one in ports.items() if one == port]) for port in ports.values() if port}
+    led_by = BlockPorts(path, ports, shapes)
+    flow = led_by.flow(flow)
+    flow = flow.with_exits((name, led_by.source(source)) for name, source in exits)
+    flow = forked(flow, {input_path(path, port): (spoken(port), said) for port, said in shapes.items()})
+    inputs = {one: port for port in shapes if (one := input_path(path, port)) not in flow.by_path}
+    types = {one: said for one, port in inputs.items() if (said := shapes[port])}
+    titles = Titles(
+        "", (), {one: spoken(port) for one, port in inputs.items()}, {name: spoken(name) for name, _ in exits}, types=types
+    )
+    return BlockInside(path, group.header, flow, titles)
+
+
+def flows_of(flow: Flow) -> Iterator[Flow]:
+    """Yield a diagram and all flows in its frames."""
+    yield flow
+    for item in flow.items:
+        if isinstance(item, Group):
+            for inner in item.flows:
+                yield from flows_of(inner)
+
+
+def outputs_of(flow: Flow, path: str, node: TypedGroup) -> Sequence[tuple[str, DiagramSource]] | None:
+    """Return what a block gives, by its names; none where something of it is not given by a node that is drawn."""
+    first, *others = node.graph.graph.outputs
+    if flow.outlet is None:
+        return None
+    found = [(first[0] or OUTPUT, flow.outlet)]
+    items = flow.by_path
+    for name, ref in others:
+        maker = f"{path}.{ref.node}"
+        if maker not in items:
+            return None
+        found.append((name, DiagramSource(NodeOutput(maker, ref.port), shape(node.graph.outputs[name]))))
+    return found
+
+
+def input_path(path: str, port: str) -> str:
+    """Return the path of an input of a block: no node in it is called like that."""
+    return f"{path}.{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPorts:
+    """What a block reads, in terms of its inputs."""
+
+    path: str
+    """Of the block."""
+    names: Mapping[Origin, str]
+    """By where a value comes from, the port at which it comes in."""
+    shapes: Mapping[str, str]
+    """Of what comes in, by the port."""
+
+    def flow(self, flow: Flow) -> Flow:
+        """Return what is in the block, which reads inputs where it read what is around the block."""
+        changed = flow.with_edges(self.edges(flow.edges)).map_groups(self.flow)
+        return changed.map_sinks(lambda sink: replace(sink, edges=tuple(self.edges(sink.edges))))
+
+    def edges(self, edges: Sequence[DiagramEdge]) -> Iterator[DiagramEdge]:
+        """Yield edges; of several values that come in at one port, such as at first and later, one."""
+        seen: dict[tuple[str, str, str], Origin] = {}
+        for edge in edges:
+            port = self.names.get(edge.source.origin, "")
+            if not port:
+                yield edge.reading(self.source(edge.source))
+            elif seen.setdefault((port, edge.target, edge.port), edge.source.origin) == edge.source.origin:
+                yield replace(edge.reading(self.source(edge.source)), back=False)
+
+    def source(self, source: DiagramSource) -> DiagramSource:
+        """Return a value as it is read in a block by itself: by its port, or where it has none by its name."""
+        if port := self.names.get(source.origin, ""):
+            return DiagramSource(ModelInput(input_path(self.path, port)), self.shapes[port], called=port)
+        return source if lies_in(source.path, self.path) else source.by_name()
+
+
+def forked(flow: Flow, inputs: Mapping[str, tuple[str, str]]) -> Flow:
+    """Return a flow in which the first of its inputs, each with its title and shape, stands in line if several blocks read it:
+    none of these then stands beside others.
+    """
+    trunk, (title, said) = next(iter(inputs.items()), ("", ("", "")))
+    origin = ModelInput(trunk)
+    if sum(edge.source.origin == origin and not edge.shape_only for edge in flow.edges) < MIN_FORK:
+        return flow
+    leaf = Leaf(About(trunk, f"the model's input {title}"), Look(title, (said,) if said else (), "io"))
+
+    def led(source: DiagramSource) -> DiagramSource:
+        return replace(source, origin=NodeOutput(trunk)) if source.origin == origin else source
+
+    def led_in(one: Flow) -> Flow:
+        return one.map_edges(lambda edge: edge.reading(led(edge.source))).map_groups(led_in)
+
+    whole = led_in(flow)
+    return whole.with_items((leaf, *whole.items)).with_exits((name, led(source)) for name, source in flow.exits)
+
+
+def shape_at(flow: Flow, origins: Collection[Origin]) -> str:
+    """Return the shape of what comes in at a port, where all that read it are told the same; what it has at first may be less."""
+    read = [edge.source for edge in flow.all_edges() if edge.source.origin in origins]
+    said = {one.shape for one in read if not one.at_first} or {one.shape for one in read}
+    return said.pop() if len(said) == 1 else ""

@@ -1,0 +1,200 @@
+"""Details: closed blocks drawn from inside beside the figure."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+import composer
+from composer.cli import main
+from composer.diagnostics import RecipeError
+from composer.draw.details.drawn import title_of_box
+from composer.draw.export.formats import NotDrawn
+from composer.draw.figure import Figure
+from composer.draw.links import LinkGraph
+from composer.draw.paths import plain
+from composer.draw.scene import Detail, Scene
+from composer.draw.steps import steps
+from composer.graph.anatomy import regions
+from composer.graph.passes.roll_layers.roll_layers import folded
+from composer.graph.visit import every_node, every_pass, walk
+from tests.draw.cases import PAPERS
+from tests.draw.checks import borders, ends, inside, overlaps, starts, texts
+from tests.draw.read_back import SVG, Model, contents, lies, loose, read
+
+BLOCKS = """recipe: mixed
+inputs: {x: "float[batch, time, 8]"}
+blocks:
+  gated:
+    doc: Two maps, multiplied.
+    params: {width: 16}
+    inputs: {x: "float[batch, time, dim]"}
+    graph:
+      value: {type: linear, out: width, in: x}
+      gate: {type: linear, out: width, in: x}
+      open: {type: sigmoid, in: gate}
+      both: {type: multiply, in: [value, open]}
+      back: {type: linear, out: dim}
+  plain:
+    doc: A map and an activation.
+    inputs: {x: "float[batch, time, dim]"}
+    graph: {a: {type: linear, out: dim}, b: relu, c: {type: linear, out: dim}}
+graph:
+"""
+TWO = BLOCKS + "  one: gated\n  middle: plain\n  two: gated\n"
+OF_TWO_WIDTHS = BLOCKS + "  one: gated\n  two: {type: gated, width: 32}\n"
+
+
+def titles(figure: Figure) -> list[list[str]]:
+    """Return what stands at the head of each detail."""
+    return [[text.text for text in one.texts] for one in figure.scene.details]
+
+
+def area_faults(scene: Scene, detail: Detail) -> list[str]:
+    """Return what lies on a detail, or leaves it."""
+    things = [(one.about.path, one.area) for one in (*scene.boxes, *scene.merges, *scene.frames)]
+    things += [(text.text, text.area) for text in texts(scene)]
+    own = [(one.about.path, one.area) for one in (*detail.inside.boxes, *detail.inside.merges, *detail.inside.frames)]
+    own += [(text.text, text.area) for text in (*texts(detail.inside), *detail.texts)]
+    on = [f"{name} lies on {detail.about.path}" for name, area in things if area.meets(detail.area)]
+    return [*on, *(f"{name} leaves {detail.about.path}" for name, area in own if not inside(area, detail.area))]
+
+
+def unlike(recipe: composer.Recipe, scene: Scene) -> list[str]:
+    """Return the details that no word calls one of several and that are not the inside of every box of their title."""
+    found: dict[str, list[object]] = {}
+    for visit in walk(folded(recipe.program).program.root, every_pass, every_node):
+        found.setdefault(plain(visit.path), []).append([contents(region.graph) for region in regions(visit.node)])
+    drawn = [*scene.boxes, *(box for one in scene.details for box in one.inside.boxes)]
+    wrong = []
+    for one in scene.details:
+        alike = {plain(box.about.path) for box in drawn if title_of_box(box) == one.texts[0].text}
+        if len(one.texts) == 1 and any(found[path] != found[plain(one.about.path)] for path in alike):
+            wrong.append(one.about.path)
+    return wrong
+
+
+def faults(scene: Scene) -> list[str]:
+    """Return all that is wrong with the details of a scene."""
+    found = [fault for one in scene.details for check in (overlaps, borders, ends, starts) for fault in check(one.inside)]
+    found += [fault for one in scene.details for fault in area_faults(scene, one)]
+    pairs = combinations(scene.details, 2)
+    return found + [f"{a.about.path} lies on {b.about.path}" for a, b in pairs if a.area.meets(b.area)]
+
+
+def test_a_block_with_branches_is_drawn_once_from_inside_and_a_chain_is_not() -> None:
+    """Both boxes of it stay closed; its title stands for them, since they say the same from inside."""
+    figure = composer.load(TWO).draw()
+    assert titles(figure) == [["Gated"]]
+    (detail,) = figure.scene.details
+    assert detail.stands_for == ("one", "two")
+    assert {"one", "middle", "two"} <= {box.about.path for box in figure.scene.boxes}
+    assert {"one.value", "one.gate", "one.x", "outputs/one.output"} <= {box.about.path for box in detail.inside.boxes}
+    assert faults(figure.scene) == []
+
+
+def test_a_detail_of_boxes_that_differ_is_that_of_a_named_one() -> None:
+    """Its numbers hold in this one alone."""
+    recipe = composer.load(OF_TWO_WIDTHS)
+    figure = recipe.draw()
+    assert titles(figure) == [["Gated", "as in one"]]
+    assert unlike(recipe, figure.scene) == []
+    (detail,) = figure.scene.details
+    untold = replace(figure.scene, details=(replace(detail, texts=detail.texts[:1]),))
+    assert unlike(recipe, untold) == ["one"]
+
+
+def test_a_block_that_stands_open_in_the_figure_has_no_detail() -> None:
+    """A reader sees its inside there."""
+    assert titles(composer.load(TWO).draw(open=["one"])) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"width": "240pt"}, {"theme": "slide"}, {"direction": "right"}, {"unroll": True}, {"details": ["none"]}, {"engine": "dot"}],
+)
+def test_figures_for_other_pages_have_no_details(options: dict[str, object]) -> None:
+    """A narrow one, a slide, one to the right, one with every pass, and one that says so."""
+    assert not composer.load(TWO).draw(**options).scene.details  # type: ignore[arg-type]
+    assert not composer.load(TWO).draw("overview").scene.details
+
+
+def test_details_are_chosen_by_name_or_path() -> None:
+    """Also a chain; what is unknown is told with what is known."""
+    recipe = composer.load(TWO)
+    assert titles(recipe.draw(details=["plain"])) == [["Plain"]]
+    assert titles(recipe.draw(details=["middle", "gated"])) == [["Plain"], ["Gated"]]
+    with pytest.raises(NotDrawn, match="there is no block with an inside called `gatd`"):
+        recipe.draw(details=["gatd"])
+
+
+def test_a_sheet_names_details(tmp_path: Path) -> None:
+    """One word, or a list; an unknown name is told at its place."""
+    sheet = tmp_path / "sheet.yaml"
+    sheet.write_text("details: none\n")
+    assert titles(composer.load(TWO).draw(sheet=sheet)) == []
+    sheet.write_text("title: Two\ndetails: [plain, gatd]\n")
+    with pytest.raises(RecipeError) as caught:
+        composer.load(TWO).draw(sheet=sheet)
+    assert [(one.span.line, one.hint) for one in caught.value.diagnostics] == [(2, "did you mean gated?")]
+
+
+def test_the_command_names_details(tmp_path: Path) -> None:
+    """Each draws one."""
+    recipe, figure = tmp_path / "mixed.yaml", tmp_path / "mixed.svg"
+    recipe.write_text(TWO)
+    assert main(["draw", str(recipe), "--details", "plain", "-o", str(figure)]) == 0
+    root = ET.fromstring(figure.read_text())
+    details = [group for group in root.iter(f"{SVG}g") if group.get("class") == "detail"]
+    assert [one.get("data-detail") for one in details] == ["middle"]
+    assert details[0].findtext(f"{SVG}title") == "Plain from inside"
+
+
+def test_a_detail_says_what_holds_and_every_arrowhead_leads_somewhere() -> None:
+    """Read from the picture like all else."""
+    for text in (TWO, OF_TWO_WIDTHS):
+        recipe = composer.load(text)
+        picture = read(recipe.draw().svg())
+        assert [*lies(picture, Model(recipe.program)), *loose(picture)] == []
+
+
+def test_a_wrong_number_in_a_detail_is_found() -> None:
+    """As one in the figure is."""
+    recipe = composer.load(TWO)
+    svg = recipe.draw().svg()
+    assert ">8 → 16 + bias<" in svg
+    assert [*lies(read(svg.replace(">8 → 16 + bias<", ">8 → 17 + bias<")), Model(recipe.program))]
+
+
+def test_nodes_and_links_are_those_of_the_figure_alone() -> None:
+    """So that each node is there once, also as DOT and Mermaid."""
+    recipe = composer.load(TWO)
+    with_details, without = recipe.draw().scene, recipe.draw(details=["none"]).scene
+    assert [node.key for node in LinkGraph(with_details).nodes] == [node.key for node in LinkGraph(without).nodes]
+    assert with_details.boxes == without.boxes
+
+
+def test_a_detail_comes_with_the_first_box_that_it_is_the_inside_of() -> None:
+    """Where a figure is built up."""
+    built = steps(composer.load("".join((BLOCKS, "  first: plain\n  one: gated\n"))).draw())
+    assert [len(step.figure.scene.details) for step in built] == [0, 1]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+def test_details_of_papers_are_sound(path: Path) -> None:
+    """Nothing lies on anything, no box is of the figure and of a detail, and all that is said holds."""
+    recipe = composer.load(path)
+    figure = recipe.draw()
+    assert faults(figure.scene) == []
+    assert unlike(recipe, figure.scene) == []
+    drawn = {plain(box.about.path) for box in figure.scene.boxes}
+    assert not drawn & {plain(box.about.path) for one in figure.scene.details for box in one.inside.boxes}
+    picture = read(figure.svg())
+    details = {one.about.path for one in figure.scene.details}
+    assert [said for said in lies(picture, Model(recipe.program)) if said.startswith(tuple(details))] == []
+    assert [*loose(picture)] == []
