@@ -89,6 +89,10 @@ class MergeCircle:
         return replace(self, x=self.x + dx, y=self.y + dy)
 
 
+UNTOLD = -1
+"""In place of the kind of a pass, where a map has no color for each kind: an empty cell, from which wires may lead."""
+
+
 @dataclass(frozen=True, slots=True)
 class Strip:
     """The layers of a repeat whose passes differ: a cell for each, the first below."""
@@ -98,7 +102,7 @@ class Strip:
     width: float
     height: float
     kinds: tuple[int, ...]
-    """Of each pass: 0 for the most frequent one."""
+    """Of each pass: 0 for the most frequent one, `UNTOLD` of all where there are too many."""
     ticks: tuple[Text, ...]
     level: bool = False
     """Whether the first one is at the left rather than below."""

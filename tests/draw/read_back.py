@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import floor, log10, prod
-from typing import Any
+from typing import Any, TypeAlias
 
 from blocks.core import Formula, Part, fields, size, spoken
 from composer.graph.anatomy import wires_of
@@ -47,7 +47,7 @@ SHARED = re.compile(r"([\d.]+(?: [KMBT])?) shared")
 """The parameters that all passes of a repeat have together."""
 SKIP = re.compile(r" \+ skip$")
 """What stands behind blocks around which the input goes."""
-PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?: parameters?)?")
+PARAMETERS = re.compile(r"[\d.]+(?: [KMBT])?(?:,? (?:some )?frozen)?(?: parameters?)?")
 REACH = 4.0
 """Pixels between an arrowhead and what it leads to."""
 IN_BRANCHES = re.compile(r" · | \+ shortcut | \| | → (?=\d+ × \d|[^\W\d])")
@@ -79,6 +79,12 @@ class Place:
         return self.left - reach <= x <= self.right + reach and self.top - reach <= y <= self.bottom + reach
 
 
+Cell: TypeAlias = tuple[str, str]
+"""The color of a small square, by fill and opacity."""
+EMPTY: Cell = ("", "")
+"""That of a square in the color of the page, which says nothing of a layer."""
+
+
 @dataclass
 class DrawnBox:
     """A box or a circle on the page."""
@@ -88,8 +94,8 @@ class DrawnBox:
     tip: str
     description: str
     lines: list[str]
-    cells: list[tuple[str, str]] = field(default_factory=list)
-    """The colors of small squares in it, by fill and opacity."""
+    swatches: list[list[Cell]] = field(default_factory=list)
+    """The colors of small squares in it, row by row."""
     name: str = ""
     """What small letters at its left say, which is what its node is called."""
     merged: list[str] = field(default_factory=list)
@@ -106,8 +112,12 @@ class DrawnFrame:
     place: Place
     tip: str
     lines: list[str]
-    cells: list[tuple[str, str]]
+    cells: list[Cell]
     """The map of its layers, the first one first."""
+    swatches: list[list[Cell]] = field(default_factory=list)
+    """The colors of small squares in its header, which are those of some layers in a map."""
+    layers: list[Place] = field(default_factory=list)
+    """Where the layers of the map stand."""
 
 
 @dataclass
@@ -122,6 +132,8 @@ class DrawnWire:
     """Where its arrowhead points; none without one."""
     idle: bool
     """Whether nothing flows along it for this token."""
+    corners: list[tuple[float, float]] = field(default_factory=list)
+    """Where it starts, turns and ends."""
 
 
 @dataclass
@@ -133,34 +145,47 @@ class Picture:
     wires: list[DrawnWire]
     texts: list[tuple[float, float, str]]
     """What stands on the page by itself."""
+    references: list[tuple[float, float, str]] = field(default_factory=list)
+    """Where a wire begins with a name, and of what."""
     below: float = BELOW
 
 
 def read(svg: str) -> Picture:
     """Return what a picture shows."""
     root = ET.fromstring(svg)
+    page = root.find(f"{SVG}rect[@class='paper']")
+    paper = "" if page is None else page.get("fill", "")
     free = [(float(text.get("x", "0")), float(text.get("y", "0")), text.text or "") for text in root.findall(f"{SVG}text")]
     picture = Picture([], [], [], free)
     for group in root.iter(f"{SVG}g"):
         kinds = (group.get("class") or "").split()
         tip, described = (group.findtext(f"{SVG}{tag}") or "" for tag in ("title", "desc"))
         lines = [text.text or "" for text in group.findall(f"{SVG}text")]
-        cells = [
-            (cell.get("fill", ""), cell.get("fill-opacity", ""))
-            for inner in group.findall(f"{SVG}g")
-            for cell in inner.findall(f"{SVG}rect")
-            if "node" in kinds or max(float(cell.get(side, "0")) for side in ("width", "height")) > MAX_SWATCH
+        groups = [inner.findall(f"{SVG}rect") for inner in group.findall(f"{SVG}g")]
+        small = [
+            max(float(one.get(side, "0")) for one in cells for side in ("width", "height")) <= MAX_SWATCH for cells in groups
         ]
+        colors = [[color_of(one, paper) for one in cells] for cells in groups]
+        swatches = [one for one, is_small in zip(colors, small, strict=True) if is_small]
+        cells = [cell for one, is_small in zip(colors, small, strict=True) if not is_small for cell in one]
         if "node" in kinds:
-            small = (one.text or "" for one in group.findall(f"{SVG}text[@class='m name']") if one.get("text-anchor") is None)
+            names = (one.text or "" for one in group.findall(f"{SVG}text[@class='m name']") if one.get("text-anchor") is None)
             several = group.get("data-merged", "").split()
             letters = [text.get("font-size", "") + text.get("font-weight", "") for text in group.findall(f"{SVG}text")]
             box = DrawnBox(
-                group.get("data-id", ""), place(group), tip, described, lines, cells, next(small, ""), several, letters
+                group.get("data-id", ""), place(group), tip, described, lines, swatches, next(names, ""), several, letters
             )
             picture.boxes.append(box)
+        elif "reference" in kinds:
+            said = group.find(f"{SVG}text")
+            assert said is not None
+            picture.references.append((float(said.get("x", "0")), float(said.get("y", "0")), group.get("data-id", "")))
         elif "frame" in kinds:
-            picture.frames.append(DrawnFrame(group.get("data-id", ""), place(group), tip, lines, cells))
+            layers = [
+                rectangle(one) for cells_of, is_small in zip(groups, small, strict=True) if not is_small for one in cells_of
+            ]
+            frame = DrawnFrame(group.get("data-id", ""), place(group), tip, lines, cells, swatches, layers)
+            picture.frames.append(frame)
         elif "edge" in kinds and group.get("data-a") is not None:
             picture.wires.append(wire(group))
     return picture
@@ -193,11 +218,27 @@ def from_the_left(picture: Picture) -> Picture:
 
     return Picture(
         [replace(box, place=place_of(box.place), lines=whole(box)) for box in picture.boxes],
-        [replace(frame, place=place_of(frame.place)) for frame in picture.frames],
-        [replace(one, start=point(*one.start), tip=one.tip and point(*one.tip)) for one in picture.wires],
+        [replace(one, place=place_of(one.place), layers=[*map(place_of, one.layers)]) for one in picture.frames],
+        [
+            replace(one, start=point(*one.start), tip=one.tip and point(*one.tip), corners=[point(*at) for at in one.corners])
+            for one in picture.wires
+        ],
         [(*point(x, y), text) for x, y, text in picture.texts],
+        [(*point(x, y), path) for x, y, path in picture.references],
         BELOW_TURNED,
     )
+
+
+def color_of(cell: ET.Element, paper: str) -> Cell:
+    """Return the color of a small square."""
+    color = cell.get("fill", ""), cell.get("fill-opacity", "")
+    return EMPTY if color == (paper, "") else color
+
+
+def rectangle(shape: ET.Element) -> Place:
+    """Return where a rectangle is."""
+    x, y, width, height = (float(shape.get(name, "0")) for name in ("x", "y", "width", "height"))
+    return Place(x, y, x + width, y + height)
 
 
 def place(group: ET.Element) -> Place:
@@ -205,7 +246,7 @@ def place(group: ET.Element) -> Place:
     for shape in group:
         at = {name: float(value) for name, value in shape.items() if re.fullmatch(r"-?[\d.]+", value)}
         if shape.tag == f"{SVG}rect":
-            return Place(at["x"], at["y"], at["x"] + at["width"], at["y"] + at["height"])
+            return rectangle(shape)
         if shape.tag == f"{SVG}circle":
             return Place(at["cx"] - at["r"], at["cy"] - at["r"], at["cx"] + at["r"], at["cy"] + at["r"])
     raise AssertionError(ET.tostring(group))
@@ -215,14 +256,23 @@ def wire(group: ET.Element) -> DrawnWire:
     """Return a wire."""
     path, head = group.find(f"{SVG}path"), group.find(f"{SVG}polygon")
     assert path is not None
-    start = re.match(r"M([\d.-]+) ([\d.-]+)", path.get("d", ""))
-    assert start
+    corners = corners_of(path.get("d", ""))
     tip = None
     if head is not None:
         x, y = head.get("points", "").split()[0].split(",")
         tip = float(x), float(y)
     ends = group.get("data-a", ""), group.get("data-b", ""), group.get("data-port", "")
-    return DrawnWire(*ends, (float(start[1]), float(start[2])), tip, "e-idle" in group.get("class", ""))
+    return DrawnWire(*ends, corners[0], tip, "e-idle" in group.get("class", ""), corners)
+
+
+def corners_of(drawn: str) -> list[tuple[float, float]]:
+    """Return where the pieces of a path begin and end."""
+    corners: list[tuple[float, float]] = []
+    for letter, said in re.findall(r"([Mlhvqc])([^A-Za-z]*)", drawn):
+        *_, x, y = (0.0, *map(float, said.split()))
+        dx, dy = (0.0, y) if letter == "v" else (y, 0.0) if letter == "h" else (x, y)
+        corners.append((dx, dy) if letter == "M" else (corners[-1][0] + dx, corners[-1][1] + dy))
+    return corners
 
 
 def numbers(text: str) -> list[float]:
@@ -348,6 +398,14 @@ class Model:
                 return [one.of_part(steps[end:], self.owned) for one in found]
         return []
 
+    def with_inside(self, path: str, passes: list[Truth]) -> list[Truth]:
+        """Return what may be said of a node in each pass; of a repeat, also of what is in it."""
+        each_time = self.held.get(path, [])
+        if len(each_time) != len(passes):
+            return passes
+        inner = [frozenset[float]().union(*(held.numbers for held in each)) for each in each_time]
+        return [replace(one, numbers=one.numbers | more) for one, more in zip(passes, inner, strict=True)]
+
     def lengths(self, path: str) -> list[int]:
         """Return how many passes a repeat has, each time that it stands in the model."""
         return [len(each) for each in self.counts[path]]
@@ -399,10 +457,13 @@ def held(path: str, graph: TypedGraph) -> Truth:
 
 
 def contents(graph: TypedGraph) -> object:
-    """Return what a pass consists of: its nodes with what is set in them and what they read, and how the axes of what it is given
-    are called.
+    """Return what a pass consists of: its nodes with what is set in them and what they read, and how the axes of what is read of
+    what it is given are called.
     """
-    given = [[axis.name for axis in one.axes] for one in graph.inputs.values() if isinstance(one, TensorType)]
+    refs = [ref for node in graph.nodes for wire in wires_of(node.node) for ref in wire.refs]
+    used = {ref.node for ref in (*refs, *(ref for _, ref in graph.graph.outputs))}
+    inputs = [one for name, one in graph.inputs.items() if name in used]
+    given = [[axis.name for axis in one.axes] for one in inputs if isinstance(one, TensorType)]
     nodes: list[object] = []
     for visit in walk(graph, every_pass, every_node):
         node = visit.node
@@ -516,7 +577,8 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             around.append([(1, len(passes), [])])  # a table beside one of several blocks in the same place
         if around:  # which passes have it is said around it
             count, whole, _ = around[-1][-1]
-            yield from (f"{box.path}: `{line}`: {why}" for line in lines for why in of_some(count, line, passes))
+            known = model.with_inside(box.path, passes)
+            yield from (f"{box.path}: `{line}`: {why}" for line in lines for why in of_some(count, line, known))
         elif model.inside(box.path):
             yield from closed(box, lines, model)
         else:
@@ -529,7 +591,8 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             if len(passes) % whole and not around:
                 yield f"{box.path}: `{said[0]}`: there are {len(passes)}"
             times = max(1, len(passes) // whole) if not around else 1  # of a repeat in a repeat, the passes of the inner one
-            yield from (f"{box.path}: `{said[0]}`: {why}" for why in of_some(count * times, " ".join(said), passes))
+            known = [one for each in each_time for one in each] if around and each_time else passes
+            yield from (f"{box.path}: `{said[0]}`: {why}" for why in of_some(count * times, " ".join(said), known))
         if rows and sum(count for count, _, _ in rows) != rows[0][1]:
             yield f"{box.path}: the rows are not all: {[said for _, _, said in rows]}"
     for frame in picture.frames:
@@ -593,7 +656,7 @@ def miscolored(frame: DrawnFrame, model: Model) -> Iterator[str]:
         yield f"{frame.path}: {len(frame.cells)} cells for {len(kinds)} passes"
     elif frame.cells:
         for one, other in combinations(range(len(kinds)), 2):
-            if frame.cells[one] == frame.cells[other] and kinds[one] != kinds[other]:
+            if frame.cells[one] == frame.cells[other] != EMPTY and kinds[one] != kinds[other]:
                 yield f"{frame.path}: passes {one} and {other} are different"
 
 
@@ -690,20 +753,30 @@ def of_input(box: DrawnBox, model: Model) -> Iterator[str]:
 
 
 def of_starts(box: DrawnBox, passes: list[Truth], model: Model) -> Iterator[str]:
-    """Yield what is not so of how parameters start, in each pass: all of a block or of a part of it, or those that are named; in
-    a closed box, those of something in it.
+    """Yield what is not so of how parameters start, in each pass, or in as many as a row names: all of a block or of a part of
+    it, or those that are named; in a closed box, those of something in it.
     """
-    for line in box.lines:
+    rows, rest = split_rows(box.lines)
+    told = [(len(passes), line) for line in rest] + [(count, " ".join(said)) for count, _, said in rows]
+    for count, line in told:
         for found in START.finditer(line):
-            names, value = (found[1] or "").split(" and "), found[2]
-            for one in passes:
-                part = plain(box.path)[len(plain(one.path)) + 1 :]
-                below = model.starts.get(one.place, {})
-                known = {name: said_of(at) for name, at in below.items() if not part or name.startswith(f"{part}.")}
-                own = [known.get(name, known.get(f"{name}.weight")) for name in names] if found[1] else [*known.values()]
-                inside = [at for path, at in model.starts.items() if path.startswith(f"{one.place}.") and at]
-                if {*own} != {value} and {value} not in [{*map(said_of, at.values())} for at in inside]:
-                    yield f"{box.path}: `{found[0]}`: in {one.path}, they start at {known}"
+            names, value = found[1].split(" and ") if found[1] else [], found[2]
+            wrong = [one for one in passes if not starts_so(names, value, plain(box.path), one, model)]
+            if len(wrong) > len(passes) - count:
+                yield f"{box.path}: `{found[0]}`: not in {', '.join(one.path for one in wrong)}"
+
+
+def starts_so(names: list[str], value: str, path: str, one: Truth, model: Model) -> bool:
+    """Return whether parameters of a box, or of something in it, start at a number in a pass: those that are named, else all."""
+
+    def alike(known: Mapping[str, float | None]) -> bool:
+        chosen = [known.get(name, known.get(f"{name}.weight")) for name in names] if names else [*known.values()]
+        return {*map(said_of, chosen)} == {value}
+
+    part = path[len(plain(one.path)) + 1 :]
+    below = model.starts.get(one.place, {})
+    inside = [at for held_by, at in model.starts.items() if held_by.startswith(f"{one.place}.")]
+    return alike({name: at for name, at in below.items() if not part or name.startswith(f"{part}.")}) or any(map(alike, inside))
 
 
 def of_skips(box: DrawnBox, model: Model) -> Iterator[str]:

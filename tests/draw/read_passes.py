@@ -8,6 +8,7 @@ from itertools import product
 
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
+from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.typed import TypedGraph, TypedProgram, TypedRepeat
 from composer.graph.visit import every_node, every_pass, walk
 from tests.draw.read_back import Picture
@@ -75,17 +76,22 @@ def phrases(name: str, read: list[int], last: int) -> Iterator[str]:
 
 def read_together(typed: TypedProgram) -> list[set[str]]:
     """Return what each node reads of passes, of one repeat, as a recipe calls it, and what of that is one value of each pass; of
-    a repeat all that its passes read.
+    a repeat all that its passes read; and the same without what the last pass gives first, to which a wire may lead.
     """
     found: list[set[str]] = []
     graphs = [typed.root, *(one for visit in walk(typed.root, every_pass, every_node) for one in held(visit.node))]
     for node in (node for graph in graphs for node in graph.nodes):
         passes = node.node.passes if isinstance(node, TypedRepeat) else ()
         wires = [wire for one in passes for wire in one.wires] or wires_of(node.node)
-        refs = [ref for wire in wires for ref in wire.refs if ref.index is not None and ref.node != node.name]
-        found += (whole := [{str(ref) for ref in refs if ref.node == name} for name in {ref.node for ref in refs}])
-        plain = {ref: re.sub(r"\(\d+\)", "()", ref) for one in whole for ref in one}
-        found += [{ref for ref in one if plain[ref] == name} for one in whole for name in {plain[ref] for ref in one}]
+        refs = [ref for wire in wires for ref in wire.refs if ref.node != node.name]
+        for name in {ref.node for ref in refs if ref.index is not None}:
+            every = {ref for ref in refs if ref.node == name}
+            numbered = {ref for ref in every if ref.index is not None}
+            last = max(ref.index for ref in numbered if ref.index is not None)
+            for whole in (every, numbered):
+                found += [{*map(str, whole)}, {str(ref) for ref in whole if ref.port or ref.index not in (None, last)}]
+        plain = {str(ref): re.sub(r"\(\d+\)", "()", str(ref)) for ref in refs if ref.index is not None}
+        found += [{ref for ref in plain if plain[ref] == name} for name in {*plain.values()}]
     return found
 
 
@@ -108,13 +114,29 @@ def misjoined(texts: Iterable[str], typed: TypedProgram) -> Iterator[str]:
         counted = COUNTED.fullmatch(text)
         if counted and int(counted[1]) not in map(len, known):
             yield f"`{text}`: none reads so many"
-        if JOINED.fullmatch(text) and (":" in text or ", " in text) and expanded(text) not in known:
+        joined = JOINED.fullmatch(text)
+        if joined and not (expanded(text) in known if ":" in text or ", " in text else any(text in one for one in known)):
             yield f"`{text}` is not what is read: {known}"
+        first, between, last = text.partition(" … ")
+        if between and JOINED.fullmatch(first) and JOINED.fullmatch(last):
+            every = sorted({ref for one in known for ref in one if template(ref) == template(first)}, key=passes_of)
+            if first == last or not {first, last} <= {*every}:
+                yield f"`{text}`: what is read is {every}"
+
+
+def template(name: str) -> str:
+    """Return a name of a value of a pass without the number of the pass."""
+    return re.sub(r"\(\d+\)", "()", name, count=1)
+
+
+def passes_of(name: str) -> list[int]:
+    """Return the numbers of passes in a name."""
+    return [*map(int, re.findall(r"\((\d+)", name))]
 
 
 def misread(picture: Picture, typed: TypedProgram) -> Iterator[str]:
     """Yield every statement of a picture about the passes that are read which holds nowhere in the model."""
-    known = readings(typed)
+    known = readings(typed) | readings(folded(typed).program)  # of layers that are written one by one too
     texts = [text for _, _, text in picture.texts]
     texts += [fact for box in picture.boxes for line in box.lines for fact in line.split(" · ") if fact.startswith("of ")]
     yield from misjoined(texts, typed)

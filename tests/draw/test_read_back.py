@@ -11,12 +11,18 @@ import composer
 from composer.draw.build.levels import LEVELS, Level
 from tests.draw.cases import CASES, MORE_CASES, each_of, sources
 from tests.draw.checks import borders, ends, overlaps, starts
+from tests.draw.paper_shapes import paperlike
 from tests.draw.read_back import OPEN, DrawnBox, Model, lies, loose, read
+from tests.draw.read_marks import unmarked
 from tests.draw.read_passes import misread
 from tests.draw.shapes import forked, shaped
 from tests.draw.test_drawings import assert_every_edge
 
 COUNT, MORE = 10, 120
+PAPERLIKE, MORE_PAPERLIKE, OTHER_LEVELS = 24, 1600, 200
+"""Recipes of shapes as papers have them, in the usual tests, in the exhaustive ones, and there at levels other than `block`."""
+PART = 40
+"""Of these in one exhaustive test."""
 KINDS: dict[str, tuple[str, ...]] = {
     "window": ("causal and window(5)", "causal and window(11)", "causal and window(17)", "causal"),
     "hidden": ("72", "104", "136", "152"),
@@ -81,8 +87,14 @@ outputs: {{logits: head}}
 
 def wrong(recipe: composer.Recipe, level: Level) -> list[str]:
     """Return all that a picture says and does not hold."""
-    picture = read(recipe.draw(level).svg())
-    return [*lies(picture, Model(recipe.program)), *loose(picture), *misread(picture, recipe.program)]
+    return faults(recipe.draw(level).svg(), recipe, Model(recipe.program))
+
+
+def faults(svg: str, recipe: composer.Recipe, model: Model) -> list[str]:
+    """Return all that the text of a picture says of a recipe and does not hold."""
+    picture = read(svg)
+    said = [*lies(picture, model), *loose(picture), *misread(picture, recipe.program)]
+    return [*said, *unmarked(svg, picture, model, recipe.program)]
 
 
 def seeds(more: int) -> list[object]:
@@ -132,6 +144,22 @@ def test_ways_that_part_and_meet_are_told_as_they_are(seed: int) -> None:
     assert wrong(recipe, "block") == []
     assert [fault for check in (overlaps, borders, ends, starts) for fault in check(scene)] == []
     assert_every_edge(f"forked {seed}", recipe.program, scene)
+
+
+@pytest.mark.parametrize("seed", range(PAPERLIKE))
+def test_shapes_of_papers_are_told_as_they_are(seed: int) -> None:
+    """A U of repeats, readers of passes, starts, parallel repeats, streams, pyramids, sums of passes, kinds of layers."""
+    assert wrong(composer.load(paperlike(seed)), "block") == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("first", range(0, MORE_PAPERLIKE, PART))
+def test_many_shapes_of_papers_are_told_as_they_are(first: int) -> None:
+    """The same for many more; for some, at every level."""
+    for seed in range(first, first + PART):
+        recipe = composer.load(paperlike(seed))
+        for level in LEVELS if seed < OTHER_LEVELS else LEVELS[1:2]:
+            assert wrong(recipe, level) == [], f"{seed} {level}"
 
 
 @pytest.mark.parametrize("seed", seeds(MORE // 3))

@@ -167,8 +167,9 @@ def one_of_each(flow: Flow) -> Flow:
         alike.setdefault((edge.source.origin, edge.target, edge.port, said), []).append(edge)
     edges: list[DiagramEdge] = []
     for same in alike.values():
-        if len(same) > MAX_NAMED_PASSES:
-            first, *_, last = sorted((e.source.reference for e in same), key=lambda name: int(PASS.sub(r"\2", name)))
+        names = {edge.source.reference for edge in same}  # kinds of passes may read values of several shapes by one name
+        if len(names) > MAX_NAMED_PASSES:
+            first, *_, last = sorted(names, key=lambda name: int(PASS.sub(r"\2", name)))
             same = [replace(same[0].reading(same[0].source.by_name(f"{first} … {last}")), partial=False)]
         edges += same
     return flow.with_edges(edges).map_groups(one_of_each)

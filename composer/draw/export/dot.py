@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import graphviz
 
 from blocks.core.look import Cells
+from composer.draw.export.paint import cell_ink
 from composer.draw.export.polylines import CORNER, shortened
 from composer.draw.export.svg import n
 from composer.draw.geometry import Point, Text
@@ -115,7 +116,8 @@ class _Writer:
         for index, kind in enumerate(strip.kinds):
             place = {"pos": self.at(strip.x + strip.width / 2, strip.y + strip.height - high * (index + 0.5))}
             paint = self.palette.hues["attn"]
-            fill = paint.stroke if kind else paint.fill
+            ink = cell_ink(self.palette, kind)
+            fill = ink.color if ink.cover == 1 else f"{ink.color}{round(255 * ink.cover):02X}"
             look = {"shape": "box", "style": "filled", "fillcolor": fill, "color": paint.stroke, "penwidth": "0.7"}
             self.mark(f"layer {number} {index}", place | size | look)
 

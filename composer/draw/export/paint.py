@@ -33,6 +33,7 @@ from composer.draw.scene import (
     DOTTED,
     RADIUS,
     SWATCH_SIZE,
+    UNTOLD,
     Badge,
     Box,
     Detail,
@@ -131,9 +132,8 @@ class _Painter:
     def cell(self, kind: int, place: Rectangle) -> MarkShape:
         """Return a layer of a map, by its kind."""
         paint = self.palette.hues["attn"]
-        look = ("s", "on", "half")[min(kind, 2)]
-        cover = 1.0 if kind < 2 else round(max(0.25, 0.7 - 0.15 * kind), 2)
-        return MarkShape(place, Ink(paint.stroke if kind else paint.fill, cover), Stroke(Ink(paint.stroke), 0.7), look)
+        look = "off" if kind == UNTOLD else ("s", "on", "half")[min(kind, 2)]
+        return MarkShape(place, cell_ink(self.palette, kind), Stroke(Ink(paint.stroke), 0.7), look)
 
     def box(self, box: Box) -> MarkGroup:
         hue = box.hue if box.shade is None else SHADED
@@ -268,6 +268,14 @@ class _Painter:
     def stroke(self, color: str, width: float, dash: tuple[float, ...] = ()) -> Stroke:
         """Return a pen whose width is the theme's."""
         return Stroke(Ink(color), width * self.theme.stroke, dash)
+
+
+def cell_ink(palette: Palette, kind: int) -> Ink:
+    """Return what fills a layer of a map: another ink for each kind."""
+    paint = palette.hues["attn"]
+    if kind <= 0:
+        return Ink(palette.paper if kind == UNTOLD else paint.fill)
+    return Ink(paint.stroke, 1.0 if kind < 2 else round(max(0.25, 0.7 - 0.15 * kind), 2))
 
 
 def rectangle(x: float, y: float, width: float, height: float, radius: float = 0.0) -> Rectangle:

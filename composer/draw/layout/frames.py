@@ -20,7 +20,7 @@ from composer.draw.layout.spine import LANE_SIDE
 from composer.draw.layout.stations import stacked
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
 from composer.draw.paths import belongs
-from composer.draw.scene import Dot, Frame, Strip, WirePath
+from composer.draw.scene import UNTOLD, Dot, Frame, Strip, WirePath
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Typography
 
@@ -200,7 +200,7 @@ def layer_strip(
     foot = below - 8 - raised
     high = foot - above - 8
     cell = high / count
-    rare = [index for index, kind in enumerate(group.kinds) if kind]
+    rare = [index for index, kind in enumerate(group.kinds) if kind > 0]
     wanted = sorted({count - 1, *rare} - {0})
     ticks = [first]
     wires += [foot - cell * (index + 0.5) for index in exits]
@@ -225,7 +225,9 @@ def mapped_exits(
 ) -> Strip | None:
     """Return a map of layers from whose cells wires lead away; none where these are too near to each other for their names."""
     tried = Fragment(ends=found.ends)
-    whole = group if group.kinds else replace(group, kinds=(0,) * int(group.count))
+    kinds = group.kinds or (0,) * int(group.count)
+    few = max(kinds) < MAX_MAPPED_KINDS
+    whole = replace(group, kinds=kinds if few else (UNTOLD,) * len(kinds))
     strip = layer_strip(whole, left, right, height, tried, crossing, typography, exits)
     heights = sorted(strip.exit_of(index)[1] for index in {*exits})
     if len(set(exits)) < len(exits) or any(high - low < EXITS_APART for low, high in pairwise(heights)):

@@ -1,0 +1,286 @@
+"""What a picture shows without words, held against the model: where wires begin, which blocks they join, the colors of maps of
+layers, in which passes a block is, the pictures of masks; and formulas, which it shows in signs.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from itertools import pairwise
+
+from blocks.core.formula import Formula
+from blocks.masks.mask import CELLS, Mask
+from composer.draw.paths import output_path
+from composer.graph.anatomy import wires_of
+from composer.graph.formula_text import formula_text
+from composer.graph.passes.roll_layers.roll_layers import folded
+from composer.graph.typed import TypedBlock, TypedProgram, TypedRepeat
+from composer.graph.visit import every_node, every_pass, walk
+from tests.draw.edges import Readers
+from tests.draw.read_back import (
+    EMPTY,
+    OPEN,
+    RANGE,
+    SVG,
+    Cell,
+    DrawnBox,
+    DrawnFrame,
+    DrawnWire,
+    Model,
+    Picture,
+    Place,
+    beside,
+    numbers,
+    of_value,
+    plain,
+    split_rows,
+)
+from tests.draw.read_passes import held
+
+WINDOWS = re.compile(r"\bwindow (\d+(?:, \d+)*)")
+"""How far masks reach."""
+NEAR = 2.0
+"""Pixels between where a wire begins and what it comes from."""
+BESIDE = 24.0
+"""The same of a name, whose letters begin, end or have their middle there; and of a map of layers beside a frame."""
+SIGNS = {"σ": "sigmoid", "√": "sqrt"}
+"""How a drawing writes functions."""
+CASTS = {"float", "int", "bool"}
+"""What a drawing leaves out of a formula."""
+
+
+def unmarked(svg: str, picture: Picture, model: Model, typed: TypedProgram) -> Iterator[str]:
+    """Yield everything that a picture shows and is not so."""
+    yield from misled(picture, typed)
+    yield from started_elsewhere(picture)
+    yield from misnumbered(picture, typed)
+    yield from miscolored_rows(picture, model)
+    yield from in_other_passes(picture, model)
+    yield from misdrawn(svg, picture, typed)
+
+
+# -- wires
+
+
+def misled(picture: Picture, typed: TypedProgram) -> Iterator[str]:
+    """Yield every wire from one block to another that reads nothing of it."""
+    known: set[tuple[str, str]] = set()
+    blocks: set[str] = set()
+    for quiet in (False, True):
+        truth = Readers(typed, quiet=quiet, called=folded(typed).names)
+        known |= {(maker, reader) for maker, reader, _ in truth.pairs}
+        blocks |= truth.blocks
+    drawn = {plain(box.path) for box in picture.boxes if not box.merged}
+    for wire in picture.wires:
+        ends = plain(wire.source), plain(wire.target)
+        if {*ends} <= blocks & drawn and ends[0] != ends[1] and ends not in known:
+            yield f"{wire.source} → {wire.target}: it does not read that"
+
+
+def started_elsewhere(picture: Picture) -> Iterator[str]:
+    """Yield every wire that begins neither at what it is said to come from nor at another wire from there nor at its name."""
+    places = [(box.path, box.place) for box in picture.boxes]
+    frames = [(frame.path, frame.place) for frame in picture.frames if frame.path]
+    for wire in picture.wires:
+        if not wire.source or wire.idle:
+            continue
+        x, y = wire.start
+        at = [place for path, place in places if f"{path}.".startswith(f"{wire.source}.")]
+        around = [place for path, place in frames if f"{wire.source}.".startswith(f"{path}.")]
+        names = [(left, top) for left, top, path in picture.references if path == wire.source]
+        named = any(abs(x - left) < BESIDE and abs(y - top) < BESIDE for left, top in names)
+        if not (at or around) or named:
+            continue
+        near = any(place.touches(x, y, NEAR) for place in at) or any(place.touches(x, y, BESIDE) for place in around)
+        if not near and not any(on(other, x, y) for other in picture.wires if other is not wire and other.source == wire.source):
+            yield f"{wire.source} → {wire.target}: it begins elsewhere"
+
+
+def on(wire: DrawnWire, x: float, y: float) -> bool:
+    """Return whether a point lies on a wire."""
+    return any(Place(min(a, c), min(b, d), max(a, c), max(b, d)).touches(x, y, NEAR) for (a, b), (c, d) in pairwise(wire.corners))
+
+
+def misnumbered(picture: Picture, typed: TypedProgram) -> Iterator[str]:
+    """Yield every wire that begins at a layer of a map, of which its reader reads other ones, or whose name is another one's."""
+    read = passes_read(typed)
+    for frame in picture.frames:
+        for wire in (wire for wire in picture.wires if wire.source == frame.path):
+            x, y = wire.start
+            begun = [index for index, layer in enumerate(frame.layers) if layer.touches(x, y, 0.5)]
+            near = [text for left, top, text in picture.texts if 0 < left - x < BESIDE and 0 < y - top < NEAR * 4]
+            said = [int(found[2]) for text in near if (found := RANGE.match(text)) and not found[3]]
+            known = {*read.get((wire.source, wire.target), begun), *said}
+            if (begun and not {*begun} & known) or (said and not {*begun} & {*said}):
+                yield f"{frame.path} → {wire.target}: it begins at layer {begun}, and not at {known}"
+
+
+def passes_read(typed: TypedProgram) -> dict[tuple[str, str], set[int]]:
+    """Return which passes of a repeat are read by each block, repeat, loss and output beside it."""
+    found: dict[tuple[str, str], set[int]] = {}
+    graphs = [("", typed.root)]
+    graphs += [(f"{plain(one.path)}.", graph) for one in walk(typed.root, every_pass, every_node) for graph in held(one.node)]
+    for prefix, graph in graphs:
+        lasts = {node.name: len(node.passes) - 1 for node in graph.nodes if isinstance(node, TypedRepeat)}
+        read = [(prefix + node.name, ref) for node in graph.nodes for wire in wires_of(node.node) for ref in wire.refs]
+        read += [(output_path(name), ref) for name, ref in graph.graph.outputs if not prefix]
+        for reader, ref in read:
+            if ref.node in lasts:
+                index = lasts[ref.node] if ref.index is None else ref.index
+                found.setdefault((prefix + ref.node, reader), set()).add(index)
+    return found
+
+
+# -- maps of layers
+
+
+def miscolored_rows(picture: Picture, model: Model) -> Iterator[str]:
+    """Yield every row, or frame of some kinds, whose squares have other colors than the layers that it is about."""
+    maps = [frame for frame in picture.frames if frame.cells and EMPTY not in frame.cells]
+    for frame in maps:
+        for inner in picture.frames:
+            if inner.swatches and nearest(maps, inner.place) is frame and inner is not frame:
+                shares = split_rows(inner.lines)[0] or split_rows([" · ".join(inner.lines)])[0]
+                yield from miscounted(frame, inner.swatches[0], shares[0][0] if shares else None, f"the frame in {frame.path}")
+    for box in picture.boxes:
+        frame = nearest(maps, box.place)
+        rows = split_rows(box.lines)[0]
+        if frame is None or len(rows) != len(box.swatches):
+            continue
+        for (count, _, said), colors in zip(rows, box.swatches, strict=True):
+            yield from miscounted(frame, colors, count, f"{box.path}: `{said[0]}`")
+            once = len(model.kinds.get(frame.path, ())) == 1
+            for index in (index for index, color in enumerate(frame.cells) if once and color in colors):
+                own = [one for one in model.of(box.path) if one.path.startswith(f"{frame.path}.{index}.")]
+                listed = " ".join(said)
+                if own and "," not in listed and not all(one.has(number) for one in own for number in numbers(listed)):
+                    yield f"{box.path}: `{said[0]}` has the color of layer {index}"
+
+
+def nearest(maps: list[DrawnFrame], place: Place) -> DrawnFrame | None:
+    """Return the innermost frame with a map of layers around something."""
+    around = [frame for frame in maps if frame.place.holds(place)]
+    return min(around, key=lambda frame: frame.place.right - frame.place.left, default=None)
+
+
+def miscounted(frame: DrawnFrame, colors: list[Cell], count: int | None, what: str) -> Iterator[str]:
+    """Yield where another number of layers than is told have the colors beside it."""
+    found = sum(color in colors for color in frame.cells)
+    if not found or (count is not None and found != count):
+        yield f"{what}: {found} of the map have the colors of {count}"
+
+
+# -- passes
+
+
+def in_other_passes(picture: Picture, model: Model) -> Iterator[str]:
+    """Yield every block that is drawn for other passes of a repeat than have it: where nothing is said around it, for all."""
+    told: dict[str, list[int | None]] = {}
+    for box in picture.boxes:
+        if box.merged:
+            continue
+        around = [found for frame in picture.frames if frame.place.holds(box.place) and (found := shares_of(frame))]
+        around += beside(box, picture)
+        told.setdefault(box.path, []).append(around[-1][-1][0] if around else None)
+    for path, counts in told.items():
+        holder = path.rpartition(".")[0]
+        while holder and holder not in model.kinds:
+            holder = holder.rpartition(".")[0]
+        alone = holder and not any(f"{holder}.".startswith(f"{other}.") for other in model.kinds if other != holder)
+        if not alone or path not in model.by_path or plain(path) != path or path in model.counts:
+            continue
+        whole, found = sum(model.lengths(holder)), len(model.by_path[path])
+        said = whole if counts == [None] else sum(count or 0 for count in counts)
+        if None not in counts[1:] and (counts == [None] or None not in counts) and said != found:
+            yield f"{path}: it is drawn for {said} of {whole} passes, and {found} have it"
+
+
+def shares_of(frame: DrawnFrame) -> list[tuple[int, int, list[str]]]:
+    """Return in how many passes what is in a frame is, if it says that."""
+    found = re.match(r"(\d+) of (\d+)\b(?! active)", frame.lines[0]) if frame.lines else None
+    return [(int(found[1]), int(found[2]), [])] if found else []
+
+
+# -- pictures and formulas
+
+
+def windows(box: DrawnBox, nodes: list[TypedBlock]) -> Iterator[str]:
+    """Yield the windows of masks in a box, or of all that is in it, where those of some passes are not among them."""
+    rows, lines = split_rows(box.lines)
+    said = {number for found in WINDOWS.findall(" · ".join(lines)) for number in numbers(found)}
+    having = [{*of_value(mask)} for node in nodes if isinstance(mask := getattr(node.part, "mask", None), Mask)]
+    having = [found for found in having if found]
+    if said and not (rows or OPEN.search(" ".join(lines))) and not all(found & said for found in having):
+        yield f"{box.path}: window {said}: the masks have {having}"
+
+
+def misdrawn(svg: str, picture: Picture, typed: TypedProgram) -> Iterator[str]:
+    """Yield every picture of a mask that is no mask of its block, and every formula that lacks something."""
+    blocks: dict[str, list[TypedBlock]] = {}
+    optional = frozenset(one.name for one in typed.untyped.inputs if one.optional)
+    for visit in walk(typed.root, every_pass, every_node):
+        if isinstance(visit.node, TypedBlock):
+            blocks.setdefault(plain(visit.path), []).append(visit.node)
+    for path, seen in drawn_masks(svg):
+        own = [mask for node in blocks.get(plain(path), ()) for mask in masks_of(node, optional)]
+        if own and seen not in own:
+            yield f"{path}: the picture of the mask is not so: {seen}"
+    for box in picture.boxes:
+        formulas = [one for node in blocks.get(plain(box.path), ()) if (one := getattr(node.part, "formula", None))]
+        if formulas and not box.merged:
+            yield from incomplete(box, [one for one in formulas if isinstance(one, Formula)])
+        holder = plain(box.path).rpartition(".")[0]
+        below = [node for path, own in blocks.items() if f"{path}.".startswith(f"{plain(box.path)}.") for node in own]
+        drawn_once = sum(other.path == box.path for other in picture.boxes) == 1
+        yield from windows(box, below) if drawn_once and plain(box.path) == box.path else ()
+        yield from undone(box, blocks.get(holder, []), optional)
+
+
+def masks_of(node: TypedBlock, optional: frozenset[str]) -> Iterator[frozenset[tuple[int, int]]]:
+    """Yield the pictures that a block may have, with and without inputs that may be left out: which keys a query sees."""
+    mask = getattr(node.part, "mask", None)
+    for left_out in (frozenset[str](), optional) if isinstance(mask, Mask) else ():
+        seen = mask.cells(left_out).seen
+        yield frozenset((row, key) for row, line in enumerate(seen) for key, is_seen in enumerate(line) if is_seen)
+
+
+def drawn_masks(svg: str) -> Iterator[tuple[str, frozenset[tuple[int, int]]]]:
+    """Yield every picture of a mask with the path of its box."""
+    for group in ET.fromstring(svg).iter(f"{SVG}g"):
+        empty = group.findall(f"{SVG}rect[@class='off']")
+        squares = [one for one in empty if one.get("width") == one.get("height")]
+        fills = [one for one in group.findall(f"{SVG}path") if one.get("class") == "on"]
+        for square in squares:
+            left, top, side = (float(square.get(name, "0")) for name in ("x", "y", "width"))
+            cells: set[tuple[int, int]] = set()
+            for x, y, wide in re.findall(r"M([\d.]+) ([\d.]+)h([\d.]+)", " ".join(one.get("d", "") for one in fills)):
+                row, first = ((float(at) - start) / side * CELLS for at, start in ((y, top), (x, left)))
+                if -0.5 < row < CELLS and -0.5 < first < CELLS:
+                    cells |= {(round(row), round(first) + step) for step in range(round(float(wide) / side * CELLS))}
+            yield group.get("data-id", ""), frozenset(cells)
+
+
+def incomplete(box: DrawnBox, formulas: list[Formula]) -> Iterator[str]:
+    """Yield every formula of which numbers, functions or values stand in no line of its box, where no line is cut."""
+    said = " ".join(box.lines)
+    if "…" in said:
+        return
+    words = {SIGNS.get(word, word) for word in re.findall(r"[^\W\d]\w*|σ|√", said)}
+    for formula in formulas:
+        text = formula_text(formula, formula.names)
+        wanted = {*re.findall(r"[^\W\d]\w*", text)} - CASTS
+        if not wanted <= words or not {*numbers(text)} <= {*numbers(said)}:
+            yield f"{box.path}: `{said}`: of `{text}`, something is missing"
+
+
+def undone(box: DrawnBox, nodes: list[TypedBlock], optional: frozenset[str]) -> Iterator[str]:
+    """Yield what the formula of an attention leaves out: the number that its scores are scaled by, and that they are masked."""
+    line = next((line for line in box.lines if "softmax(" in line and "Q·K" in line), "")
+    formula = line.partition(") V")[0]
+    scaled = [getattr(node.part, "scale", None) != 1 for node in nodes]
+    if line and any(scaled) and not re.search(r"/ √?\d|\d Q·K", formula):
+        yield f"{box.path}: `{line}`: it has no scale"
+    masked = [any(len(seen) < CELLS**2 for seen in [*masks_of(node, optional)][-1:]) for node in nodes]
+    if line and masked and all(masked) and "mask" not in formula:
+        yield f"{box.path}: `{line}`: it has no mask"

@@ -1,0 +1,160 @@
+"""What a picture may say wrong, planted one by one in a true one: each is found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+import composer
+from composer.draw.build.levels import Level
+from tests.draw.read_back import Model
+from tests.draw.test_read_back import faults
+
+LAYERS = """recipe: planted
+task: causal_lm
+inputs: {{tokens: "int[batch, time]"}}
+graph:
+  embed: {{type: embedding, vocab: 61, dim: 32}}
+  layers:
+    repeat: {count}
+    graph:
+      attn: {{type: residual, norm: layernorm, body: {{type: attention, heads: 4, mask: causal{window}}}}}
+      ffn: {{type: residual, norm: layernorm, body: {{type: ffn, hidden: 72}}{dense}}}
+{sparse}  head: {{type: linear, out: 61}}
+  early: {{type: linear, out: 7, in: layers(3)}}
+outputs: {{logits: head, early: early}}
+"""
+MIXTURE = """      moe:
+        type: residual
+        norm: layernorm
+        when: layer % 3 == 2
+        body: {type: moe, experts: 5, router: {type: top_k_router, top_k: 2}, expert: {type: ffn, hidden: 44}}
+"""
+RECIPES = {
+    "windows": LAYERS.format(count=12, window=" and window(8 if layer % 4 == 0 else 16 * (layer % 4))", dense="", sparse=""),
+    "router": LAYERS.format(count=6, window="", dense=", when: layer % 3 != 2", sparse=MIXTURE),
+    "kinds": LAYERS.format(count=5, window=" and window(8 if layer > 1 else 16)", dense="", sparse=""),
+    "formula": """recipe: formula
+inputs: {q: "float[batch, time, 16]", k: "float[batch, time, 16]", allowed: "float[batch, time, time]"}
+graph:
+  scores: {type: einsum, pattern: "b i c, b j c -> b i j", in: [q, k]}
+  masked: {compute: "scores * 0.25 - 10000 * (1 - allowed)"}
+  weights: softmax
+""",
+    "passes": """recipe: passes
+inputs: {x: "float[batch, time, 12]"}
+graph:
+  layers:
+    repeat: 6
+    graph:
+      mix: {type: linear, out: 12}
+      skip: {type: linear, out: 5}
+      out: {type: residual, body: gelu, in: mix}
+  total: {type: add, in: "layers(1:5).skip"}
+""",
+}
+DARK, LIGHT = 'fill="#0C68A6"', 'fill="#A9CFFF"'
+
+
+@cache
+def drawn(name: str, level: Level) -> tuple[composer.Recipe, Model, str]:
+    """Return a recipe, what is true of it, and its picture."""
+    recipe = composer.load(RECIPES[name])
+    return recipe, Model(recipe.program), recipe.draw(level).svg()
+
+
+def instead(there: str, planted: str, number: int = 0) -> Callable[[str], str]:
+    """Return how a picture is changed: something else stands in one of the places of something."""
+
+    def plant(svg: str) -> str:
+        pieces = svg.split(there)
+        return there.join(pieces[: number + 1]) + planted + there.join(pieces[number + 1 :])
+
+    return plant
+
+
+def of_wire(ends: str, there: str, planted: str) -> Callable[[str], str]:
+    """Return how the wire from one box to another is changed, by a pattern."""
+    source, target = ends.split(" → ")
+
+    def plant(svg: str) -> str:
+        start = svg.index(f'data-a="{source}" data-b="{target}"')
+        end = svg.index("</g>", start)
+        return svg[:start] + re.sub(there, planted, svg[start:end], count=1) + svg[end:]
+
+    return plant
+
+
+def turned(there: str) -> Callable[[str], str]:
+    """Return how one small square or cell of a map, the first that a pattern finds, gets another color."""
+    return lambda svg: re.sub(there, lambda found: found[0].replace(DARK, LIGHT), svg, count=1)
+
+
+FAULTS: dict[str, tuple[str, Level, Callable[[str], str]]] = {
+    "kinds of a repeat dropped": ("windows", "block", lambda svg: re.sub(r"window 8, 16, 32, 48|8, 16, 32, 48", "window 8", svg)),
+    "one window of all in the overview": ("windows", "overview", lambda svg: svg.replace("window 8, 16, 32, 48", "window 8")),
+    "one value of several dropped": ("windows", "overview", lambda svg: svg.replace("8, 16, 32, 48", "8, 16, 48")),
+    "a router in every layer": ("router", "block", instead(">2 of 6<", "><")),
+    "a router in other layers": ("router", "block", instead(">2 of 6<", ">3 of 6<")),
+    "a feed-forward network in every layer": ("router", "block", instead(">4 of 6<", "><")),
+    "a count of layers": ("router", "block", instead(">× 6<", ">× 5<")),
+    "a share in the overview": ("router", "overview", instead("4 of 6: ", "5 of 6: ")),
+    "a value of some layers": ("router", "overview", instead("hidden 44", "hidden 72")),
+    "a picture of a mask": (
+        "router",
+        "block",
+        lambda svg: re.sub(r'(class="on"[^>]* d="M[^h]*h)[\d.]+', r"\g<1>28", svg, count=1),
+    ),
+    "a cell of a map": ("router", "block", turned(r'<rect class="on"[^>]*width="12"[^>]*>')),
+    "a square of a frame": ("router", "block", turned(r'<rect class="on"[^>]*width="9"[^>]*>')),
+    "a square of a row": ("kinds", "block", turned(r'<rect class="on"[^>]*width="\d"[^>]*>')),
+    "an arrowhead": ("router", "block", of_wire("head → outputs/logits", r"<polygon[^>]*/>", "")),
+    "an arrowhead elsewhere": ("router", "block", of_wire("tokens → embed", r'points="[\d.]+', 'points="3')),
+    "a wire that begins elsewhere": ("router", "block", of_wire("head → outputs/logits", r'd="M[\d.]+', 'd="M3')),
+    "a wire from another box": (
+        "router",
+        "block",
+        of_wire("layers.attn.norm → layers.attn.body", r'a="[\w.]+"', 'a="layers.attn.add"'),
+    ),
+    "a wire between blocks that do not meet": (
+        "router",
+        "block",
+        of_wire("layers.attn.body → layers.attn.add", r'b="[\w.]+"', 'b="layers.ffn.norm"'),
+    ),
+    "the index of a pass that is read": ("router", "block", instead(">layers(3)<", ">layers(2)<")),
+    "the layer at which a wire begins": ("router", "block", of_wire("layers → early", r'd="M([\d.]+) [\d.]+', r'd="M\1 290')),
+    "the passes of values that are read": ("passes", "block", instead(">layers 1 … 4<", ">layers 0 … 4<")),
+    "a formula without its scale": ("formula", "block", lambda svg: svg.replace(" · 0.25", "")),
+    "a formula without its mask": ("formula", "block", lambda svg: svg.replace(" − 10000 · (1 − allowed)", "")),
+    "an attention without its scale": ("router", "full", lambda svg: svg.replace(" / √8", "")),
+    "an attention without its mask": ("router", "full", lambda svg: svg.replace(" + mask)", ")")),
+}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("level", ["overview", "block", "full"])
+def test_nothing_is_found_in_pictures_without_faults(name: str, level: Level) -> None:
+    """At each level."""
+    recipe, model, svg = drawn(name, level)
+    assert faults(svg, recipe, model) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_that_is_planted_is_found(fault: str) -> None:
+    """Whatever a reader would take from it."""
+    name, level, plant = FAULTS[fault]
+    recipe, model, svg = drawn(name, level)
+    assert plant(svg) != svg
+    assert faults(plant(svg), recipe, model)
+
+
+@pytest.mark.parametrize("said", ["layers(0) … layers(0)", "layers(1).skip … layers(7).skip"])
+def test_ends_of_passes_that_are_not_read_are_found(said: str) -> None:
+    """Several values go by the names of the first and the last one."""
+    recipe, model, svg = drawn("passes", "block")
+    changed = svg.replace(">layers 1 … 4<", f">{said}<")
+    assert changed != svg
+    assert faults(changed, recipe, model)
