@@ -93,7 +93,7 @@ class DiagramSource:
     passes: str = ""
     """Which passes of a repeat give it, in words, where it is called by a name of theirs."""
     called: str = ""
-    """What its own name is, where that is not its path."""
+    """What it is called by its name, where that is not its own name."""
     at_first: bool = False
     """Whether the first pass or step reads it, and the others in its place what the one before gave."""
 
@@ -110,7 +110,7 @@ class DiagramSource:
     @property
     def own_name(self) -> str:
         """The path of what makes it, and which of its outputs it is where that is not the first."""
-        return self.called or (f"{self.path}.{self.port}" if self.port else self.path)
+        return f"{self.path}.{self.port}" if self.port else self.path
 
     @property
     def is_model_input(self) -> bool:
@@ -124,7 +124,7 @@ class DiagramSource:
 
     def by_name(self, name: str = "") -> DiagramSource:
         """Return it as it is called where no wire leads to it: by a name, or else by its own."""
-        return replace(self, reference=name or self.reference or self.own_name)
+        return replace(self, reference=name or self.reference or self.called or self.own_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,5 +168,5 @@ class DiagramEdge:
     @property
     def named(self) -> str:
         """What it is called where no wire leads to its source."""
-        name = self.source.reference or self.source.own_name
+        name = self.source.reference or self.source.called or self.source.own_name
         return f"sizes of {name}" if self.shape_only else name

@@ -166,8 +166,9 @@ def test_a_wrong_number_in_a_detail_is_found() -> None:
     """As one in the figure is."""
     recipe = composer.load(TWO)
     svg = recipe.draw().svg()
-    assert ">8 → 16 + bias<" in svg
-    assert [*lies(read(svg.replace(">8 → 16 + bias<", ">8 → 17 + bias<")), Model(recipe.program))]
+    inside = svg[svg.index('<g class="detail"') :]
+    assert "8 → 16" in inside
+    assert [*lies(read(svg.replace(inside, inside.replace("8 → 16", "8 → 17"))), Model(recipe.program))]
 
 
 def test_nodes_and_links_are_those_of_the_figure_alone() -> None:
