@@ -252,6 +252,6 @@ def brief_of(item: Leaf | OpenMixture, *, reads: bool, gives: bool = False) -> B
         return Brief(look.operation or (look.formula,), OPERATIONS if look.operation or gives else MOVES, sides)
     number = next((fact for fact in look.facts if NUMBER.search(fact)), "").removesuffix(" + bias")
     told = (f"{look.title} {number}", look.title) if 0 < len(number) <= MAX_FACT else (look.title,)
-    given = not reads and not item.about.parameters  # such as a table that is computed
+    given = not reads and not item.about.parameters and look.hue != "embed"  # such as a table that is computed
     weight = MOVES if given else {"norm": NORMS, "ffn": NORMS, "merge": MOVES, "io": MOVES}.get(look.hue, MAPS)
     return Brief(told, weight, sides, computes=reads and look.hue not in ("norm", "merge", "io"))

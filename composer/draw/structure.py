@@ -69,7 +69,7 @@ def has_skip(flow: Flow) -> bool:
     for item in flow.items:
         into = [edge.source.origin for edge in reads.get(item.about.path, ())]
         summed = isinstance(item, Leaf) and item.look.sign == "+" and len(into) > 1
-        if summed and into.count(flow.entry) == 1 and _ends_in(flow, item.about.path, readers):
+        if summed and flow.entry is not None and into.count(flow.entry) == 1 and _ends_in(flow, item.about.path, readers):
             return True
     return False
 
