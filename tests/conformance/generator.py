@@ -218,8 +218,10 @@ def scenarios() -> dict[str, Callable[[Draft], None]]:
     return {**blocks, **written.SCENARIOS}
 
 
-GENERATED_WRONG = frozenset({"dead-node", "rejected", "indivisible", "type-mismatch", "not-causal"})
-"""What scenarios may get wrong together, one overwriting what another reads or choosing heads that do not fit."""
+GENERATED_WRONG = frozenset({"dead-node", "rejected", "indivisible", "type-mismatch", "not-causal", "optional-edge"})
+"""What scenarios may get wrong together, one overwriting what another reads, choosing heads that do not fit, or wiring the
+other's input, which may be absent, where it must not be.
+"""
 
 
 @cache

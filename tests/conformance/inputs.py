@@ -12,7 +12,10 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.graph.types import TensorType
 from composer.lower import Model
 
-DRAWS = ({"batch": 2, "time": 5, "source": 4, "source_time": 6}, {"batch": 3, "time": 7, "source": 6, "source_time": 8})
+DRAWS = (
+    {"batch": 2, "time": 5, "source": 4, "source_time": 6, "height": 24, "width": 20},
+    {"batch": 3, "time": 7, "source": 6, "source_time": 8, "height": 16, "width": 32},
+)
 """Two draws of the axes' lengths, all different from one another within a draw."""
 
 POSITIONS = ("positions_given", "columns")
