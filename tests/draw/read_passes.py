@@ -76,7 +76,8 @@ def phrases(name: str, read: list[int], last: int) -> Iterator[str]:
 
 def read_together(typed: TypedProgram) -> list[set[str]]:
     """Return what each node reads of passes, of one repeat, as a recipe calls it, and what of that is one value of each pass; of
-    a repeat all that its passes read; and the same without what the last pass gives first, to which a wire may lead.
+    a repeat all that its passes read, and what each pass reads of another pass, as that calls it; and all of it without what the
+    last pass gives first, to which a wire may lead.
     """
     found: list[set[str]] = []
     graphs = [typed.root, *(one for visit in walk(typed.root, every_pass, every_node) for one in held(visit.node))]
@@ -92,6 +93,9 @@ def read_together(typed: TypedProgram) -> list[set[str]]:
                 found += [{*map(str, whole)}, {str(ref) for ref in whole if ref.port or ref.index not in (None, last)}]
         plain = {str(ref): re.sub(r"\(\d+\)", "()", str(ref)) for ref in refs if ref.index is not None}
         found += [{ref for ref in plain if plain[ref] == name} for name in {*plain.values()}]
+        of_each = [[ref for wire in one.wires for ref in wire.refs if ref.node != node.name and ref.port] for one in passes]
+        of_one = {(index, ref.node, ref.index) for index, refs in enumerate(of_each) for ref in refs}  # what is a box's own
+        found += [{ref.port for ref in of_each[at] if (ref.node, ref.index) == (name, index)} for at, name, index in of_one]
     return found
 
 
