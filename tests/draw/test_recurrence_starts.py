@@ -59,9 +59,7 @@ def box(scene: Scene, path: str) -> Box:
     return found
 
 
-@pytest.mark.parametrize(
-    ("start", "reader"), [("start_h", "cell"), ("start_c", "cell"), ("start_seen", "all")]
-)
+@pytest.mark.parametrize(("start", "reader"), [("start_h", "cell"), ("start_c", "cell"), ("start_seen", "all")])
 def test_a_start_stands_beside_its_first_reader(scene: Scene, start: str, reader: str) -> None:
     """In the frame, near the block that reads it, with a wire that does not go around anything."""
     things = [*scene.boxes, *scene.merges]
@@ -86,8 +84,10 @@ def test_zeros_at_first_are_no_box(scene: Scene) -> None:
     named = {one.target: one for one in scene.references if one.source == "nowhere"}
     assert {path: one.text.text for path, one in named.items()} == dict.fromkeys(["steps.moved", "steps.next"], "0 at first")
     assert "starts with nowhere (Zeros — shape 6; shape 6; sizes of signal)" in box(scene, "steps.moved").about.description
-    both = MEMORY.replace("{x: signal, h: start_h, c: start_c", "{x: signal, h: nothing, c: nothing")
-    both = both.replace("  steps:", "  nothing: {type: zeros, shape: [16], in: signal}\n  steps:", 1)
+    both = MEMORY.replace("h: start_h, c: start_c", "h: nothing, c: nothing").replace(
+        "start_c: {type: parameter, shape: [16]}", ""
+    )
+    both = both.replace("start_h: {type: parameter, shape: [16], init: zeros}", "nothing: {type: zeros, shape: [16], in: signal}")
     page = composer.load(both).draw().scene
     (once,) = (one for one in page.references if one.source == "nothing")
     assert (once.text.text, once.port) == ("0 at first", "h, c")
