@@ -12,7 +12,7 @@ import pytest
 from composer.draw.diagram import Flow, output_of
 from composer.draw.edges import DiagramSource, FrameInput
 from composer.draw.passes import PASSES
-from composer.draw.passes.heads import split_asides
+from composer.draw.passes.heads import split_aside
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.merge_kinds import merge_passes
@@ -46,7 +46,7 @@ def run(apply: Callable[..., object], flows: list[Flow]) -> object:
         return apply(flows)
     if apply is group_irregular_subgraphs:
         return apply(*flows, lambda subgraph: True)
-    if apply is split_asides:
+    if apply is split_aside:
         return apply(*(replace(one, entry=FrameInput("frame"), outlet=DiagramSource(output_of(one.items[-1]))) for one in flows))
     return apply(*flows)
 

@@ -42,7 +42,7 @@ def box(scene: Scene, path: str) -> Box:
 
 
 def test_what_only_a_loss_reads_is_beside_the_way_to_the_output() -> None:
-    """In a column of its own, up from the value that it begins with; the output goes straight up, wherever its nodes are written."""
+    """In a column of its own, up from the value that it begins with; the output goes straight up, wherever nodes are written."""
     recipe = composer.load(TURNED)
     scene = recipe.draw().scene
     trunk = [box(scene, f"turn.{name}") for name in ("wide", "most", "square", "matrix", "turned")]

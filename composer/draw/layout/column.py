@@ -26,7 +26,7 @@ from composer.draw.layout.spine import LayoutOptions, Spine, Station
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle, own_side
 from composer.draw.layout.wrapped import in_columns
 from composer.draw.passes.branches import group_branches
-from composer.draw.passes.heads import group_heads, lead_to_losses, split_asides
+from composer.draw.passes.heads import group_heads, lead_to_losses, split_aside
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.passes.side_inputs import NOTHING_BESIDE, BesideBlock, SideInputs, split_side_inputs
@@ -46,9 +46,9 @@ def column(
     """Lay out a flow; `top` is where its output leaves, and `taps` hold what is `sent` to other columns. What stands `beside` its
     blocks may be known before: a branch is part of a flow that has been split.
     """
-    flow, asides = (flow, ()) if options.alone else split_asides(flow)
-    if asides:
-        return with_asides(flow, asides, sent, lambda part, wide, values: column(part, wide or width, options, values, beside))
+    flow, *aside = (flow,) if options.alone else split_aside(flow)
+    if aside:
+        return beside_flow(flow, *aside, sent, lambda part, wide, values: column(part, wide or width, options, values, beside))
     side_inputs = SideInputs(flow, {}, {}) if options.alone else split_side_inputs(flow, sent)
     side_inputs = replace(side_inputs, beside={**side_inputs.beside, **beside})
     subgraphs: dict[str, Fragment] = {}
@@ -83,16 +83,14 @@ def column(
     return spine.found
 
 
-def with_asides(
-    flow: Flow, asides: Sequence[Flow], sent: frozenset[Origin], lay: Callable[[Flow, float, frozenset[Origin]], Fragment]
+def beside_flow(
+    flow: Flow, aside: Flow, sent: frozenset[Origin], lay: Callable[[Flow, float, frozenset[Origin]], Fragment]
 ) -> Fragment:
-    """Return a flow with what leads aside from it at its right, each in a column of its own."""
-    forks = {one.entry for one in asides if one.entry is not None}
-    found = lay(flow, 0.0, sent | forks)
-    for one in asides:
-        assert one.entry is not None
-        own = frozenset(origin for origin in sent if belongs(origin.path, one.by_path))
-        with_aside(found, lay(one, ASIDE_WIDTH, own), one.entry)
+    """Return a flow with what leads aside from it at its right, in a column of its own."""
+    assert aside.entry is not None
+    found = lay(flow, 0.0, sent | {aside.entry})
+    own = frozenset(origin for origin in sent if belongs(origin.path, aside.by_path))
+    with_aside(found, lay(aside, ASIDE_WIDTH, own), aside.entry)
     found.taps = {origin: points for origin, points in found.taps.items() if origin in sent}
     return found
 

@@ -104,9 +104,9 @@ def _ended(flow: Flow, end: Leaf, *edges: DiagramEdge) -> Flow:
     return flow.with_items((*flow.items, end)).with_edges((*flow.edges, *edges))
 
 
-def split_asides(flow: Flow) -> tuple[Flow, tuple[Flow, ...]]:
+def split_aside(flow: Flow) -> tuple[Flow, ...]:
     """Return the flow of a frame without what leads from one of its values to other ends than what the frame gives first, such
-    as a loss or a second output, and that, each by itself.
+    as a loss or a second output, and that; the whole flow where there is no such or several.
 
     Before: a(x) b(a) c(b) d(a), of which d goes on
     After:  a(x) d(a) / b(a) c(b)
@@ -114,7 +114,7 @@ def split_asides(flow: Flow) -> tuple[Flow, tuple[Flow, ...]]:
     outlet = flow.outlet
     read = _reads(flow)
     if not flow.owner or outlet is None or outlet.path not in read or _reads_by_port(flow):
-        return flow, ()
+        return (flow,)
     trunk, waiting = set[str](), [outlet.path]
     while waiting:
         path = waiting.pop()
@@ -122,10 +122,12 @@ def split_asides(flow: Flow) -> tuple[Flow, tuple[Flow, ...]]:
             trunk.add(path)
             waiting += read[path]
     rest = [path for path in read if path not in trunk]
-    found = tuple(one for part in components(read, rest) if (one := _aside(flow, part, trunk)))
-    gone = {path for one in found for path in one.by_path}
-    kept = flow.without(gone).with_sinks(sink for sink in flow.sinks if not belongs(sink.edges[0].source.path, gone))
-    return (kept, tuple(map(with_end_boxes, found))) if found else (flow, ())
+    parts = components(read, rest)
+    found = _aside(flow, parts[0], trunk) if len(parts) == 1 else None
+    if found is None:
+        return (flow,)
+    kept = (sink for sink in flow.sinks if not belongs(sink.edges[0].source.path, rest))
+    return flow.without(rest).with_sinks(kept), with_end_boxes(found)
 
 
 def _reads(flow: Flow) -> dict[str, list[str]]:
