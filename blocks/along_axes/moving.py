@@ -40,7 +40,7 @@ graph: {y: {type: roll, by: {time: 1}, in: x}}
         return [sizes["..."][dim].size for dim, step in zip(sizes["dims"], sizes["steps"], strict=True) if step]
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), tuple(f"{axis_in_words(axis)} by {step}" for axis, step in self.by.items()), "merge")
+        return Look(self.called(), tuple(f"{axis_in_words(axis)} by {step}" for axis, step in self.by.items()), "merge", low=True)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return torch.roll(x, self.steps, self.dims)
@@ -70,7 +70,7 @@ graph: {y: {type: flip, axis: time, in: x}}
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"along {axis_in_words(self.axis)}",), "merge")
+        return Look(self.called(), (f"along {axis_in_words(self.axis)}",), "merge", low=True)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return x.flip(self.dim)
@@ -156,7 +156,7 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
         else:
             stop = "" if self.stop is None else self.stop
             some = f"{self.start}:{stop}{f':{self.step}' * (self.step != 1)} of {axis}"
-        return Look(self.called(), (some,), "merge")
+        return Look(self.called(), (some,), "merge", low=True)
 
     def forward(self: Any, x: torch.Tensor, like: torch.Tensor | None = None) -> torch.Tensor:
         size = x.shape[self.dim]
@@ -287,9 +287,9 @@ graph: {y: {type: new_axis, name: head, size: 2, before: last, in: x}}
 
     def look(self, view: BlockView) -> Look:
         if "like" not in view.edges and self.size == 1:
-            return Look("Unsqueeze", (f"new axis {self.name}",), "merge")
+            return Look("Unsqueeze", (f"new axis {self.name}",), "merge", low=True)
         times = "" if "like" in view.edges else f"{self.size} × "
-        return Look("Expand", (f"{times}along a new axis {self.name}",), "merge")
+        return Look("Expand", (f"{times}along {self.name}",), "merge", low=True)
 
     def forward(self: Any, x: torch.Tensor, like: torch.Tensor | None = None) -> torch.Tensor:
         length = self.size if like is None else like.shape[self.of]

@@ -126,7 +126,7 @@ graph: {y: {type: shift, axis: time, by: 1, in: x}}
         return (sizes["..."][sizes["dim"]].size,) if self.by < 0 else ()
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"by {self.by} along {axis_in_words(self.axis)}",), "merge")
+        return Look(self.called(), (f"by {self.by} along {axis_in_words(self.axis)}",), "merge", low=True)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         rows, free = x.shape[self.dim], abs(self.by)

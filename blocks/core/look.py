@@ -93,6 +93,12 @@ class Look:
     """The sign of a block that is drawn as a circle."""
     double: bool = False
     """Whether it takes a second stream, shown by a second border."""
+    low: bool = False
+    """Whether it computes nothing but only puts numbers elsewhere, such as a transposition: drawings have it as a low box, with
+    all that it says in one line.
+    """
+    number: str = ""
+    """The one number that all of what it gives is, as for zeros: a recurrence that starts with it says that."""
     quiet: bool = False
     """Whether drawings leave it out, since it acts only in training."""
     short: str = ""

@@ -99,7 +99,7 @@ graph: {y: {type: rearrange, pattern: "b t (h d) -> b h t d", lengths: {h: 3}, i
 
     def look(self, view: BlockView) -> Look:
         only_order = all(len(group) == 1 for side in sides(self.pattern) for group in side)
-        return Look("Transpose" if only_order else self.called(), (self.pattern.replace("->", "→"),), "merge")
+        return Look("Transpose" if only_order else self.called(), (self.pattern.replace("->", "→"),), "merge", low=True)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         for place, sizes in self.apart:

@@ -153,7 +153,7 @@ graph: {y: {type: select, axis: time, index: 0, in: x}}
             )
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"index {self.index} of {axis_in_words(self.axis)}",), "merge")
+        return Look(self.called(), (f"index {self.index} of {axis_in_words(self.axis)}",), "merge", low=True)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         if not -x.shape[self.dim] <= self.index < x.shape[self.dim]:

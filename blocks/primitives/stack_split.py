@@ -41,7 +41,7 @@ graph: {y: {type: stack, in: [a, b]}}
 
     def look(self, view: BlockView) -> Look:
         before = () if self.axis == "last" else (f"along a new axis before {axis_in_words(self.axis)}",)
-        return Look(self.called(), before, "merge")
+        return Look(self.called(), before, "merge", low=True)
 
     def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
         return torch.stack(xs, dim=self.dim)
@@ -108,7 +108,7 @@ graph:
         }
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (", ".join(self.into),), "merge")
+        return Look(self.called(), (", ".join(self.into),), "merge", low=True)
 
     def forward(self: Any, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return torch.split(x, self.parts, dim=self.dim)

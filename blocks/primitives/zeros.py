@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from blocks.core import Block, BlockError, PositiveInt, Sizes, torch
+from blocks.core import Block, BlockError, BlockView, Look, PositiveInt, Sizes, torch
 
 
 class Zeros(Block, kind="zeros"):
@@ -39,6 +40,9 @@ graph:
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         return {"batch": sizes["..."][0].size}
+
+    def look(self, view: BlockView) -> Look:
+        return replace(super().look(view), number="0")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return x.new_zeros(x.shape[0], *self.shape)

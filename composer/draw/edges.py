@@ -94,6 +94,8 @@ class DiagramSource:
     """Which passes of a repeat give it, in words, where it is called by a name of theirs."""
     called: str = ""
     """What it is called by its name, where that is not its own name."""
+    number: str = ""
+    """The one number that it is, which is then its `reference`."""
     at_first: bool = False
     """Whether the first pass or step reads it, and the others in its place what the one before gave."""
 
@@ -164,6 +166,11 @@ class DiagramEdge:
     def by_name(self) -> DiagramEdge:
         """Return it as one from a source that is called by its name."""
         return self.reading(self.source.by_name())
+
+    @property
+    def starts(self) -> bool:
+        """Whether its whole value is what a recurrence starts with, in all of its passes."""
+        return self.source.at_first and self.upward and not self.source.port and not self.partial
 
     @property
     def upward(self) -> bool:

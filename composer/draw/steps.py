@@ -170,7 +170,7 @@ def _title(scene: Scene, subject: _Subject) -> str:
     if not named:
         return subject.paths[-1] if subject.paths else scene.name
     large = max(named, key=lambda box: (box.about.parameters, box.width * box.height))
-    titles = [text.text for text in large.texts if text.role in ("title", "expert")]
+    titles = [text.text for text in large.texts if text.role in ("title", "low", "expert")]
     return titles[0] if titles else large.about.path
 
 

@@ -26,7 +26,17 @@ COUNTS = re.compile(r"× \d+(, \d+)*")
 class Readers:
     """Every pair of a block that makes a value and one that reads it, repeats folded."""
 
-    def __init__(self, typed: TypedProgram, *, quiet: bool, closed: Iterable[str] = (), called: RolledNames = UNCHANGED) -> None:
+    def __init__(
+        self,
+        typed: TypedProgram,
+        *,
+        quiet: bool,
+        closed: Iterable[str] = (),
+        called: RolledNames = UNCHANGED,
+        sizes: bool = True,
+    ) -> None:
+        self.sizes = sizes
+        """Whether what is only measured is read."""
         self.names = called
         """Where layers that are written one by one are drawn as one."""
         self.closed = set(closed)
@@ -98,7 +108,8 @@ class Readers:
         made = {one for wire in node.node.wires for one in self.wire(wire, values)}
         if self.quiet and isinstance(node.part, Dropout) and path not in self.closed:
             return {"": frozenset(made)}
-        self.pairs |= {(one, path, wire.port) for wire in node.node.wires for one in self.wire(wire, values)}
+        wires = [wire for wire in node.node.wires if self.sizes or wire.port not in node.part.shape_only_inputs]
+        self.pairs |= {(one, path, wire.port) for wire in wires for one in self.wire(wire, values)}
         self.blocks.add(path)
         return {"": frozenset([path])}
 

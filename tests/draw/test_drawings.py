@@ -108,7 +108,7 @@ def test_every_edge_is_drawn_once(case: str) -> None:
 
 def assert_every_edge(name: str, typed: TypedProgram, scene: Scene) -> None:
     """Assert that what is drawn reads what the typed graph says, and nothing else."""
-    truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes], called=folded(typed).names)
+    truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes], called=folded(typed).names, sizes=False)
     seen = Counter(truth.outside(*pair) for pair in drawn(scene, truth.blocks).elements())
     assert truth.pairs - set(seen) == set(), name
     inside = mixed(scene)

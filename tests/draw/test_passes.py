@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from composer.draw.diagram import Flow
-from composer.draw.edges import NodeOutput
+from composer.draw.diagram import Flow, output_of
+from composer.draw.edges import DiagramSource, FrameInput, NodeOutput
 from composer.draw.passes import PASSES
-from composer.draw.passes.heads import group_led_out
+from composer.draw.passes.heads import group_led_out, split_aside
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.layer_exits import lead_out_of_layers
 from composer.draw.passes.merge_kinds import merge_passes
@@ -47,6 +48,8 @@ def run(apply: Callable[..., object], flows: list[Flow]) -> object:
         return apply(*flows, lambda subgraph: True)
     if apply is group_led_out:
         return apply(*flows, sent=[NodeOutput("b")])
+    if apply is split_aside:
+        return apply(*(replace(one, entry=FrameInput("frame"), outlet=DiagramSource(output_of(one.items[-1]))) for one in flows))
     return apply(*flows)
 
 

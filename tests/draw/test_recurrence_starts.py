@@ -59,9 +59,7 @@ def box(scene: Scene, path: str) -> Box:
     return found
 
 
-@pytest.mark.parametrize(
-    ("start", "reader"), [("start_h", "cell"), ("start_c", "cell"), ("start_seen", "all"), ("nowhere", "moved")]
-)
+@pytest.mark.parametrize(("start", "reader"), [("start_h", "cell"), ("start_c", "cell"), ("start_seen", "all")])
 def test_a_start_stands_beside_its_first_reader(scene: Scene, start: str, reader: str) -> None:
     """In the frame, near the block that reads it, with a wire that does not go around anything."""
     things = [*scene.boxes, *scene.merges]
@@ -76,11 +74,30 @@ def test_a_start_stands_beside_its_first_reader(scene: Scene, start: str, reader
 
 
 def test_what_reads_it_at_first_says_so(scene: Scene) -> None:
-    """At each wire; and the second reader of a start has its name."""
-    assert sum(text.text == "at first" for text in scene.texts) == 4
-    (named,) = (one for one in scene.references if one.target == "steps.next")
-    assert named.text.text == "nowhere at first"
-    (sizes,) = (one for one in scene.references if one.target == "nowhere")
+    """At each wire."""
+    assert sum(text.text == "at first" for text in scene.texts) == 3
+
+
+def test_zeros_at_first_are_no_box(scene: Scene) -> None:
+    """Each block that reads them says so, once for all of its states, and its description tells what gives them."""
+    assert not [one for one in scene.boxes if one.about.path == "nowhere"]
+    named = {one.target: one for one in scene.references if one.source == "nowhere"}
+    assert {path: one.text.text for path, one in named.items()} == dict.fromkeys(["steps.moved", "steps.next"], "0 at first")
+    assert "starts with nowhere (Zeros — shape 6; shape 6; sizes of signal)" in box(scene, "steps.moved").about.description
+    both = MEMORY.replace("h: start_h, c: start_c", "h: nothing, c: nothing").replace(
+        "start_c: {type: parameter, shape: [16]}", ""
+    )
+    both = both.replace("start_h: {type: parameter, shape: [16], init: zeros}", "nothing: {type: zeros, shape: [16], in: signal}")
+    page = composer.load(both).draw().scene
+    (once,) = (one for one in page.references if one.source == "nothing")
+    assert (once.text.text, once.port) == ("0 at first", "h, c")
+
+
+def test_full_detail_has_the_zeros() -> None:
+    """As a box, with what they read the sizes of."""
+    page = composer.load(MEMORY).draw("full").scene
+    assert box(page, "nowhere").area
+    (sizes,) = (one for one in page.references if one.target == "nowhere")
     assert sizes.text.text == "sizes of signal (input)"
 
 

@@ -27,20 +27,22 @@ def box(page: Scene, path: str) -> Box:
 
 @pytest.mark.parametrize(("bias", "before", "stack"), [("bias", "embed", "encoder"), ("target_bias", "target_embed", "decoder")])
 def test_stream_goes_past_a_bias_that_only_measures_it(bias: str, before: str, stack: str) -> None:
-    """Straight up from the embedding into the layers; the box stands beside it, with a dotted wire to it."""
+    """Straight up from the embedding into the layers; the box stands beside it, and says of what it reads the sizes."""
     page = scene("t5")
     (way,) = (wire.points for wire in page.wires if (wire.source, wire.target) == (before, stack))
     assert len({x for x, _ in way}) == 1
     assert not box(page, bias).x <= way[0][0] <= box(page, bias).x + box(page, bias).width
-    assert [wire.style for wire in page.wires if wire.target == bias] == ["measured"]
+    assert [wire.style for wire in page.wires if wire.target == bias] == []
+    assert f"sizes of {before.replace('embed', 'drop')}" in box(page, bias).about.description  # which passes on what it is given
     assert [wire.target for wire in page.wires if wire.source == bias] == [f"{stack}.attn.body"]
 
 
-@pytest.mark.parametrize("level", ["block", "full"])
 @pytest.mark.parametrize("case", ["zoo t5", "find bias_beside_a_lane", "find bias_below_a_turn"])
-def test_what_is_measured_is_read_where_it_is(case: str, level: Level) -> None:
-    """The dotted wire begins at the block that gives the value, or on another wire from there."""
-    ((_, _, page),) = scenes(case, level)
+def test_what_is_measured_is_read_where_it_is(case: str) -> None:
+    """The dotted wire begins at the block that gives the value, or on another wire from there; only full detail has it."""
+    ((_, _, usual),) = scenes(case, "block")
+    assert not [wire for wire in usual.wires if wire.style == "measured"]
+    ((_, _, page),) = scenes(case, "full")
     measured = [wire for wire in page.wires if wire.style == "measured"]
     assert measured
     for wire in measured:

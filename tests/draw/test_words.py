@@ -271,7 +271,7 @@ outputs: {y: apart, flat: flat}
     ("node", "said"),
     [
         ("{type: new_axis, name: head}", ("Unsqueeze", "new axis head")),
-        ("{type: new_axis, name: head, size: 3}", ("Expand", "3 × along a new axis head")),
+        ("{type: new_axis, name: head, size: 3}", ("Expand", "3 × along head")),
         ("{type: sum, axis: -2}", ("Sum", "over the second-to-last axis")),
         ("{type: slice, axis: time, start: 1}", ("Slice", "time from 1 on")),
         ("{type: slice, axis: time, stop: 4}", ("Slice", "first 4 of time")),

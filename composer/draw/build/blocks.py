@@ -44,6 +44,8 @@ def add_block(
     variadic = any(name.endswith("*") for name in node.part.inputs)
     for port, read_there in given.items():
         measured = port in node.part.shape_only_inputs
+        if measured and depth.level != "full":
+            continue  # its description names it
         main = not measured and (variadic or port == first)
         second = port in node.part.second_stream_inputs
         out.edges += [DiagramEdge(source, path, port, main, shape_only=measured, second_stream=second) for source in read_there]

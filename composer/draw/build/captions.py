@@ -10,7 +10,7 @@ from blocks.core import fields
 from blocks.core.weights import ParameterRole
 from composer.diagnostics import Span
 from composer.draw.about import TIP_SEPARATOR, About
-from composer.draw.build.descriptions import settings, whole
+from composer.draw.build.descriptions import measured, settings, whole
 from composer.draw.build.levels import Depth
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.walks import by_place, model_inputs, vocabulary_inputs
@@ -102,12 +102,15 @@ class Captions:
         return About(place.path, TIP_SEPARATOR.join(tip), self.lines(node, place.holder), total)
 
     def description(self, node: TypedNode, place: NodePlace) -> str:
-        """Return what is set in a block, and how its parameters start; nothing at a glance."""
+        """Return what is set in a block, of which values it only reads the sizes where no wire tells that, and how its parameters
+        start; nothing at a glance.
+        """
         if self.depth.level == "overview":
             return ""
-        return (
-            "; ".join(filter(None, [*settings(node), self.starts.at(place.all)])) if isinstance(node, TypedBlock) else whole(node)
-        )
+        if not isinstance(node, TypedBlock):
+            return whole(node)
+        sizes_of = measured(node) if self.depth.level == "block" else ()
+        return "; ".join(filter(None, [*settings(node), *sizes_of, self.starts.at(place.all)]))
 
     def start(self, node: TypedBlock, places: Sequence[str], maps: Sequence[str] = ()) -> str:
         """Return at which number parameters of a block, or of some of its `maps`, start that usually start otherwise, where they

@@ -71,6 +71,13 @@ def own_settings(node: TypedBlock) -> Iterator[str]:
             yield from (f"{ref} {times} times" for ref, times in Counter(map(str, wire.refs)).items() if times > 1)
 
 
+def measured(node: TypedBlock) -> Iterator[str]:
+    """Yield what a block only reads the sizes of."""
+    for wire in node.node.wires:
+        if wire.port in node.part.shape_only_inputs:
+            yield from (f"sizes of {ref}" for ref in wire.refs)
+
+
 def setting(name: str, value: Any, edges: Mapping[str, str]) -> str:
     """Return a field in words, with every digit."""
     match value:

@@ -42,6 +42,7 @@ from composer.draw.edges import DiagramSource, FrameInput, ModelInput, NodeOutpu
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
 from composer.draw.passes.overview import fold_norms, of_group
+from composer.draw.passes.side_inputs import name_numbers
 from composer.draw.paths import plain
 from composer.draw.style.looks import inside, steps
 from composer.draw.wording import shape
@@ -91,7 +92,10 @@ class DiagramBuilder:
         outputs = [(name, sources((ref,), values)[0]) for name, ref in root.graph.outputs]
         sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in out.sinks)
         flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
-        return fold_norms(flow) if self.depth.level == "overview" else told_apart(flow, self.names)
+        if self.depth.level == "overview":
+            return fold_norms(flow)
+        flow = told_apart(flow, self.names)
+        return name_numbers(flow) if self.depth.level == "block" else flow
 
     def at_level(self, level: Level) -> DiagramBuilder:
         """Return one that goes on with this one's work at another level."""

@@ -24,8 +24,12 @@ LINE = 14.0
 """From one line to the next, where there are several: a third more than the 10.5 pixels of a detail."""
 ROW, PLAIN_ROW = 32.0, 18.0
 """Height of each of several kinds of a block: with an icon, of 28 pixels, or a detail below it; and with one line of text."""
-TWO_LINES, ICON_LINE, ONE_LINE = 42, 34, 28
-"""Height of a box with a title and a detail; with a title beside an icon, which needs 3 pixels above and below; with a title."""
+TWO_LINES, ICON_LINE, ONE_LINE, LOW_LINE = 42, 34, 28, 20
+"""Height of a box with a title and a detail; with a title beside an icon, which needs 3 pixels above and below; with a title;
+with title and detail in one line of small letters.
+"""
+TITLE_GAP = 5.0
+"""Between the title and the detail of a low box, about two spaces."""
 HEAD, PLAIN_HEAD = 44, 30
 """The same above rows: 2 pixels more separate the two."""
 
@@ -36,6 +40,8 @@ def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: b
     icon = ICON_ROOM if look.icon is not None else PAD
     if leaf.lines:
         return max(typography.width(line, role) for role, line in leaf.lines) + icon + PAD
+    if is_low(leaf):
+        return min(needed_in_line(leaf, typography) + 1, MAX_BOX_WIDTH)
     params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else typography.width(leaf.params, "params") + PAD + 8
     title = typography.width(look.title, "title")
     with_name = title + 2 * (icon + typography.width(leaf.name, "name") + NAME_GAP) if leaf.name and named else 0.0
@@ -44,6 +50,17 @@ def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False, named: b
     rows = [ICON_ROOM + 6 + swatches(row) + typography.width(row.share, "row") + PAD for row in leaf.rows]
     rows += [ICON_ROOM + 6 + swatches(row) + typography.width(row.look.detail, "detail") + PAD for row in leaf.rows]
     return min(max(title, detail, *rows) + 1, MAX_BOX_WIDTH)
+
+
+def is_low(leaf: Leaf) -> bool:
+    """Return whether a block says all in one line of small letters."""
+    return leaf.look.low and not (leaf.rows or leaf.lines or leaf.params or leaf.look.icon)
+
+
+def needed_in_line(leaf: Leaf, typography: Typography) -> float:
+    """Return the width that a low block's title and detail want; its name is written where there is room."""
+    said = typography.width(leaf.look.title, "low") + 2 * PAD
+    return said + (TITLE_GAP + typography.width(leaf.look.detail, "detail") if leaf.look.detail else 0.0)
 
 
 def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
@@ -76,6 +93,8 @@ def box_height(leaf: Leaf, typography: Typography, *, narrow: bool = False) -> f
     if leaf.lines:
         least = ICON_LINE if leaf.look.icon is not None else ONE_LINE
         return max(LINE * typography.scale * len(leaf.lines) + 14, least) + row_height(leaf) * len(leaf.rows)
+    if is_low(leaf):
+        return LOW_LINE
     detail = bool(detail_of(leaf, narrow=narrow))
     if leaf.rows:
         return (HEAD if detail else PLAIN_HEAD) + row_height(leaf) * len(leaf.rows)
@@ -106,6 +125,8 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography:
     texts = (
         line_by_line(leaf, x + (icon - PAD) / 2, middle, typography)
         if leaf.lines
+        else in_line(leaf, x, middle, width, typography)
+        if is_low(leaf)
         else headed(leaf, x, middle, width, icon, narrow, typography)
     )
     for number, row in enumerate(leaf.rows):
@@ -164,6 +185,23 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
         texts.append(Text(start, middle - 4 if detail else middle + 3.5 * size, leaf.name, "name", "start", scale=size))
     if params:
         texts.append(Text(x + width / 2 - PAD, middle - 4 if detail else middle + 3.5 * size, params, "params", "end", size))
+    return texts
+
+
+def in_line(leaf: Leaf, x: float, middle: float, width: float, typography: Typography) -> list[Text]:
+    """Return the title, the detail and the name beside each other at a height: title and detail in the middle of the box."""
+    size, room = typography.scale, width - 2 * PAD
+    title = typography.fitted(leaf.look.title, "low", room)
+    wide = typography.width(title, "low")
+    free = room - wide - TITLE_GAP
+    detail = typography.fitted(leaf.look.detail, "detail", free) if leaf.look.detail and free > 0 else ""
+    left = x - (wide + (TITLE_GAP + typography.width(detail, "detail") if detail else 0.0)) / 2
+    y = middle + 3.5 * size
+    texts = [Text(left, y, title, "low", "start", size)]
+    if detail:
+        texts.append(Text(left + wide + TITLE_GAP, y, detail, "detail", "start", size))
+    if leaf.name and x - width / 2 + PAD + typography.width(leaf.name, "name") + NAME_GAP <= left:
+        texts.append(Text(x - width / 2 + PAD, y, leaf.name, "name", "start", size))
     return texts
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -19,17 +19,21 @@ from composer.draw.layout.irregular import irregular_fragment
 from composer.draw.layout.lanes import wire
 from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.layout.outgoing_edges import OutgoingEdge, Output, outgoing_at_side, outgoing_through
-from composer.draw.layout.parallel_flows import side_by_side
+from composer.draw.layout.parallel_flows import side_by_side, with_aside
 from composer.draw.layout.references import reference_below
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput, block, circle, own_side
 from composer.draw.layout.wrapped import in_columns
 from composer.draw.passes.branches import group_branches
-from composer.draw.passes.heads import group_heads, group_led_out, lead_to_losses
+from composer.draw.passes.heads import group_heads, group_led_out, lead_to_losses, split_aside
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.passes.side_inputs import NOTHING_BESIDE, BesideBlock, SideInputs, split_side_inputs
+from composer.draw.paths import belongs
+
+ASIDE_WIDTH = 170.0
+"""Of the boxes of what leads aside: less than those of the trunk, and a formula of a loss has room."""
 
 
 def column(
@@ -42,6 +46,9 @@ def column(
     """Lay out a flow; `top` is where its output leaves, and `taps` hold what is `sent` to other columns. What stands `beside` its
     blocks may be known before: a branch is part of a flow that has been split.
     """
+    flow, *aside = (flow,) if options.alone else split_aside(flow)
+    if aside:
+        return beside_flow(flow, *aside, sent, lambda part, wide, values: column(part, wide or width, options, values, beside))
     side_inputs = SideInputs(flow, {}, {}) if options.alone else split_side_inputs(flow, sent)
     side_inputs = replace(side_inputs, beside={**side_inputs.beside, **beside})
     subgraphs: dict[str, Fragment] = {}
@@ -75,6 +82,18 @@ def column(
     place(spine)
     wire(spine)
     return spine.found
+
+
+def beside_flow(
+    flow: Flow, aside: Flow, sent: frozenset[Origin], lay: Callable[[Flow, float, frozenset[Origin]], Fragment]
+) -> Fragment:
+    """Return a flow with what leads aside from it at its right, in a column of its own."""
+    assert aside.entry is not None
+    found = lay(flow, 0.0, sent | {aside.entry})
+    own = frozenset(origin for origin in sent if belongs(origin.path, aside.by_path))
+    with_aside(found, lay(aside, ASIDE_WIDTH, own), aside.entry)
+    found.taps = {origin: points for origin, points in found.taps.items() if origin in sent}
+    return found
 
 
 def items_of(flow: Flow, options: LayoutOptions) -> Lay:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from composer.draw.diagram import Branches, Flow
-from composer.draw.edges import DiagramEdge
+from composer.draw.edges import DiagramEdge, Origin
 from composer.draw.geometry import Area, Point
 from composer.draw.layout.boxes import needed
 from composer.draw.layout.fragment import Fragment, moved, shift, straightened, stretch
@@ -99,6 +99,25 @@ def side_by_side(
     found.left, found.right = max(found.left, end.left), max(found.right, end.right)
     found.top, found.height = end.top, -y + end.height
     return found
+
+
+def with_aside(found: Fragment, aside: Fragment, fork: Origin) -> None:
+    """Put a column beside a flow, at the right of all that is there; it begins at the height where a value of the flow forks."""
+    start = found.taps[fork]
+    x, y = found.right + APART + aside.left, start[-1][1]
+    shift(aside, x, y)
+    way = (*start, (x, y))
+    aside.pieces.wires = [
+        wire.through(straightened((*way, *wire.points))) if wire.source == fork.path and wire.points[0] == (x, y) else wire
+        for wire in aside.pieces.wires
+    ]
+    found.pieces.take(aside.pieces)
+    found.taps |= aside.taps
+    found.right = x + aside.right
+    if aside.height - y > found.height:
+        found.height = aside.height - y
+        found.top = -found.height
+        found.out = (*found.out[:-1], (found.out[-1][0], found.top))
 
 
 def apart_for(count: int) -> float:

@@ -22,7 +22,8 @@ def incoming_reference(
     """Write where a value comes from, at a height and at one side of the way that it goes on; return what the name covers."""
     start = way[0][0] + side * (10 if len(way) > 1 else 16)
     text = Text(start + side * 4, y + 3.5, _said(edge, name), "reference", "end" if side < 0 else "start", typography.scale)
-    about = About(edge.source.path, f"{name}, from elsewhere")
+    own = edge.source.number and f"{edge.source.path} is "
+    about = About(edge.source.path, f"{own}{name}, from elsewhere")
     found.pieces.references.append(Reference(about, text, edge.source.path, edge.target, edge.port))
     points = ((start, y), *way)
     found.pieces.wires.append(

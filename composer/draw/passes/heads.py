@@ -1,5 +1,5 @@
-"""What stands side by side at the end of a flow: heads of a model, each with outputs or losses of its own; and beside the way
-through a frame: what is read around that alone.
+"""What stands side by side where a flow goes on: heads of a model, each with outputs or losses of its own, what leads aside, and
+what is read around a frame alone.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import replace
 from blocks.core import Look, spoken
 from composer.draw.about import About
 from composer.draw.diagram import Branches, Flow, Leaf, Sink, output_of
-from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput, Origin, PreviousPass
 from composer.draw.passes.branches import component_counts, components, readers_of
 from composer.draw.passes.order import inner_edges
-from composer.draw.paths import belongs, output_path
+from composer.draw.paths import above, belongs, output_path
 
 MAX_HEADS = 6
 """Heads that stand beside each other: more do not fit on a page."""
@@ -161,6 +161,71 @@ def with_end_boxes(flow: Flow, sent: Collection[Origin] = ()) -> Flow:
 
 def _ended(flow: Flow, end: Leaf, *edges: DiagramEdge) -> Flow:
     return flow.with_items((*flow.items, end)).with_edges((*flow.edges, *edges))
+
+
+def split_aside(flow: Flow) -> tuple[Flow, ...]:
+    """Return the flow of a frame without what leads from one of its values to other ends than what the frame gives first, such
+    as a loss or a second output, and that; the whole flow where there is no such or several.
+
+    Before: a(x) b(a) c(b) d(a), of which d goes on
+    After:  a(x) d(a) / b(a) c(b)
+    """
+    outlet = flow.outlet
+    read = _reads(flow)
+    if not flow.owner or outlet is None or outlet.path not in read or _reads_by_port(flow):
+        return (flow,)
+    trunk, waiting = set[str](), [outlet.path]
+    while waiting:
+        path = waiting.pop()
+        if path not in trunk:
+            trunk.add(path)
+            waiting += read[path]
+    rest = [path for path in read if path not in trunk]
+    parts = components(read, rest)
+    found = _aside(flow, parts[0], trunk) if len(parts) == 1 else None
+    if found is None:
+        return (flow,)
+    kept = (sink for sink in flow.sinks if not belongs(sink.edges[0].source.path, rest))
+    return flow.without(rest).with_sinks(kept), with_end_boxes(found)
+
+
+def _reads(flow: Flow) -> dict[str, list[str]]:
+    """Return which items each one reads, itself or inside of it, in this pass or of the one before."""
+    items = flow.by_path
+    found: dict[str, list[str]] = {path: [] for path in items}
+    for edge in (*flow.edges, *(edge for item in flow.items for edge in inner_edges(item))):
+        targets = [path for path in above(edge.target) if path in items]
+        found |= {
+            one: [*found[one], *(path for path in above(edge.source.path) if path in items and path != one)] for one in targets
+        }
+    return found
+
+
+def _reads_by_port(flow: Flow) -> bool:
+    """Return whether something is read of earlier passes of which it is not known what gives it."""
+    return any(isinstance(e.source.origin, PreviousPass) for e in flow.all_edges())
+
+
+def _aside(flow: Flow, part: Sequence[str], trunk: Collection[str]) -> Flow | None:
+    """Return some items as what leads aside from one value of the trunk, where they read nothing else of it but what begins
+    there, which goes by its name; none where they read more.
+    """
+    whole = flow.only({*part})
+    held = {*part, *(e.target for e in whole.all_edges())}
+    wires = [e for e in whole.all_edges() if not (e.source.reference or belongs(e.source.path, held))]
+    begun = {path for path in trunk if isinstance(flow.by_path[path], Leaf) and not flow.edges_into(path)}
+    origins = {e.source.origin for e in wires if e.source.path not in begun}
+    fork = next(iter(origins), None)
+    if len(origins) != 1 or not isinstance(fork, NodeOutput) or fork.port or any(e.back for e in whole.edges):
+        return None
+    if not (fork.path in trunk and all(e.main for e in wires if e.source.origin == fork)):
+        return None
+    return replace(whole.map_edges(lambda e: _by_node_name(e) if e.source.path in begun else e), entry=fork, outlet=None)
+
+
+def _by_node_name(edge: DiagramEdge) -> DiagramEdge:
+    """Return an edge from a node of the same frame that is called as the recipe calls it there."""
+    return edge.reading(edge.source.by_name(edge.source.reference or edge.source.path.rpartition(".")[2]))
 
 
 def lead_to_losses(flow: Flow) -> Flow:

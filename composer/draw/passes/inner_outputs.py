@@ -25,8 +25,8 @@ MAX_LETTERS = 36
 def lead_out_of_frames(flow: Flow) -> Flow:
     """Return a flow in which wires lead out of frames from what makes a value there, in its frames too, instead of its name.
 
-    Before: a(x) b(a) c(@b.inner)
-    After:  a(x) b(a) c(b.inner)
+    Before: a(x) b(a) c(b @b.inner)
+    After:  a(x) b(a) c(b b.inner)
     """
     items = flow.by_path
     names: dict[DiagramEdge, Item] = {}

@@ -103,20 +103,64 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
     return SideInputs(flow.with_items(kept).with_edges(edges), beside, outer_inputs)
 
 
+def name_numbers(flow: Flow) -> Flow:
+    """Return a flow without the blocks that give one number with which recurrences start: what reads that at first names it."""
+    flow = flow.map_groups(name_numbers)
+    returned, paths = _returned(flow), flow.by_path.keys()
+    read_of = _by(flow.all_edges(), lambda e: e.source.path)
+    numbers = {
+        path: item
+        for path, item in flow.by_path.items()
+        if isinstance(item, Leaf) and item.look.number and path not in returned and not flow.edges_into(path)
+        if path in read_of and all(e.starts and e.target not in paths for e in read_of[path])
+    }
+    return _with_numbers(flow.without(numbers.keys()), numbers) if numbers else flow
+
+
+def _with_numbers(flow: Flow, numbers: Mapping[str, Leaf]) -> Flow:
+    """Return a flow in which numbers are named where they are read, once for each block, whose description tells of what gives
+    them.
+    """
+    started = _by((e for e in flow.edges if e.source.path in numbers), lambda e: e.target)
+    given = {target: _by(edges, lambda e: e.source.path) for target, edges in started.items()}
+
+    def named(edges: Sequence[DiagramEdge]) -> DiagramEdge:
+        first = edges[0].source
+        number = numbers[first.path].look.number
+        source = replace(first.by_name(number), number=number)
+        return replace(edges[0], port=", ".join(e.port for e in edges), source=source)
+
+    def tell(item: Item) -> Item:
+        starts = [numbers[path].about for path in given.get(item.about.path, ())]
+        said = (f"starts with {one.path} ({'; '.join(filter(None, [one.tip, one.description]))})" for one in starts)
+        described = "; ".join(filter(None, [item.about.description, *said]))
+        return replace(item, about=replace(item.about, description=described)) if isinstance(item, Leaf) else item
+
+    kept = [e for e in flow.edges if e.source.path not in numbers]
+    named_edges = (named(edges) for sources in given.values() for edges in sources.values())
+    flow = flow.map_items(tell).with_edges((*kept, *named_edges))
+    return flow.map_groups(lambda inner: _with_numbers(inner, numbers))
+
+
+def _returned(flow: Flow) -> set[str]:
+    """Return what gives outputs of a model, or what losses and states read."""
+    return {source.path for _, source in flow.exits} | {e.source.path for sink in flow.sinks for e in sink.edges}
+
+
 def stand_by_readers(flow: Flow) -> Flow:
     """Return a flow in which what a recurrence starts with stands in its frame, beside the first block that reads it; others that
     do so call it by its name.
     """
     flow = flow.map_groups(stand_by_readers)
     read_of = _by(flow.all_edges(), lambda e: e.source.path)
-    returned = {source.path for _, source in flow.exits} | {e.source.path for sink in flow.sinks for e in sink.edges}
+    returned = _returned(flow)
     for path, item in flow.by_path.items():
         reads, readers = flow.edges_into(path), read_of.get(path, ())
         still = all(e.shape_only for e in reads)
         if not (isinstance(item, Leaf) and not item.model_input and not item.look.sign and not item.look.sides and still):
             continue
-        starts = all(e.source.at_first and e.upward and not e.source.port and not e.partial for e in readers)
-        first = _first_in_frame(path, flow) if starts and path not in returned else None
+        starts = path not in returned and all(e.starts for e in readers)
+        first = _first_in_frame(path, flow) if starts else None
         if first is not None:
             named = [replace(e, source=e.source.by_name()) for e in reads]
             flow = _with_start(flow.without({path}), item, named, first)

@@ -45,6 +45,7 @@ WIRES: dict[Style, Hue] = {
 CLASSES: dict[Role, str] = {
     "heading": "t",
     "title": "t",
+    "low": "t",
     "expert": "t",
     "row": "t",
     "facts": "u",
