@@ -343,6 +343,8 @@ class Model:
                 held_by = self.starts.setdefault(entry.name[:end], {})
                 held_by[entry.name[end + 1 :]] = float(init.value) if constant else None
         self.inputs = {one.name: typed.inputs[one.name] for one in typed.untyped.inputs}
+        self.ports: dict[str, list[frozenset[float]]] = {}
+        """The sizes of what comes into a group at a port, or into a repeat from a node, in each pass."""
         self.by_path: dict[str, list[Truth]] = {}
         """What may be said of the nodes of a path, in each pass."""
         self.kinds: dict[str, list[list[object]]] = {}
@@ -384,6 +386,8 @@ class Model:
                 self.skips |= {f"{visit.path}.{index}" for index, one in enumerate(node.passes) if adds_input(one)}
             if isinstance(node, TypedGroup | TypedScan) and adds_input(node.graph):
                 self.skips.add(visit.path)
+            for port, type_ in of_ports(node, visit.graph):
+                self.ports.setdefault(f"{name}.{port}", []).append(frozenset(numbers(" × ".join(map(size, type_.sizes)))))
             if isinstance(node, TypedBlock) and node.part.kind in ("add", "concat"):
                 several = sum(len(wire.refs) for wire in node.node.wires)
                 self.joins.setdefault(name, set()).add((node.part.kind, several))
@@ -558,9 +562,31 @@ def of_value(value: Any) -> Iterator[float]:
 # -- what is held against it
 
 
+def of_ports(node: TypedNode, around: TypedGraph | None) -> Iterator[tuple[str, TensorType]]:
+    """Yield what comes into a group, by its ports, or into a repeat, by the nodes that make it."""
+    found: list[tuple[str, object]] = []
+    if isinstance(node, TypedGroup):
+        found = list(node.graph.inputs.items())
+    elif isinstance(node, TypedRepeat) and around is not None:
+        refs = [ref for one in node.node.passes for wire in one.wires for ref in wire.refs if ref.node != node.name]
+        found = [(ref.node, around.type_of(ref)) for ref in refs]
+    yield from ((port, type_) for port, type_ in found if isinstance(type_, TensorType))
+
+
+def of_detail_input(box: DrawnBox, model: Model) -> Iterator[str]:
+    """Yield what is not so of the shape at an input of a block that is drawn by itself."""
+    for line in box.lines[1:]:
+        for number in numbers(line):
+            if not all(number in sizes for sizes in model.ports[box.path]):
+                yield f"{box.path}: `{line}`: {number} does not come in"
+
+
 def lies(picture: Picture, model: Model) -> Iterator[str]:
     """Yield every statement of a picture that does not hold in each pass that it is about."""
     for box in picture.boxes:
+        if box.path in model.ports and box.path not in model.by_path:
+            yield from of_detail_input(box, model)
+            continue
         passes = model.of(box.path)
         yield from of_input(box, model)
         yield from of_starts(box, passes, model)

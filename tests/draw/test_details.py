@@ -185,6 +185,14 @@ def test_a_detail_comes_with_the_first_box_that_it_is_the_inside_of() -> None:
     assert [len(step.figure.scene.details) for step in built] == [0, 1]
 
 
+def test_what_stands_in_a_detail_is_called_as_in_its_block() -> None:
+    """An input by its port, a value by its node: not by the layer around the block."""
+    said = {text.text for one in composer.load("mamba").draw().scene.details for text in texts(one.inside)}
+    assert "valid" in said
+    assert {one for one in said if one.endswith("1536 × 16") and "output" in one} <= {"a output · 1536 × 16"}
+    assert not any("layers" in one for one in said)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
 def test_details_of_papers_are_sound(path: Path) -> None:

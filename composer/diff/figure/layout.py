@@ -71,7 +71,7 @@ class _Page:
 
     def __init__(self, difference: DifferenceData, level: Level) -> None:
         self.difference = difference
-        self.pictures = [drawn(model, level, shapes=False) for model in difference.models]
+        self.pictures = [drawn(model, level, shapes=False, details=["none"]) for model in difference.models]
         found = list(places(difference, self.pictures))
         self.areas = [content(picture.scene) for picture in self.pictures]
         self.pieces = Pieces()

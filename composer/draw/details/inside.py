@@ -176,7 +176,9 @@ class BlockPorts:
         """Return a value as it is read in a block by itself: by its port, or where it has none by its name."""
         if port := self.names.get(source.origin, ""):
             return DiagramSource(ModelInput(input_path(self.path, port)), self.shapes[port], called=port)
-        return source if lies_in(source.path, self.path) else source.by_name()
+        if not lies_in(source.path, self.path):
+            return source.by_name()
+        return replace(source, called=source.own_name.removeprefix(f"{self.path}."))  # as the recipe calls it there
 
 
 def forked(flow: Flow, inputs: Mapping[str, tuple[str, str]]) -> Flow:

@@ -154,7 +154,7 @@ class _PageColumns:
     def label(self, source: DiagramSource, gutter: float) -> None:
         """Write above a wire from a column to the first gutter what it carries, in as many words as there is room for."""
         start = self.taps[source.origin][1][-1]
-        name = spoken(source.path.partition(".")[0]).lower()
+        name = spoken((source.called or source.path).partition(".")[0]).lower()
         for said in (f"{name} output · {source.shape}", source.shape):
             if label_above(self.whole, said, source.path, start, gutter, self.typography):
                 return
