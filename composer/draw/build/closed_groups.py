@@ -30,11 +30,15 @@ def new_shape(node: TypedNode) -> str:
     """Return the shape of what a group or a repeat gives, where it is not that of what comes into it first."""
     match node:
         case TypedGroup():
-            first, last = node.graph, node.graph
+            return changed_shape(node.graph, node.graph)
         case TypedRepeat():
-            first, last = node.passes[0], node.passes[-1]
+            return changed_shape(node.passes[0], node.passes[-1])
         case _:
             return ""
+
+
+def changed_shape(first: TypedGraph, last: TypedGraph) -> str:
+    """Return the shape of what the last of some graphs in a row gives, where it is not that of what comes into the first one."""
     gives = shape(next(iter(last.outputs.values()), ()))
     return gives if gives != shape(next(iter(first.inputs.values()), ())) else ""
 

@@ -12,12 +12,13 @@ from blocks.core import Steps, size, spoken
 from composer.draw.build import repeats
 from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
-from composer.draw.build.closed_groups import first_words, holds_layers, new_shape
+from composer.draw.build.closed_groups import changed_shape, first_words, holds_layers, new_shape
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth, Level
 from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart
 from composer.draw.build.parallel_passes import is_parallel, never_alone, shared_input
 from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
+from composer.draw.build.single_passes import drawn_apart
 from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.value_sources import (
     NodeSources,
@@ -32,6 +33,7 @@ from composer.draw.build.value_sources import (
     read_once,
     single_output,
     sources,
+    stream_of,
 )
 from composer.draw.diagram import Flow, Group, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, NodeOutput, Origin, PreviousPass
@@ -70,6 +72,8 @@ class DiagramBuilder:
         """What authors call closed blocks of their recipes, by their paths."""
         self.never_alone: set[str] = set()
         """Paths of parallel repeats whose last pass nothing reads by itself."""
+        self.apart: frozenset[str] = frozenset()
+        """Paths of repeats of which each pass is a closed box of its own."""
 
     def model(self) -> Flow:
         """Return the whole model."""
@@ -93,12 +97,20 @@ class DiagramBuilder:
         other.depth = replace(self.depth, level=level)
         return other
 
+    def inside(self, path: str) -> DiagramBuilder:
+        """Return one that goes on inside of a repeat, of which a closed box tells what is in it; repeats there are boxes in it."""
+        other = copy(self)
+        other.depth, other.around = replace(self.depth, nested=False), [*self.around, path]
+        return other
+
     # -- graphs
 
     def graph(self, graph: TypedGraph, values: ValueSources, around: NodePlace, out: FlowBuilder) -> None:
         """Add all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
         if not self.around:
             self.never_alone |= {around.inner(name).path for name in never_alone(graph)}
+        if not around.path and self.depth.level == "block":
+            self.apart = drawn_apart(graph)
         for node in graph.nodes:
             if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
                 given = sources(node.node.wires[0].refs, values)
@@ -129,9 +141,11 @@ class DiagramBuilder:
                 return self.scan(node, read(node.node.wires, values), place, out)
             case TypedRepeat():
                 alone = self.depth.passes_of(plain(place.path), len(node.passes))
-                if alone is None:
-                    return self.repeat(node, values, place, out)
-                return self.unrolled(node, alone, values, place, out)
+                if alone is not None:
+                    return self.unrolled(node, alone, values, place, out)
+                if place.path in self.apart and not self.depth.shows(place.path):
+                    return self.unrolled(node, (), values, place, out)
+                return self.repeat(node, values, place, out)
             case _:
                 assert_never(node)
 
@@ -158,14 +172,15 @@ class DiagramBuilder:
         title = spoken(branch_name(path)) if part is None else spoken(part.kind)
         closed = shut or ((self.depth.level == "overview" or part is not None) and not holds_layers(node.graph))
         boxed = shut and self.depth.level == "full" and not self.depth.shows(path)  # which tells its blocks, and not their maps
-        flow, ports = (self.at_level("block") if boxed else self).flow(node.graph, given, place)
+        stream = stream_of(node.graph)
+        flow, ports = (self.at_level("block") if boxed else self).flow(node.graph, given, place, stream)
         if closed and not self.depth.shows(path):
             self.names[path] = own_name(node, place)
             out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
         else:
             out.items.append(self.frame(node, title, place, flow))
-            given = only(given, first_input(node.graph))
-        out.edges += edges_into(node.graph, given, path, first_input(node.graph), flow.second_streams)
+            given = only(given, stream)
+        out.edges += edges_into(node.graph, given, path, stream, flow.second_streams)
         return of_frame(node.graph, path, ports)
 
     def dissolved(self, node: TypedGroup, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder) -> NodeSources:
@@ -306,7 +321,8 @@ class DiagramBuilder:
         """Add some passes of a repeat one after the other, and between them those that follow each other in one box."""
         ports: dict[tuple[int | None, str], Sources] = {}
         around = {**values, node.name: NodeSources({}, passes=ports)}
-        for drawn, some in groupby(range(len(node.passes)), key=lambda index: index in alone):
+        apart = place.path in self.apart
+        for (drawn, _), some in groupby(range(len(node.passes)), key=lambda index: (index in alone, apart and index)):
             if not drawn:
                 ports.update(self.rest(node, [*some], around, place, out))
                 continue
@@ -324,18 +340,22 @@ class DiagramBuilder:
         self, node: TypedRepeat, passes: list[int], around: ValueSources, place: NodePlace, out: FlowBuilder
     ) -> dict[tuple[int | None, str], Sources]:
         """Add some passes that follow each other as one box, and return what can be read of each."""
-        path = f"{place.path}.{passes[0]}"
+        path, apart = f"{place.path}.{passes[0]}", place.path in self.apart
         suffixes = [repeats.pass_suffix(node, index, first=index == 0) for index in passes]
         here = replace(place, path=path, all=tuple(one + suffix for one in place.all for suffix in suffixes))
         kinds = {node.passes[index]: index for index in reversed(passes)}
         given = {index: repeats.inputs_from_outside(node, index, passes, around) for index in passes}
-        flows = [self.flow(graph, given[index], here)[0] for graph, index in kinds.items()]
+        inside = self.inside(place.path) if apart else self
+        flows = [inside.flow(graph, given[index], here)[0] for graph, index in kinds.items()]
         one, several = repeats.layer_title(node, flows), len(passes) > 1
-        title = f"× {len(passes)} {one}" if several else one
+        title = f"× {len(passes)} {one}" if several else f"{one} {passes[0]}" if apart else one
         of_kinds = [[index for index in passes if node.passes[index] == graph] for graph in kinds]
         box = self.closed(node, flows, title, (title,), self.counts.shown_of(here.all), here, of_kinds, here.all)
-        named = f"{node.name}({passes[0]}:{passes[-1] + 1})" if several else f"{node.name}({passes[0]})"
-        out.items.append(replace(box, look=replace(box.look, facts=(named, *box.look.facts)), shape=""))
+        if apart:
+            out.items.append(replace(box, shape=changed_shape(node.passes[passes[0]], node.passes[passes[-1]])))
+        else:
+            named = f"{node.name}({passes[0]}:{passes[-1] + 1})" if several else f"{node.name}({passes[0]})"
+            out.items.append(replace(box, look=replace(box.look, facts=(named, *box.look.facts)), shape=""))
         second_streams: set[Origin] = set().union(*(flow.second_streams for flow in flows))
         main = first_input(node.passes[passes[0]])
         read = dict.fromkeys((port, one) for index in passes for port, every in given[index].items() for one in every)

@@ -11,7 +11,7 @@ from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput, Origin
 from composer.draw.wording import shape
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref, Wire
-from composer.graph.typed import TypedBlock, TypedGraph
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup
 
 Sources: TypeAlias = tuple[DiagramSource, ...]
 
@@ -34,6 +34,10 @@ class NodeSources:
         """Of its first output."""
         return self.ports[""]
 
+    def is_first(self, port: str) -> bool:
+        """Return whether a port is the first output, which may be read by its name too."""
+        return not port or self.ports.get(port) == self.ports.get("")
+
 
 def single_output(given: Sources) -> NodeSources:
     """Return what can be read of something with one output."""
@@ -52,7 +56,7 @@ def sources(refs: Sequence[Ref], values: Mapping[str, NodeSources]) -> Sources:
         folded = node.last_pass is not None
         if node.passes.get((ref.index, ref.port)):
             found += [source for one in same for source in node.passes[one.index, one.port]]
-        elif not ref.port and len(same) == 1 and (ref.index is None or ref.index == node.last_pass):
+        elif node.is_first(ref.port) and len(same) == 1 and (ref.index is None or ref.index == node.last_pass):
             found += node.first
         elif not folded and ref.port in node.ports and not node.ports[ref.port][0].reference:
             found += node.ports[ref.port]
@@ -101,6 +105,19 @@ def merge_by_origin(given: Sources) -> Sources:
 def first_input(graph: TypedGraph) -> str:
     """Return the name of what a graph is handed first; nothing where it only reads what is around it."""
     return next((one.name for one in graph.graph.inputs[:1] if not one.captured), "")
+
+
+def stream_of(graph: TypedGraph) -> str:
+    """Return the name of what goes up into the frame of a group: what it is handed first; or what it reads first of what is around
+    it, if that goes up into its first node.
+    """
+    if not graph.graph.inputs or not graph.graph.inputs[0].captured:
+        return first_input(graph)
+    name, node = graph.graph.inputs[0].name, graph.nodes[0]
+    ports = [one.name for one in node.graph.graph.inputs] if isinstance(node, TypedGroup) else []
+    ports = [one.rstrip("?*") for one in node.part.inputs] if isinstance(node, TypedBlock) else ports
+    into = [wire for wire in wires_of(node.node) if wire.port == next(iter(ports), "")]
+    return name if len(into) == 1 and [ref.node for ref in into[0].refs] == [name] else ""
 
 
 def read_once(ref: Ref, graph: TypedGraph) -> bool:

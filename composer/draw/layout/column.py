@@ -176,8 +176,8 @@ class Stations:
         return own + len(beside) + len(side_inputs) + (first is None) <= 2 and len(ports) < 2 and own + len(given) < 2
 
     def incoming(self, rest: Sequence[DiagramEdge], side_inputs: Sequence[SideBox]) -> Incoming:
-        """Return what does not come in from below; first what is a second output."""
-        rest = sorted(rest, key=lambda e: not e.source.port)
+        """Return what does not come in from below; first what is a second output of this column."""
+        rest = sorted(rest, key=lambda e: not e.source.port or e.source.origin in self.options.given)
         wires = [e for e in rest if not e.source.reference]
         far = [e for e in wires if not self.beside_lanes(e.source)]
         near = [e for e in wires if self.beside_lanes(e.source)]

@@ -12,7 +12,7 @@ from composer.draw.edges import DiagramEdge, InnerOutput, Origin, PassOutput
 from composer.draw.geometry import Text
 from composer.draw.layout.beside.choice import clearest, once
 from composer.draw.layout.beside.pyramid import pyramid_fragment
-from composer.draw.layout.beside.u_shape import u_shape
+from composer.draw.layout.beside.u_shape import u_on_page
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
 from composer.draw.layout.fragment import Fragment, Pieces, shift
@@ -72,7 +72,7 @@ def page(
     ends = lead_out_of_frames(with_ends(flow, titles, beside=False))
     whole_flow = open_passages(lead_out_of_frames(with_ends(flow, titles)), opens)
     columns = by_name_where_needed(lead_out_of_layers(split_into_columns(whole_flow)))
-    u = u_shape(sort_topologically(columns[0]), TWO_COLUMNS_WIDTH, typography, shapes=shapes) if len(columns) == 1 else None
+    u = u_on_page(columns, TWO_COLUMNS_WIDTH, typography, shapes=shapes)
     if u is not None:
         if break_after:
             raise NoColumnEnd(break_after[0], ())

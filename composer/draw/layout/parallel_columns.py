@@ -32,14 +32,30 @@ def align_height(down: Fragment, up: Fragment, turn: str) -> None:
         if edge.target == turn and edge.source.origin not in skips:  # the last block stands as low as the first of the way up
             down.height += start[0][1]
             shift(down, 0, -start[0][1])
-    for edge, points in sorted(up.ends.items(), key=lambda end: -end[1][0][1]):
-        if edge.target == turn or len(points) > 1:
-            continue
+    for edge in level_skips(up, turn):
         tap, reader = down.taps[edge.source.origin][-1][1], up.ends[edge][0][1]
         if tap > reader + 1:
-            stretch(down, tap + 0.1, tap - reader)
+            stretch(down, below_block(down, tap) + 0.1, tap - reader)
         elif reader > tap + 1:
-            stretch(up, reader + RADIUS + 0.1, reader - tap)
+            stretch(up, below_block(up, reader) + 0.1, reader - tap)
+
+
+def level_skips(up: Fragment, turn: str) -> list[DiagramEdge]:
+    """Return what is to come in level on the way up of a U, from below: of what a block reads of the way down, one; that which
+    leaves a block at its side, if there is such.
+    """
+    found: dict[str, DiagramEdge] = {}
+    for edge, points in sorted(up.ends.items(), key=lambda end: -end[1][0][1]):
+        known = found.get(edge.target)
+        if edge.target != turn and len(points) == 1 and (known is None or edge.source.port > known.source.port):
+            found[edge.target] = edge
+    return [*found.values()]
+
+
+def below_block(found: Fragment, y: float) -> float:
+    """Return the lower end of the block that a wire goes into or leaves at a height, or that height where there is none."""
+    blocks = [thing.area for thing in (*found.pieces.boxes, *found.pieces.merges)]
+    return max([y, *(one.bottom for one in blocks if one.top < y < one.bottom)])
 
 
 def place_columns(laid: Sequence[Fragment], typography: Typography, turn: str = "", apart: float = COLUMN_GAP) -> Fragment:
@@ -157,8 +173,10 @@ class _PageColumns:
 
     def around(self, start: Sequence[Point], points: Sequence[Point]) -> tuple[list[Point], Point]:
         """Return the way from the last block of the way down to the first of the way up, which is the last in `laid`."""
-        first = next(box for box in self.laid[-1].pieces.boxes if box.about.path == self.turn)
-        middle, foot = first.x + first.width / 2, first.y + first.height
+        boxes = [box for box in self.laid[-1].pieces.boxes if box.about.path == self.turn]
+        middle, foot = points[-1]
+        if boxes:
+            middle, foot = boxes[0].x + boxes[0].width / 2, boxes[0].y + boxes[0].height
         low = max(start[-1][1], foot + TURN)
         return [start[0], (start[0][0], low), (middle, low), (middle, foot)], start[-1]
 

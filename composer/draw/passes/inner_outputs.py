@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
+from composer.draw.build.pass_references import of_last_pass
 from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, NodeOutput, Origin
 from composer.draw.passes.layer_exits import PASS
@@ -36,6 +37,7 @@ def lead_out_of_frames(flow: Flow) -> Flow:
             names[edge] = holder
     per_name = Counter((edge.source.reference, edge.target, edge.port) for edge in names)
     led = {edge: _inner(edge.source, item) for edge, item in names.items()}
+    alone = _read_alone(flow, led)
     of_frame: dict[str, set[InnerOutput]] = {}
     for origin in led.values():
         of_frame.setdefault(origin.path, set()).add(origin)
@@ -43,6 +45,8 @@ def lead_out_of_frames(flow: Flow) -> Flow:
 
     def wired(edge: DiagramEdge) -> DiagramEdge:
         one = led.get(edge)
+        if one in alone:
+            return edge.reading(replace(edge.source, origin=NodeOutput(one.path), reference="", passes=""))
         if one is None or one.path in crowded or per_name[edge.source.reference, edge.target, edge.port] > 1:
             return edge
         return edge.reading(replace(edge.source, origin=one, reference=""))
@@ -69,7 +73,25 @@ def _holder(edge: DiagramEdge, items: Mapping[str, Item]) -> Item | None:
 
 def _inner(source: DiagramSource, item: Item) -> InnerOutput:
     assert isinstance(source.origin, NodeOutput)
-    return InnerOutput(item.about.path, source.reference, source.origin, source.passes)
+    last = isinstance(item, Leaf) and of_last_pass(source.passes)  # what leaves a box is what the last pass gives
+    return InnerOutput(item.about.path, source.reference, source.origin, "" if last else source.passes)
+
+
+def _read_alone(flow: Flow, led: Mapping[DiagramEdge, InnerOutput]) -> set[InnerOutput]:
+    """Return what is all that is read of the last pass of a closed repeat, or of a closed group: as its output, it goes on above
+    the box.
+    """
+    of_box: dict[str, set[Origin]] = {path: set() for path, item in flow.by_path.items() if isinstance(item, Leaf)}
+    for edge in flow.all_edges():
+        origin = led.get(edge, edge.source.origin)
+        if origin.path in of_box and not (edge.source.reference and edge not in led):
+            of_box[origin.path].add(origin)
+    of_exits = {source.path for _, source in flow.exits}
+    return {
+        origin
+        for (origin,) in (read for read in of_box.values() if len(read) == 1)
+        if isinstance(origin, InnerOutput) and not origin.passes and origin.path not in of_exits
+    }
 
 
 # -- values of several passes
@@ -86,14 +108,15 @@ def join_passes(flow: Flow) -> Flow:
     several: dict[tuple[str, str, Origin | None], list[DiagramEdge]] = {}
     for edge in flow.edges:
         source = edge.source
-        if OF_PASSES.fullmatch(source.reference) and not (edge.partial or edge.back or source.at_first):
-            maker = (
-                None if isinstance(_item_of(source.path, items), Leaf) else source.origin
-            )  # of a closed repeat, all are its own
-            several.setdefault((edge.target, source.reference.partition("(")[0], maker), []).append(edge)
+        name = source.reference or source.port
+        if OF_PASSES.fullmatch(name) and not (edge.partial or edge.back or source.at_first):
+            closed = isinstance(_item_of(source.path, items), Leaf)
+            maker = None if closed and source.reference else source.origin  # of a closed repeat, all are its own
+            maker = NodeOutput(source.path) if closed and not source.reference else maker
+            several.setdefault((edge.target, name.partition("(")[0], maker), []).append(edge)
     joined: dict[DiagramEdge, DiagramEdge | None] = {}
     for edges in several.values():
-        names = dict.fromkeys(edge.source.reference for edge in edges)
+        names = dict.fromkeys(edge.source.reference or edge.source.port for edge in edges)
         if len(names) > 1:
             joined |= dict.fromkeys(edges)
             joined[edges[0]] = _together(edges, range_of_names(names), items)
@@ -104,13 +127,16 @@ def join_passes(flow: Flow) -> Flow:
 def _together(edges: Sequence[DiagramEdge], name: str, items: Mapping[str, Item]) -> DiagramEdge:
     """Return what several passes give to one block as one edge."""
     first = next((edge for edge in edges if edge.main), edges[0])
+    ports = ", ".join(sorted({edge.port for edge in edges}))
+    if not first.source.reference:  # of one pass, which has a box of its own
+        return replace(first, source=replace(first.source, origin=NodeOutput(first.source.path, name)), port=ports)
     source, makers = first.source, {edge.source.origin for edge in edges}
     holder, made = _item_of(source.path, items), source.origin
     known = isinstance(holder, Leaf) or (isinstance(holder, Group) and len(holder.flows) == len(makers) == 1)
     one = replace(source.by_name(name), passes="")
     if holder is not None and known and holder.about.path != first.target and isinstance(made, NodeOutput):
         one = DiagramSource(InnerOutput(holder.about.path, name, made, name))
-    return replace(first, source=one, port=", ".join(sorted({edge.port for edge in edges})))
+    return replace(first, source=one, port=ports)
 
 
 def _item_of(path: str, items: Mapping[str, Item]) -> Item | None:

@@ -45,24 +45,26 @@ def sort_topologically(flow: Flow) -> Flow:
 
 def split_u(flow: Flow) -> tuple[Flow, Flow] | None:
     """Return the way down and the way up of a flow in the form of a U: a line of blocks in which some on the way down are read
-    once more on the way up, the last one first. What lies between is halved, so that the turn is at the bottom of both. None for
-    any other form.
+    once more on the way up, the last one first. What lies between is halved, so that the turn is at the bottom of both; a frame
+    may only stand on the way up. None for any other form.
 
     Before: a(x) b(a) c(b) d(c b) e(d a)
     After:  a(x) b(a) / c(b) d(c b) e(d a)
     """
     paths = [item.about.path for item in flow.items]
     place = {path: index for index, path in enumerate(paths)}
-    if not all(isinstance(item, Leaf) for item in flow.items):
-        return None
-    wires = [(place[e.source.path], place[e.target]) for e in flow.edges if e.upward and e.main and e.source.path in place]
+    wires = {(place[e.source.path], place[e.target]): e for e in flow.edges if e.upward and e.source.path in place}
     skips = sorted((a, b) for a, b in wires if b > a + 1)
-    nested = all(a < c and d < b for (a, b), (c, d) in pairwise(skips))
-    plain = all((index, index + 1) in wires for index in range(len(paths) - 1))
-    if len(skips) < 2 or not nested or not plain or any(e.source.port or e.back for e in flow.edges):
+    nested = all(a <= c and d <= b for (a, b), (c, d) in pairwise(sorted(skips, key=lambda skip: (skip[0], -skip[1]))))
+    plain = all((index, index + 1) in wires and wires[index, index + 1].main for index in range(len(paths) - 1))
+    if len({a for a, _ in skips}) < 2 or not nested or not plain or any(e.back for e in flow.edges):
         return None
-    last, reader = skips[-1]
+    last, reader = max(skips, key=lambda skip: (skip[0], -skip[1]))
     turn = last + 1 + (reader - last - 1) // 2
+    inside = {edge.source.path for item in flow.items for edge in inner_edges(item) if not edge.source.from_inside}
+    across = all(a < turn <= b and isinstance(flow.items[b], Leaf) for a, b in skips)
+    if not across or inside & place.keys() or not all(isinstance(item, Leaf) for item in flow.items[:turn]):
+        return None
     return flow.only(paths[:turn]), flow.only(paths[turn:])
 
 

@@ -125,13 +125,14 @@ def by_name_where_needed(columns: Sequence[Flow]) -> list[Flow]:
     found = []
     for number, column in enumerate(columns):
         later = {path for other in columns[number + 1 :] for path in other.by_path}
-        found.append(_by_name(column, later))
+        found.append(name_from_others(column, later))
     return found
 
 
-def _by_name(flow: Flow, paths: set[str]) -> Flow:
+def name_from_others(flow: Flow, paths: Collection[str]) -> Flow:
+    """Return a flow in which what it and its frames read of some items of other columns goes by its name."""
     named = flow.map_edges(lambda e: e.by_name() if e.source.path in paths else e)
-    return named.map_groups(lambda inner: _by_name(inner, paths))
+    return named.map_groups(lambda inner: name_from_others(inner, paths))
 
 
 def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Origin]:
