@@ -175,6 +175,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     width, unroll = options["width"], options["unroll"]
     coloring = options["color"]
     whole = coloring in WHOLE_BLOCKS  # no part of a block is told by itself
+    merged = (path for nodes in options["merge"].values() for path in nodes)
     depth = Depth(
         level,
         frozenset(options["open"]),
@@ -183,6 +184,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         params=options["params"],
         experts=not whole,
         dropout=options["dropout"],
+        named=frozenset(map(plain, (*options["hide"], *merged, *options["labels"], *options["break_after"]))),
     )
     shares, wanted = NodeShares(model), arrangement(model, options)
     facts = partial(shares.facts, flops=options["flops"], cache=options["cache"])

@@ -107,6 +107,16 @@ class Readers:
         values[node.name] = passes
         for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):
             inner = {wire.port: {"": self.wire(wire, values)} for wire in one.wires}
+            box = f"{plain(path)}.{index}"
+            if box in self.closed:  # each pass is a box
+                self.blocks.add(box)
+                main = next((given.name for given in graph.graph.inputs[:1] if not given.captured), "")
+                self.pairs |= {
+                    (read, box, "" if wire.port == main else wire.port) for wire in one.wires for read in self.wire(wire, values)
+                }
+                passes |= {f"({index}){port}": frozenset([box]) for port in ("", *graph.outputs)}
+                passes[""] = frozenset([box])
+                continue
             out = self.graph(graph, inner, f"{path}.{index}.")
             for port, made in {**out, "": next(iter(out.values()))}.items():
                 passes[f"({index}){port}"] = passes[port] = made

@@ -267,9 +267,10 @@ class Truth:
 
 
 class Model:
-    """A model, each pass by itself."""
+    """A model, each pass by itself; or what is in one pass `alone` of a repeat of it, `stages.0`."""
 
-    def __init__(self, typed: TypedProgram) -> None:
+    def __init__(self, typed: TypedProgram, alone: str = "") -> None:
+        self.typed, self.alone = typed, alone
         self.owned: dict[str, int] = {}
         for entry in parameters(typed):
             if not entry.tied_to:
@@ -301,29 +302,37 @@ class Model:
         shared: set[str] = set()
         for visit in walk(typed.root, every_pass, every_node):
             node, path = visit.node, visit.path
+            name = f"{alone}{plain(visit.path[len(alone) :])}"
             for one in sorted(shared):
                 path = re.sub(rf"^{re.escape(one)}\.\d+", one, path)  # as its parameters are called
             if isinstance(node, TypedRepeat):
                 if node.node.share is not None:
                     shared.add(path)
-                self.parallel[plain(visit.path)] = parallel(node)
+                for index in range(len(node.passes)):
+                    if alone == f"{visit.path}.{index}":
+                        count = self.owned.get(f"{path}.{node.prefix(index)}".rstrip("."), 0)
+                        self.by_path[alone] = [Truth(alone, alone, "", frozenset([float(index)]), count)]
+            if alone and not visit.path.startswith(f"{alone}."):
+                continue
+            if isinstance(node, TypedRepeat):
+                self.parallel[name] = parallel(node)
                 each = [self.owned.get(f"{path}.{node.prefix(index)}".rstrip("."), 0) for index in range(len(node.passes))]
-                self.counts.setdefault(plain(visit.path), []).append(each)
-                self.kinds.setdefault(plain(visit.path), []).append([contents(one) for one in node.passes])
-                self.held.setdefault(plain(visit.path), []).append([held(visit.path, one) for one in node.passes])
+                self.counts.setdefault(name, []).append(each)
+                self.kinds.setdefault(name, []).append([contents(one) for one in node.passes])
+                self.held.setdefault(name, []).append([held(visit.path, one) for one in node.passes])
             if isinstance(node, TypedBlock) and node.part.kind in ("add", "concat"):
                 several = sum(len(wire.refs) for wire in node.node.wires)
-                self.joins.setdefault(plain(visit.path), set()).add((node.part.kind, several))
+                self.joins.setdefault(name, set()).add((node.part.kind, several))
             said = frozenset(of_node(node))
             if isinstance(node, TypedRepeat):
                 said |= {float(len(node.passes)), *map(float, each)}
             kind, loops = (node.part.kind, tuple(of_loops(node))) if isinstance(node, TypedBlock) else ("", ())
-            self.by_path.setdefault(plain(visit.path), []).append(
-                Truth(visit.path, path, kind, said, self.owned.get(path, 0), loops)
-            )
+            self.by_path.setdefault(name, []).append(Truth(visit.path, path, kind, said, self.owned.get(path, 0), loops))
 
     def of(self, path: str) -> list[Truth]:
         """Return what may be said of a box: of its node in each pass, or of the block of which it is a part."""
+        if self.alone and path == self.alone:
+            return self.by_path.get(path, [])
         steps = path.split(".")
         for end in range(len(steps), 0, -1):
             if not steps[end - 1].isdigit() and (found := self.by_path.get(plain(".".join(steps[:end])))):
@@ -469,6 +478,9 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
         if found := range_of(box, model):
             yield from of_range(box, found, lines, model)
             continue
+        if plain(box.path) in model.counts and box.path != plain(box.path):
+            yield from of_pass(box, lines, model)
+            continue
         if " + " in box.tip.partition(" — ")[0]:  # a norm with what reads it, whose parameters are those of both
             lines = [" · ".join(said for said in line.split(" · ") if not PARAMETERS.fullmatch(said)) for line in lines]
         around = [found for frame in picture.frames if frame.place.holds(box.place) and (found := split_rows(frame.lines)[0])]
@@ -530,6 +542,13 @@ def of_range(box: DrawnBox, found: re.Match[str], lines: list[str], model: Model
             has = any(known and in_how_many(one.has(said) for one in known) for known in inner)
             if not near(said, sum(each[first:end])) and not has:
                 yield f"{box.path}: `{line}`: none has {said:g} in each"
+
+
+def of_pass(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
+    """Yield what is not so of a box for one pass of a repeat, `Stage 0`, held against this pass alone."""
+    if not box.lines[0].endswith(f" {box.path.rpartition('.')[2]}"):
+        yield f"{box.path}: it is not called `{box.lines[0]}`"
+    yield from closed(box, lines, Model(model.typed, box.path))
 
 
 def beside(box: DrawnBox, picture: Picture) -> list[list[tuple[int, int, list[str]]]]:

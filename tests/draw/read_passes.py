@@ -75,7 +75,7 @@ def phrases(name: str, read: list[int], last: int) -> Iterator[str]:
 
 def read_together(typed: TypedProgram) -> list[set[str]]:
     """Return what each node reads of passes, of one repeat, as a recipe calls it, and what of that is one value of each pass; of
-    a repeat all that its passes read.
+    a repeat all that its passes read, and what each pass reads of another pass, as that calls it.
     """
     found: list[set[str]] = []
     graphs = [typed.root, *(one for visit in walk(typed.root, every_pass, every_node) for one in held(visit.node))]
@@ -84,6 +84,9 @@ def read_together(typed: TypedProgram) -> list[set[str]]:
         wires = [wire for one in passes for wire in one.wires] or wires_of(node.node)
         refs = [ref for wire in wires for ref in wire.refs if ref.index is not None and ref.node != node.name]
         found += (whole := [{str(ref) for ref in refs if ref.node == name} for name in {ref.node for ref in refs}])
+        of_each = [[ref for wire in one.wires for ref in wire.refs if ref.node != node.name and ref.port] for one in passes]
+        of_one = {(index, ref.node, ref.index) for index, refs in enumerate(of_each) for ref in refs}  # what is a box's own
+        found += [{ref.port for ref in of_each[at] if (ref.node, ref.index) == (name, index)} for at, name, index in of_one]
         plain = {ref: re.sub(r"\(\d+\)", "()", ref) for one in whole for ref in one}
         found += [{ref for ref in one if plain[ref] == name} for one in whole for name in {plain[ref] for ref in one}]
     return found

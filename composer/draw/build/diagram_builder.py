@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import groupby
@@ -27,8 +27,10 @@ from composer.draw.build.value_sources import (
     by_input_name,
     by_name_if_input,
     edge_into,
+    edges_into,
     first_input,
     of_frame,
+    only,
     read,
     read_once,
     single_output,
@@ -36,7 +38,7 @@ from composer.draw.build.value_sources import (
     stream_of,
 )
 from composer.draw.diagram import Flow, Group, Leaf
-from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, NodeOutput, Origin, PreviousPass
+from composer.draw.edges import DiagramSource, FrameInput, ModelInput, NodeOutput, Origin, PreviousPass
 from composer.draw.passes.alike_kinds import merge_alike
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
 from composer.draw.passes.overview import fold_norms, of_group
@@ -98,7 +100,7 @@ class DiagramBuilder:
         return other
 
     def inside(self, path: str) -> DiagramBuilder:
-        """Return one that goes on inside of a repeat, of which a closed box tells what is in it; repeats there are boxes in it."""
+        """Return one that goes on inside of a repeat of closed passes, where repeats are boxes."""
         other = copy(self)
         other.depth, other.around = replace(self.depth, nested=False), [*self.around, path]
         return other
@@ -110,7 +112,7 @@ class DiagramBuilder:
         if not self.around:
             self.never_alone |= {around.inner(name).path for name in never_alone(graph)}
         if not around.path and self.depth.level == "block":
-            self.apart = drawn_apart(graph)
+            self.apart = drawn_apart(graph, self.depth.names)
         for node in graph.nodes:
             if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
                 given = sources(node.node.wires[0].refs, values)
@@ -143,7 +145,7 @@ class DiagramBuilder:
                 alone = self.depth.passes_of(plain(place.path), len(node.passes))
                 if alone is not None:
                     return self.unrolled(node, alone, values, place, out)
-                if place.path in self.apart and not self.depth.shows(place.path):
+                if place.path in self.apart:
                     return self.unrolled(node, (), values, place, out)
                 return self.repeat(node, values, place, out)
             case _:
@@ -234,7 +236,8 @@ class DiagramBuilder:
         about = self.captions.about(node, place, tip, own)
         about = replace(about, parameters=self.counts.total(place.all), description=self.captions.description(node, place))
         part = node.node.part if isinstance(node, TypedGroup) else None
-        doc = first_words(part.__doc__ or "") if part is not None and self.depth.spacious else ""
+        room = self.depth.spacious and not self.apart  # each pass is a box, and so is what reads it
+        doc = first_words(part.__doc__ or "") if part is not None and room else ""
         told = shown_name(node, place, name) if isinstance(node, TypedGroup) and self.depth.level != "overview" else ""
         return replace(of_group(flows, about, name, params, doc, passes), name=told, shape=new_shape(node))
 
@@ -368,19 +371,3 @@ class DiagramBuilder:
                 last = index == passes[-1]
                 ports[index, port] = own if last else tuple(one.by_name(f"{node.name}({index})") for one in own)
         return ports
-
-
-def only(given: Mapping[str, Sources], name: str) -> dict[str, Sources]:
-    """Return what is given under one name."""
-    return {name: given[name]} if name in given else {}
-
-
-def edges_into(
-    graph: TypedGraph, given: Mapping[str, Sources], path: str, main: str, second_streams: Collection[Origin]
-) -> list[DiagramEdge]:
-    """Return the edges of what a frame or a box is given; that of the stream has no port."""
-    return [
-        edge_into(path, "" if one.name == main else one.name, source, second_streams)
-        for one in graph.graph.inputs
-        for source in given.get(one.name, ())
-    ]

@@ -69,10 +69,16 @@ class Depth:
     """Paths of groups that are not, unless they are to be opened or something in them is."""
     dropout: bool = True
     """Whether a dropout is a box where words cannot tell it."""
+    named: frozenset[str] = frozenset()
+    """Paths of what is to be hidden, merged, called otherwise or the end of a column."""
 
     def shows(self, path: str) -> bool:
         """Return whether something that holds a graph is open whatever the level: it is to be opened, or something in it is."""
         return any(lies_in(one, path) for one in self.opened)
+
+    def names(self, path: str) -> bool:
+        """Return whether something that is to be shown in its own way is a repeat or lies in it."""
+        return any(lies_in(one, path) for one in (*self.opened, *self.named, *(one.path for one in self.passes)))
 
     def passes_of(self, path: str, count: int) -> range | None:
         """Return which passes of a repeat are drawn by themselves; None where it is folded."""

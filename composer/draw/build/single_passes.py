@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
@@ -14,11 +14,15 @@ MIN_READ = 2
 """Passes before the last one that others read: of a single one, a wire leads out of the frame."""
 
 
-def drawn_apart(graph: TypedGraph) -> frozenset[str]:
-    """Return the repeats of a graph whose passes are drawn as boxes of their own: of some, different nodes read different passes;
-    of others, different passes read different passes of such.
+def drawn_apart(graph: TypedGraph, kept: Callable[[str], bool]) -> frozenset[str]:
+    """Return the repeats of a graph whose passes are drawn as boxes of their own, but for those that are `kept` together: of
+    some, different nodes read different passes; of others, different passes read different passes of such.
     """
-    repeats = {node.name: node for node in graph.nodes if isinstance(node, TypedRepeat) and 1 < len(node.passes) <= MAX_PASSES}
+    repeats = {
+        node.name: node
+        for node in graph.nodes
+        if isinstance(node, TypedRepeat) and 1 < len(node.passes) <= MAX_PASSES and not kept(node.name)
+    }
     readers: dict[str, dict[int, set[str]]] = {name: {} for name in repeats}
     for reader, ref in _reads(graph):
         repeat = repeats.get(ref.node)

@@ -94,6 +94,22 @@ def edge_into(path: str, port: str, source: DiagramSource, second_streams: Colle
     return DiagramEdge(source, path, port, main=not port, second_stream=bool(port) and source.origin in second_streams)
 
 
+def only(given: Mapping[str, Sources], name: str) -> dict[str, Sources]:
+    """Return what is given under one name."""
+    return {name: given[name]} if name in given else {}
+
+
+def edges_into(
+    graph: TypedGraph, given: Mapping[str, Sources], path: str, main: str, second_streams: Collection[Origin]
+) -> list[DiagramEdge]:
+    """Return the edges of what a frame or a box is given; that of the stream has no port."""
+    return [
+        edge_into(path, "" if one.name == main else one.name, source, second_streams)
+        for one in graph.graph.inputs
+        for source in given.get(one.name, ())
+    ]
+
+
 def merge_by_origin(given: Sources) -> Sources:
     """Return values, those of several passes of one block as one."""
     found: dict[Origin, list[DiagramSource]] = {}
@@ -108,8 +124,8 @@ def first_input(graph: TypedGraph) -> str:
 
 
 def stream_of(graph: TypedGraph) -> str:
-    """Return the name of what goes up into the frame of a group: what it is handed first; or what it reads first of what is around
-    it, if that goes up into its first node.
+    """Return the name of what goes up into the frame of a group: what it is handed first; or what it reads first of what is
+    around it, if that goes up into its first node.
     """
     if not graph.graph.inputs or not graph.graph.inputs[0].captured:
         return first_input(graph)

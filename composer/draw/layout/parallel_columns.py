@@ -9,7 +9,7 @@ from blocks.core import spoken
 from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, Origin, PassOutput, maker
 from composer.draw.geometry import Point, Text
 from composer.draw.layout.fragment import Fragment, areas, extent, lines, shift, straightened, stretch
-from composer.draw.scene import RADIUS, Dot, Style, WirePath
+from composer.draw.scene import Dot, Style, WirePath
 from composer.draw.style.typography import Typography
 
 COLUMN_GAP, MIN_COLUMN_GAP = 56.0, 28.0
@@ -18,6 +18,8 @@ TRACK, TRACKS = 10.0, 44.0
 """Between tracks of a gutter, and from the first to the last at most: beside it are boxes."""
 NEAR = 8.0
 """Between wires that do not look like one."""
+LEVEL = 0.1
+"""What two heights differ by at most that are one."""
 TURN = 23.0
 """Of the wire at the bottom of a U below the block that it leads to: two corners of 8 pixels and an arrowhead of 7."""
 
@@ -34,9 +36,9 @@ def align_height(down: Fragment, up: Fragment, turn: str) -> None:
             shift(down, 0, -start[0][1])
     for edge in level_skips(up, turn):
         tap, reader = down.taps[edge.source.origin][-1][1], up.ends[edge][0][1]
-        if tap > reader + 1:
+        if tap > reader + LEVEL:
             stretch(down, below_block(down, tap) + 0.1, tap - reader)
-        elif reader > tap + 1:
+        elif reader > tap + LEVEL:
             stretch(up, below_block(up, reader) + 0.1, reader - tap)
 
 

@@ -133,6 +133,8 @@ def _together(edges: Sequence[DiagramEdge], name: str, items: Mapping[str, Item]
     source, makers = first.source, {edge.source.origin for edge in edges}
     holder, made = _item_of(source.path, items), source.origin
     known = isinstance(holder, Leaf) or (isinstance(holder, Group) and len(holder.flows) == len(makers) == 1)
+    if isinstance(holder, Leaf) and all(of_last_pass(edge.source.passes) for edge in edges):
+        name = ", ".join(dict.fromkeys(edge.source.reference.rpartition(".")[2] for edge in edges))
     one = replace(source.by_name(name), passes="")
     if holder is not None and known and holder.about.path != first.target and isinstance(made, NodeOutput):
         one = DiagramSource(InnerOutput(holder.about.path, name, made, name))

@@ -69,7 +69,7 @@ def _placed(
     down, up = laid
     turn = second.items[0].about.path
     into_frame = (e for e in across if e.target == turn and e.source.path in order and e not in up.ends)
-    up.ends |= {edge: ((0.0, 0.0),) for edge in into_frame}
+    up.ends |= dict.fromkeys(into_frame, ((0.0, 0.0),))
     flip(down)
     align_height(down, up, turn)
     if not skips:
