@@ -111,6 +111,11 @@ class DiagramSource:
         return f"{self.path}.{self.port}" if self.port else self.path
 
     @property
+    def of_last_pass(self) -> bool:
+        """Whether words tell that the last pass of a repeat gives it, which is what leaves a repeat."""
+        return self.passes.startswith("last ") and " of " not in self.passes
+
+    @property
     def is_model_input(self) -> bool:
         """Whether it is an input of the model."""
         return isinstance(self.origin, ModelInput)

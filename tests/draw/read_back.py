@@ -548,7 +548,13 @@ def of_pass(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
     """Yield what is not so of a box for one pass of a repeat, `Stage 0`, held against this pass alone."""
     if not box.lines[0].endswith(f" {box.path.rpartition('.')[2]}"):
         yield f"{box.path}: it is not called `{box.lines[0]}`"
-    yield from closed(box, lines, Model(model.typed, box.path))
+    alone = Model(model.typed, box.path)
+    yield from closed(box, lines, alone)
+    known = [*alone.of(box.path), *(one for found in alone.inside(box.path) for one in found)]
+    for line in box.lines[1:]:
+        for said in numbers(COUNTED.sub("", TIMES.sub("", line))):
+            if not any(one.has(said) for one in known):
+                yield f"{box.path}: `{line}`: nothing in this pass has {said:g}"
 
 
 def beside(box: DrawnBox, picture: Picture) -> list[list[tuple[int, int, list[str]]]]:

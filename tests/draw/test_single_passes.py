@@ -28,7 +28,9 @@ outputs: {y: all}
 MIRRORED = """recipe: mirrored
 inputs: {image: "float[batch, 8, 16, 16]", time: "float[batch, 4]"}
 graph:
-  t: {type: linear, out: 8, in: time}
+  wide: {type: linear, out: 8, in: time}
+  silu: silu
+  t: {type: linear, out: 8}
   stem: {type: conv2d, out: 8, kernel_size: 3, padding: 1, in: image}
   down:
     repeat: 3
@@ -88,10 +90,10 @@ def test_each_pass_is_a_box_with_a_wire_to_what_reads_it() -> None:
     assert {("stages.0", "stages.1"), ("stages.1", "stages.2")} <= wires
     assert not scene.references and not scene.frames
     lines = {box.about.path: [text.text for text in box.texts] for box in scene.boxes}
-    assert "Stage 1" in lines["stages.1"] and "× 3 Layer (Linear 8, 16 → 16)" in lines["stages.1"]
+    assert "Stage 1" in lines["stages.1"] and "× 3 Layer (Linear 16, 8 → 16, ReLU)" in lines["stages.1"]
 
 
-@pytest.mark.parametrize(("there", "planted"), [("Stage 1", "Stage 2"), ("× 3 Layer", "× 2 Layer"), ("→ 32", "→ 16")])
+@pytest.mark.parametrize(("there", "planted"), [("Stage 1", "Stage 2"), ("× 3 Layer", "× 2 Layer"), ("→ 32", "→ 24")])
 def test_what_is_not_so_of_one_pass_is_found(there: str, planted: str) -> None:
     """Also where it is so of another one."""
     recipe = composer.load(SIDES)

@@ -49,11 +49,6 @@ def named_passes(source: DiagramSource, same: Sequence[Ref], last: int | None) -
     return replace(source, passes=f"{source.passes} of {said}" if source.passes else said)
 
 
-def of_last_pass(words: str) -> bool:
-    """Return whether words about passes are those of a repeat's last pass, which is what leaves a repeat."""
-    return words.startswith("last ") and " of " not in words
-
-
 def each_pass(name: str) -> tuple[str, str]:
     """Return what one pass and several passes of a repeat are called, after its name."""
     said = spoken(name).lower()

@@ -56,7 +56,7 @@ def level_skips(up: Fragment, turn: str) -> list[DiagramEdge]:
 
 def below_block(found: Fragment, y: float) -> float:
     """Return the lower end of the block that a wire goes into or leaves at a height, or that height where there is none."""
-    blocks = [thing.area for thing in (*found.pieces.boxes, *found.pieces.merges)]
+    blocks = [*(box.area for box in found.pieces.boxes), *(merge.area for merge in found.pieces.merges)]
     return max([y, *(one.bottom for one in blocks if one.top < y < one.bottom)])
 
 

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from composer.draw.build.pass_references import of_last_pass
 from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, NodeOutput, Origin
 from composer.draw.passes.layer_exits import PASS
@@ -73,7 +72,7 @@ def _holder(edge: DiagramEdge, items: Mapping[str, Item]) -> Item | None:
 
 def _inner(source: DiagramSource, item: Item) -> InnerOutput:
     assert isinstance(source.origin, NodeOutput)
-    last = isinstance(item, Leaf) and of_last_pass(source.passes)  # what leaves a box is what the last pass gives
+    last = isinstance(item, Leaf) and source.of_last_pass  # what leaves a box is what the last pass gives
     return InnerOutput(item.about.path, source.reference, source.origin, "" if last else source.passes)
 
 
@@ -133,7 +132,7 @@ def _together(edges: Sequence[DiagramEdge], name: str, items: Mapping[str, Item]
     source, makers = first.source, {edge.source.origin for edge in edges}
     holder, made = _item_of(source.path, items), source.origin
     known = isinstance(holder, Leaf) or (isinstance(holder, Group) and len(holder.flows) == len(makers) == 1)
-    if isinstance(holder, Leaf) and all(of_last_pass(edge.source.passes) for edge in edges):
+    if isinstance(holder, Leaf) and all(edge.source.of_last_pass for edge in edges):
         name = ", ".join(dict.fromkeys(edge.source.reference.rpartition(".")[2] for edge in edges))
     one = replace(source.by_name(name), passes="")
     if holder is not None and known and holder.about.path != first.target and isinstance(made, NodeOutput):
