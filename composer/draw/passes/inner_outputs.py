@@ -25,8 +25,8 @@ MAX_LETTERS = 36
 def lead_out_of_frames(flow: Flow) -> Flow:
     """Return a flow in which wires lead out of frames from what makes a value there, in its frames too, instead of its name.
 
-    Before: a(x) b(a) c(b @b.inner)
-    After:  a(x) b(a) c(b b.inner)
+    Before: a(x) b(a) c(@b.inner)
+    After:  a(x) b(a) c(b.inner)
     """
     items = flow.by_path
     names: dict[DiagramEdge, Item] = {}
@@ -77,20 +77,15 @@ def _inner(source: DiagramSource, item: Item) -> InnerOutput:
 
 
 def _read_alone(flow: Flow, led: Mapping[DiagramEdge, InnerOutput]) -> set[InnerOutput]:
-    """Return what is all that is read of the last pass of a closed repeat, or of a closed group: as its output, it goes on above
-    the box.
-    """
+    """Return what is all that is read of the last pass of a closed repeat: as its output, it goes on above the box."""
     of_box: dict[str, set[Origin]] = {path: set() for path, item in flow.by_path.items() if isinstance(item, Leaf)}
     for edge in flow.all_edges():
         origin = led.get(edge, edge.source.origin)
         if origin.path in of_box and not (edge.source.reference and edge not in led):
             of_box[origin.path].add(origin)
     of_exits = {source.path for _, source in flow.exits}
-    return {
-        origin
-        for (origin,) in (read for read in of_box.values() if len(read) == 1)
-        if isinstance(origin, InnerOutput) and not origin.passes and origin.path not in of_exits
-    }
+    last = {origin for edge, origin in led.items() if edge.source.of_last_pass and origin.path not in of_exits}
+    return {origin for origin in last if of_box.get(origin.path) == {origin}}
 
 
 # -- values of several passes
