@@ -58,7 +58,7 @@ HOSTILE = [
 def test_links_are_the_edges_of_the_graph(case: str) -> None:
     """Through all borders, what reads what is what the typed graph says, wherever passes do not differ."""
     for name, typed, scene in scenes(case, "block"):
-        truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes])
+        truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes], sizes=False)
         blocks = {place(node.about.path, truth.blocks) for node in LinkGraph(scene).nodes}
         links = set()
         for link in LinkGraph(scene).links:
