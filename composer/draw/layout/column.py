@@ -48,7 +48,7 @@ def column(
     """
     flow, *aside = (flow,) if options.alone else split_aside(flow)
     if aside:
-        return beside_flow(flow, *aside, sent, lambda part, wide, values: column(part, wide or width, options, values, beside))
+        return beside_flow(flow, aside[0], sent, lambda part, wide, values: column(part, wide or width, options, values, beside))
     side_inputs = SideInputs(flow, {}, {}) if options.alone else split_side_inputs(flow, sent)
     side_inputs = replace(side_inputs, beside={**side_inputs.beside, **beside})
     subgraphs: dict[str, Fragment] = {}
