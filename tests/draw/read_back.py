@@ -628,6 +628,8 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
             if len(passes) % whole and not around:
                 yield f"{box.path}: `{said[0]}`: there are {len(passes)}"
             times = max(1, len(passes) // whole) if not around else 1  # of a repeat in a repeat, the passes of the inner one
+            if around and whole not in wholes(box.path, around[-1][-1], model):
+                yield f"{box.path}: `{said[0]}`: around it, {around[-1][-1][0]} of {around[-1][-1][1]} are told"
             known = [one for each in each_time for one in each] if around and each_time else passes
             yield from (f"{box.path}: `{said[0]}`: {why}" for why in of_some(count * times, " ".join(said), known))
         if rows and sum(count for count, _, _ in rows) != rows[0][1]:
@@ -643,6 +645,22 @@ def named(path: str) -> str:
     """Return what the author called a node: the body of a residual branch by the name of this."""
     *around, name = path.split(".")
     return around[-1] if name == "body" and around else name
+
+
+def wholes(path: str, around: tuple[int, int, list[str]], model: Model) -> set[int]:
+    """Return of how many passes the kinds of a box may be told, where it stands for so many passes of a repeat, maybe in another
+    repeat: of those, of one time of the inner repeat, of all times.
+    """
+    count, whole, _ = around
+    holder = path if path in model.counts else path.rpartition(".")[0]
+    while holder and holder not in model.counts:
+        holder = holder.rpartition(".")[0]
+    lengths = model.lengths(holder) if holder else []
+    sums = [{0}, *(set[int]() for _ in lengths)]
+    for length in lengths:  # of so many of all times
+        for some in range(len(lengths), 0, -1):
+            sums[some] |= {one + length for one in sums[some - 1]}
+    return {count, *lengths, *(sums[count] if count < len(sums) else ())} if whole == len(lengths) else {count, *lengths}
 
 
 def range_of(box: DrawnBox, model: Model) -> re.Match[str] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from blocks.core.formula import Formula
 from blocks.masks.mask import CELLS, Mask
@@ -46,7 +46,8 @@ BESIDE = 24.0
 """The same of a name, whose letters begin, end or have their middle there; and of a map of layers beside a frame."""
 SIGNS = {"σ": "sigmoid", "√": "sqrt"}
 """How a drawing writes functions."""
-CASTS = {"float", "int", "bool"}
+POWERS = str.maketrans({"²": " 2", "³": " 3"})
+CAST = re.compile(r"float\d*|bfloat16|int|bool")
 """What a drawing leaves out of a formula."""
 
 
@@ -152,7 +153,8 @@ def miscolored_rows(picture: Picture, model: Model) -> Iterator[str]:
             yield from miscounted(frame, colors, count, f"{box.path}: `{said[0]}`")
             once = len(model.kinds.get(frame.path, ())) == 1
             for index in (index for index, color in enumerate(frame.cells) if once and color in colors):
-                own = [one for one in model.of(box.path) if one.path.startswith(f"{frame.path}.{index}.")]
+                known = model.with_inside(box.path, model.of(box.path))
+                own = [one for one in known if one.path.startswith(f"{frame.path}.{index}.")]
                 listed = " ".join(said)
                 if own and "," not in listed and not all(one.has(number) for one in own for number in numbers(listed)):
                     yield f"{box.path}: `{said[0]}` has the color of layer {index}"
@@ -183,12 +185,13 @@ def in_other_passes(picture: Picture, model: Model) -> Iterator[str]:
         around = [found for frame in picture.frames if frame.place.holds(box.place) and (found := shares_of(frame))]
         around += beside(box, picture)
         told.setdefault(box.path, []).append(around[-1][-1][0] if around else None)
+    opened = {frame.path for frame in picture.frames}  # what is a frame in some passes
     for path, counts in told.items():
         holder = path.rpartition(".")[0]
         while holder and holder not in model.kinds:
             holder = holder.rpartition(".")[0]
         alone = holder and not any(f"{holder}.".startswith(f"{other}.") for other in model.kinds if other != holder)
-        if not alone or path not in model.by_path or plain(path) != path or path in model.counts:
+        if not alone or path in opened or path not in model.by_path or plain(path) != path or path in model.counts:
             continue
         whole, found = sum(model.lengths(holder)), len(model.by_path[path])
         said = whole if counts == [None] else sum(count or 0 for count in counts)
@@ -218,12 +221,11 @@ def windows(box: DrawnBox, nodes: list[TypedBlock]) -> Iterator[str]:
 def misdrawn(svg: str, picture: Picture, typed: TypedProgram) -> Iterator[str]:
     """Yield every picture of a mask that is no mask of its block, and every formula that lacks something."""
     blocks: dict[str, list[TypedBlock]] = {}
-    optional = frozenset(one.name for one in typed.untyped.inputs if one.optional)
     for visit in walk(typed.root, every_pass, every_node):
         if isinstance(visit.node, TypedBlock):
             blocks.setdefault(plain(visit.path), []).append(visit.node)
     for path, seen in drawn_masks(svg):
-        own = [mask for node in blocks.get(plain(path), ()) for mask in masks_of(node, optional)]
+        own = [mask for node in blocks.get(plain(path), ()) for mask in masks_of(node)]
         if own and seen not in own:
             yield f"{path}: the picture of the mask is not so: {seen}"
     for box in picture.boxes:
@@ -234,15 +236,18 @@ def misdrawn(svg: str, picture: Picture, typed: TypedProgram) -> Iterator[str]:
         below = [node for path, own in blocks.items() if f"{path}.".startswith(f"{plain(box.path)}.") for node in own]
         drawn_once = sum(other.path == box.path for other in picture.boxes) == 1
         yield from windows(box, below) if drawn_once and plain(box.path) == box.path else ()
-        yield from undone(box, blocks.get(holder, []), optional)
+        yield from undone(box, blocks.get(holder, []))
 
 
-def masks_of(node: TypedBlock, optional: frozenset[str]) -> Iterator[frozenset[tuple[int, int]]]:
-    """Yield the pictures that a block may have, with and without inputs that may be left out: which keys a query sees."""
+def masks_of(node: TypedBlock) -> list[frozenset[tuple[int, int]]]:
+    """Return the pictures that a block may have, which keys a query sees: with all inputs of its mask first, without any last."""
     mask = getattr(node.part, "mask", None)
-    for left_out in (frozenset[str](), optional) if isinstance(mask, Mask) else ():
-        seen = mask.cells(left_out).seen
-        yield frozenset((row, key) for row, line in enumerate(seen) for key, is_seen in enumerate(line) if is_seen)
+    edges = sorted(mask.samples(CELLS, CELLS)) if isinstance(mask, Mask) else []
+    absent = [frozenset(some) for count in range(len(edges) + 1) for some in combinations(edges, count)]
+    pictures = [mask.cells(some).seen for some in absent] if isinstance(mask, Mask) else []
+    return [
+        frozenset((row, key) for row, line in enumerate(seen) for key, is_seen in enumerate(line) if is_seen) for seen in pictures
+    ]
 
 
 def drawn_masks(svg: str) -> Iterator[tuple[str, frozenset[tuple[int, int]]]]:
@@ -267,20 +272,22 @@ def incomplete(box: DrawnBox, formulas: list[Formula]) -> Iterator[str]:
     if "…" in said:
         return
     words = {SIGNS.get(word, word) for word in re.findall(r"[^\W\d]\w*|σ|√", said)}
+    found = {abs(number) for number in numbers(said.translate(POWERS))}
     for formula in formulas:
-        text = formula_text(formula, formula.names)
-        wanted = {*re.findall(r"[^\W\d]\w*", text)} - CASTS
-        if not wanted <= words or not {*numbers(text)} <= {*numbers(said)}:
+        text = re.sub(r"\b[^\W\d]\w*\.", "", formula_text(formula, formula.names))  # a part goes by its own name
+        wanted = {word for word in re.findall(r"[^\W\d]\w*", text) if not CAST.fullmatch(word)}
+        by_name = words - wanted - {box.name}  # numbers that the recipe has a name for
+        if not wanted <= words or not (by_name or {*map(abs, numbers(text))} <= found):
             yield f"{box.path}: `{said}`: of `{text}`, something is missing"
 
 
-def undone(box: DrawnBox, nodes: list[TypedBlock], optional: frozenset[str]) -> Iterator[str]:
+def undone(box: DrawnBox, nodes: list[TypedBlock]) -> Iterator[str]:
     """Yield what the formula of an attention leaves out: the number that its scores are scaled by, and that they are masked."""
     line = next((line for line in box.lines if "softmax(" in line and "Q·K" in line), "")
     formula = line.partition(") V")[0]
     scaled = [getattr(node.part, "scale", None) != 1 for node in nodes]
     if line and any(scaled) and not re.search(r"/ √?\d|\d Q·K", formula):
         yield f"{box.path}: `{line}`: it has no scale"
-    masked = [any(len(seen) < CELLS**2 for seen in [*masks_of(node, optional)][-1:]) for node in nodes]
+    masked = [any(len(seen) < CELLS**2 for seen in masks_of(node)[-1:]) for node in nodes]
     if line and masked and all(masked) and "mask" not in formula:
         yield f"{box.path}: `{line}`: it has no mask"

@@ -61,7 +61,9 @@ def _alike_with_first(flows: Sequence[Flow], waiting: Sequence[int]) -> list[int
 
 
 def numbered_kinds(flow: Flow, numbers: Sequence[int]) -> Flow:
-    """Return a flow whose rows have the colors of other kinds in a map of layers; of none where there are no numbers."""
+    """Return a flow whose rows have the colors of other kinds in a map of layers, of none where there are no numbers; but for
+    those in a repeat with a map of its own.
+    """
 
     def cells(own: Sequence[int]) -> tuple[int, ...]:
         return tuple(numbers[one] for one in own) if numbers else ()
@@ -80,9 +82,9 @@ def numbered_kinds(flow: Flow, numbers: Sequence[int]) -> Flow:
                 return replace(
                     item.map_flows(lambda inner: inner.map_items(of_item)), cells=tuple(map(cells, own)) if numbers else ()
                 )
-            case Group():
+            case Group(kinds=()):
                 return item.map_flows(lambda inner: inner.map_items(of_item))
-            case _:  # found by later passes
+            case _:  # with a map of its own, or found by later passes
                 return item
 
     return flow.map_items(of_item)
