@@ -67,15 +67,18 @@ class Details:
         """Return a drawing with one more detail; none where that cannot be or the page has no room for it."""
         opened = self.diagram(replace(depth, opened=depth.opened | {place.path for place in one.places}))
         inside = [inside_of(opened, flow, place.path, place.node) for place in one.places]
-        if inside[0] is None:
+        closed = {plain(box.about.path): box for box in reversed(boxes)}
+        shown = [found for found in inside if found is not None and found.path in closed]
+        if inside[0] is None or not shown:
             return None
-        box = next(box for box in boxes if plain(box.about.path) == one.path)
+        chosen = min(shown, key=lambda found: found.merged)  # the first one whose inputs all differ
+        box = closed[chosen.path]
         title = title_of_box(box)
         same_title = {box.about.path for box in boxes if title_of_box(box) == title}
-        alike = all(other is not None and said_alike(other, inside[0]) for other in inside)
-        names = "" if alike and same_title <= {place.path for place in one.places} else f"as in {one.path}"
-        whole = body(inside[0].flow, inside[0].titles, self.typography, shapes=self.shapes)
-        placed = self.placed(scene, whole, inside[0], names, box, [place.path for place in one.places])
+        alike = all(other is not None and said_alike(other, chosen) for other in inside)
+        names = "" if alike and same_title <= {place.path for place in one.places} else f"as in {chosen.path}"
+        whole = body(chosen.flow, chosen.titles, self.typography, shapes=self.shapes)
+        placed = self.placed(scene, whole, chosen, names, box, [place.path for place in one.places])
         allowed = max(self.limit if one.branching > RESIDUAL else 1.0, self.size(scene.width, scene.height))
         return placed if self.size(placed.width, placed.height) <= allowed or not limited else None
 

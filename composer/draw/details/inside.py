@@ -12,6 +12,7 @@ from composer.draw.diagram import Flow, Group, Leaf, Titles
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, NodeOutput, Origin
 from composer.draw.paths import lies_in
 from composer.draw.wording import shape
+from composer.graph.anatomy import wires_of
 from composer.graph.typed import TypedGroup, TypedNode
 
 MIN_FORK = 2
@@ -31,6 +32,8 @@ class BlockInside:
     flow: Flow
     titles: Titles
     """What its inputs and outputs are called."""
+    merged: bool = False
+    """Whether several ports read one value there, so that these are one input."""
 
     @property
     def said(self) -> object:
@@ -67,13 +70,13 @@ def group_inside(group: Group, outer: Sequence[DiagramEdge], node: TypedGroup) -
     ports: dict[Origin, str] = {FrameInput(path): first_input(node.graph)}
     for edge in (edge for edge in outer if edge.port):
         ports.setdefault(edge.source.origin, edge.port)
+    read_inside = {f"{path}.{ref.node}" for one in node.graph.nodes for wire in wires_of(one) for ref in wire.refs}
+    if any(origin.path in read_inside for origin in ports):  # in this step and in the next one: these cannot be told apart
+        return None
     names = [one.name for one in node.graph.graph.inputs]
-    return by_itself(
-        group,
-        replace(flow, entry=None, outlet=None),
-        exits,
-        {at: ports[at] for at in sorted(ports, key=lambda at: names.index(ports[at]))},
-    )
+    in_order = {at: ports[at] for at in sorted(ports, key=lambda at: names.index(ports[at]))}
+    found = by_itself(group, replace(flow, entry=None, outlet=None), exits, in_order)
+    return replace(found, merged=not {edge.port for edge in outer if edge.port} <= {*ports.values()})
 
 
 def repeat_inside(group: Group, around: Flow) -> BlockInside | None:
@@ -107,7 +110,7 @@ def by_itself(group: Group, flow: Flow, exits: Sequence[tuple[str, DiagramSource
     shapes = {port: shape_at(flow, [origin for origin, one in ports.items() if one == port]) for port in ports.values() if port}
     led_by = BlockPorts(path, ports, shapes)
     flow = led_by.flow(flow)
-    flow = flow.with_exits((name, led_by.source(source)) for name, source in exits)
+    flow = flow.with_exits((name, led_by.given(source)) for name, source in exits)
     flow = forked(flow, {input_path(path, port): (spoken(port), said) for port, said in shapes.items()})
     inputs = {one: port for port in shapes if (one := input_path(path, port)) not in flow.by_path}
     types = {one: said for one, port in inputs.items() if (said := shapes[port])}
@@ -176,9 +179,18 @@ class BlockPorts:
         """Return a value as it is read in a block by itself: by its port, or where it has none by its name."""
         if port := self.names.get(source.origin, ""):
             return DiagramSource(ModelInput(input_path(self.path, port)), self.shapes[port], called=port)
+        return self.own(source)
+
+    def given(self, source: DiagramSource) -> DiagramSource:
+        """Return a value as the block gives it: by the node in it that makes it, which it may read in the next step too."""
+        made_inside = lies_in(source.path, self.path) and not isinstance(source.origin, FrameInput)
+        return self.own(source) if made_inside else self.source(source)
+
+    def own(self, source: DiagramSource) -> DiagramSource:
+        """Return a value that comes in at no port: as the recipe calls it in the block, or by its name."""
         if not lies_in(source.path, self.path):
             return source.by_name()
-        return replace(source, called=source.own_name.removeprefix(f"{self.path}."))  # as the recipe calls it there
+        return replace(source, called=source.own_name.removeprefix(f"{self.path}."))
 
 
 def forked(flow: Flow, inputs: Mapping[str, tuple[str, str]]) -> Flow:
