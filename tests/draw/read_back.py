@@ -161,7 +161,7 @@ def read(svg: str) -> Picture:
         kinds = (group.get("class") or "").split()
         tip, described = (group.findtext(f"{SVG}{tag}") or "" for tag in ("title", "desc"))
         lines = [text.text or "" for text in group.findall(f"{SVG}text")]
-        groups = [inner.findall(f"{SVG}rect") for inner in group.findall(f"{SVG}g")]
+        groups = [cells for inner in group.findall(f"{SVG}g") if (cells := inner.findall(f"{SVG}rect"))]
         small = [
             max(float(one.get(side, "0")) for one in cells for side in ("width", "height")) <= MAX_SWATCH for cells in groups
         ]
