@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -56,11 +56,22 @@ def in_letters(flows: Sequence[Flow], room: int = MAX_LETTERS, passes: Sequence[
     shortest form.
     """
     told: tuple[str, ...] = ()
+    flows, passes = by_first_pass(flows, passes)
     for words in ever_shorter(flows):
         told = in_all(with_series(words, passes))
         if fits(told, room):
             return told
     return cut(told, room)
+
+
+def by_first_pass(
+    flows: Sequence[Flow], passes: Sequence[Sequence[int]]
+) -> tuple[Sequence[Flow], Sequence[Sequence[int]]]:
+    """Return flows, each of some passes, with these, in the order of their first passes."""
+    if len(flows) != len(passes):
+        return flows, passes
+    pairs = sorted(zip(flows, passes, strict=True), key=lambda pair: min(pair[1]))
+    return [flow for flow, _ in pairs], [own for _, own in pairs]
 
 
 def fits(told: Sequence[str], room: int) -> bool:
@@ -208,9 +219,14 @@ def briefs(flow: Flow) -> list[Brief]:
             one = replace(one, forms=tuple(f"causal {form}" for form in one.forms))
         found.append(one)
     told = zip(found, leaves, strict=True)
-    in_order = sorted(told, key=lambda pair: pair[1].about.path not in reads)  # tables and the like behind what computes
+    in_order = sorted(told, key=lambda pair: is_held(pair[1], reads))  # tables and the like behind what computes
     by_path = {leaf.about.path: one for one, leaf in in_order if " · " not in one.forms[-1]}  # a formula reads as several blocks
     return [*structured(flow, with_repeats(flow, by_path)).values()]
+
+
+def is_held(item: Leaf | OpenMixture, reads: Collection[str]) -> bool:
+    """Return whether a block is parameters or a table, which read nothing and stand ready before anything runs."""
+    return item.about.path not in reads and (item.about.parameters > 0 or brief_of(item, reads=False).weight == MOVES)
 
 
 def with_repeats(flow: Flow, by_path: Mapping[str, Brief]) -> dict[str, Brief]:
