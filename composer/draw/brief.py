@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from composer.draw.diagram import Flow, Leaf, OpenMixture
+from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
 from composer.draw.series import NUMBER, REPEAT, as_series, listed, one_each, one_number, template
 from composer.draw.structure import has_skip, parallel_part, shortcut_of, side_by_side, with_shortcut
 
@@ -38,6 +38,8 @@ class Brief:
     """The positions that act on it."""
     computes: bool = True
     """Whether it tells passes apart that differ in it: it reads something, and is no norm or the like."""
+    times: int = 1
+    """How often it is there, one after the other, as the block of a repeat."""
 
     @property
     def kind(self) -> str:
@@ -54,11 +56,22 @@ def in_letters(flows: Sequence[Flow], room: int = MAX_LETTERS, passes: Sequence[
     shortest form.
     """
     told: tuple[str, ...] = ()
+    flows, passes = by_first_pass(flows, passes)
     for words in ever_shorter(flows):
         told = in_all(with_series(words, passes))
         if fits(told, room):
             return told
     return cut(told, room)
+
+
+def by_first_pass(
+    flows: Sequence[Flow], passes: Sequence[Sequence[int]]
+) -> tuple[Sequence[Flow], Sequence[Sequence[int]]]:
+    """Return flows, each of some passes, with these, in the order of their first passes."""
+    if len(flows) != len(passes):
+        return flows, passes
+    pairs = sorted(zip(flows, passes, strict=True), key=lambda pair: min(pair[1]))
+    return [flow for flow, _ in pairs], [own for _, own in pairs]
 
 
 def fits(told: Sequence[str], room: int) -> bool:
@@ -125,9 +138,8 @@ def ever_shorter(flows: Sequence[Flow]) -> Iterator[list[tuple[str, ...]]]:
             sum(one.weight > NORMS for one in own) > sum(one.weight > NORMS for one in some)
             for own, some in zip(every, kept, strict=True)
         ]
-        for words in as_runs_and_counts(kept, by):
-            whole = [(*said, *[MORE] * left_out) for said, left_out in zip(words, more, strict=True)]
-            yield [with_skip(said) if around else said for said, around in zip(whole, skips, strict=True)]
+        whole = [(*said, *[MORE] * left_out) for said, left_out in zip(as_runs(kept, by), more, strict=True)]
+        yield [with_skip(said) if around else said for said, around in zip(whole, skips, strict=True)]
 
 
 def _with_less(every: Sequence[Sequence[Brief]]) -> Iterator[tuple[list[list[Brief]], Mapping[str, int]]]:
@@ -170,21 +182,19 @@ def longest_kind(blocks: Sequence[Sequence[Brief]], by: Mapping[str, int]) -> st
     return longest
 
 
-def as_runs_and_counts(blocks: Sequence[Sequence[Brief]], by: Mapping[str, int]) -> Iterator[list[tuple[str, ...]]]:
-    """Yield blocks as often as each follows itself, and then as often as each is there, wherever that is."""
-    said = [[(one.shortened(by.get(one.kind, 0)), one.sides) for one in own] for own in blocks]
-    yield [tuple(runs(own)) for own in said]
-    first = [{words: at for at, (words, _) in reversed([*enumerate(own)])} for own in said]
-    yield [tuple(runs(sorted(own, key=lambda one: at[one[0]]))) for own, at in zip(said, first, strict=True)]
+def as_runs(blocks: Sequence[Sequence[Brief]], by: Mapping[str, int]) -> list[tuple[str, ...]]:
+    """Return what blocks say in the order in which they run, as often as each follows itself."""
+    return [tuple(runs((one.shortened(by.get(one.kind, 0)), one.sides, one.times) for one in own)) for own in blocks]
 
 
-def runs(blocks: Iterable[tuple[str, tuple[str, ...]]]) -> Iterator[str]:
+def runs(blocks: Iterable[tuple[str, tuple[str, ...], int]]) -> Iterator[str]:
     """Yield what blocks say, as often as each follows itself, and their positions where they first act."""
     placed: set[str] = set()
     for said, same in groupby(blocks, key=lambda one: one[0]):
         several = list(same)
-        times = f"{said} {len(several)} times" if said.startswith("× ") else f"{len(several)} × {said}"
-        yield said if len(several) == 1 else times
+        count = sum(times for *_, times in several)
+        times = f"{said} {count} times" if said.startswith("× ") else f"{count} × {said}"
+        yield said if count == 1 else times
         yield from (side for side in several[0][1] if side not in placed)
         placed.update(several[0][1])
 
@@ -209,9 +219,37 @@ def briefs(flow: Flow) -> list[Brief]:
             one = replace(one, forms=tuple(f"causal {form}" for form in one.forms))
         found.append(one)
     told = zip(found, leaves, strict=True)
-    in_order = sorted(told, key=lambda pair: pair[1].about.path not in reads)  # tables and the like behind what computes
+    in_order = sorted(told, key=lambda pair: is_held(pair[1], reads))  # tables and the like behind what computes
     by_path = {leaf.about.path: one for one, leaf in in_order if " · " not in one.forms[-1]}  # a formula reads as several blocks
-    return [*structured(flow, by_path).values()]
+    return [*structured(flow, with_repeats(flow, by_path)).values()]
+
+
+def is_held(item: Leaf | OpenMixture, reads: Collection[str]) -> bool:
+    """Return whether a block is parameters or a table, which read nothing and stand ready before anything runs."""
+    return item.about.path not in reads and (item.about.parameters > 0 or brief_of(item, reads=False).weight == MOVES)
+
+
+def with_repeats(flow: Flow, by_path: Mapping[str, Brief]) -> dict[str, Brief]:
+    """Return the blocks of a flow by their paths, with each repeat in it as one: the only block that it tells, so many times, or
+    a box of its own.
+    """
+    found = dict(by_path)
+    for group in flow.items:
+        if not isinstance(group, Group):
+            continue
+        inside = {leaf.about.path for inner in group.flows for leaf in inner.leaves()}
+        own = [path for path in found if path in inside]
+        if not own or not group.count:
+            continue
+        only = [path for path in own if found[path].weight == MAIN] if len(own) > 1 else own
+        rest = [path for path in own if path not in only]
+        if len(only) == 1 and group.count.isdigit() and all(found[path].weight <= NORMS for path in rest):
+            found[only[0]] = replace(found[only[0]], times=found[only[0]].times * int(group.count))
+        else:
+            times = f"{group.count} parallel" if group.parallel else f"× {group.count}"
+            one = Brief(nested(f"{times} {group.header[0]}", group.flows), MAIN)
+            found = {path: one if path == own[0] else said for path, said in found.items() if path not in own[1:]}
+    return found
 
 
 def structured(flow: Flow, by_path: dict[str, Brief]) -> dict[str, Brief]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -163,7 +164,7 @@ def read(svg: str) -> Picture:
         lines = [text.text or "" for text in group.findall(f"{SVG}text")]
         groups = [cells for inner in group.findall(f"{SVG}g") if (cells := inner.findall(f"{SVG}rect"))]
         small = [
-            max(float(one.get(side, "0")) for one in cells for side in ("width", "height")) <= MAX_SWATCH for cells in groups
+            all(float(one.get(side, "0")) <= MAX_SWATCH for one in cells for side in ("width", "height")) for cells in groups
         ]
         colors = [[color_of(one, paper) for one in cells] for cells in groups]
         swatches = [one for one, is_small in zip(colors, small, strict=True) if is_small]
@@ -796,9 +797,28 @@ def of_blocks(path: str, line: str, inner: list[list[Truth]]) -> Iterator[str]:
             continue
         times = TIMES.match(said)
         own = numbers(TIMES.sub("", said))
-        having = [found for found in inner if any(all(map(one.has, own)) and (one.kind or not own) for one in found)]
-        if len(having) < (int(times[1]) if times else 1):
+        having = [[one for one in found if all(map(one.has, own)) and (one.kind or not own)] for found in inner]
+        having = [found for found in having if found]
+        counts = Counter(pass_of(path, one.path) for found in having for one in {one.path: one for one in found}.values())
+        if max(counts.values(), default=0) < (count := int(times[1]) if times else 1):
             yield f"{path}: `{said}`: {len(having)} of its nodes have {own}"
+        elif own and len(having) == 1 and count not in counts.values():  # the one block of a repeat in it
+            yield f"{path}: `{said}`: it is there {sorted({*counts.values()})} times"
+
+
+def pass_of(path: str, node: str) -> str:
+    """Return in which pass of something a node is: the beginning of its path.
+
+    >>> pass_of("stages.layers", "stages.2.layers.0.conv"), pass_of("head", "head.layers.3.conv")
+    ('stages.2.layers.0', 'head')
+    """
+    steps, left = node.split("."), path.split(".")
+    for end, step in enumerate(steps):
+        if not left and not step.isdigit():
+            return ".".join(steps[:end])
+        if left and step == left[0]:
+            left.pop(0)
+    return node
 
 
 def of_branches(path: str, line: str, model: Model) -> Iterator[str]:

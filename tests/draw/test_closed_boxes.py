@@ -6,8 +6,12 @@ import pytest
 
 import composer
 from composer.draw.brief import MAX_LETTERS
+from composer.draw.build.diagram_builder import build_diagram
+from composer.draw.build.levels import Depth
+from composer.draw.diagram import Leaf
 from composer.draw.series import from_first_to_last
-from tests.draw.read_back import Model, lies, read
+from composer.graph.passes.roll_layers.roll_layers import as_written
+from tests.draw.read_back import DrawnBox, Model, Place, closed, lies, read
 
 UNIT = """recipe: unit
 inputs: {image: "float[batch, 3, 40, 40]", flags: "bool[batch]"}
@@ -429,3 +433,44 @@ outputs: {logits: head}
     words = samples.replace("{type: one_hot, classes: 9}", "{type: embedding, vocab: 9, dim: 4}")
     said = {box.path: box.lines[0] for box in read(composer.load(words).draw().svg()).boxes}
     assert (said["tokens"], said["head"]) == ("Token ids", "LM head")
+
+
+HEADS = """recipe: heads
+inputs: {x: "float[batch, 8, 16, 16]"}
+blocks:
+  head:
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph:
+      layers: {repeat: 4, graph: {conv: {type: conv2d, out: 8, kernel_size: 3, padding: 1}, relu: relu}}
+      out: {type: conv2d, out: 5, kernel_size: 1}
+      back: {type: conv2d, out: 8, kernel_size: 1}
+  double:
+    inputs: {x: "float[batch, channels, height, width]"}
+    graph:
+      layers:
+        repeat: 3
+        graph: {wide: {type: conv2d, out: 24, kernel_size: 1}, narrow: {type: conv2d, out: 8, kernel_size: 1}}
+graph: {one: head, two: double}
+"""
+
+
+def shut(text: str, *paths: str) -> dict[str, str]:
+    """Return what groups say that a page has no room for."""
+    flow = build_diagram(as_written(composer.load(text).program), Depth(closed=frozenset(paths)))
+    return {leaf.about.path: leaf.look.detail for leaf in flow.leaves() if isinstance(leaf, Leaf)}
+
+
+def test_repeat_inside_a_closed_box_keeps_its_count() -> None:
+    """Of a single block in front of it, of several in front of all; another count and none are found."""
+    said, model = shut(HEADS, "one", "two"), Model(composer.load(HEADS).program)
+    assert said["one"] == "4 × conv 3 × 3 (8 → 8) · conv 1 × 1 (8 → 5) · conv 1 × 1 (5 → 8)"
+    assert said["two"] == "× 3 Layer (conv 1 × 1 (8 → 24), conv 1 × 1 (24 → 8))"
+
+    def told(path: str, line: str) -> list[str]:
+        box = DrawnBox(path, Place(0, 0, 0, 0), "", "", ["Block", line])
+        return [*closed(box, box.lines, model)]
+
+    assert not [*told("one", said["one"]), *told("two", said["two"])]
+    for planted in ("5 × conv", "3 × conv", "conv"):
+        assert told("one", said["one"].replace("4 × conv", planted)), planted
+    assert told("two", said["two"].replace("× 3 Layer", "× 2 Layer"))

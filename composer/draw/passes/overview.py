@@ -9,7 +9,7 @@ from dataclasses import replace
 from blocks.core import Look
 from composer.cost.units import short
 from composer.draw.about import About
-from composer.draw.brief import MAX_LETTERS, computes, cut, ever_shorter, fits, in_letters, nested, with_series
+from composer.draw.brief import MAX_LETTERS, by_first_pass, computes, cut, ever_shorter, fits, in_letters, nested, with_series
 from composer.draw.diagram import Flow, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.values import seen_in_all
@@ -102,6 +102,7 @@ def told_apart(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> list[R
     """
     if len(flows) < 2 or not passes:
         return []
+    flows, passes = by_first_pass(flows, passes)
     words: Sequence[tuple[str, ...]] = []
     for words in ever_shorter(flows):
         rows = rows_of(with_series(words, passes), passes)
