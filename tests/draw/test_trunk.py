@@ -67,3 +67,17 @@ def test_what_puts_numbers_elsewhere_is_low() -> None:
     assert [text.text for text in square.texts] == ["Rearrange", "b (i j) → b i j", "square"]
     assert len({text.y for text in square.texts}) == 1
     assert min(text.font.size for text in square.texts) >= 10
+
+
+def test_a_long_detail_stands_alone() -> None:
+    """So that a column is no wider for a box that computes nothing."""
+    text = """recipe: long
+inputs: {x: "float[batch, time, 1000]"}
+graph:
+  pairs: {type: rearrange, pattern: "batch time (maxout pair) -> batch time maxout pair", sizes: [500]}
+  larger: {type: max, axis: last}
+outputs: {y: larger}
+"""
+    pairs = box(composer.load(text).draw().scene, "pairs")
+    assert [text.text for text in pairs.texts] == ["batch time (maxout pair) → batch time maxout pair"]
+    assert pairs.width < 300

@@ -58,9 +58,12 @@ def is_low(leaf: Leaf) -> bool:
 
 
 def needed_in_line(leaf: Leaf, typography: Typography) -> float:
-    """Return the width that a low block's title and detail want; its name is written where there is room."""
-    said = typography.width(leaf.look.title, "low") + 2 * PAD
-    return said + (TITLE_GAP + typography.width(leaf.look.detail, "detail") if leaf.look.detail else 0.0)
+    """Return the width that a low block's title and detail want, or of a long detail that alone; its name is written where there
+    is room.
+    """
+    title, detail = typography.width(leaf.look.title, "low"), typography.width(leaf.look.detail, "detail")
+    both = title + (TITLE_GAP + detail if leaf.look.detail else 0.0) + 2 * PAD
+    return both if both <= WIDTH else max(title, detail) + 2 * PAD
 
 
 def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
@@ -189,17 +192,20 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
 
 
 def in_line(leaf: Leaf, x: float, middle: float, width: float, typography: Typography) -> list[Text]:
-    """Return the title, the detail and the name beside each other at a height: title and detail in the middle of the box."""
-    size, room = typography.scale, width - 2 * PAD
-    title = typography.fitted(leaf.look.title, "low", room)
-    wide = typography.width(title, "low")
-    free = room - wide - TITLE_GAP
-    detail = typography.fitted(leaf.look.detail, "detail", free) if leaf.look.detail and free > 0 else ""
-    left = x - (wide + (TITLE_GAP + typography.width(detail, "detail") if detail else 0.0)) / 2
-    y = middle + 3.5 * size
-    texts = [Text(left, y, title, "low", "start", size)]
-    if detail:
-        texts.append(Text(left + wide + TITLE_GAP, y, detail, "detail", "start", size))
+    """Return the title, the detail and the name beside each other at a height: title and detail in the middle of the box, the
+    detail alone where both have no room.
+    """
+    size, room, y = typography.scale, width - 2 * PAD, middle + 3.5 * typography.scale
+    said: list[tuple[Role, str]] = [("low", leaf.look.title), ("detail", leaf.look.detail)]
+    said = [one for one in said if one[1]]
+    if len(said) > 1 and TITLE_GAP + sum(typography.width(text, role) for role, text in said) > room:
+        del said[0]
+    said = [(role, typography.fitted(text, role, room)) for role, text in said]
+    widths = [typography.width(text, role) for role, text in said]
+    left = x - (sum(widths) + TITLE_GAP * (len(said) - 1)) / 2
+    texts = [Text(left, y, said[0][1], said[0][0], "start", size)]
+    if len(said) > 1:
+        texts.append(Text(left + widths[0] + TITLE_GAP, y, said[1][1], "detail", "start", size))
     if leaf.name and x - width / 2 + PAD + typography.width(leaf.name, "name") + NAME_GAP <= left:
         texts.append(Text(x - width / 2 + PAD, y, leaf.name, "name", "start", size))
     return texts
