@@ -165,7 +165,8 @@ def _ended(flow: Flow, end: Leaf, *edges: DiagramEdge) -> Flow:
 
 def split_aside(flow: Flow) -> tuple[Flow, ...]:
     """Return the flow of a frame without what leads from one of its values to other ends than what the frame gives first, such
-    as a loss or a second output, and that; the whole flow where there is no such or several.
+    as a loss or a second output, and that; the whole flow where there is no such or several, or a block alone, which may stand in a
+    row with what goes on.
 
     Before: a(x) b(a) c(b) d(a), of which d goes on
     After:  a(x) d(a) / b(a) c(b)
@@ -182,7 +183,7 @@ def split_aside(flow: Flow) -> tuple[Flow, ...]:
             waiting += read[path]
     rest = [path for path in read if path not in trunk]
     parts = components(read, rest)
-    found = _aside(flow, parts[0], trunk) if len(parts) == 1 else None
+    found = _aside(flow, parts[0], trunk) if len(parts) == 1 and len(parts[0]) > 1 else None
     if found is None:
         return (flow,)
     kept = (sink for sink in flow.sinks if not belongs(sink.edges[0].source.path, rest))
