@@ -64,9 +64,7 @@ def in_letters(flows: Sequence[Flow], room: int = MAX_LETTERS, passes: Sequence[
     return cut(told, room)
 
 
-def by_first_pass(
-    flows: Sequence[Flow], passes: Sequence[Sequence[int]]
-) -> tuple[Sequence[Flow], Sequence[Sequence[int]]]:
+def by_first_pass(flows: Sequence[Flow], passes: Sequence[Sequence[int]]) -> tuple[Sequence[Flow], Sequence[Sequence[int]]]:
     """Return flows, each of some passes, with these, in the order of their first passes."""
     if len(flows) != len(passes):
         return flows, passes
