@@ -474,3 +474,51 @@ def test_repeat_inside_a_closed_box_keeps_its_count() -> None:
     for planted in ("5 × conv", "3 × conv", "conv"):
         assert told("one", said["one"].replace("4 × conv", planted)), planted
     assert told("two", said["two"].replace("× 3 Layer", "× 2 Layer"))
+
+
+ORDER = """recipe: order
+inputs: {x: "float[batch, 8]"}
+blocks:
+  score:
+    inputs: {x: "float[batch, dim]"}
+    graph: {a: {type: linear, out: dim}, b: relu, c: {type: linear, out: dim}, d: relu, e: {type: linear, out: dim}}
+  noisy:
+    inputs: {x: "float[batch, dim]"}
+    graph:
+      noise: {type: normal, axes: [batch], during: always, in: x}
+      sum: {compute: "x + noise", axes: {x: b c, noise: b}}
+      map: {type: linear, out: dim}
+graph:
+  layers: {repeat: 3, graph: {fc: {type: linear, out: 16}}}
+  one: score
+  two: noisy
+  first: {type: linear, out: 5}
+  other: {type: linear, out: 5, in: two, tie: first}
+outputs: {y: first, z: other}
+"""
+
+
+def test_closed_box_tells_blocks_in_the_order_in_which_they_run() -> None:
+    """Blocks of one kind that others stand between are not merged; noise, which reads no value, stands where it runs."""
+    said = shut(ORDER, "one", "two")
+    assert said["one"] == "Linear 16 → 16 · ReLU · Linear 16 → 16 · ReLU · Linear 16 → 16"
+    assert said["two"].startswith("normal noise · ")
+
+
+def test_values_and_rows_of_kinds_stand_in_the_order_of_passes() -> None:
+    """That of the first pass of each, and not the most frequent one first."""
+    flow = build_diagram(as_written(composer.load(ORDER).program), Depth("overview"))
+    (box,) = (leaf for leaf in flow.leaves() if leaf.about.path == "layers")
+    assert isinstance(box, Leaf)
+    assert box.look.brief[0] == "× 3 Layer (Linear 8, 16 → 16)"
+    rows = [line for line in lines(SPECIAL, "units", "overview") if " of 3: " in line]
+    assert [row[:6] for row in rows] == ["1 of 3", "2 of 3"]
+
+
+def test_block_whose_parameters_are_all_another_s_says_whose() -> None:
+    """Its bias, too."""
+    box = next(
+        leaf for leaf in build_diagram(as_written(composer.load(ORDER).program), Depth()).leaves() if leaf.about.path == "other"
+    )
+    assert isinstance(box, Leaf)
+    assert (box.look.detail, box.params) == ("16 → 5 + bias", "shared with first")
