@@ -165,8 +165,8 @@ def _ended(flow: Flow, end: Leaf, *edges: DiagramEdge) -> Flow:
 
 def split_aside(flow: Flow) -> tuple[Flow, ...]:
     """Return the flow of a frame without what leads from one of its values to other ends than what the frame gives first, such
-    as a loss or a second output, and that; the whole flow where there is no such or several, or a block alone, which may stand in a
-    row with what goes on.
+    as a loss or a second output, and that; the whole flow where there is no such or several, or a block alone: that may stand in
+    a row with what goes on.
 
     Before: a(x) b(a) c(b) d(a), of which d goes on
     After:  a(x) d(a) / b(a) c(b)
