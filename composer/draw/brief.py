@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from blocks.core import spoken
 from composer.draw.diagram import Flow, Group, Leaf, OpenMixture
 from composer.draw.series import NUMBER, REPEAT, as_series, listed, one_each, one_number, template
 from composer.draw.structure import has_skip, parallel_part, shortcut_of, side_by_side, with_shortcut
@@ -20,6 +22,8 @@ MORE = "…"
 """What stands behind the last block that is named, where something else in the box computes, too."""
 SKIP = " + skip"
 """What stands behind all blocks around which the input goes."""
+SCALE = re.compile(r"× (\S+)")
+"""A block that multiplies by a number, which beside others reads as how often something is there."""
 MOVES, NORMS, MAPS, OPERATIONS, MAIN = range(-1, 4)
 """How much blocks matter for what a box is."""
 
@@ -215,11 +219,17 @@ def briefs(flow: Flow) -> list[Brief]:
             one = replace(one, forms=tuple(f"{form} ({item.look.known_mask or item.look.mask})" for form in one.forms))
         elif isinstance(item, Leaf) and item.look in looks and crossed and item.look.known_mask == "causal":
             one = replace(one, forms=tuple(f"causal {form}" for form in one.forms))
-        found.append(one)
+        found.append(replace(one, forms=tuple(scaled(form) for form in one.forms)))
     told = zip(found, leaves, strict=True)
     in_order = sorted(told, key=lambda pair: is_held(pair[1], reads))  # tables and the like behind what computes
     by_path = {leaf.about.path: one for one, leaf in in_order if " · " not in one.forms[-1]}  # a formula reads as several blocks
     return [*structured(flow, with_repeats(flow, by_path)).values()]
+
+
+def scaled(form: str) -> str:
+    """Return what a block says, in words where it multiplies by a number."""
+    scale = SCALE.fullmatch(form)
+    return f"scaled by {scale[1]}" if scale else form
 
 
 def is_held(item: Leaf | OpenMixture, reads: Collection[str]) -> bool:
@@ -245,7 +255,8 @@ def with_repeats(flow: Flow, by_path: Mapping[str, Brief]) -> dict[str, Brief]:
             found[only[0]] = replace(found[only[0]], times=found[only[0]].times * int(group.count))
         else:
             times = f"{group.count} parallel" if group.parallel else f"× {group.count}"
-            one = Brief(nested(f"{times} {group.header[0]}", group.flows), MAIN)
+            name = group.header[0] or spoken(group.about.path.rpartition(".")[2])
+            one = Brief(nested(f"{times} {name}", group.flows), MAIN)
             found = {path: one if path == own[0] else said for path, said in found.items() if path not in own[1:]}
     return found
 

@@ -20,6 +20,7 @@ from composer.graph.describe import phrases
 from composer.graph.formula_text import formula_text
 from composer.graph.initial_values import start_of
 from composer.graph.parameters import parameters
+from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 from composer.graph.visit import every_node, every_pass, walk
@@ -356,7 +357,7 @@ class Model:
         """What may be said of all that is in each pass of a repeat, for each time that it stands in the model."""
         self.joins: dict[str, set[tuple[str, int]]] = {}
         """Which values of several are joined at a path, and of how many."""
-        self.skips: set[str] = set()
+        self.skips = {*skips_in(typed), *skips_in(folded(typed).program)}  # of layers that are written one by one too
         """The passes and groups in which a sum reads an input of them."""
         self.shared: set[str] = set()
         """Repeats all of whose passes have the same parameters."""
@@ -384,9 +385,6 @@ class Model:
                 self.counts.setdefault(name, []).append(each)
                 self.kinds.setdefault(name, []).append([contents(one) for one in node.passes])
                 self.held.setdefault(name, []).append([held(visit.path, one) for one in node.passes])
-                self.skips |= {f"{visit.path}.{index}" for index, one in enumerate(node.passes) if adds_input(one)}
-            if isinstance(node, TypedGroup | TypedScan) and adds_input(node.graph):
-                self.skips.add(visit.path)
             for port, type_ in of_ports(node, visit.graph):
                 self.ports.setdefault(f"{name}.{port}", []).append(frozenset(numbers(" × ".join(map(size, type_.sizes)))))
             if isinstance(node, TypedBlock) and node.part.kind in ("add", "concat"):
@@ -441,6 +439,15 @@ class Model:
     def inside(self, path: str) -> list[list[Truth]]:
         """Return what may be said of all that is in something, of each path in each pass."""
         return [found for one, found in self.by_path.items() if one.startswith(f"{path}.")]
+
+
+def skips_in(typed: TypedProgram) -> Iterator[str]:
+    """Yield the passes and groups in which a sum reads an input of them."""
+    for visit in walk(typed.root, every_pass, every_node):
+        if isinstance(visit.node, TypedRepeat):
+            yield from (f"{visit.path}.{index}" for index, one in enumerate(visit.node.passes) if adds_input(one))
+        elif isinstance(visit.node, TypedGroup | TypedScan) and adds_input(visit.node.graph):
+            yield visit.path
 
 
 def adds_input(graph: TypedGraph) -> bool:
