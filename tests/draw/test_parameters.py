@@ -117,7 +117,7 @@ def test_the_number_in_a_box_is_that_of_one_of_it(case: str, level: Level) -> No
             passes.setdefault(path, Counter())[place(parameter, path) + (layer[0] if layer else "")] += count
         for box in scene.boxes:
             said = [
-                text.text.removesuffix(" frozen").removesuffix(", some")
+                text.text.removesuffix(" frozen").removesuffix(", some").removesuffix(" shared")
                 for text in box.texts
                 if text.role == "params" and text.text != "tied"
             ]

@@ -15,13 +15,13 @@ MIN_READ = 2
 
 
 def drawn_apart(graph: TypedGraph, kept: Callable[[str], bool]) -> frozenset[str]:
-    """Return the repeats of a graph whose passes are drawn as boxes of their own, but for those that are `kept` together: of
-    some, different nodes read different passes; of others, different passes read different passes of such.
+    """Return the repeats of a graph whose passes are drawn as boxes of their own, but for those that are `kept` together or share
+    parameters: of some, different nodes read different passes; of others, different passes read different passes of such.
     """
     repeats = {
         node.name: node
         for node in graph.nodes
-        if isinstance(node, TypedRepeat) and 1 < len(node.passes) <= MAX_PASSES and not kept(node.name)
+        if isinstance(node, TypedRepeat) and 1 < len(node.passes) <= MAX_PASSES and not (node.node.share or kept(node.name))
     }
     readers: dict[str, dict[int, set[str]]] = {name: {} for name in repeats}
     for reader, ref in _reads(graph):
