@@ -43,6 +43,8 @@ START = re.compile(r"(?:([\w.]+(?: and [\w.]+)*) )?\bstarts? at (-?\d[\d.]*(?:e-
 """At which number some parameters start, and which."""
 TIMES = re.compile(r"(?:(?<=^)|(?<=[(,·] )|(?<=\())(\d+) × (?=[^\W\d])| (\d+) times(?= ·|$)")
 """How often a closed box has a block."""
+SCALE = re.compile(r"(?:(?<=^)|(?<=· ))× [\d.]+(?: · |$)")
+"""A block that multiplies by a number: behind how often something is there stands what."""
 MORE = re.compile(r" · …(?=$| \+ skip$)")
 """What stands behind the blocks that a closed box names, where there are more in it."""
 SHARED = re.compile(r"([\d.]+(?: [KMBT])?) shared")
@@ -755,7 +757,7 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
     inner = [*model.inside(box.path), model.of(box.path)]
     for line in lines:
         told = line in box.lines[1:]
-        line = SKIP.sub("", MORE.sub("", line))
+        line = SCALE.sub("", SKIP.sub("", MORE.sub("", line)))
         if not told and COUNTED.match(line) and box.path in model.counts:
             continue
         inside = [model.lengths(path) for path in model.counts if path.startswith(f"{box.path}.")]
