@@ -221,7 +221,7 @@ def briefs(flow: Flow) -> list[Brief]:
             one = replace(one, forms=tuple(f"causal {form}" for form in one.forms))
         found.append(replace(one, forms=tuple(scaled(form) for form in one.forms)))
     told = zip(found, leaves, strict=True)
-    in_order = sorted(told, key=lambda pair: is_held(pair[1], reads))  # tables and the like behind what computes
+    in_order = sorted(told, key=lambda pair: is_held(pair[0], pair[1], reads))  # tables and the like behind what computes
     by_path = {leaf.about.path: one for one, leaf in in_order if " · " not in one.forms[-1]}  # a formula reads as several blocks
     return [*structured(flow, with_repeats(flow, by_path)).values()]
 
@@ -232,9 +232,9 @@ def scaled(form: str) -> str:
     return f"scaled by {scale[1]}" if scale else form
 
 
-def is_held(item: Leaf | OpenMixture, reads: Collection[str]) -> bool:
+def is_held(one: Brief, item: Leaf | OpenMixture, reads: Collection[str]) -> bool:
     """Return whether a block is parameters or a table, which read nothing and stand ready before anything runs."""
-    return item.about.path not in reads and (item.about.parameters > 0 or brief_of(item, reads=False).weight == MOVES)
+    return item.about.path not in reads and (item.about.parameters > 0 or one.weight == MOVES)
 
 
 def with_repeats(flow: Flow, by_path: Mapping[str, Brief]) -> dict[str, Brief]:

@@ -281,6 +281,11 @@ class Flow:
                 for flow in item.flows:
                     yield from flow.all_edges()
 
+    def returned(self) -> Iterator[DiagramSource]:
+        """Yield what it gives as outputs of a model, and what losses and states read."""
+        yield from (source for _, source in self.exits)
+        yield from (edge.source for sink in self.sinks for edge in sink.edges)
+
     @property
     def second_streams(self) -> set[Origin]:
         """What a block in it, or in what it holds, reads as another stream."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
@@ -182,3 +183,11 @@ class DiagramEdge:
         """What it is called where no wire leads to its source."""
         name = self.source.reference or self.source.called or self.source.own_name
         return f"sizes of {name}" if self.shape_only else name
+
+
+def grouped(edges: Iterable[DiagramEdge], key: Callable[[DiagramEdge], str]) -> dict[str, list[DiagramEdge]]:
+    """Return edges by one of their ends."""
+    found: dict[str, list[DiagramEdge]] = {}
+    for edge in edges:
+        found.setdefault(key(edge), []).append(edge)
+    return found

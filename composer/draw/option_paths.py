@@ -28,9 +28,8 @@ def with_paths(options: Options, model: RolledProgram) -> Options:
     Raises:
         Unarrangeable: if there is no node at a path, or two options contradict each other.
     """
-    if not any(options[which] for which in ("open", "highlight", "hide", "merge", "labels", "break_after", "unroll")) and _chosen(
-        options
-    ):
+    named = any(options[which] for which in ("open", "highlight", "hide", "merge", "labels", "break_after", "unroll"))
+    if not named and _names_none(options["details"]):
         return options
     options = {**options, "details": _with_details(options["details"], model)}
     known = _KnownPaths(model, options)
@@ -44,9 +43,9 @@ def with_paths(options: Options, model: RolledProgram) -> Options:
     return found
 
 
-def _chosen(options: Options) -> bool:
-    """Return whether no detail is named."""
-    return set(options["details"]) <= {AUTO, NONE}
+def _names_none(details: Sequence[str]) -> bool:
+    """Return whether no block is named whose detail is wanted."""
+    return set(details) <= {AUTO, NONE}
 
 
 def _with_details(wanted: Sequence[str], model: RolledProgram) -> list[str]:
@@ -55,7 +54,7 @@ def _with_details(wanted: Sequence[str], model: RolledProgram) -> list[str]:
     Raises:
         Unarrangeable: if there is no such block.
     """
-    if set(wanted) <= {AUTO, NONE}:
+    if _names_none(wanted):
         return list(wanted)
     root = model.program.root
     places = [*group_places(root), *repeat_places(root)]

@@ -298,6 +298,11 @@ class Scene:
     details: tuple[Detail, ...] = ()
     """Closed blocks from inside, beside the drawing."""
 
+    @property
+    def drawings(self) -> tuple[Scene, ...]:
+        """It and those of its details: all that stands for the model on its page."""
+        return self, *(detail.inside for detail in self.details)
+
 
 @dataclass(frozen=True, slots=True)
 class Detail:

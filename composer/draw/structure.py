@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from composer.draw.diagram import Flow, Item, Leaf
-from composer.draw.edges import DiagramEdge
+from composer.draw.edges import DiagramEdge, grouped
 
 POINTWISE = re.compile(r"conv 1(?: × 1)*\b|Linear\b")
 """What a shortcut computes that brings its input to another width: a map of each place by itself."""
@@ -60,12 +60,8 @@ def has_skip(flow: Flow) -> bool:
     """Return whether what comes into a flow goes around its blocks as it is, to a sum whose value, maybe normed or through an
     activation, is what the flow gives.
     """
-    reads: dict[str, list[DiagramEdge]] = {}
-    readers: dict[str, list[str]] = {}
-    for edge in flow.edges:
-        if not edge.shape_only and not edge.back:
-            reads.setdefault(edge.target, []).append(edge)
-            readers.setdefault(edge.source.path, []).append(edge.target)
+    wires = [edge for edge in flow.edges if not (edge.shape_only or edge.back)]
+    reads, readers = grouped(wires, lambda edge: edge.target), grouped(wires, lambda edge: edge.source.path)
     for item in flow.items:
         into = [edge.source.origin for edge in reads.get(item.about.path, ())]
         summed = isinstance(item, Leaf) and item.look.sign == "+" and len(into) > 1
@@ -74,11 +70,11 @@ def has_skip(flow: Flow) -> bool:
     return False
 
 
-def _ends_in(flow: Flow, path: str, readers: Mapping[str, Sequence[str]]) -> bool:
+def _ends_in(flow: Flow, path: str, readers: Mapping[str, Sequence[DiagramEdge]]) -> bool:
     """Return whether the value of a block is what a flow gives, maybe after norms and activations."""
     items = flow.by_path
     while flow.outlet is not None and path != flow.outlet.path:
-        after = items.get(readers[path][0]) if len(readers.get(path, ())) == 1 else None
+        after = items.get(readers[path][0].target) if len(readers.get(path, ())) == 1 else None
         if not isinstance(after, Leaf) or after.look.hue not in ("norm", "ffn") or after.look.brief:
             return False
         path = after.about.path

@@ -60,7 +60,8 @@ def lengths(program: TypedProgram, number: int) -> Mapping[str, int]:
     tried = [
         {name: first[name] * (1 if name == "batch" else 2**times) for name in symbols} for times in range(MOST_LENGTHENINGS + 1)
     ]
-    shortest = [min((substitute(size, each) for size in _open_sizes(program)), default=2) for each in tried]
+    sizes = _open_sizes(program)
+    shortest = [min((substitute(size, each) for size in sizes), default=2) for each in tried]
     found = next((each for least in (2, 1) for each, length in zip(tried, shortest, strict=True) if length >= least), tried[-1])
     for block in blocks(program):
         for axis in block.part.position_inputs.values() if block.part.length_field else ():

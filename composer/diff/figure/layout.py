@@ -19,6 +19,7 @@ from composer.draw.figure import draw as drawn
 from composer.draw.geometry import ICON, Area, Point, Text
 from composer.draw.layout.fragment import Pieces
 from composer.draw.layout.page import MARGIN, lines_of
+from composer.draw.options import NONE
 from composer.draw.scene import Badge, Box, Dot, Frame, Happened, MergeCircle, Ring, Scene, WirePath
 from composer.draw.style.typography import Typography
 
@@ -71,7 +72,7 @@ class _Page:
 
     def __init__(self, difference: DifferenceData, level: Level) -> None:
         self.difference = difference
-        self.pictures = [drawn(model, level, shapes=False, details=["none"]) for model in difference.models]
+        self.pictures = [drawn(model, level, shapes=False, details=[NONE]) for model in difference.models]
         found = list(places(difference, self.pictures))
         self.areas = [content(picture.scene) for picture in self.pictures]
         self.pieces = Pieces()

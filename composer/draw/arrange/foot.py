@@ -85,8 +85,8 @@ def _entries(scene: Scene, coloring: Coloring) -> Iterable[tuple[Hue, int | None
     """Yield each color that is there, and what it tells."""
     shades = {box.shade for box in scene.boxes}
     if coloring == "kind":
-        drawn = [scene, *(detail.inside for detail in scene.details)]
-        hues = {box.hue for one in drawn for box in one.boxes} | ({"merge"} if any(one.merges for one in drawn) else set())
+        hues = {box.hue for one in scene.drawings for box in one.boxes}
+        hues |= {"merge"} if any(one.merges for one in scene.drawings) else set()
         yield from ((hue, None, said) for hue, said in KINDS.items() if hue in hues)
     elif coloring == "trainable":
         yield from (("attn", step, said) for step, said in TRAINED.items() if step in shades)

@@ -164,10 +164,6 @@ class Captions:
         if str(outputs.get("logits")) != path:
             return ""
         task = TASKS.get(self.program.untyped.recipe.task or "", Task())
-        return (
-            "Classifier"
-            if task.classifies
-            else "LM head"
-            if task.outputs == EACH_WORD and self.words & task.inputs.keys()
-            else ""
-        )
+        if task.classifies:
+            return "Classifier"
+        return "LM head" if task.outputs == EACH_WORD and self.words & task.inputs.keys() else ""

@@ -75,7 +75,8 @@ class Details:
         box = closed[chosen.path]
         title = title_of_box(box)
         same_title = {box.about.path for box in boxes if title_of_box(box) == title}
-        alike = all(other is not None and said_alike(other, chosen) for other in inside)
+        said = chosen.said
+        alike = all(other is not None and other.said == said for other in inside)
         names = "" if alike and same_title <= {place.path for place in one.places} else f"as in {chosen.path}"
         whole = body(chosen.flow, chosen.titles, self.typography, shapes=self.shapes)
         placed = self.placed(scene, whole, chosen, names, box, [place.path for place in one.places])
@@ -109,11 +110,6 @@ class Details:
             height=max(scene.height, y + height + MARGIN),
             details=(*scene.details, detail),
         )
-
-
-def said_alike(one: BlockInside, other: BlockInside) -> bool:
-    """Return whether two blocks say the same from inside."""
-    return one.said == other.said
 
 
 def title_of_box(box: Box) -> str:

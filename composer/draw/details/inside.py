@@ -97,9 +97,8 @@ def repeat_inside(group: Group, around: Flow) -> BlockInside | None:
 
 def given_by(around: Flow, path: str) -> Iterator[tuple[str, DiagramSource]]:
     """Yield what is read of a repeat around it, by the names of the nodes that make it; what it returns by none of its own."""
-    read = [edge.source for edge in around.all_edges() if not lies_in(edge.target, path)]
-    read += [source for _, source in around.exits] + [edge.source for sink in around.sinks for edge in sink.edges]
-    for source in read:
+    read = (edge.source for edge in around.all_edges() if not lies_in(edge.target, path))
+    for source in (*read, *around.returned()):
         if lies_in(source.path, path) and isinstance(source.origin, NodeOutput):
             yield (OUTPUT if source.path == path else source.path.rpartition(".")[2]), source
 

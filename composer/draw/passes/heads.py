@@ -4,13 +4,13 @@ what is read around a frame alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from blocks.core import Look, spoken
 from composer.draw.about import About
 from composer.draw.diagram import Branches, Flow, Leaf, Sink, output_of
-from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput, Origin, PreviousPass
+from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput, Origin, PreviousPass, grouped
 from composer.draw.passes.branches import component_counts, components, readers_of
 from composer.draw.passes.order import inner_edges
 from composer.draw.paths import above, belongs, output_path
@@ -89,10 +89,9 @@ def group_led_out(flow: Flow, kept: Collection[str] = (), sent: Collection[Origi
     Before: a(x) b(a) c(a) d(c x)
     After:  a(x) [b(a) | c(a)] d(x a)
     """
-    ends = [*([flow.outlet] if flow.outlet else []), *(source for _, source in flow.exits), *(e.source for e in _to_sinks(flow))]
-    fixed = {*kept, *(source.path for source in ends)}
+    fixed = {*kept, *(source.path for source in (*flow.returned(), flow.outlet) if source)}
     free = {item.about.path: item for item in flow.items if isinstance(item, Leaf) and item.about.path not in fixed}
-    readers, read = _grouped(flow.all_edges(), lambda e: e.source.path), _grouped(flow.edges, lambda e: e.target)
+    readers, read = grouped(flow.all_edges(), lambda e: e.source.path), grouped(flow.edges, lambda e: e.target)
     led = [path for path, item in free.items() if output_of(item) in sent and path not in readers]
     for path in led:
         given = _only_value(read.get(path, ()))
@@ -105,17 +104,6 @@ def group_led_out(flow: Flow, kept: Collection[str] = (), sent: Collection[Origi
         if isinstance(end, Leaf) and _goes_straight(into):
             flow = _with_led_out(flow, given, (path, on) if lanes > 0 else (on, path), into, end)
     return flow
-
-
-def _to_sinks(flow: Flow) -> list[DiagramEdge]:
-    return [edge for sink in flow.sinks for edge in sink.edges]
-
-
-def _grouped(edges: Iterable[DiagramEdge], key: Callable[[DiagramEdge], str]) -> dict[str, list[DiagramEdge]]:
-    found: dict[str, list[DiagramEdge]] = {}
-    for edge in edges:
-        found.setdefault(key(edge), []).append(edge)
-    return found
 
 
 def _only_value(read: Sequence[DiagramEdge]) -> DiagramSource | None:
@@ -172,9 +160,9 @@ def split_aside(flow: Flow) -> tuple[Flow, ...]:
     After:  a(x) d(a) / b(a) c(b)
     """
     outlet = flow.outlet
-    read = _reads(flow)
-    if not flow.owner or outlet is None or outlet.path not in read or _reads_by_port(flow):
+    if not flow.owner or outlet is None or outlet.path not in flow.by_path or _reads_by_port(flow):
         return (flow,)
+    read = _reads(flow)
     trunk, waiting = set[str](), [outlet.path]
     while waiting:
         path = waiting.pop()
@@ -195,10 +183,10 @@ def _reads(flow: Flow) -> dict[str, list[str]]:
     items = flow.by_path
     found: dict[str, list[str]] = {path: [] for path in items}
     for edge in (*flow.edges, *(edge for item in flow.items for edge in inner_edges(item))):
-        targets = [path for path in above(edge.target) if path in items]
-        found |= {
-            one: [*found[one], *(path for path in above(edge.source.path) if path in items and path != one)] for one in targets
-        }
+        given = [path for path in above(edge.source.path) if path in items]
+        for one in above(edge.target):
+            if one in items:
+                found[one] += [path for path in given if path != one]
     return found
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Item, Leaf, output_of
-from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, Origin, grouped
 from composer.draw.paths import above, lies_in
 
 BesideBlock: TypeAlias = tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]
@@ -43,8 +43,8 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
     outer_inputs: dict[str, tuple[Leaf, tuple[DiagramEdge, ...]]] = {}
     gone: set[str] = set()
     read = (e for e in flow.all_edges() if not (e.source.at_first and e.source.reference))  # these are not led to
-    read_of, into = _by(read, lambda e: e.source.path), _by(flow.edges, lambda e: e.target)
-    all_into = _by(flow.all_edges(), lambda e: e.target)
+    read_of, into = grouped(read, lambda e: e.source.path), grouped(flow.edges, lambda e: e.target)
+    all_into = grouped(flow.all_edges(), lambda e: e.target)
 
     def goes_on(read: DiagramEdge) -> bool:
         """Return whether something that flows goes through the reader too, so that this only joins it."""
@@ -106,8 +106,8 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = (), trunk: str = ""
 def name_numbers(flow: Flow) -> Flow:
     """Return a flow without the blocks that give one number with which recurrences start: what reads that at first names it."""
     flow = flow.map_groups(name_numbers)
-    returned, paths = _returned(flow), flow.by_path.keys()
-    read_of = _by(flow.all_edges(), lambda e: e.source.path)
+    returned, paths = {one.path for one in flow.returned()}, flow.by_path.keys()
+    read_of = grouped(flow.all_edges(), lambda e: e.source.path)
     numbers = {
         path: item
         for path, item in flow.by_path.items()
@@ -121,8 +121,8 @@ def _with_numbers(flow: Flow, numbers: Mapping[str, Leaf]) -> Flow:
     """Return a flow in which numbers are named where they are read, once for each block, whose description tells of what gives
     them.
     """
-    started = _by((e for e in flow.edges if e.source.path in numbers), lambda e: e.target)
-    given = {target: _by(edges, lambda e: e.source.path) for target, edges in started.items()}
+    started = grouped((e for e in flow.edges if e.source.path in numbers), lambda e: e.target)
+    given = {target: grouped(edges, lambda e: e.source.path) for target, edges in started.items()}
 
     def named(edges: Sequence[DiagramEdge]) -> DiagramEdge:
         first = edges[0].source
@@ -142,18 +142,13 @@ def _with_numbers(flow: Flow, numbers: Mapping[str, Leaf]) -> Flow:
     return flow.map_groups(lambda inner: _with_numbers(inner, numbers))
 
 
-def _returned(flow: Flow) -> set[str]:
-    """Return what gives outputs of a model, or what losses and states read."""
-    return {source.path for _, source in flow.exits} | {e.source.path for sink in flow.sinks for e in sink.edges}
-
-
 def stand_by_readers(flow: Flow) -> Flow:
     """Return a flow in which what a recurrence starts with stands in its frame, beside the first block that reads it; others that
     do so call it by its name.
     """
     flow = flow.map_groups(stand_by_readers)
-    read_of = _by(flow.all_edges(), lambda e: e.source.path)
-    returned = _returned(flow)
+    read_of = grouped(flow.all_edges(), lambda e: e.source.path)
+    returned = {one.path for one in flow.returned()}
     for path, item in flow.by_path.items():
         reads, readers = flow.edges_into(path), read_of.get(path, ())
         still = all(e.shape_only for e in reads)
@@ -187,7 +182,7 @@ def _with_start(flow: Flow, start: Leaf, reads: Sequence[DiagramEdge], first: Di
 
 def _twins(flow: Flow, items: Mapping[str, Item]) -> set[str]:
     """Return the blocks that read inputs of the model alone, and whose reader reads another of the same kind."""
-    read = _by((e for e in flow.edges if e.main and e.upward), lambda e: e.target)
+    read = grouped((e for e in flow.edges if e.main and e.upward), lambda e: e.target)
     found: set[str] = set()
     for edges in read.values():
         alike: dict[str, set[str]] = {}
@@ -219,14 +214,6 @@ def _columns_of_joins(
             column |= sources
         else:
             found |= column
-    return found
-
-
-def _by(edges: Iterable[DiagramEdge], key: Callable[[DiagramEdge], str]) -> dict[str, list[DiagramEdge]]:
-    """Return the edges by one of their ends."""
-    found: dict[str, list[DiagramEdge]] = {}
-    for edge in edges:
-        found.setdefault(key(edge), []).append(edge)
     return found
 
 

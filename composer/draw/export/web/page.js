@@ -40,11 +40,11 @@ function show(key, focused = "") {
   view = data.views[key];
   picture.innerHTML = view.picture;
   picture.querySelector("svg").setAttribute("role", "group");
-  nodes = [...picture.querySelectorAll(".node:not(.detail .node)")];
-  const references = [...picture.querySelectorAll(".reference:not(.detail .reference)")];
+  nodes = drawn("node");
+  const references = drawn("reference");
   for (const path of view.named) nodes.push(references.find(reference => reference.dataset.id === path));
   view.nodes = nodes.map(node => node.dataset.id);
-  edges = [...picture.querySelectorAll(".edge:not(.detail .edge)")];
+  edges = drawn("edge");
   for (const wire of view.implied) edges[wire].classList.add("implied");
   nodes.forEach((node, index) => {
     node.setAttribute("tabindex", "0");
@@ -61,7 +61,7 @@ function show(key, focused = "") {
     if (view.opens[view.nodes[index]]) { node.setAttribute("aria-expanded", "false"); node.setAttribute("aria-keyshortcuts", "+"); sign(node, view.opens[view.nodes[index]], "+"); }
   });
   order = inOrder();
-  for (const frame of picture.querySelectorAll(".frame:not(.detail .frame)")) {
+  for (const frame of drawn("frame")) {
     const target = view.closes[frame.dataset.id];
     if (target) sign(frame, target, "−");
   }
@@ -76,11 +76,14 @@ function show(key, focused = "") {
   if (at >= 0) { nodes[at].focus(); choose(at); }
 }
 
+// What stands for the model: a detail repeats some of it from inside
+function drawn(kind) { return [...picture.querySelectorAll(`.${kind}:not(.detail .${kind})`)]; }
+
 // The nodes as data flows through them, upwards; so do keys go, and readers of screens
 function inOrder() {
   const places = nodes.map((node, index) => ({ index, side: side(view.nodes[index]), area: node.getBBox() }));
   places.sort((a, b) => a.side - b.side || (b.area.y + b.area.height) - (a.area.y + a.area.height) || a.area.x - b.area.x);
-  const after = [...picture.querySelectorAll(".node:not(.detail .node)")].pop().nextSibling;
+  const after = drawn("node").pop().nextSibling;
   for (const { index } of places) if (nodes[index].matches(".node")) nodes[index].parentNode.insertBefore(nodes[index], after);
   return places.map(({ index }) => index);
 }
