@@ -139,7 +139,8 @@ def test_svg_names_everything(case: str, level: Level, theme: str) -> None:
                 assert group.get("data-id")
                 assert group.find(f"{SVG}title") is not None
         edges = [group for group in root.iter(f"{SVG}g") if "edge" in group.get("class", "").split()]
-        assert sum(group.get("data-a") is not None for group in edges) == sum(bool(w.source or w.target) for w in scene.wires)
+        wires = [wire for one in scene.drawings for wire in one.wires]
+        assert sum(group.get("data-a") is not None for group in edges) == sum(bool(w.source or w.target) for w in wires)
 
 
 @pytest.mark.parametrize("level", BUDGET)
