@@ -86,9 +86,12 @@ def test_slides_have_larger_letters_in_the_same_boxes(case: str, level: Level) -
             assert slide.height < 1.15 * usual.height, name
 
 
-def columns(scene: Scene) -> list[int]:
-    """Return how many boxes stand above one another, for each column."""
-    return sorted(Counter(round(box.area.left + box.area.right) for box in scene.boxes).values())
+def columns(scene: Scene) -> list[list[str]]:
+    """Return which boxes stand above one another, column by column from the left."""
+    found: dict[int, list[str]] = {}
+    for box in sorted(scene.boxes, key=lambda box: box.area.top):
+        found.setdefault(round(box.area.left + box.area.right), []).append(box.about.path)
+    return [found[middle] for middle in sorted(found)]
 
 
 @each_level

@@ -109,8 +109,7 @@ def leaf(captions: Captions, node: TypedBlock, seen: Look, place: NodePlace) -> 
     if start := captions.start(node, place.all):
         brief = tuple(f"{form}, {start}" if number == 0 else form for number, form in enumerate(seen.brief))
         seen = replace(seen, facts=(*seen.facts, start), brief=(*brief, *seen.brief[:1]))
-    params = captions.counts.shown_whole(place.first) if len(node.parameters) > 1 else captions.counts.shown(place.first)
-    if params in ("", "tied") and (partner := captions.partner(place.first)):  # else the whole block is named
+    if partner := captions.partner(place.first):
         seen = replace(seen, facts=(*seen.facts, partner))
     stream = node.inputs.get(next(iter(node.part.inputs), "").rstrip("?*"), ())
     came = shape(stream[0] if isinstance(stream, tuple) and stream else stream)
@@ -119,7 +118,7 @@ def leaf(captions: Captions, node: TypedBlock, seen: Look, place: NodePlace) -> 
     about = replace(about, description=captions.description(node, place))
     after = "" if captions.depth.level == "overview" else seen.after
     name = "" if captions.depth.level == "overview" else shown_name(node, place, seen.title)
-    return Leaf(about, seen, params, gives if gives != came else "", after=after, name=name)
+    return Leaf(about, seen, captions.counts.shown(place.first), gives if gives != came else "", after=after, name=name)
 
 
 def sink(

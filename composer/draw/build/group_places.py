@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from composer.draw.paths import plain
 from composer.graph.anatomy import TYPED, Region, regions, wires_of
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
-from composer.graph.visit import Fold, Inside, Visit, every_node, walk
+from composer.graph.visit import Fold, Inside, Visit, every_node, every_pass, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,19 @@ def branching(graph: TypedGraph) -> int:
     """Return how often ways in a graph part and meet again, and how many inputs and outputs it has beyond the first: 0 for a
     chain.
     """
+    inner = (visit.node for visit in walk(graph, _dissolved) if not visit.in_slot)
+    return _parts(graph) + sum(1 + _parts(node.graph) for node in inner if _is_dissolved(node))
+
+
+def _parts(graph: TypedGraph) -> int:
     read = sum(len(wire.refs) for node in graph.nodes for wire in wires_of(node.node))
     inputs, outputs = len(graph.graph.inputs), len(graph.graph.outputs)
-    dissolved = (node for node in graph.nodes if isinstance(node, TypedGroup) and _never_frame(node))
-    inner = sum(1 + branching(node.graph) for node in dissolved)
-    return read - (inputs + len(graph.nodes)) + 1 + max(0, inputs - 1) + outputs - 1 + inner
+    return read - (inputs + len(graph.nodes)) + 1 + max(0, inputs - 1) + outputs - 1
+
+
+def _is_dissolved(node: TypedNode) -> TypeGuard[TypedGroup]:
+    return isinstance(node, TypedGroup) and _never_frame(node)
+
+
+def _dissolved(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
+    return every_pass(visit) if _is_dissolved(visit.node) else iter(())
