@@ -138,7 +138,8 @@ def room(out_edge: OutgoingEdge, typography: Typography) -> float:
     """Return how much of the side it takes."""
     if isinstance(out_edge, Sink) and out_edge.leaf is not None:
         return side_height(out_edge.leaf, len(out_edge.edges) - 1, typography) + 8
-    return 2 * SLOT if isinstance(out_edge.origin, InnerOutput) else SLOT  # with what stands above it
+    slot = SLOT * max(1.0, typography.scale)
+    return 2 * slot if isinstance(out_edge.origin, InnerOutput) else slot  # with what stands above it
 
 
 def side_height(leaf: Leaf, reads: int, typography: Typography) -> float:
