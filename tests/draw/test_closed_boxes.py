@@ -521,4 +521,4 @@ def test_block_whose_parameters_are_all_another_s_says_whose() -> None:
         leaf for leaf in build_diagram(as_written(composer.load(ORDER).program), Depth()).leaves() if leaf.about.path == "other"
     )
     assert isinstance(box, Leaf)
-    assert (box.look.detail, box.params) == ("16 → 5 + bias", "shared with first")
+    assert (box.look.detail, box.params) == ("16 → 5 + bias · weights = first", "tied")

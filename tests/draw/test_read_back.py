@@ -21,8 +21,8 @@ from tests.draw.test_drawings import assert_every_edge
 COUNT, MORE = 10, 120
 PAPERLIKE, MORE_PAPERLIKE, OTHER_LEVELS = 24, 1600, 200
 """Recipes of shapes as papers have them, in the usual tests, in the exhaustive ones, and there at levels other than `block`."""
-ONCE_WRONG = [25, 65, 87, 592]
-"""Of these, such as were once drawn wrong: rows and maps of layers in the colors of others."""
+ONCE_WRONG = [25, 65, 87, 592, 1553]
+"""Of these, such as were once drawn wrong: rows and maps of layers in the colors of others, shares of repeats of several lengths."""
 PART = 40
 """Of these in one exhaustive test."""
 KINDS: dict[str, tuple[str, ...]] = {
@@ -151,7 +151,9 @@ def test_ways_that_part_and_meet_are_told_as_they_are(seed: int) -> None:
 @pytest.mark.parametrize("seed", [*range(PAPERLIKE), *ONCE_WRONG])
 def test_shapes_of_papers_are_told_as_they_are(seed: int) -> None:
     """A U of repeats, readers of passes, starts, parallel repeats, streams, pyramids, sums of passes, kinds of layers."""
-    assert wrong(composer.load(paperlike(seed)), "block") == []
+    recipe = composer.load(paperlike(seed))
+    for level in LEVELS[1:] if seed in ONCE_WRONG else LEVELS[1:2]:
+        assert wrong(recipe, level) == [], level
 
 
 @pytest.mark.exhaustive

@@ -29,9 +29,9 @@ MAX_MAPPED_KINDS = 4
 """Kinds of passes that a map of layers can show."""
 
 
-def merge_passes(flows: Sequence[Flow], passes: Sequence[Sequence[int]], around: Group | None = None) -> Flow | None:
+def merge_passes(flows: Sequence[Flow], passes: Sequence[Sequence[int]], around: Sequence[Group] = ()) -> Flow | None:
     """Return one flow for several, each of some passes of a repeat; none where they do not consist of the same nodes. In these
-    passes, another repeat may be `around` them.
+    passes, another repeat may be `around` each of them.
 
     Before: a:wide(x) b(a) / a:narrow(x) b(a)
     After:  a:wide|narrow(x) b(a)
@@ -69,7 +69,7 @@ def outlet(flow: Flow) -> Origin | None:
     return flow.outlet.origin if flow.outlet else None
 
 
-def _item(alike: Sequence[Item], passes: Sequence[Sequence[int]], flows: Sequence[Flow], around: Group | None) -> Item | None:
+def _item(alike: Sequence[Item], passes: Sequence[Sequence[int]], flows: Sequence[Flow], around: Sequence[Group]) -> Item | None:
     first, sizes = alike[0], [*map(len, passes)]
     if len({item.about.path for item in alike}) > 1:
         return None
@@ -96,10 +96,12 @@ def _item(alike: Sequence[Item], passes: Sequence[Sequence[int]], flows: Sequenc
     return replace(found, after=_after(alike, sizes)) if isinstance(found, Leaf | Group | OpenMixture) else found
 
 
-def _group(groups: Sequence[Group], about: About, passes: Sequence[Sequence[int]], around: Group | None) -> Group | None:
+def _group(groups: Sequence[Group], about: About, passes: Sequence[Sequence[int]], around: Sequence[Group]) -> Group | None:
     """Return frames in the same place as one; repeats may have other numbers of passes, as the layers of stages."""
     counts = tuple(dict.fromkeys(group.count for group in groups))
-    if len(counts) > 1 and all(count.isdigit() for count in counts):
+    if all(count.isdigit() for count in counts):
+        around = groups
+    if len(counts) > 1 and around is groups:
         every = in_order([group.count for group in groups], passes)
         parallel = any(group.parallel for group in groups) and all(group.parallel or group.count == "1" for group in groups)
         groups = [replace(group, parallel=parallel) for group in groups]
@@ -109,7 +111,7 @@ def _group(groups: Sequence[Group], about: About, passes: Sequence[Sequence[int]
         groups = [replace(_bare_group(group), count=every, kinds=()) for group in groups]
     if not all(len(one.flows) == 1 and (one.count, one.kinds) == (groups[0].count, groups[0].kinds) for one in groups):
         return None
-    inner = merge_passes([group.flows[0] for group in groups], passes, groups[0] if groups[0].count.isdigit() else around)
+    inner = merge_passes([group.flows[0] for group in groups], passes, around)
     if inner is None:
         return None
     return replace(groups[0], about=replace(about, tip=tip_of(groups, passes)), header=_header(groups), flows=(inner,))
@@ -223,9 +225,11 @@ def _said(mixture: OpenMixture) -> tuple[object, ...]:
     return mixture.router.look, mixture.expert, mixture.header, mixture.shared and mixture.shared.look
 
 
-def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], around: Group | None) -> Leaf | None:
+def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], around: Sequence[Group]) -> Leaf | None:
     leaves = [replace(leaf, look=look) for leaf, look in zip(leaves, completed([leaf.look for leaf in leaves]), strict=True)]
-    counts, lengths = [*map(len, passes)], [length_of(leaf) * (int(around.count) if around else 1) for leaf in leaves]
+    counts, lengths = [*map(len, passes)], [*map(length_of, leaves)]
+    if around:
+        lengths = [length * int(group.count) for length, group in zip(lengths, around, strict=True)]
     if title := one_title([leaf.look.title for leaf in leaves], passes):
         leaves = [replace(leaf, look=replace(leaf.look, title=title)) for leaf in leaves]
     first = replace(first, look=leaves[0].look)
@@ -260,7 +264,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
     common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
     same_mask = len({seen.mask for seen in looks}) == 1
     placed = not sides and any(seen.sides for seen in looks)
-    own_map = around is not None and around.kinds  # in which these passes are not
+    own_map = any(group.kinds for group in around)  # in which these passes are not
     mapped = len(passes) <= MAX_MAPPED_KINDS and not own_map
     for seen, count in kinds.items():
         cells = tuple(number for number, leaf in enumerate(leaves) if leaf.look == seen) if mapped else ()
