@@ -166,8 +166,9 @@ def check_width(width: str) -> None:
         raise NotDrawn(f"`{width}` is not a valid width", "write a positive number with a unit, such as 240pt")
 
 
-def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
-    """Return the drawing of a model in which all paths of the options are found.
+def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth | None = None) -> Figure:
+    """Return the drawing of a model in which all paths of the options are found; if one is `fitted` to a page already, as deep as
+    that, but for what is to be opened, which may make it larger than a page.
 
     Raises:
         NotDrawn: if the unrolled model has too many boxes.
@@ -214,8 +215,12 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         options["direction"],
         cache(lambda: group_places(model.program.root)),
     )
+    begin, deep = flow, depth
+    if fitted is not None:
+        deep = replace(fitted, opened=depth.opened | fitted.opened)
+        begin = diagram(deep)[0]
     try:
-        found = fit_to_page(attempts, flow, depth)
+        found = fit_to_page(attempts, begin, deep, less=fitted is None)
     except NoColumnEnd as no:
         possible = f"one can after {' or '.join(no.possible)}" if no.possible else "this drawing has several columns already"
         raise Unarrangeable("break_after", no.path, f"no column can end after `{no.path}`", possible) from None
@@ -261,7 +266,8 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         "hide": [*dict.fromkeys(map(plain, options["hide"]))],
         "labels": {plain(path): said for path, said in options["labels"].items()},
     }
-    at = partial(reopened, folded(model.program) if unroll is True else model, again)
+    alike = {**options, "details": (), "hide": [*options["hide"]]} == {**again, "details": ()}
+    at = partial(reopened, folded(model.program) if unroll is True else model, again, found.depth if alike else None)
     return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]), coloring, closed, inside, excess)
 
 
@@ -303,9 +309,15 @@ def check_boxes(flow: Flow) -> None:
 
 
 def reopened(
-    model: RolledProgram, options: Options, level: Level, opened: Sequence[str], color: Coloring | None = None
+    model: RolledProgram,
+    options: Options,
+    fitted: Depth | None,
+    level: Level,
+    opened: Sequence[str],
+    color: Coloring | None = None,
 ) -> Figure:
-    """Return a model at some level with some nodes opened; where that shows blocks from inside, in the colors of kinds.
+    """Return a model at some level with some nodes opened; where that shows blocks from inside, in the colors of kinds. What is
+    closed in the drawing that is `fitted` to a page stays so at the same level: a reader finds the rest again.
 
     Raises:
         NotDrawn: if what is hidden or merged cannot be so at this level.
@@ -315,6 +327,8 @@ def reopened(
     color = "kind" if inside and color in WHOLE_BLOCKS else color
     try:
         details = (NONE,) if opened else options["details"]  # what is opened needs the room
-        return figure(model, level, {**options, "open": opened, "color": color, "details": details})
+        same = opened and fitted is not None and fitted.level == level and color == options["color"]
+        wanted: Options = {**options, "open": opened, "color": color, "details": details}
+        return figure(model, level, wanted, fitted if same else None)
     except Unarrangeable as no:
         raise NotDrawn(f"at the level {level}: {no.message}", no.hint) from None

@@ -83,8 +83,8 @@ class Attempt:
     scene: Scene
 
 
-def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Attempt:
-    """Return the drawing of a diagram; where it is larger than a page, one of less depth if that is smaller."""
+def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth, *, less: bool = True) -> Attempt:
+    """Return the drawing of a diagram; where it is larger than a page, one of `less` depth if that is smaller."""
     if attempts.direction == "right":
         return fit_to_landscape(attempts, flow, depth)
     boxes = sum(1 for _ in flow.leaves())
@@ -102,8 +102,11 @@ def fit_to_page(attempts: Attempts, flow: Flow, depth: Depth) -> Attempt:
             scene = min(scene, wrapped, key=lambda one: max(one.width / wide, one.height / MAX_PAGE_HEIGHT))
         return scene
 
+    whole = Attempt(depth, flow, draw(flow))
+    if not less:
+        return whole
     few = FEW_BOXES_FACTOR if boxes <= FEW_BOXES else 1.0
-    found = with_less(attempts, Attempt(depth, flow, draw(flow)), draw, over, few)
+    found = with_less(attempts, whole, draw, over, few)
     subject = subject_of(flow)
     if subject and subject not in {frame.about.path for frame in found.scene.frames} and depth.level == "block":
         *_, least = smaller_depths(depth)

@@ -22,7 +22,7 @@ COUNT, MORE = 10, 120
 PAPERLIKE, MORE_PAPERLIKE, OTHER_LEVELS = 24, 1600, 200
 """Recipes of shapes as papers have them, in the usual tests, in the exhaustive ones, and there at levels other than `block`."""
 ONCE_WRONG = [25, 65, 87, 592, 1553]
-"""Of these, such as were once drawn wrong: rows and maps of layers in the colors of others, shares of repeats of several lengths."""
+"""Of these, such as were once drawn wrong: rows and maps of layers in the colors of others, shares of passes."""
 PART = 40
 """Of these in one exhaustive test."""
 KINDS: dict[str, tuple[str, ...]] = {

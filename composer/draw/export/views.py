@@ -111,7 +111,7 @@ def all_views(figure: Openable) -> list[View]:
                 continue
             if len(found) >= MAX_VIEWS and (view.opened or view.level != "overview"):
                 continue
-            deeper = View(view.level, opened, figure.at(view.level, opened, "kind"))
+            deeper = View(view.level, opened, drawn[view.level].at(view.level, opened, "kind"))
             if path in {box.about.path for box in deeper.figure.scene.boxes}:
                 continue  # it has nothing inside after all
             if frames(deeper.figure.scene) == frames(found["block"].figure.scene) and view.level == "overview":
