@@ -156,3 +156,12 @@ def test_a_page_opens_what_is_closed_to_fit_one(tmp_path: Path) -> None:
     """Also where nothing in it is drawn at any level, since it is closed in full detail too."""
     views = {view.key: view for view in all_views(composer.load(recipe(tmp_path, SERIES, tall_part())).draw())}
     assert "two" in views["block"].opens
+
+
+def test_a_view_keeps_closed_what_the_figure_closed() -> None:
+    """A reader who opens one block finds the others as they were."""
+    figure = composer.load(Path(__file__).parent / "papers/retinanet.yaml").draw()
+    opened = figure.at("block", ["class5"])
+    boxes = [{box.about.path for box in one.scene.boxes} for one in (figure, opened)]
+    assert boxes[0] - boxes[1] == {"class5"}
+    assert all(path.startswith("class5.") for path in boxes[1] - boxes[0])
