@@ -54,8 +54,8 @@ FEW = ("bert", "gemma3", "lecture_block", "lstm_lm", "switch")
     "name", [*FEW, *(pytest.param(name, marks=pytest.mark.exhaustive) for name in zoo_names() if name not in FEW)]
 )
 def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
-    """Each view leads to others that exist, and every level is there; each picture is the one that is drawn by itself, with what is
-    opened there.
+    """Each view leads to others that exist, and every level is there; each picture is the one that is drawn by itself, with what
+    is opened there.
     """
     recipe = composer.load(name)
     html = recipe.draw().html()

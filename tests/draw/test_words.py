@@ -377,3 +377,26 @@ def test_long_formula_stands_below_the_name_of_its_node() -> None:
     assert said["gated"] == ["gated", "tanh(text + gate · 0.5) · σ(gate − text)", "+ σ(text)"]
     assert said["longer"] == ["longer", "tanh(of_the_first_o… + of_the_second) · of_the_first_o…", "+ of_the_second · 2"]
     assert said["longest"] == ["longest"]
+
+
+def test_frames_of_one_title_are_told_apart_by_their_names() -> None:
+    """As boxes are; a name that holds the title takes its place."""
+    text = """recipe: twins
+inputs: {image: "float[batch, time, 8]", sound: "float[batch, time, 8]"}
+blocks:
+  tower:
+    inputs: {x: "float[batch, time, channels]"}
+    graph:
+      inner: {repeat: 3, graph: {fc: {type: linear, out: 8}, act: relu, norm: layernorm}}
+graph:
+  NAMES
+outputs: {y: both}
+"""
+    for first, second, said in (
+        ("eye", "ear", ["Tower · eye", "Tower · ear"]),
+        ("eye_tower", "tower2", ["Eye tower", "Tower 2"]),
+    ):
+        names = f"{first}: {{type: tower, in: image}}\n  {second}: {{type: tower, in: sound}}"
+        names += f"\n  both: {{type: add, in: [{first}, {second}]}}"
+        svg = composer.load(text.replace("NAMES", names)).draw().svg()
+        assert all(f">{words}" in svg for words in said)

@@ -180,8 +180,8 @@ class DiagramBuilder:
         boxed = shut and self.depth.level == "full" and not self.depth.shows(path)  # which tells its blocks, and not their maps
         stream = stream_of(node.graph)
         flow, ports = (self.at_level("block") if boxed else self).flow(node.graph, given, place, stream)
+        self.names[path] = own_name(node, place)
         if closed and not self.depth.shows(path):
-            self.names[path] = own_name(node, place)
             out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown_whole(place.first), place))
         else:
             out.items.append(self.frame(node, title, place, flow))

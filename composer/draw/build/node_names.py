@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from blocks.core import Activation
+from blocks.core import Activation, spoken
 from composer.draw.build.captions import NodePlace
 from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.graph.typed import TypedBlock, TypedGroup
@@ -33,24 +33,44 @@ def branch_name(path: str) -> str:
 
 
 def told_apart(flow: Flow, names: Mapping[str, str]) -> Flow:
-    """Return a model's blocks with the names of those of the recipe that have the title of another box: what their author calls
-    them tells them apart, though it may begin with the title.
+    """Return a model's blocks with the names of those of the recipe that have the title of another box or frame: what their
+    author calls them tells them apart, though it may begin with the title.
     """
     places: dict[str, set[str]] = {}
     called: dict[str, set[str]] = {}
-    for leaf in flow.leaves():
-        if isinstance(leaf, Leaf):
-            places.setdefault(leaf.look.title, set()).add(leaf.about.path)
-            called.setdefault(leaf.look.title, set()).add(names.get(leaf.about.path, "") or leaf.name)
+    for title, path, name in titled(flow):
+        places.setdefault(title, set()).add(path)
+        called.setdefault(title, set()).add(names.get(path, "") or name)
 
     def named(item: Item) -> Item:
-        if isinstance(item, Leaf):
-            own = names.get(item.about.path, "")
-            several = min(len(places[item.look.title]), len(called[item.look.title])) > 1
-            return replace(item, name=own) if own and not item.name and several else item
-        return item.map_flows(lambda inner: inner.map_items(named)) if isinstance(item, Group) else item
+        if isinstance(item, Group):
+            item = item.map_flows(lambda inner: inner.map_items(named))
+        own = names.get(item.about.path, "") if isinstance(item, Group | Leaf) else ""
+        title = title_of(item) if own else ""
+        if not own or min(len(places[title]), len(called[title])) < 2:
+            return item
+        if isinstance(item, Group):
+            said = (spoken(own),) if title.lower() in spoken(own).lower() else (title, own)
+            return replace(item, header=(*said, *item.header[1:]))
+        return replace(item, name=own) if isinstance(item, Leaf) and not item.name else item
 
     return flow.map_items(named)
+
+
+def titled(flow: Flow) -> Iterator[tuple[str, str, str]]:
+    """Yield the title, the path and the name of every box, and of every frame, of which nothing else tells a name."""
+    for item in flow.items:
+        if isinstance(item, Leaf):
+            yield title_of(item), item.about.path, item.name
+        elif isinstance(item, Group):
+            yield title_of(item), item.about.path, ""
+            for inner in item.flows:
+                yield from titled(inner)
+
+
+def title_of(item: Item) -> str:
+    """Return the title of a box or a frame."""
+    return item.header[0] if isinstance(item, Group) else item.look.title if isinstance(item, Leaf) else ""
 
 
 def own_name(node: TypedGroup, place: NodePlace) -> str:
