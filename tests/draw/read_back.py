@@ -775,8 +775,9 @@ def closed(box: DrawnBox, lines: list[str], model: Model) -> Iterator[str]:
             yield from of_branches(box.path, line, model)
             line = re.sub(r"\b\d+ branches,", "", line)
             line = TIMES.sub("", line)
+        named_so = {float(digits) for digits in re.findall(r"\d+", box.path)} if line == box.lines[0] else set()
         for said in numbers(line):
-            if any(near(said, count) for count in (sum(each), *each)):
+            if said in named_so or any(near(said, count) for count in (sum(each), *each)):
                 continue
             about = [found for found in inner if any(one.has(said) for one in found)]
             if not about:
