@@ -13,6 +13,7 @@ from blocks.core.fields import (
     AxisFormula,
     AxisLength,
     AxisName,
+    AxisOrAxes,
     Boolean,
     BooleanMap,
     EachAxis,
@@ -175,6 +176,9 @@ class Declared:
                 return self.random.choice(FORMULAS)
             case AxisName():
                 return self.random.choice(["last", "time"])
+            case AxisOrAxes(item=item):
+                several = self.random.sample(["last", "time", "first"], self.random.randint(1, 3))
+                return self.random.choice([self.form(item, depth), several])
             case ListOf(item=item):
                 return [self.form(item, depth) for _ in range(self.random.randint(1, 2))]
             case EachAxis(item=item, words=words):
