@@ -113,7 +113,7 @@ def form_text(form: FieldForm) -> str:
         case AxisName():
             return "an axis by its name, by its place counted from the end, or `first` or `last`"
         case AxisOrAxes(item=item):
-            return f"{form_text(item)}; or a list of such"
+            return f"{form_text(item)}; or a list of several"
         case AxisLength():
             return "the length of an axis: a number, or the name of an axis"
         case AxisFormula():

@@ -77,15 +77,16 @@ def axis_in_words(axis: str) -> str:
 
 
 def axes_in_words(axes: Sequence[str]) -> str:
-    """Return what a drawing calls several axes: `height and width`, `the last two axes`.
+    """Return what a drawing calls several axes: `height and width`, `the first axis and the last two axes`.
 
     Args:
         axes: The axes as a recipe names them.
     """
-    places = sorted(-1 if axis == LAST else int(axis) for axis in axes if axis == LAST or axis in COUNTED_FROM_THE_END)
-    if len(axes) > 1 and places == list(range(-len(axes), 0)):
-        return f"the last {NUMERALS[len(axes)]} axes"
-    *others, last = [axis_in_words(axis) for axis in axes]
+    places = {axis: -1 if axis == LAST else int(axis) for axis in axes if axis == LAST or axis in COUNTED_FROM_THE_END}
+    outer = len(places) > 1 and sorted(places.values()) == list(range(-len(places), 0))
+    words = [axis_in_words(axis) for axis in axes if not (outer and axis in places)]
+    words += [f"the last {NUMERALS[len(places)]} axes"] * outer
+    *others, last = words
     return f"{', '.join(others)} and {last}" if others else last
 
 

@@ -277,6 +277,7 @@ outputs: {y: apart, flat: flat}
         ("{type: mean, axis: [-1, -2]}", ("Mean", "over the last two axes")),
         ("{type: max, axis: [-2, last, -3]}", ("Max", "over the last three axes")),
         ("{type: logsumexp, axis: [first, time, -1]}", ("Log-sum-exp", "over the first axis, time and the last axis")),
+        ("{type: sum, axis: [-1, batch, -2]}", ("Sum", "over batch and the last two axes")),
         ("{type: min, axis: [last]}", ("Minimum", "over the last axis")),
         ("{type: slice, axis: time, start: 1}", ("Slice", "time from 1 on")),
         ("{type: slice, axis: time, stop: 4}", ("Slice", "first 4 of time")),
