@@ -14,6 +14,7 @@ from blocks.core.fields import (
     AxisFormula,
     AxisLength,
     AxisName,
+    AxisOrAxes,
     Boolean,
     BooleanMap,
     EachAxis,
@@ -111,6 +112,8 @@ def form_text(form: FieldForm) -> str:
             return "string"
         case AxisName():
             return "an axis by its name, by its place counted from the end, or `first` or `last`"
+        case AxisOrAxes(item=item):
+            return f"{form_text(item)}; or a list of several"
         case AxisLength():
             return "the length of an axis: a number, or the name of an axis"
         case AxisFormula():

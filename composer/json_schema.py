@@ -15,6 +15,7 @@ from blocks.core.fields import (
     AxisFormula,
     AxisLength,
     AxisName,
+    AxisOrAxes,
     Boolean,
     BooleanMap,
     EachAxis,
@@ -303,7 +304,7 @@ def _form(form: FieldForm, parts: Mapping[str, type[Part]]) -> Schema:
             return list_of(STRING)
         case ListOf(item=item):
             return either({"type": "array", "items": _form(item, parts)}, {"type": "string"})  # or the name of a param
-        case EachAxis(item=item):
+        case EachAxis(item=item) | AxisOrAxes(item=item):
             return either(_form(item, parts), {"type": "array", "items": _form(item, parts)})
         case MapOf(item=item):
             return {"type": "object", "additionalProperties": _form(item, parts)}

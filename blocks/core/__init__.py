@@ -4,6 +4,7 @@ from blocks.core.axis_places import axis_places
 from blocks.core.cache import append_to_cache, cached, is_preallocated, load_carry, next_positions, store_carry
 from blocks.core.cost import Cost
 from blocks.core.fields import (
+    AxesRef,
     AxisFormulaText,
     AxisRef,
     AxisSize,
@@ -49,6 +50,7 @@ __all__ = [
     "UNIT_BUFFER",
     "ZEROS",
     "Activation",
+    "AxesRef",
     "AxisFormulaText",
     "AxisRef",
     "AxisSize",

@@ -93,6 +93,17 @@ AxisRef: TypeAlias = Annotated[str, AxisName()]
 
 
 @dataclass(frozen=True, slots=True)
+class AxisOrAxes:
+    """An axis of the first input, or a list of some."""
+
+    item: AxisName = AxisName()
+
+
+AxesRef: TypeAlias = Annotated[str | tuple[str, ...], AxisOrAxes()]
+"""The annotation of a field that names an axis of the first input, or a list of some; its value is the name or the names."""
+
+
+@dataclass(frozen=True, slots=True)
 class AxisLength:
     """The length of an axis: a number, or the name of an axis of an input whose length is known only when the model runs."""
 
@@ -184,6 +195,7 @@ FieldForm: TypeAlias = (
     | OneOf
     | String
     | AxisName
+    | AxisOrAxes
     | AxisLength
     | AxisFormula
     | FormulaForm
@@ -236,7 +248,7 @@ def _describe(name: str, info: Any) -> Field:
     flags = next((option for option in options if get_origin(option) is dict), None)
     lists = next((option for option in options if get_origin(option) is tuple), None)
     form = _form(flags or options[0], info.metadata)
-    if lists is not None and len(options) > 1:
+    if lists is not None and len(options) > 1 and not isinstance(form, AxisOrAxes):
         words = tuple(word for option in options if get_origin(option) is Literal for word in get_args(option))
         item = _form(get_args(lists)[0], [])
         assert isinstance(item, Integer | Real)
@@ -288,7 +300,7 @@ def _form(annotation: Any, metadata: list[Any]) -> FieldForm:
         )
     if annotation is NodeRef:
         return NodeName()
-    if own := next((item for item in metadata if isinstance(item, AxisName | AxisLength | AxisFormula)), None):
+    if own := next((item for item in metadata if isinstance(item, AxisName | AxisOrAxes | AxisLength | AxisFormula)), None):
         return own
     if annotation is str:
         return String()

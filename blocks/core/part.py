@@ -48,7 +48,7 @@ class BlockError(ComposerError):
         super().__init__(message)
         self.message, self.field, self.hint, self.code, self.port = message, field, hint, code, port
         self.index = index
-        """Index of the value, for a port that takes several."""
+        """Index of the value or of the item, for a port that takes several and a field with a list."""
         self.place = place
         """The place of the part of a formula that is concerned, which the formula has from the composer."""
 

@@ -12,6 +12,9 @@ from blocks.core.axis_places import FIRST, LAST
 
 COUNTED_FROM_THE_END = {"-1": "last", "-2": "second-to-last", "-3": "third-to-last", "-4": "fourth-to-last"}
 """What a drawing calls axes that a recipe counts from the end."""
+NUMERALS = ("no", "one", "two", "three", "four")
+PLACES = {FIRST: FIRST, LAST: LAST, **COUNTED_FROM_THE_END}
+"""What a drawing calls axes that a recipe names by their places."""
 HINT = "an axis is called by its name or its length, by its place counted from the end, such as -2, or `first` or `last`"
 
 
@@ -37,17 +40,54 @@ def axis_index(axes: Sequence[Any], axis: str, field: str = "axis") -> int:
     return named[0]
 
 
+def axis_indices(axes: Sequence[Any], names: Sequence[str], field: str = "axis") -> tuple[int, ...]:
+    """Return the index of each of several axes, counted from the last.
+
+    Args:
+        axes: The axes of a type.
+        names: The names, each as for `axis_index`.
+        field: The field that lists them.
+
+    Raises:
+        BlockError: At one of them no axis is meant, or several are, or one that is named before it.
+    """
+    found: list[int] = []
+    for index, name in enumerate(names):
+        try:
+            place = axis_index(axes, name, field)
+        except BlockError as error:
+            raise BlockError(error.message, field=field, hint=error.hint, index=index) from None
+        if place in found:
+            before = names[found.index(place)]
+            said = f"the axis `{name}` is named twice" if before == name else f"`{before}` and `{name}` are the same axis"
+            raise BlockError(said, field=field, index=index)
+        found.append(place)
+    return tuple(found)
+
+
 def axis_in_words(axis: str) -> str:
     """Return what a drawing calls an axis.
 
     Args:
         axis: The axis as a recipe names it.
     """
-    if axis in (FIRST, LAST):
-        return f"the {axis} axis"
-    if axis in COUNTED_FROM_THE_END:
-        return f"the {COUNTED_FROM_THE_END[axis]} axis"
+    if axis in PLACES:
+        return f"the {PLACES[axis]} axis"
     return f"axis {axis}" if axis.lstrip("-").isdigit() else axis
+
+
+def axes_in_words(axes: Sequence[str]) -> str:
+    """Return what a drawing calls several axes: `height and width`, `the first axis and the last two axes`.
+
+    Args:
+        axes: The axes as a recipe names them.
+    """
+    places = {axis: -1 if axis == LAST else int(axis) for axis in axes if axis == LAST or axis in COUNTED_FROM_THE_END}
+    outer = len(places) > 1 and sorted(places.values()) == list(range(-len(places), 0))
+    words = [axis_in_words(axis) for axis in axes if not (outer and axis in places)]
+    words += [f"the last {NUMERALS[len(places)]} axes"] * outer
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def changed(type_: Any) -> Any:

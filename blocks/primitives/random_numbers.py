@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import annotated_types
 
 from blocks.core import AxisRef, Block, BlockError, BlockView, Look, PositiveFloat, Sizes, declaration, number, torch
-from blocks.primitives.axes import axis_in_words, axis_index
+from blocks.primitives.axes import axis_in_words, axis_indices
 
 
 class RandomNumbers(Block):
@@ -33,13 +33,7 @@ class RandomNumbers(Block):
         axes = sizes["..."]
         if self.axes is None:
             return tuple(range(-len(axes), 0))
-        try:
-            found = tuple(axis_index(axes, name) for name in self.axes)
-        except BlockError as error:
-            raise BlockError(error.message, field="axes", hint=error.hint) from None
-        if len({*found}) < len(found):
-            raise BlockError("an axis is named twice", field="axes")
-        return found
+        return axis_indices(axes, self.axes, "axes")
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         self.places(sizes)

@@ -1,4 +1,4 @@
-"""Operations that remove an axis: sum, mean, extremes, selection of an index."""
+"""Operations that remove axes: sum, mean, extremes, selection of an index."""
 
 from __future__ import annotations
 
@@ -6,33 +6,43 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import AxisRef, Block, BlockError, BlockView, Look, Sizes, torch
-from blocks.primitives.axes import axis_in_words, axis_index, changed
+from blocks.core import AxesRef, AxisRef, Block, BlockError, BlockView, Look, Sizes, torch
+from blocks.primitives.axes import axes_in_words, axis_in_words, axis_index, axis_indices, changed
 
 
 class Reduction(Block):
-    """Replaces all values along an axis by one, and removes the axis."""
+    """Replaces all values along an axis, or along several, by one, and removes the axes."""
 
-    axis: AxisRef
-    """The axis to remove: its name, or `last`."""
+    axis: AxesRef
+    """The axis to remove: its name, or `last`; or a list of several, `[height, width]`, in any order."""
 
     is_primitive = True
     inputs = {"x": "number[...]"}
     outputs = {"y": "number[...]"}
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
-        axes = list(sizes["..."])
-        del axes[sizes["dim"]]
-        return {"y": replace(inputs["x"], axes=tuple(axes))}
+        axes, removed = sizes["..."], _several(sizes["dim"])
+        left = tuple(axis for place, axis in enumerate(axes, -len(axes)) if place not in removed)
+        return {"y": replace(inputs["x"], axes=left)}
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
-        return {"dim": axis_index(sizes["..."], self.axis)}
+        if not self.axis:
+            raise BlockError("takes an axis at least", field="axis", hint="axis: [height, width]")
+        first, *others = sorted(axis_indices(sizes["..."], _several(self.axis)))
+        return {"dim": (first, *others) if others else first}
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
-        return (sizes["..."][sizes["dim"]].size,)
+        return tuple(sizes["..."][dim].size for dim in _several(sizes["dim"]))
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called().removesuffix(" along an axis"), (f"over {axis_in_words(self.axis)}",), "merge")
+        return Look(self.called().removesuffix(" along an axis"), (f"over {axes_in_words(_several(self.axis))}",), "merge")
+
+
+class OfOneAxis(Reduction):
+    """Takes one place along an axis, which one number tells, and removes the axis."""
+
+    axis: AxisRef
+    """The axis to remove: its name, or `last`."""
 
 
 class Sum(Reduction, kind="sum"):
@@ -110,7 +120,7 @@ graph: {y: {type: logsumexp, axis: last, in: x}}
         return x.to(torch.promote_types(x.dtype, torch.float32)).logsumexp(self.dim).to(x.dtype)
 
 
-class ArgMax(Reduction, kind="argmax"):
+class ArgMax(OfOneAxis, kind="argmax"):
     """Index of the largest value along an axis: `y = argmaxᵢ xᵢ`; of equal ones, the first. No gradient flows through it."""
 
     title = "Arg max"
@@ -130,7 +140,7 @@ graph: {y: {type: argmax, axis: last, in: x}}
         return replace(super().look(view), operation=(self.called().lower(),))
 
 
-class Select(Reduction, kind="select"):
+class Select(OfOneAxis, kind="select"):
     """Select one index of an axis: `y = x[index]`."""
 
     index: int
@@ -159,3 +169,8 @@ graph: {y: {type: select, axis: time, index: 0, in: x}}
         if not -x.shape[self.dim] <= self.index < x.shape[self.dim]:
             raise IndexError(f"index {self.index} is out of range for an axis of {x.shape[self.dim]}")
         return x.select(self.dim, self.index)
+
+
+def _several(one_or_more: Any) -> tuple[Any, ...]:
+    """Return what is one or a tuple of some as a tuple."""
+    return one_or_more if isinstance(one_or_more, tuple) else (one_or_more,)

@@ -15,6 +15,7 @@ from blocks.core.fields import (
     AxisFormula,
     AxisLength,
     AxisName,
+    AxisOrAxes,
     BooleanMap,
     EachAxis,
     Field,
@@ -170,11 +171,11 @@ def _below(part: type[Part], values: Mapping[str, Any]) -> dict[str, NormalForm]
 
 
 def _axis(block: TypedBlock, name: str, field: Field) -> dict[str, NormalForm]:
-    """Return an axis by its index, since its name does not matter."""
+    """Return an axis by its index, or several by theirs, since their names do not matter."""
     value = getattr(block.part, name)
-    named = isinstance(field.form, AxisName) or (isinstance(field.form, String) and "->" not in value)
+    named = isinstance(field.form, AxisName | AxisOrAxes) or (isinstance(field.form, String) and "->" not in value)
     place = block.sizes.get("of" if name == LENGTH_OF else "dim")
-    return {name: NormalValue(place, value)} if named and isinstance(place, int) else {}
+    return {name: NormalValue(place, value)} if named and isinstance(place, int | tuple) else {}
 
 
 def _axes_by_place(block: TypedBlock, name: str, field: Field) -> dict[str, NormalForm]:

@@ -106,6 +106,55 @@ def test_a_block_along_an_axis_is_its_formula(node: str, dtypes: tuple[str, ...]
                 )
 
 
+SEVERAL: dict[str, Any] = {
+    "sum": np.sum,
+    "mean": np.mean,
+    "max": np.max,
+    "min": np.min,
+    "logsumexp": lambda x, axis: np.log(np.exp(x).sum(axis)),
+}
+PLACES = {
+    "[height, width]": (2, 3),
+    "[width, height]": (2, 3),
+    "[-1, batch]": (0, 3),
+    "[first, last]": (0, 3),
+    "[first, -2, 5]": (0, 1, 2),
+    "[last, -3, height]": (1, 2, 3),
+    "[-1, -2, -3, -4]": (0, 1, 2, 3),
+    "[width]": (3,),
+    "width": (3,),
+}
+"""Axes of images, as a recipe names them, with their places."""
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+@pytest.mark.parametrize("written", PLACES)
+def test_several_axes_are_removed_at_once(kind: str, written: str) -> None:
+    """As numpy removes them, whatever they are called, in any order; the others stay as they are."""
+    axes, places = ["batch", "5", "height", "width"], PLACES[written]
+    for dtype in NUMBER if kind in ("sum", "max", "min") else ("float",):
+        model = wide(f"type: {kind}, axis: {written}", "x", x=f"{dtype}[{', '.join(axes)}]")
+        for shape in ((2, 5, 3, 4), (1, 5, 1, 1), (3, 5, 2, 1)):
+            x = drawn(dtype, shape)
+            wanted = torch.from_numpy(np.asarray(SEVERAL[kind](x.numpy(), axis=places)))
+            torch.testing.assert_close(model(x)[0], wanted, rtol=1e-12, atol=1e-12)
+        left = [axis for place, axis in enumerate(axes) if place not in places]
+        (made,) = model.program.root["block"].outputs.values()
+        assert str(made) == f"{dtype}[{', '.join(left)}]"
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_gradients_of_several_axes_are_those_of_the_function(kind: str) -> None:
+    """By finite differences; equal extremes share theirs."""
+    model = wide(f"type: {kind}, axis: [time, last]", "x", x="float[batch, time, 3]")
+    x = torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: model(x)[0], (x,))
+    alike = torch.ones(1, 2, 3, dtype=torch.float64, requires_grad=True)
+    model(alike)[0].sum().backward()
+    assert alike.grad is not None
+    torch.testing.assert_close(alike.grad, torch.full_like(alike, 1 if kind == "sum" else 1 / 6))
+
+
 def several(nodes: str, outputs: str, **inputs: str) -> Model:
     """Return the model of a few nodes."""
     declared = "".join(f'  {name}: "{type_}"\n' for name, type_ in inputs.items())
@@ -293,6 +342,15 @@ STREAM = "float[batch, time, 6]"
     [
         ("type: cumsum, axis: tiem", "tiem: [batch, time, 6] has no axis `tiem`"),
         ("type: roll, by: {tiem: 1}", "{tiem: 1}: [batch, time, 6] has no axis `tiem`"),
+        ("type: mean, axis: [time, tiem]", "tiem: [batch, time, 6] has no axis `tiem`"),
+        ("type: sum, axis: [time, last, time]", "time: the axis `time` is named twice"),
+        ("type: max, axis: [time, -2]", "-2: `time` and `-2` are the same axis"),
+        ("type: min, axis: [first, -4]", "-4: [batch, time, 6] has no axis `-4`"),
+        ("type: logsumexp, axis: []", "[]: takes an axis at least"),
+        ("type: mean, axis: [time, [last]]", "[last]: each item of `axis` is one axis, not a list"),
+        ("type: mean, axis: {time: 1}", "{time: 1}: `axis` takes an axis or a list of some, not a mapping"),
+        ("type: argmax, axis: [time, last]", "[time, last]: `axis` takes one axis, not a list"),
+        ("type: select, axis: [time, last], index: 0", "[time, last]: `axis` takes one axis, not a list"),
         ("type: roll, by: 2", "2: `by` must be a mapping"),
         ("type: roll, by: {}", "{}: takes an axis at least"),
         ("type: slice, axis: last, start: 7", "7: start 7 is out of range for an axis of 6"),

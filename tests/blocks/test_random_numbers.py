@@ -143,8 +143,8 @@ def test_what_is_declared_of_them_is_true(when: str) -> None:
         ("type: normal, std: 0", "0: `std` must be above 0, not 0"),
         ("type: uniform, low: 2, high: 1", "1: no number is from 2 to 1"),
         ("type: bernoulli, p: 1.5", "1.5: `p` must be at most 1, not 1.5"),
-        ("type: normal, axes: [batch, width]", "[batch, width]: [batch, time, 64] has no axis `width`"),
-        ("type: normal, axes: [time, time]", "[time, time]: an axis is named twice"),
+        ("type: normal, axes: [batch, width]", "width: [batch, time, 64] has no axis `width`"),
+        ("type: normal, axes: [time, time]", "time: the axis `time` is named twice"),
         ("type: normal, during: night", "night: `night` is not one of training, always"),
     ],
 )

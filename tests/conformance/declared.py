@@ -13,6 +13,7 @@ from blocks.core.fields import (
     AxisFormula,
     AxisLength,
     AxisName,
+    AxisOrAxes,
     Boolean,
     BooleanMap,
     EachAxis,
@@ -144,6 +145,8 @@ class Declared:
         """Return something for a field; None where nothing can be drawn, such as text."""
         if way == "none":
             return "none"
+        if way in ("one", "several") and isinstance(field.form, AxisOrAxes):
+            return self.axes() if way == "several" else self.form(field.form.item, depth)
         if way in ("part", "graph") and isinstance(field.form, SlotOf):
             return self.slot(field.form.family, depth, way)
         if field.nullable and not isinstance(field.form, NodeName) and self.random.random() < 0.15:
@@ -175,6 +178,8 @@ class Declared:
                 return self.random.choice(FORMULAS)
             case AxisName():
                 return self.random.choice(["last", "time"])
+            case AxisOrAxes(item=item):
+                return self.random.choice([self.form(item, depth), self.axes()])
             case ListOf(item=item):
                 return [self.form(item, depth) for _ in range(self.random.randint(1, 2))]
             case EachAxis(item=item, words=words):
@@ -188,6 +193,10 @@ class Declared:
             case SlotOf(family=family):
                 return self.mask() if family is Mask else self.slot(family, depth)
         return None
+
+    def axes(self) -> list[str]:
+        """Return some axes of an input, in any order."""
+        return self.random.sample(["last", "time", "first"], self.random.randint(2, 3))
 
     def slot(self, family: type[Part], depth: int, way: str = "") -> Any:
         """Return a part of a family by its name, with its fields, or as a graph of several."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import composer
 from blocks.core import Library, fields, is_node, ports
-from blocks.core.fields import BooleanMap, Field, NodeName, NumberOrNodeRef, SlotOf
+from blocks.core.fields import AxisOrAxes, BooleanMap, Field, NodeName, NumberOrNodeRef, SlotOf
 from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic, Span
 from composer.graph import ir
@@ -77,6 +77,8 @@ def of_field(kind: str, name: str, field: Field) -> Iterator[str]:
                 yield f"slot:{kind}.{name} graph"
         case BooleanMap():
             yield f"slot:{kind}.{name} by name"
+        case AxisOrAxes():
+            yield from (f"slot:{kind}.{name} one", f"slot:{kind}.{name} several")
         case NumberOrNodeRef():
             yield f"slot:{kind}.{name} edge"
     if field.nullable and not isinstance(field.form, NodeName):
@@ -197,6 +199,10 @@ def _of_entry(slot: str, value: recipe.WrittenValue | None) -> Iterator[str]:
             yield f"{slot} {'none' if path.text == 'none' else 'part'}"
         case recipe.TextValue(text="none"):
             yield f"{slot} none"
+        case recipe.TextValue():
+            yield f"{slot} one"
+        case recipe.ListValue():
+            yield f"{slot} several"
         case recipe.BoolsValue():
             yield f"{slot} by name"
         case recipe.ExpressionValue(expression=RefPath() as path) if path.text == "none":

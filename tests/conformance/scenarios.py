@@ -570,27 +570,32 @@ def stack(draft: Draft) -> None:
 
 @scenario
 def mean(draft: Draft) -> None:
-    """Write what is taken along an axis of the stream itself, as an output of its own."""
+    """Write what is taken along axes of the stream itself, as an output of its own."""
     before, axis = draft.above, "last" if draft.causal else draft.pick("last", "time")
-    taken = draft.pick({"type": "mean"}, {"type": "max"}, {"type": "select", "index": "1"})
-    beside(draft, before, draft.add({**taken, "axis": axis}))
+    several = axis if draft.causal else draft.pick(axis, ["last", "time"], ["first", "time"])
+    taken = draft.pick({"type": "mean", "axis": several}, {"type": "max", "axis": several}, {"type": "select", "index": "1"})
+    beside(draft, before, draft.add({"axis": axis, **taken}))
 
 
 SCENARIOS["max"] = SCENARIOS["select"] = mean
 
 
 def reduced(kind: str) -> Callable[[Draft], None]:
-    """Write what is taken along an axis of copies of the stream, or of the stream itself."""
+    """Write what is taken along axes of copies of the stream, or of the stream itself."""
 
     def write(draft: Draft) -> None:
         before, copies = draft.above, draft.pick("2", "3")
-        draft.add(
-            {"type": "new_axis", "name": "copies", "size": copies, "before": draft.pick("last", "first", "time"), "in": before}
-        )
-        draft.add({"type": kind, "axis": "copies"})
+        new = {"type": "new_axis", "before": draft.pick("last", "first", "time")}
+        draft.add({**new, "name": "copies", "size": copies, "in": before})
+        if draft.pick(True, False):
+            draft.add({**new, "name": "others", "size": copies})
+            draft.add({"type": kind, "axis": draft.pick(["copies", "others"], ["others", "copies"])})
+        else:
+            draft.add({"type": kind, "axis": "copies"})
         if not draft.causal:
             now = draft.above
-            beside(draft, now, draft.add({"type": kind, "axis": draft.pick("time", "last"), "in": now}))
+            axis = draft.pick("time", "last", ["time", "last"], ["-2", "first"])
+            beside(draft, now, draft.add({"type": kind, "axis": axis, "in": now}))
 
     return write
 

@@ -124,6 +124,8 @@ def test_padding_on_the_left_does_not_move_positions() -> None:
 
 WHOLE = {
     "sum": "a: {type: sum, axis: time, in: embed}",
+    "mean": "a: {type: mean, axis: [last, time], in: embed}",
+    "max": "a: {type: max, axis: [time, batch], in: embed}",
     "min": "a: {type: min, axis: time, in: embed}",
     "logsumexp": "a: {type: logsumexp, axis: time, in: embed}",
     "argmax": "a: {type: argmax, axis: time, in: embed}",
@@ -147,7 +149,8 @@ AFTER = {
     ],
     "constant": ["b: {type: embedding, vocab: 40, dim: 8}", "n: {type: add, in: [embed, b]}"],
     "top_k": ["b: {type: mean, axis: time}", "n: {type: add, in: [embed, b]}"],
-    **{kind: ["n: {type: add, in: [embed, a]}"] for kind in ("sum", "min", "logsumexp")},
+    "mean": ["n: {type: add, in: [embed, a], axes: [b t d, b]}"],
+    **{kind: ["n: {type: add, in: [embed, a]}"] for kind in ("sum", "max", "min", "logsumexp")},
 }
 
 

@@ -64,6 +64,8 @@ PAIRS = {
         "  a: {type: ffn, activation: {type: silu}}",
     ),
     "an axis by its place and by its name": ("  a: {type: mean, axis: last}", "  a: {type: mean, axis: 8}"),
+    "several axes in another order": ("  a: {type: mean, axis: [time, last]}", "  a: {type: mean, axis: [8, -2]}"),
+    "a list of one axis": ("  a: {type: mean, axis: [time]}", "  a: {type: mean, axis: time}"),
     "axes by their names and by their places": (
         "  a: {type: roll, by: {time: 2, last: 1}}\n  b: {type: normal, axes: [batch, last], in: a}\n"
         "  c: {compute: a + b, axes: {a: r t d, b: r d}}",

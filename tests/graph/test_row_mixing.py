@@ -37,6 +37,7 @@ REDUCED = """
 MIXED = {
     "mean": REDUCED.replace("NODE", "{type: mean, axis: batch}"),
     "max": REDUCED.replace("NODE", "{type: max, axis: batch}"),
+    "sum of several axes": REDUCED.replace("NODE", "{type: sum, axis: [time, first]}"),
     "select": REDUCED.replace("NODE", "{type: select, axis: batch, index: 0}"),
     "sum": REDUCED.replace("NODE", "{type: einsum, pattern: 'b t d -> t d', in: embed}").replace(
         "[embed, n]", "[embed, n], axes: [b t d, t d]"

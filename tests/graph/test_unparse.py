@@ -42,6 +42,15 @@ GRAPHS = {
         if: layer == 0
         then: {compute: input * s, axes: {input: b t d, s: ''}}
         else: {compute: input + s, axes: {input: b t d, s: d}}""",
+    "axes that differ in number from pass to pass": """
+  r:
+    repeat: 2
+    graph:
+      m: {if: layer == 0, then: {type: mean, axis: [time, last]}, else: {type: mean, axis: [first, time, last]}}
+      y:
+        if: layer == 0
+        then: {compute: input + m, axes: {input: b t d, m: b}}
+        else: {compute: input + m, axes: {input: b t d, m: ''}}""",
     "numbers of axes by their places": """
   r: {repeat: 3, graph: {m: {type: roll, by: {-2: 2 * layer, last: 1}}}}""",
     "a node called like a block, other in each pass": """

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from blocks.core import Part
-from blocks.core.fields import AxisName, MapOf, fields
+from blocks.core.fields import AxisName, AxisOrAxes, MapOf, fields
 from blocks.masks.mask import Mask
 from blocks.masks.order import first_ahead, needs_end
 from composer.diagnostics import Diagnostic, Span
@@ -280,7 +280,7 @@ class _Search:
 def _in_place_of(part: Part) -> str:
     """Return what to use in place of a part that mixes the positions of the text."""
     forms = [field.form for field in fields(type(part)).values()]
-    chosen = any(isinstance(form, AxisName) or (isinstance(form, MapOf) and form.of_axes) for form in forms)
+    chosen = any(isinstance(form, AxisName | AxisOrAxes) or (isinstance(form, MapOf) and form.of_axes) for form in forms)
     ways = [*part.causal_forms, *["another axis"] * chosen]
     if not ways:
         return "compute each position from those up to it alone"

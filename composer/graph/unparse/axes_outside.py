@@ -7,7 +7,7 @@ from typing import Any
 
 from blocks.core import axis_places
 from blocks.core.axis_places import FIRST, LAST, LENGTH_OF
-from blocks.core.fields import AxisFormula, AxisLength, AxisName, Field, FieldForm, ListOf, MapOf, length_maps
+from blocks.core.fields import AxisFormula, AxisLength, AxisName, AxisOrAxes, Field, FieldForm, ListOf, MapOf, length_maps
 from composer.graph.typed import TypedBlock
 from composer.graph.types import Axis, TensorType
 from composer.language.recipe.free_names import IDENTIFIER, fresh
@@ -35,9 +35,9 @@ def axes_outside(node: TypedBlock, field: Field, value: Any, names: Mapping[str,
 
 def _outside(node: TypedBlock, axes: Sequence[Axis], form: FieldForm, value: Any, names: Mapping[str, str]) -> Any:
     match form, value:
-        case AxisName(), str() if value not in (FIRST, LAST):
+        case AxisName() | AxisOrAxes(), str() if value not in (FIRST, LAST):
             return axis_places(axes, value)[0]
-        case ListOf(item=item), tuple() | list():
+        case ListOf(item=item) | AxisOrAxes(item=item), tuple() | list():
             return tuple(_outside(node, axes, item, each, names) for each in value)
         case MapOf(of_axes=True), dict():
             return {str(_outside(node, axes, AxisName(), key, names)): each for key, each in value.items()}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.core import Block, Library, Part, fields, is_node
-from blocks.core.fields import AxesForm, AxisName, BooleanMap, EachAxis, ListOf, MapOf, SlotOf, String, formula_field
+from blocks.core.fields import AxesForm, AxisName, AxisOrAxes, BooleanMap, EachAxis, ListOf, MapOf, SlotOf, String, formula_field
 from blocks.masks.mask import Mask
 from composer.language.expressions.ast import Expression, If, PathStep, RefPath
 from composer.language.expressions.evaluator import NONE
@@ -46,6 +46,8 @@ from composer.language.yaml.nodes import AmbiguousBlocks, YamlEntry, YamlList, Y
 
 APART = "blocks with different fields stand apart: {if: CONDITION, then: {type: …}, else: {type: …}}"
 COMPUTE = "compute"
+TAKEN = {String: "a string", AxisName: "one axis", AxisOrAxes: "an axis or a list of some"}
+"""What a field takes whose value is one text."""
 """The key that is short for a block with a formula, and that block."""
 OPTIONS = tuple(key for key in keys_of("node") if key != "type")
 """The options of a block's node, beside its fields."""
@@ -286,8 +288,11 @@ class GraphParser:
     def _read_as(self, form: Any, node: YamlNode, name: str, use: YamlMapping) -> WrittenValue | None:
         """Return what is written for the field `name` of a use, by its form."""
         match form:
-            case String() | AxisName():
-                scalar = self.reader.scalar(node, f"`{name}` takes a string")
+            case ListOf(item=AxisName()) | AxisOrAxes() if isinstance(node, YamlList):
+                words = [self.reader.scalar(item, f"each item of `{name}` is one axis") for item in node.items]
+                return ListValue(tuple(TextValue(word.text, word.span) for word in words if word is not None), node.span)
+            case String() | AxisName() | AxisOrAxes():
+                scalar = self.reader.scalar(node, f"`{name}` takes {TAKEN[type(form)]}")
                 return TextValue(scalar.text, scalar.span) if scalar else None
             case AxesForm() if isinstance(node, YamlMapping):
                 texts = [(entry.key, self.reader.scalar(entry.value, "axes are named in one text")) for entry in node]

@@ -14,6 +14,7 @@ from blocks.core.fields import (
     AxisFormula,
     AxisLength,
     AxisName,
+    AxisOrAxes,
     Boolean,
     BooleanMap,
     EachAxis,
@@ -79,7 +80,7 @@ class Fields:
             case SlotValue():
                 return self._slot(written.what, written.span, form, scope, node, field)
             case ListValue():
-                assert isinstance(form, ListOf | EachAxis | AxesForm)
+                assert isinstance(form, ListOf | EachAxis | AxisOrAxes | AxesForm)
                 self.expansion.count_values(len(written.items), scope.graph, written.span)
                 inner = String() if isinstance(form, AxesForm) else form.item
                 item = FieldSpec(field.name, inner, False, None, "", False)

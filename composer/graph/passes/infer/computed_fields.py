@@ -8,7 +8,19 @@ from fractions import Fraction
 from typing import Any
 
 from blocks.core import Block, BlockError, Formula, NodeRef, Part, fields
-from blocks.core.fields import AxesForm, AxisFormula, AxisLength, BooleanMap, EachAxis, Field, ListOf, MapOf, Real, String
+from blocks.core.fields import (
+    AxesForm,
+    AxisFormula,
+    AxisLength,
+    AxisOrAxes,
+    BooleanMap,
+    EachAxis,
+    Field,
+    ListOf,
+    MapOf,
+    Real,
+    String,
+)
 from blocks.positions.positions import Positions
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
@@ -94,7 +106,7 @@ class FieldComputer:
             case Pending():
                 return self._number(value, field, sizes)
             case Items(items=items):
-                assert isinstance(field.form, ListOf | EachAxis | AxesForm)
+                assert isinstance(field.form, ListOf | EachAxis | AxisOrAxes | AxesForm)
                 form = String() if isinstance(field.form, AxesForm) else field.form.item
                 inner = Field(field.name, form, False, None, "", False)
                 return tuple(self._value(item, inner, sizes) for item in items)

@@ -9,7 +9,7 @@ from typing import Any
 
 from blocks.core import BlockError, Part, fields
 from composer.diagnostics import Declaration, Diagnostic, Label, Span
-from composer.graph.ir import BlockNode, FieldValue, GroupNode, Known, PartValue, Pending, Ref, Wire
+from composer.graph.ir import BlockNode, FieldValue, GroupNode, Items, Known, PartValue, Pending, Ref, Wire
 from composer.graph.passes.error_report import StopExpansion, labels
 from composer.graph.type_patterns import Mismatch, declared
 from composer.graph.typed import TypedBlock, TypedGraph
@@ -100,6 +100,8 @@ class Surroundings:
             self.report(Diagnostic(code, error.message, error.place, severity, hint=error.hint))
             return
         value = written(node, error.field or "")
+        if isinstance(value, Items) and error.index is not None:
+            value = value.items[error.index]
         span, note, seconds = node.name_span, "", tuple[Label, ...]()
         if value is not None:
             span = value.span
