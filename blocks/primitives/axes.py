@@ -37,12 +37,16 @@ def axis_index(axes: Sequence[Any], axis: str, field: str = "axis") -> int:
     return named[0]
 
 
-def axis_in_words(axis: str) -> str:
+def axis_in_words(axis: str, words: Sequence[str] = ()) -> str:
     """Return what a drawing calls an axis.
 
     Args:
         axis: The axis as a recipe names it.
+        words: What each axis of the value is called, where that is known.
     """
+    place = {FIRST: -len(words), LAST: -1}.get(axis, int(axis) if axis in COUNTED_FROM_THE_END else 0)
+    if -len(words) <= place < 0 and words[place]:
+        return words[place]
     if axis in (FIRST, LAST):
         return f"the {axis} axis"
     if axis in COUNTED_FROM_THE_END:

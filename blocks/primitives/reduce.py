@@ -32,7 +32,7 @@ class Reduction(Block):
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called().removesuffix(" along an axis"), (f"over {axis_in_words(self.axis)}",), "merge")
+        return Look(self.called().removesuffix(" along an axis"), (f"over {axis_in_words(self.axis, view.axes)}",), "merge")
 
 
 class Sum(Reduction, kind="sum"):
@@ -153,7 +153,7 @@ graph: {y: {type: select, axis: time, index: 0, in: x}}
             )
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"index {self.index} of {axis_in_words(self.axis)}",), "merge", low=True)
+        return Look(self.called(), (f"index {self.index} of {axis_in_words(self.axis, view.axes)}",), "merge", low=True)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         if not -x.shape[self.dim] <= self.index < x.shape[self.dim]:
