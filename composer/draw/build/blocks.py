@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from blocks.core import Look, Mixture, Piece
 from blocks.losses.loss import Loss
+from blocks.primitives.compute import Compute
 from composer.cost.active import visited
 from composer.cost.units import short
 from composer.draw.build.captions import Captions, NodePlace
@@ -48,8 +49,23 @@ def add_block(
             continue  # its description names it
         main = not measured and (variadic or port == first)
         second = port in node.part.second_stream_inputs
-        out.edges += [DiagramEdge(source, path, port, main, shape_only=measured, second_stream=second) for source in read_there]
+        names = input_names(node, port, len(read_there)) if variadic or not (main or second) else [""] * len(read_there)
+        out.edges += [
+            DiagramEdge(source, path, port, main, shape_only=measured, second_stream=second, input=name)
+            for source, name in zip(read_there, names, strict=True)
+        ]
     return of_block(node, path)
+
+
+def input_names(node: TypedBlock, port: str, count: int) -> Sequence[str]:
+    """Return what a block calls each of the values that it reads at a port: a formula by its names; nothing for those of a mask
+    and of what takes any number of values.
+    """
+    if isinstance(node.part, Compute):
+        names = node.part.formula.names
+        return names if len(names) == count else [""] * count
+    declared = {name.rstrip("?") for name in node.part.inputs}
+    return [port if port in declared else ""] * count
 
 
 def add_pieces(
