@@ -98,8 +98,8 @@ def into(
     plain = below_box(rank_node.x, half, links, start, [2 * APART] * len(links))
     rooms = [max(2 * APART, rank_node.names.get(link.edge, 0.0)) for link in links]
     named = below_box(rank_node.x, half, links, start, rooms)
-    straight = [x for x, link in zip(plain, links, strict=True) if x == start[link.net] and not rank_node.names.get(link.edge)]
-    has_room = sum(rooms) <= 2 * half + 2 * APART and {*straight} <= {*named}
+    kept = [x for x, link in zip(plain, links, strict=True) if x == start[link.net] and not rank_node.names.get(link.edge)]
+    has_room = sum(rooms) <= 2 * half + 2 * APART and {*kept} <= {*named}
     for x, link in zip(named if has_room else plain, links, strict=True):
         yield Pin(link.net, x, link.edge, named=has_room and link.edge in rank_node.names)
 
