@@ -40,7 +40,8 @@ graph: {y: {type: fft, axis: time, in: x}}
 
     def look(self, view: BlockView) -> Look:
         title = "Inverse Fourier transform" if self.inverse else self.called()
-        return Look(title, (f"along {axis_in_words(self.axis)}", *[f"norm {self.norm}"] * (self.norm != "backward")), "merge")
+        norm = [f"norm {self.norm}"] * (self.norm != "backward")
+        return Look(title, (f"along {axis_in_words(self.axis, view.axes)}", *norm), "merge")
 
     def forward(self: Any, x: torch.Tensor, imaginary: torch.Tensor | None = None) -> Any:
         wide = torch.promote_types(x.dtype, torch.float32)

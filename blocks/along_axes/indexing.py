@@ -102,7 +102,7 @@ graph: {y: {type: gather, axis: last, in: {x: x, index: ids}}}
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"along {axis_in_words(self.axis)}",), "merge", operation=(self.called().lower(),))
+        return Look(self.called(), (f"along {axis_in_words(self.axis, view.axes)}",), "merge", operation=(self.called().lower(),))
 
     def forward(self: Any, x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
         try:
@@ -159,7 +159,7 @@ graph: {y: {type: scatter, axis: last, size: 5, in: {x: x, index: places}}}
         return (sizes["..."][sizes["dim"]].size, sizes["places"])
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"along {axis_in_words(self.axis)}",), "merge", operation=(self.called().lower(),))
+        return Look(self.called(), (f"along {axis_in_words(self.axis, view.axes)}",), "merge", operation=(self.called().lower(),))
 
     def forward(self: Any, x: torch.Tensor, index: torch.Tensor, onto: torch.Tensor | None = None) -> torch.Tensor:
         if onto is None:

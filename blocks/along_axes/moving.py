@@ -40,7 +40,8 @@ graph: {y: {type: roll, by: {time: 1}, in: x}}
         return [sizes["..."][dim].size for dim, step in zip(sizes["dims"], sizes["steps"], strict=True) if step]
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), tuple(f"{axis_in_words(axis)} by {step}" for axis, step in self.by.items()), "merge", low=True)
+        steps = tuple(f"{axis_in_words(axis, view.axes)} by {step}" for axis, step in self.by.items())
+        return Look(self.called(), steps, "merge", low=True)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return torch.roll(x, self.steps, self.dims)
@@ -70,7 +71,7 @@ graph: {y: {type: flip, axis: time, in: x}}
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"along {axis_in_words(self.axis)}",), "merge", low=True)
+        return Look(self.called(), (f"along {axis_in_words(self.axis, view.axes)}",), "merge", low=True)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return x.flip(self.dim)
@@ -144,7 +145,7 @@ graph: {y: {type: slice, axis: last, start: 1, stop: -1, in: x}}
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        axis = axis_in_words(self.axis)
+        axis = axis_in_words(self.axis, view.axes)
         if "like" in view.edges:
             some = f"as many of {axis} as another value has" + f", from {self.start} on" * (self.start != 0)
         elif self.stop is None and self.step == 1 and self.start:
@@ -219,7 +220,7 @@ graph: {y: {type: pad, axis: time, multiple: 4, in: x}}
         facts = [f"{count} {where}" for count, where in ((self.before, "before"), (self.after, "after")) if count]
         facts += [f"to a multiple of {self.multiple}"] if self.multiple > 1 else []
         facts += [f"value {self.value:g}"] if self.value else []
-        return Look(self.called(), (f"along {axis_in_words(self.axis)}", *facts), "merge")
+        return Look(self.called(), (f"along {axis_in_words(self.axis, view.axes)}", *facts), "merge")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         after = self.after + -(x.shape[self.dim] + self.before + self.after) % self.multiple

@@ -44,7 +44,7 @@ class Running(Block):
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"along {axis_in_words(self.axis)}",), "rec")
+        return Look(self.called(), (f"along {axis_in_words(self.axis, view.axes)}",), "rec")
 
     def icon(self) -> LoopIcon:
         return LoopIcon()
@@ -126,7 +126,7 @@ graph: {y: {type: shift, axis: time, by: 1, in: x}}
         return (sizes["..."][sizes["dim"]].size,) if self.by < 0 else ()
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"by {self.by} along {axis_in_words(self.axis)}",), "merge", low=True)
+        return Look(self.called(), (f"by {self.by} along {axis_in_words(self.axis, view.axes)}",), "merge", low=True)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         rows, free = x.shape[self.dim], abs(self.by)
@@ -186,7 +186,7 @@ graph: {y: {type: arange, axis: time, in: x}}
         return (sizes["length"],)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"of {axis_in_words(self.axis)}",), "pos")
+        return Look(self.called(), (f"of {axis_in_words(self.axis, view.axes)}",), "pos")
 
     def forward(
         self: Any, x: torch.Tensor, position_ids: torch.Tensor | None = None, valid: torch.Tensor | None = None

@@ -38,7 +38,7 @@ graph: {y: {type: sort, axis: last, in: x}}
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"along {axis_in_words(self.axis)}", *["descending"] * self.descending), "merge")
+        return Look(self.called(), (f"along {axis_in_words(self.axis, view.axes)}", *["descending"] * self.descending), "merge")
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         y, indices = torch.sort(x, dim=self.dim, descending=self.descending, stable=True)
@@ -80,7 +80,7 @@ graph: {y: {type: top_k, k: 2, axis: last, in: x}}
         return (sizes["..."][sizes["dim"]].size,)
 
     def look(self, view: BlockView) -> Look:
-        return Look(f"Top {self.k}", (f"along {axis_in_words(self.axis)}",), "merge", operation=(f"top {self.k}",))
+        return Look(f"Top {self.k}", (f"along {axis_in_words(self.axis, view.axes)}",), "merge", operation=(f"top {self.k}",))
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         if self.k > x.shape[self.dim]:

@@ -151,6 +151,8 @@ class BlockView:
     """The look of the part in each slot with a module, by the module's name; None for a graph."""
     head: str = ""
     """The title of a linear map that computes the model's logits: `LM head`."""
+    axes: tuple[str, ...] = ()
+    """What the axes of the first value are called that it reads, an empty word for each of which that is not certain."""
 
 
 @dataclass(frozen=True, slots=True)

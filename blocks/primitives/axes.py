@@ -65,28 +65,39 @@ def axis_indices(axes: Sequence[Any], names: Sequence[str], field: str = "axis")
     return tuple(found)
 
 
-def axis_in_words(axis: str) -> str:
+def axis_in_words(axis: str, words: Sequence[str] = ()) -> str:
     """Return what a drawing calls an axis.
 
     Args:
         axis: The axis as a recipe names it.
+        words: What each axis of the value is called, where that is known.
     """
+    if known := _word(axis, words):
+        return known
     if axis in PLACES:
         return f"the {PLACES[axis]} axis"
     return f"axis {axis}" if axis.lstrip("-").isdigit() else axis
 
 
-def axes_in_words(axes: Sequence[str]) -> str:
+def _word(axis: str, words: Sequence[str]) -> str:
+    """Return what an axis that is named by its place is called, where that is known."""
+    place = {FIRST: -len(words), LAST: -1}.get(axis, int(axis) if axis in COUNTED_FROM_THE_END else 0)
+    return words[place] if -len(words) <= place < 0 else ""
+
+
+def axes_in_words(axes: Sequence[str], words: Sequence[str] = ()) -> str:
     """Return what a drawing calls several axes: `height and width`, `the first axis and the last two axes`.
 
     Args:
         axes: The axes as a recipe names them.
+        words: What each axis of the value is called, where that is known.
     """
     places = {axis: -1 if axis == LAST else int(axis) for axis in axes if axis == LAST or axis in COUNTED_FROM_THE_END}
     outer = len(places) > 1 and sorted(places.values()) == list(range(-len(places), 0))
-    words = [axis_in_words(axis) for axis in axes if not (outer and axis in places)]
-    words += [f"the last {NUMERALS[len(places)]} axes"] * outer
-    *others, last = words
+    outer = outer and not any(_word(axis, words) for axis in places)
+    said = [axis_in_words(axis, words) for axis in axes if not (outer and axis in places)]
+    said += [f"the last {NUMERALS[len(places)]} axes"] * outer
+    *others, last = said
     return f"{', '.join(others)} and {last}" if others else last
 
 

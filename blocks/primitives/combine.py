@@ -115,7 +115,8 @@ graph: {y: {type: concat, in: [a, b]}}
     outputs = {"y": "any[...]"}
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"along {axis_in_words(self.axis)}",) if self.axis != "last" else (), hue="merge", sign="‖")
+        along = () if self.axis == "last" else (f"along {axis_in_words(self.axis, view.axes)}",)
+        return Look(self.called(), along, hue="merge", sign="‖")
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         first, *others = of_port(inputs["xs"])

@@ -35,7 +35,9 @@ class Reduction(Block):
         return tuple(sizes["..."][dim].size for dim in _several(sizes["dim"]))
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called().removesuffix(" along an axis"), (f"over {axes_in_words(_several(self.axis))}",), "merge")
+        return Look(
+            self.called().removesuffix(" along an axis"), (f"over {axes_in_words(_several(self.axis), view.axes)}",), "merge"
+        )
 
 
 class OfOneAxis(Reduction):
@@ -163,7 +165,7 @@ graph: {y: {type: select, axis: time, index: 0, in: x}}
             )
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), (f"index {self.index} of {axis_in_words(self.axis)}",), "merge", low=True)
+        return Look(self.called(), (f"index {self.index} of {axis_in_words(self.axis, view.axes)}",), "merge", low=True)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         if not -x.shape[self.dim] <= self.index < x.shape[self.dim]:

@@ -40,7 +40,7 @@ graph: {y: {type: stack, in: [a, b]}}
         return {"y": replace(changed(several[0]), axes=(*axes[:index], new, *axes[index:]))}
 
     def look(self, view: BlockView) -> Look:
-        before = () if self.axis == "last" else (f"along a new axis before {axis_in_words(self.axis)}",)
+        before = () if self.axis == "last" else (f"along a new axis before {axis_in_words(self.axis, view.axes)}",)
         return Look(self.called(), before, "merge", low=True)
 
     def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:

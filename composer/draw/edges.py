@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
@@ -159,6 +159,8 @@ class DiagramEdge:
     """Whether it leads to a fork, from which branches go on; then no port of its target reads it."""
     passage: str = ""
     """Of a frame with several passages, that through which it comes in; nothing for the stream."""
+    input: str = ""
+    """What its target calls it by a name that its author or the block declares; nothing for a stream, and for what has none."""
 
     def reading(self, source: DiagramSource) -> DiagramEdge:
         """Return it from another source."""
@@ -191,3 +193,9 @@ def grouped(edges: Iterable[DiagramEdge], key: Callable[[DiagramEdge], str]) -> 
     for edge in edges:
         found.setdefault(key(edge), []).append(edge)
     return found
+
+
+def joined_inputs(edges: Sequence[DiagramEdge]) -> str:
+    """Return what a target calls values that come in as one; nothing where it has no name for one of them."""
+    names = dict.fromkeys(edge.input for edge in edges)
+    return "" if "" in names else ", ".join(names)

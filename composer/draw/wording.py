@@ -15,6 +15,32 @@ def shape(type_: Type | tuple[Type, ...]) -> str:
     return " × ".join(f"({text})" if " " in ONE.sub("", text) else text for text in map(size, type_.sizes))
 
 
+def axis_words(type_: Type) -> tuple[str, ...]:
+    """Return what each axis of a value is called, by the name that it has; nothing for one where that is not certain.
+
+    A letter comes from a pattern, and means nothing elsewhere. An axis of features keeps its name when a block gives it another
+    length, so that there only names are told that hold for any features, or that the length is a symbol of. `out` is what linear
+    maps and convolutions call what they give, those of one axis in the last place: before two other axes it is the channels of an
+    image.
+    """
+    if not isinstance(type_, TensorType):
+        return ()
+    names = [RENAMED.sub("", axis.name) for axis in type_.axes]
+    words = [name if name.isidentifier() and len(name) > 1 and name not in NO_WORDS else "" for name in names]
+    for place in (-1, -3) if len(names) == IMAGE_AXES else (-1,) if names else ():
+        if words[place] not in LASTING and words[place] != str(type_.axes[place]):
+            words[place] = "channels" if names[place] == "out" and place < -1 else ""
+    return tuple(words)
+
+
+RENAMED = re.compile(r"_\d+$")
+"""Behind the name of an axis that is made in a block, where one outside has the same name."""
+NO_WORDS = frozenset({"out", "dim"})
+"""What blocks call the numbers that they give, whatever these are."""
+LASTING = frozenset({"batch", "time", "height", "width", "channels"})
+"""Names that stay true of an axis with another length."""
+IMAGE_AXES = 4
+"""How many axes images have: batch, channels, height and width."""
 ONE = re.compile(r"^(ceil)?\([^()]*\)$|^\(.*\)$")
 """A size that is read as one without brackets around it."""
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")

@@ -212,7 +212,9 @@ graph:
         (STACKS, ["3 stacks × 4 blocks"]),
         (PAIRS_OF_EQUALS, ["2 stacks"]),
         (str(next(path for path in FORMS if path.stem == "inverted_residuals")), ["7 stages · 17 bottlenecks"]),
-        ("resnet", ["3 + 4 + 6 + 3 layers"]),
+        ("resnet", []),
+        ("clip", []),
+        ("whisper", ["4 + 4 layers"]),
         ("early_exit", ["32 layers", "31 parallel exits"]),
         ("transformer", ["6 + 6 layers"]),
         (TWINS, ["4 layers"]),
@@ -268,17 +270,47 @@ outputs: {y: apart, flat: flat}
 
 
 @pytest.mark.parametrize(
+    ("image", "node", "said"),
+    [
+        ("batch, 3, 8, 8", "{type: concat, axis: -3, in: [conv, conv]}", "along channels"),
+        ("batch, channels, height, width", "{type: concat, axis: -3, in: [conv, conv]}", "along channels"),
+        ("batch, colors, height, width", "{type: concat, axis: -3, in: [conv, conv]}", "along channels"),
+        ("batch, 3, 8, 8", "{type: concat, axis: -3, in: [image, image]}", "along the third-to-last axis"),
+        ("batch, 3, 8, 8", "{type: select, axis: -3, index: 0, in: turned}", "index 0 of the third-to-last axis"),
+        ("batch, 3, high, wide", "{type: mean, axis: -2, in: conv}", "over high"),
+    ],
+)
+def test_axes_are_called_by_their_names(image: str, node: str, said: str) -> None:
+    """Where it is certain what they are: by the name that they have, but for that of features that
+    others have taken the place of, and the maps of a convolution channels.
+    """
+    params = "".join(f"params: {{{name}: 3}}\n" for name in ("channels", "colors") if name in image)
+    text = f"recipe: r\n{params}inputs: {{image: 'float[{image}]'}}\ngraph:\n"
+    text += "  conv: {type: conv2d, out: 4, kernel_size: 3, padding: 1, in: image}\n"
+    text += "  turned: {type: rearrange, pattern: b c h w -> b w c h, in: conv}\n"
+    recipe = composer.load(f"{text}  y: {node}\noutputs: {{y: y, turned: turned}}\n")
+    leaf = build_diagram(folded(recipe.program), Depth()).by_path["y"]
+    assert isinstance(leaf, Leaf)
+    assert leaf.look.detail == said
+
+
+@pytest.mark.parametrize(
     ("node", "said"),
     [
         ("{type: new_axis, name: head}", ("Unsqueeze", "new axis head")),
         ("{type: new_axis, name: head, size: 3}", ("Expand", "3 × along head")),
-        ("{type: sum, axis: -2}", ("Sum", "over the second-to-last axis")),
         ("{type: mean, axis: [batch, time]}", ("Mean", "over batch and time")),
-        ("{type: mean, axis: [-1, -2]}", ("Mean", "over the last two axes")),
-        ("{type: max, axis: [-2, last, -3]}", ("Max", "over the last three axes")),
-        ("{type: logsumexp, axis: [first, time, -1]}", ("Log-sum-exp", "over the first axis, time and the last axis")),
-        ("{type: sum, axis: [-1, batch, -2]}", ("Sum", "over batch and the last two axes")),
+        ("{type: mean, axis: [-1, -2]}", ("Mean", "over the last axis and time")),
+        ("{type: max, axis: [-2, last, -3]}", ("Max", "over time, the last axis and batch")),
+        ("{type: logsumexp, axis: [first, time, -1]}", ("Log-sum-exp", "over batch, time and the last axis")),
+        ("{type: sum, axis: [-1, batch, -2]}", ("Sum", "over the last axis, batch and time")),
+        ("{type: sum, axis: [-1, -2], in: m}", ("Sum", "over the last two axes")),
         ("{type: min, axis: [last]}", ("Minimum", "over the last axis")),
+        ("{type: sum, axis: -2}", ("Sum", "over time")),
+        ("{type: sum, axis: first}", ("Sum", "over batch")),
+        ("{type: sum, axis: last}", ("Sum", "over the last axis")),
+        ("{type: sum, axis: -1, in: k}", ("Sum", "over the last axis")),
+        ("{type: roll, by: {-2: 1}}", ("Roll", "time by 1")),
         ("{type: slice, axis: time, start: 1}", ("Slice", "time from 1 on")),
         ("{type: slice, axis: time, stop: 4}", ("Slice", "first 4 of time")),
         ("{type: slice, axis: last, start: -3}", ("Slice", "last 3 of the last axis")),
@@ -300,9 +332,9 @@ outputs: {y: apart, flat: flat}
 )
 def test_primitives_are_told_as_a_paper_writes_them(node: str, said: tuple[str, str]) -> None:
     """In words of the field, without places of axes, casts, or outputs of nodes."""
-    text = "recipe: r\ninputs: {x: 'float[batch, time, 8]', k: 'float[4]'}\ngraph:\n"
+    text = "recipe: r\ninputs: {x: 'float[batch, time, 8]', k: 'float[4]', m: 'float[batch, 4, 6]'}\ngraph:\n"
     text += "".join(f"  {name}: {{type: split, into: [a, b], in: x}}\n" for name in ("parts", "others"))
-    text += f"  y: {node}\n" if "in: [" in node or "compute" in node else f"  y: {node[:-1]}, in: x}}\n"
+    text += f"  y: {node}\n" if "in: " in node or "compute" in node else f"  y: {node[:-1]}, in: x}}\n"
     leaf = build_diagram(folded(composer.load(text + "outputs: {y: y, a: parts.a, b: others.a}\n").program), Depth()).by_path["y"]
     assert isinstance(leaf, Leaf) and (leaf.look.title, leaf.look.detail) == said
 

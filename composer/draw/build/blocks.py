@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from blocks.core import Look, Mixture, Piece
+from blocks.core import Formula, Look, Mixture, Piece, fields
 from blocks.losses.loss import Loss
 from composer.cost.active import visited
 from composer.cost.units import short
@@ -48,8 +48,24 @@ def add_block(
             continue  # its description names it
         main = not measured and (variadic or port == first)
         second = port in node.part.second_stream_inputs
-        out.edges += [DiagramEdge(source, path, port, main, shape_only=measured, second_stream=second) for source in read_there]
+        names = input_names(node, port, read_there) if variadic or not (main or second) else {}
+        out.edges += [
+            DiagramEdge(source, path, port, main, shape_only=measured, second_stream=second, input=names.get(source, ""))
+            for source in read_there
+        ]
     return of_block(node, path)
+
+
+def input_names(node: TypedBlock, port: str, read_there: Sources) -> Mapping[DiagramSource, str]:
+    """Return what a block calls the values that it reads at a port: a formula by its names, of one value all that it has; nothing
+    for those of a mask, and of what takes any number of values.
+    """
+    formula = next((one for name in fields(type(node.part)) if isinstance(one := getattr(node.part, name), Formula)), None)
+    if formula is not None and len(formula.names) == len(read_there):
+        pairs = [*zip(read_there, formula.names, strict=True)]
+        return {source: ", ".join(name for one, name in pairs if one == source) for source in read_there}
+    declared = {name.rstrip("?") for name in node.part.inputs}
+    return dict.fromkeys(read_there, port) if port in declared else {}
 
 
 def add_pieces(

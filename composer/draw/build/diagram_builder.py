@@ -26,6 +26,7 @@ from composer.draw.build.value_sources import (
     ValueSources,
     by_input_name,
     by_name_if_input,
+    captured_inputs,
     edge_into,
     edges_into,
     first_input,
@@ -367,7 +368,8 @@ class DiagramBuilder:
         second_streams: set[Origin] = set().union(*(flow.second_streams for flow in flows))
         main = first_input(node.passes[passes[0]])
         read = dict.fromkeys((port, one) for index in passes for port, every in given[index].items() for one in every)
-        out.edges += [edge_into(path, "" if port == main else port, one, second_streams) for port, one in read]
+        captured = frozenset[str]().union(*(captured_inputs(node.passes[index]) for index in passes))
+        out.edges += [edge_into(path, "" if port == main else port, one, second_streams, captured) for port, one in read]
         ports: dict[tuple[int | None, str], Sources] = {}
         for index in passes:
             whole = of_frame(node.passes[index], path, {})

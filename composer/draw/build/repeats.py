@@ -196,7 +196,8 @@ def outer_edges(
             refs = [ref for each in node.node.passes for wire in each.wires if wire.port == one.name for ref in wire.refs]
             outside = tuple(dict.fromkeys(ref for ref in refs if ref.node != node.name))
             port = one.name if index else ""
-            yield from (edge_into(path, port, source, second_streams) for source in sources(outside, values))
+            captured = {port} if one.captured else frozenset[str]()
+            yield from (edge_into(path, port, source, second_streams, captured) for source in sources(outside, values))
 
 
 # -- what is said

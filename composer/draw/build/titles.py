@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from blocks.core import grouped, spoken
 from composer.cost.active import active_parameters
@@ -25,10 +25,6 @@ from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram
 from composer.graph.visit import Visit, every_node, walk
 from composer.language.wording import counted
 
-MAX_STACKS = 3
-"""Stacks whose layers are counted: more numbers say little."""
-MAX_STAGES = 8
-"""Stages of the only stack whose layers are counted one by one."""
 MAX_NAME_WORDS = 3
 """Words of a name."""
 OTHER_NAME = re.compile(r"^(?!(?:[Aa]n?|[Tt]he) )(?:.* )?[^\W\d_]+-?[A-Z\d]")
@@ -96,9 +92,9 @@ def facts(model: RolledProgram) -> tuple[str, ...]:
 
 
 def stacks(model: RolledProgram, counts: ParameterCounts) -> list[str]:
-    """Return how many layers each stack has, and what else passes are called: `6 + 6 layers`, `3 hops`, `3 stacks × 4 blocks`; of
-    the stages of a single one, the layers in each, or how often these use one block. What is repeated inside of a layer does not
-    count, nor does a stack all of whose parameters are another stack's, and one layer is no stack.
+    """Return how many layers a stack has, and what else passes are called: `12 layers`, `3 hops`, `3 stacks × 4 blocks`; of an
+    encoder and its decoder `6 + 6 layers`, and of stages how often these use one block. What is repeated inside of a layer does
+    not count, nor does a stack all of whose parameters are another stack's, and one layer is no stack.
     """
     written = {plain(one.name) for one in model.written}
     walked = (visit for visit in walk(model.program.root, _outside_layers) if not visit.in_slot)
@@ -111,7 +107,7 @@ def stacks(model: RolledProgram, counts: ParameterCounts) -> list[str]:
             within[path] = []
         elif any(lies_in(one, plain(path)) for one in written):  # no few nodes that are equal by chance
             within[around].append(node)
-    lengths: dict[str, list[list[int]]] = {}
+    lengths: dict[str, dict[str, list[int]]] = {}
     said: dict[str, str] = {}
     for path, inner in within.items():
         outer, name = found[path], layer_name(found[path])
@@ -121,26 +117,35 @@ def stacks(model: RolledProgram, counts: ParameterCounts) -> list[str]:
         elif inner and len({*each}) == 1 and len(inner) == len(outer.passes) and name != "stage":
             said[name] = f"{counted(len(outer.passes), name)} × {counted(each[0], layer_name(inner[0]))}"
         elif is_parallel(found[path]):
-            lengths.setdefault(f"parallel {name}", []).append([len(found[path].passes)])
+            lengths.setdefault(f"parallel {name}", {})[plain(path)] = [len(outer.passes)]
         elif inner:
-            lengths.setdefault(layer_name(inner[0]), []).append(each)
+            lengths.setdefault(layer_name(inner[0]), {})[plain(path)] = each
         else:
-            lengths.setdefault(name, []).append([len(outer.passes)])
+            lengths.setdefault(name, {})[plain(path)] = [len(outer.passes)]
     return [*filter(None, (in_stacks(name, many) for name, many in lengths.items())), *said.values()]
 
 
-def in_stacks(name: str, lengths: Sequence[Sequence[int]]) -> str:
-    """Return how many layers of one name stacks have, given those of each of their stages; nothing for more stacks than say
-    something, and for one layer.
+def in_stacks(name: str, lengths: Mapping[str, Sequence[int]]) -> str:
+    """Return how many layers of one name stacks have, given those of each of their stages by the paths of the stacks: of one
+    stack without stages, or of an encoder and its decoder; nothing for others, as the numbers of a longer sum say little, and
+    for one layer.
 
-    >>> in_stacks("layer", [[3, 4, 6, 3]]), in_stacks("layer", [[3, 4, 6, 3], [6], [6]])
-    ('3 + 4 + 6 + 3 layers', '16 + 6 + 6 layers')
+    >>> in_stacks("layer", {"encoder": [6], "decoder": [6]}), in_stacks("layer", {"stages": [3, 4, 6, 3]})
+    ('6 + 6 layers', '')
     """
-    many = [*lengths[0]] if len(lengths) == 1 else [*map(sum, lengths)]
-    if sum(many) == 1 or len(lengths) > MAX_STACKS:
-        return ""
-    listed = " + ".join(map(str, many)) if len(many) <= MAX_STAGES else str(sum(many))
-    return f"{listed} {counted(sum(many), name).partition(' ')[2]}"
+    many = [number for each in lengths.values() for number in each]
+    told = len(many) == 1 or (len(many) == len(lengths) == 2 and are_encoder_and_decoder(*lengths))
+    return f"{' + '.join(map(str, many))} {counted(sum(many), name).partition(' ')[2]}" if told and sum(many) > 1 else ""
+
+
+def are_encoder_and_decoder(first: str, second: str) -> bool:
+    """Return whether two stacks are an encoder and its decoder by their names, or by that of the encoder and none of the other.
+
+    >>> are_encoder_and_decoder("encoder.layers", "layers"), are_encoder_and_decoder("encoder.convs", "postnet.convs")
+    (True, False)
+    """
+    other = second.split(".")
+    return "encoder" in first.split(".") and "encoder" not in other and ("decoder" in other or bool(LAYERS.fullmatch(second)))
 
 
 def layer_name(node: TypedRepeat) -> str:

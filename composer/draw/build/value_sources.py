@@ -89,9 +89,20 @@ def of_frame(graph: TypedGraph, path: str, inner: Mapping[str, Sources], last_pa
     return NodeSources({"": whole, name: whole}, inner, last_pass=last_pass)
 
 
-def edge_into(path: str, port: str, source: DiagramSource, second_streams: Collection[Origin]) -> DiagramEdge:
-    """Return the edge of what a frame or a box around a graph is given; that of the stream has no port."""
-    return DiagramEdge(source, path, port, main=not port, second_stream=bool(port) and source.origin in second_streams)
+def edge_into(
+    path: str, port: str, source: DiagramSource, second_streams: Collection[Origin], captured: Collection[str]
+) -> DiagramEdge:
+    """Return the edge of what a frame or a box around a graph is given; that of the stream has no port. What it reads of the
+    graph around it, by ports that are `captured`, it calls by the name of that, if it is the name of a node.
+    """
+    own = port not in captured or port == source.path.rpartition(".")[2]
+    second = bool(port) and source.origin in second_streams
+    return DiagramEdge(source, path, port, main=not port, second_stream=second, input=port if own else "")
+
+
+def captured_inputs(graph: TypedGraph) -> frozenset[str]:
+    """Return the inputs of a graph that it reads of what is around it."""
+    return frozenset(one.name for one in graph.graph.inputs if one.captured)
 
 
 def only(given: Mapping[str, Sources], name: str) -> dict[str, Sources]:
@@ -103,8 +114,9 @@ def edges_into(
     graph: TypedGraph, given: Mapping[str, Sources], path: str, main: str, second_streams: Collection[Origin]
 ) -> list[DiagramEdge]:
     """Return the edges of what a frame or a box is given; that of the stream has no port."""
+    captured = captured_inputs(graph)
     return [
-        edge_into(path, "" if one.name == main else one.name, source, second_streams)
+        edge_into(path, "" if one.name == main else one.name, source, second_streams, captured)
         for one in graph.graph.inputs
         for source in given.get(one.name, ())
     ]

@@ -74,6 +74,8 @@ def group_inside(group: Group, outer: Sequence[DiagramEdge], node: TypedGroup) -
     if any(origin.path in read_inside for origin in ports):  # in this step and in the next one: these cannot be told apart
         return None
     names = [one.name for one in node.graph.graph.inputs]
+    if not {*ports.values()} <= {*names}:  # one value that comes in as several
+        return None
     in_order = {at: ports[at] for at in sorted(ports, key=lambda at: names.index(ports[at]))}
     found = by_itself(group, replace(flow, entry=None, outlet=None), exits, in_order)
     return replace(found, merged=not {edge.port for edge in outer if edge.port} <= {*ports.values()})

@@ -95,6 +95,8 @@ class Fragment:
     """How wires that come from outside go on, from the border to what they end at."""
     taps: dict[Origin, tuple[Point, ...]] = field(default_factory=dict)
     """Where wires start that leave at a side, up to the border."""
+    named: float = 0.0
+    """How much longer wires at its left are than they were without names above them."""
     below: dict[str, float] = field(default_factory=dict)
     """Where values come in at the lower border of a frame that has several passages, by the passage."""
     above: dict[str, tuple[Point, ...]] = field(default_factory=dict)

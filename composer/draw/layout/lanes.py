@@ -20,9 +20,7 @@ LANE, LANES = 20.0, 13.0
 NEAR, CLOSE = 15.0, 9.0
 """The same on a narrow page: no more than a corner of 8 pixels and an arrowhead of 7."""
 MAX_STATE_LETTERS = 2
-"""Letters of a port whose name stands at a wire back."""
-LIST = "xs"
-"""The port of a sum or a concatenation, which is no letter of a formula."""
+"""Letters of an input whose name stands at a wire back."""
 FAR = 1000.0
 """A lane that is farther away than any box reaches, for a box without one."""
 
@@ -195,10 +193,10 @@ class Lanes:
         return (lane.x, min(max(y, min(others)), max(others))), (lane.x, y)
 
     def label(self, edge: DiagramEdge, points: Sequence[Point]) -> None:
-        """Write above the end of a wire what it is: the port of a state from the step before, where it is a letter as in
+        """Write above the end of a wire what its target calls a state from the step before, where that is a letter as in
         formulas, and that only the first pass or step reads a value. Which passes a wire back comes from stands above its start.
         """
-        state = edge.port if edge.back and len(edge.port) <= MAX_STATE_LETTERS and edge.port != LIST else ""
+        state = edge.input if edge.back and len(edge.input) <= MAX_STATE_LETTERS else ""
         end = "at first" if edge.source.at_first else state
         if end:
             self.write(end, points[-2:])
@@ -213,6 +211,8 @@ class Lanes:
         low, high = min(start, end) + half, max(start, end) - half
         if low > high:
             return
+        if any(one.text == said and one.y == y - 3 for one in self.found.pieces.texts):
+            return  # as a name of what the block reads
         middle = (start + end) / 2 - (3 if end > start else -3)  # beside the arrowhead
         for x in (middle, low, high):
             text = Text(x, y - 3, said, "port", scale=typography.scale)

@@ -46,7 +46,8 @@ def side_by_side(
     places, total = column_positions(columns)
     joined = [place for place, flow in zip(places, item.flows, strict=True) if flow.outlet is not None]
     alone = item.join is not None and len(joined) == 1  # beside it are values that nothing here reads
-    middle_of_all = joined[0] if alone else _spine(places, total / 8 if item.join is None and len(places) % 2 else STRAIGHT_REACH)
+    reach = total / 8 if item.join is None and len(places) % 2 else STRAIGHT_REACH + max(one.named for one in columns) / 2
+    middle_of_all = joined[0] if alone else _spine(places, reach)
     places = [place - middle_of_all for place in places]
     low = -BUS if item.fork is not None else 0.0
     far = [place for place, one in enumerate(columns) if any(not edge.back for edge in one.ends)]

@@ -38,6 +38,8 @@ class LayoutOptions:
     """The model's inputs in their order, or what comes in at the border of a frame."""
     ends: tuple[str, ...] = ()
     """What goes out at the border of a frame."""
+    names: bool = True
+    """Whether what a box calls the values that it reads stands at the ends of wires, where these do not tell it."""
     broken: tuple[str, float] = ("", 0.0)
     """A frame whose inside stands in several columns, and how high these may be."""
 

@@ -14,6 +14,7 @@ from composer.draw.geometry import Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, upright, widen
 from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, draw_outgoing, room, side_height
+from composer.draw.layout.port_names import NO_NAMES, name_beside, room_beside
 from composer.draw.layout.references import SIDE_GAP, incoming_reference
 from composer.draw.scene import RADIUS, MergeCircle, Style, WirePath
 from composer.draw.style.typography import Typography
@@ -96,9 +97,10 @@ def block(
     rights: Sequence[SideInput] = (),
     outgoing: Sequence[OutgoingEdge] = (),
     *,
+    names: Mapping[DiagramEdge, str] = NO_NAMES,
     narrow: bool = False,
 ) -> Fragment:
-    """Return a box with what stands at both sides."""
+    """Return a box with what stands at both sides, and `names` of what comes in there at the ends of the wires."""
     rooms = [
         *(height_of(side_input, typography) + APART for side_input in rights),
         *(room(out_edge, typography) for out_edge in outgoing),
@@ -108,10 +110,15 @@ def block(
         height = max(height, 2 * (17 + SLOT * (len(lefts) - 2)))  # names come in below the box that stands level
     found = Fragment(left=width / 2, right=width / 2, height=height, top=-height)
     found.pieces.boxes.append(box(leaf, 0, 0, width, height, typography, narrow=narrow))
-    _stack(found, leaf, lefts, -1, width / 2, height, typography)
+    _stack(found, leaf, lefts, names, width / 2, height, typography)
     places = stacked(rooms, -height / 2)
+    named = named_inputs(rights, names)
+    longer = room_beside(named.values(), typography)
+    widen(found, 1, width / 2 + longer)
     for side_input, y in zip(rights, places, strict=False):
-        _put(found, leaf, side_input, 1, straight(1, y, width / 2), typography)
+        _put(found, leaf, side_input, 1, lengthened(1, straight(1, y, width / 2), longer), typography)
+        if side_input in named:
+            found.pieces.texts.append(name_beside(named[side_input], 1, width / 2, y, typography))
     for out_edge, y in zip(outgoing, places[len(rights) :], strict=True):
         draw_outgoing(found, out_edge, ((width / 2, y),), typography)
     upright(found)
@@ -134,10 +141,30 @@ def height_of(side_input: SideInput, typography: Typography) -> float:
     return side_height(side_input.leaf, len(side_input.reads), typography)
 
 
+def named_inputs(inputs: Sequence[SideInput], names: Mapping[DiagramEdge, str]) -> dict[SideInput, str]:
+    """Return the names of what comes in at a side by wires, and by names of its own."""
+    return {one: names[one.edge] for one in inputs if not isinstance(one, SideBox) and one.edge in names}
+
+
+def lengthened(side: int, way: tuple[Point, ...], by: float) -> tuple[Point, ...]:
+    """Return the way in from a side that has a longer level piece before the border."""
+    *before, (border, y) = way
+    if not by:
+        return way
+    return (*((x + side * by, at) for x, at in before), *([(border + side * by, y)] if len(way) == 2 else []), (border, y))
+
+
 def _stack(
-    found: Fragment, leaf: Leaf, inputs: Sequence[SideInput], side: int, border: float, height: float, typography: Typography
+    found: Fragment,
+    leaf: Leaf,
+    inputs: Sequence[SideInput],
+    names: Mapping[DiagramEdge, str],
+    border: float,
+    height: float,
+    typography: Typography,
 ) -> None:
-    """Place things above each other at a side, each with its own wire into the box."""
+    """Place things above each other at the left, each with its own wire into the box."""
+    side, named = -1, named_inputs(inputs, names)
     sizes = [height_of(side_input, typography) for side_input in inputs]
     total = sum(sizes) + APART * (len(sizes) - 1)
     step = min(SLOT, (height - 14) / max(len(sizes) - 1, 1))
@@ -153,10 +180,14 @@ def _stack(
     level = [index for index in boxes if abs(middles[index] + height / 2) < height / 2 - 7]
     targets = going_straight(targets, {index: middles[index] for index in level}, step, height)
     turns = turning_off(middles, targets)
+    found.named = longer = room_beside(named.values(), typography)
+    widen(found, side, border + longer)
     for side_input, middle, target, turn in zip(inputs, middles, targets, turns, strict=True):
-        way = turning(side, middle, target, border, border + turn)
+        way = lengthened(side, turning(side, middle, target, border, border + turn), longer)
         if isinstance(side_input, SideBox):  # no wire of another goes over it
-            way = ((side * max(abs(way[0][0]), border + max(turns) + 2), middle), *way[1:])
+            way = ((side * max(abs(way[0][0]), border + longer + max(turns) + 2), middle), *way[1:])
+        if side_input in named:
+            found.pieces.texts.append(name_beside(named[side_input], side, border, target, typography))
         _put(found, leaf, side_input, side, way, typography)
 
 

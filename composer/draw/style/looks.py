@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from blocks.core import BlockView, Look, Piece, Steps, grouped, look_with_icon
+from composer.draw.wording import axis_words
 from composer.graph.anatomy import TYPED, slots
 from composer.graph.describe import edge_names, phrases
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode
@@ -63,4 +64,5 @@ def _block_view(block: TypedBlock, filled: Mapping[str, Look | None], head: str 
         modules={name: (each.inputs, each.outputs, each.bias) for name, each in block.modules.items()},
         slots=filled,
         head=head,
+        axes=axis_words(block.first_input),
     )

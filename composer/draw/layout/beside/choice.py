@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from composer.draw.diagram import Flow, Group
 from composer.draw.layout.beside.in_layers import in_layers, layered_frame
 from composer.draw.layout.beside.layered import find_parallel_streams, with_output_boxes
@@ -41,11 +43,12 @@ def clearest(usual: Fragment, flow: Flow, opens: Opens, options: LayoutOptions) 
     winding = (wire for wire in usual.pieces.wires if len(wire.points) > 2 and wire.source in paths and not wire.from_inside)
     if sum(1 for _ in winding) < MIN_WINDING:
         return usual
-    found = in_layers(flow, options, items_of)
+    found = in_layers(flow, replace(options, names=False), items_of)  # which make some wires longer, and all easier to follow
     passages = any(isinstance(item, Group) and item.passages for item in flow.items)
     unusual = passages or find_parallel_streams(sort_topologically(flow), options)[1] is not None
     if found is None or not clearer(usual, found, 1.0 if unusual else CLEARLY):
         return usual
+    found = in_layers(flow, options, items_of) or found
     shift(found, found.left, 0)
     found.left, found.right = 0.0, found.left + found.right
     return found

@@ -20,6 +20,7 @@ from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.outgoing_edges import room, sink_at
+from composer.draw.layout.port_names import names_at_ends, names_below
 from composer.draw.layout.spacing import LABEL_TOP
 from composer.draw.layout.spine import LayoutOptions
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput
@@ -155,6 +156,7 @@ class _Items:
                 needed(leaf, self.options.typography) for leaf in Flow(None, (item,), (), None).leaves() if isinstance(leaf, Leaf)
             ]
             wide = max(equal, widths[path] if path in widths else min(max(inner, default=0.0), MAX_BOX_WIDTH), MIN_COLUMN_WIDTH)
+            wide = max(wide, self.width_for_names(item))
             nodes[path, rank[path]] = self.node(item, wide)
         anchor = self.streams[0][-1] if self.streams else self.flow.items[-1].about.path
         return Layers(
@@ -223,6 +225,13 @@ class _Items:
         wide = needed(leaf, self.options.typography, narrow=self.options.narrow)
         return min(max(MIN_COLUMN_WIDTH, wide, (count + 1) * 2 * APART), MAX_BOX_WIDTH)
 
+    def width_for_names(self, item: Item) -> float:
+        """Return the width that a block needs for the names of what comes in from below, beside its stream in the middle."""
+        names = self.names(item)
+        streams = len(self.into(item.about.path)) - len(names)
+        wide = sum(names.values()) + 2 * APART if names else 0.0
+        return min(2 * (wide + 2 * APART * (streams - 1)) if streams > 0 else wide, MAX_BOX_WIDTH)
+
     def node(self, item: Item, width: float) -> RankNode:
         """Return an item with all that stands beside it, and the room that it takes in its rank."""
         path = item.about.path
@@ -245,6 +254,7 @@ class _Items:
         after = item.after if isinstance(item, Leaf | Group | OpenMixture) else ""
         label = " · ".join(filter(None, (shape, after))) if path in given else ""
         one = RankNode(path, 0.0, fragment, label=label, circle=circle, framed=framed)
+        one.names = {} if circle else self.names(item)
         reads = {link.edge for link in self.links if link.target == path}
         ends = [(points[0], edge) for edge, points in fragment.ends.items() if edge in reads]
         taps = [
@@ -272,6 +282,14 @@ class _Items:
         wide = max(fragment.left, fragment.right, *(abs(x) + APART for x in (*enter.values(), *leave.values(), 0.0)))
         one.width = 2 * max(wide, SIDE + APART if circle else 0.0)
         return one
+
+    def names(self, item: Item) -> dict[DiagramEdge, float]:
+        """Return how much room the names of what comes into a block from below take."""
+        path = item.about.path
+        if not (self.options.names and isinstance(item, Leaf)):
+            return {}
+        named = names_at_ends(self.flow.edges_into(path), self.items)
+        return names_below([link.edge for link in self.into(path)], named, self.options.typography)
 
     def add_loss(self, fragment: Fragment, sink: Sink, *, alone: bool) -> None:
         """Add a loss beside the way up from what gives its value, of which a wire to it forks off unless it is `alone`."""

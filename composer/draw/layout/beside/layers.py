@@ -15,6 +15,7 @@ from composer.draw.layout.beside.straight import straighten_into_circles
 from composer.draw.layout.beside.tracks import Pin, RankNode, around, assigned, clear, forks, into
 from composer.draw.layout.fragment import Fragment, shift, straightened
 from composer.draw.layout.lanes import style_of
+from composer.draw.layout.port_names import name_below
 from composer.draw.passes.layers import Fan, ItemLink
 from composer.draw.scene import RADIUS, WirePath
 from composer.draw.style.typography import Role, Typography
@@ -104,6 +105,7 @@ class Layers:
             found.pieces.dots += forks(start, pins[rank], tracks[rank])
             y -= rise + TRACK * max(numbers.values(), default=0) + ARROW
             y = self.put(rank, y, tops)
+            found.pieces.texts += self.names(rank, pins[rank])
         found.pieces.wires += [self.wire(link, tops, pins, tracks) for link in self.links]
         if self.row is not None:
             counts = {rank: Counter(pin.net for pin in several) for rank, several in pins.items()}
@@ -230,6 +232,14 @@ class Layers:
             else:
                 links = sorted(self.reading(name), key=lambda link: (start[link.net], link.edge.port))
                 yield from into(rank_node, links, start, self.level_sides(name))
+
+    def names(self, rank: int, pins: Sequence[Pin]) -> Iterator[Text]:
+        """Yield what blocks of a rank, which has its place, call what comes in from below."""
+        for pin in pins:
+            if pin.named and pin.edge is not None:
+                block = self.rank_nodes[pin.edge.target, rank].fragment
+                assert block is not None
+                yield name_below(pin.edge, pin.x, block.foot, self.typography)
 
     def wire(
         self,

@@ -40,6 +40,8 @@ class RankNode:
     """How far from its middle values come in from below, where there are several passages."""
     above: Mapping[str, float] = field(default_factory=dict)
     """How far from its middle they go out above."""
+    names: Mapping[DiagramEdge, float] = field(default_factory=dict)
+    """How much room the names of values take that stand right of the wires which come in from below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Pin:
     """None for a wire that only passes."""
     end: tuple[Point, ...] = ()
     """How it goes on from the height of the block's foot, seen from there."""
+    named: bool = False
+    """Whether what the block calls it stands beside its end."""
 
 
 def into(
@@ -91,16 +95,28 @@ def into(
     if not links:
         return
     half = rank_node.fragment.pieces.boxes[0].width / 2 - 2 * APART
-    left, taken = rank_node.x - half, list[float]()
+    plain = below_box(rank_node.x, half, links, start, [2 * APART] * len(links))
+    rooms = [max(2 * APART, rank_node.names.get(link.edge, 0.0)) for link in links]
+    named = below_box(rank_node.x, half, links, start, rooms)
+    kept = [x for x, link in zip(plain, links, strict=True) if x == start[link.net] and not rank_node.names.get(link.edge)]
+    has_room = sum(rooms) <= 2 * half + 2 * APART and {*kept} <= {*named}
+    for x, link in zip(named if has_room else plain, links, strict=True):
+        yield Pin(link.net, x, link.edge, named=has_room and link.edge in rank_node.names)
+
+
+def below_box(
+    middle: float, half: float, links: Sequence[ItemLink], start: Mapping[str, float], rooms: Sequence[float]
+) -> list[float]:
+    """Return where wires come in below a box that reaches so far from its middle, each with some room right of it."""
+    taken: list[float] = []
     for number, link in enumerate(links):
-        least = taken[-1] + 2 * APART if taken else left
-        most = rank_node.x + half - 2 * APART * (len(links) - 1 - number)
+        least = taken[-1] + rooms[number - 1] if taken else middle - half
+        most = middle + half + 2 * APART - sum(rooms[number:])
         below = start[link.net]
-        alone = len(links) == 1 and abs(below - rank_node.x) > half / 2
-        wanted = rank_node.x if alone else min(max(below, least), most)
-        x = next((x for x in around(wanted) if least <= x <= most and clear(x, link.net, start)), wanted)
-        taken.append(x)
-        yield Pin(link.net, x, link.edge)
+        alone = len(links) == 1 and abs(below - middle) > half / 2
+        wanted = middle if alone else min(max(below, least), most)
+        taken.append(next((x for x in around(wanted) if least <= x <= most and clear(x, link.net, start)), wanted))
+    return taken
 
 
 def forks(start: Mapping[str, float], pins: Sequence[Pin], tracks: Mapping[str, float]) -> Iterator[Dot]:

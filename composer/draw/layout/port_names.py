@@ -1,0 +1,97 @@
+"""What a box calls the values that it reads: small words at the ends of wires, where these do not come from what tells it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from composer.draw.diagram import Group, Item, Leaf
+from composer.draw.edges import DiagramEdge, InnerOutput
+from composer.draw.geometry import Text
+from composer.draw.style.typography import Typography
+
+MIN_WIRES = 3
+"""Wires into a box of which a reader cannot tell which is which: of two, one is the stream."""
+HEAD = 9.0
+"""From a border to a name beside the wire: an arrowhead of 7 pixels, and a gap."""
+ABOVE = 3.0
+"""From a level wire to the name above it."""
+BESIDE, BELOW, GAP = 6.0, 11.5, 7.0
+"""From an upright wire to a name beside it, half of an arrowhead and a gap; from the border above to where its letters stand, so
+that wires turn off below it; and to what stands at its other side.
+"""
+MAX_SCALE = 1.1
+"""How large letters may be that have room there."""
+WORD = re.compile(r"[^\W_]+")
+NO_NAMES: Mapping[DiagramEdge, str] = MappingProxyType({})
+
+
+def names_at_ends(edges: Iterable[DiagramEdge], items: Mapping[str, Item]) -> Mapping[DiagramEdge, str]:
+    """Return what a box calls the values that it reads, of all `edges` into it, where they mean different things and the sources
+    of several say something else; but for what a name beside it tells. The sources are among the `items`, as far as they have
+    boxes there.
+    """
+    given = [*dict.fromkeys(edges)]
+    untold = [edge for edge in given if not is_told(edge, items)]
+    if len(untold) < MIN_WIRES or len({edge.input for edge in given}) < MIN_WIRES:
+        return NO_NAMES
+    return {edge: edge.input for edge in given if edge.input and (edge in untold or not edge.source.reference)}
+
+
+def names_of_bundle(edges: Sequence[DiagramEdge]) -> Mapping[DiagramEdge, str]:
+    """Return what a box calls the values that come in from below beside its stream, where many wires end side by side that a
+    reader would have to follow.
+    """
+    named = {edge: edge.input for edge in edges if edge.input and not edge.main}
+    return named if len({*named.values()}) >= MIN_WIRES else NO_NAMES
+
+
+def names_below(
+    edges: Sequence[DiagramEdge], named: Mapping[DiagramEdge, str], typography: Typography
+) -> dict[DiagramEdge, float]:
+    """Return how wide the names are of what comes in from below, of values that are `named` at any side or come in a bundle; none
+    of letters that are too high for the room below an arrowhead.
+    """
+    names = {**names_of_bundle(edges), **{edge: name for edge, name in named.items() if edge in edges}}
+    high = typography.scale <= MAX_SCALE
+    return {edge: typography.width(name, "port") + BESIDE + GAP for edge, name in names.items() if high}
+
+
+def name_below(edge: DiagramEdge, x: float, foot: float, typography: Typography) -> Text:
+    """Return the name of what comes in from below, beside the arrowhead below a box, which ends at a height."""
+    return Text(x + BESIDE, foot + BELOW, edge.input, "port", "start", typography.scale)
+
+
+def is_told(edge: DiagramEdge, items: Mapping[str, Item]) -> bool:
+    """Return whether the source of a value says what the box that reads it calls it; what has no name there, such as the tokens
+    that a mask allows, is told by its own name, but for the stream.
+    """
+    if not edge.input:
+        return not edge.main
+    return words(edge.input) <= words(shown(edge, items))
+
+
+def shown(edge: DiagramEdge, items: Mapping[str, Item]) -> str:
+    """Return what stands at the source of a value: its name in place of a wire, or name and title of a box and its output."""
+    if edge.source.reference:
+        return edge.source.reference
+    item = items.get(edge.source.path)
+    box = f"{item.name} {item.look.title}" if isinstance(item, Leaf) else edge.source.path.rpartition(".")[2]
+    unnamed = isinstance(item, Group) and isinstance(edge.source.origin, InnerOutput)  # it goes straight through a border
+    return box if unnamed else f"{box} {edge.source.port}"
+
+
+def words(text: str) -> set[str]:
+    """Return the words of a name or a title."""
+    return {word.lower() for word in WORD.findall(text)}
+
+
+def name_beside(name: str, side: int, border: float, y: float, typography: Typography) -> Text:
+    """Return a name above the end of a level wire at a side of a box, at a height."""
+    return Text(side * (border + HEAD), y - ABOVE, name, "port", "end" if side < 0 else "start", typography.scale)
+
+
+def room_beside(names: Iterable[str], typography: Typography) -> float:
+    """Return how long wires into a side are at least, to have names above them; nothing where there are none."""
+    return max((HEAD + typography.width(name, "port") for name in names), default=0.0)

@@ -1,0 +1,129 @@
+"""What a box calls the values that it reads: names at the ends of wires, each at its own, where nothing else tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import composer
+from composer.draw.build.diagram_builder import build_diagram
+from composer.draw.build.levels import Depth
+from composer.draw.geometry import Text
+from composer.draw.layout.port_names import BELOW, BESIDE, HEAD, names_at_ends, words
+from composer.draw.scene import Scene, WirePath
+from composer.graph.passes.roll_layers.roll_layers import folded
+from tests.draw.checks import borders, overlaps
+
+PAPERS = Path(__file__).parent / "papers"
+STATES = """recipe: states
+inputs: {{x: "float[batch, time, 8]"}}
+blocks:
+  cell:
+    inputs: {{x: "float[batch, a]", slow: "float[batch, b]", fast: "float[batch, c]"}}
+    graph:
+      all: {{type: concat, in: [x, slow, fast]}}
+      y: {{type: linear, out: 8}}
+      z: {{type: tanh, in: y}}
+    outputs: {{y: y, z: z}}
+graph:
+  start: {{type: zeros, shape: [8], in: x}}
+  steps:
+    scan: time
+    in: {{x: x, slow: start, fast: start}}
+    graph:
+      step: {{type: cell, in: {{x: x, {inputs}}}}}
+    outputs: {{y: step, slow: step, fast: step.z}}
+outputs: {{y: steps}}
+"""
+FORMULA = """recipe: gauss
+inputs: {{x: "float[batch, 8]"}}
+graph:
+  left: {{type: linear, out: 8, in: x}}
+  right: {{type: linear, out: 8, in: x}}
+  middle: {{type: linear, out: 8, in: x}}
+  y: {{compute: {formula}, in: {{{names}}}}}
+outputs: {{y: y{unread}}}
+"""
+
+
+def named(scene: Scene, path: str) -> Iterator[tuple[WirePath, Text]]:
+    """Yield the wires into a box that have a name at their end, with it."""
+    for wire in (one for one in scene.wires if one.target == path and one.arrow):
+        (_, before), (x, y) = wire.points[-2:]
+        level = abs(before - y) < 0.1
+        for text in (one for one in scene.texts if one.role == "port"):
+            beside = abs(text.y - y + 3) < 0.1 and abs(abs(text.x - x) - HEAD) < 0.1
+            below = abs(text.y - y - BELOW) < 0.1 and abs(text.x - x - BESIDE) < 0.1
+            if beside if level else below:
+                yield wire, text
+
+
+@pytest.mark.parametrize(
+    ("paper", "box", "names"),
+    [
+        ("neural_turing_machine", "steps.write_head", ["before", "before", "memory"]),
+        ("neural_turing_machine", "steps.read_head", ["before", "before", "memory"]),
+        ("neural_turing_machine", "steps.controller", ["c", "h"]),
+        ("tacotron2", "decoder.attend", ["before", "before", "memory"]),
+        ("raft", "updates", ["level0", "level1", "level2", "level3", "seen"]),
+        ("hrnet", "stage3", ["b", "c"]),
+    ],
+)
+def test_names_stand_at_the_ends_of_their_wires(paper: str, box: str, names: list[str]) -> None:
+    """Each at the wire that comes in as that, with nothing on it."""
+    scene = composer.load(PAPERS / f"{paper}.yaml").draw().scene
+    found = [*named(scene, box)]
+    assert sorted(text.text for _, text in found) == names
+    assert all(wire.port == text.text for wire, text in found)
+    assert [*overlaps(scene), *borders(scene)] == []
+
+
+def test_a_formula_names_what_it_reads_otherwise() -> None:
+    """At the wires from the outputs that its author gives it."""
+    scene = composer.load(PAPERS / "planet.yaml").draw().scene
+    given = {"p_std": "prior_std", "q_std": "std", "q_mean": "mean", "p_mean": "prior_mean"}
+    found = [*named(scene, "divergence")]
+    assert {text.text for _, text in found} == given.keys()
+    for wire, text in found:
+        x, y = wire.points[0]
+        (start,) = (one for one in scene.texts if abs(one.y - y + 3) < 2 and 0 <= one.area.left - x < 12)
+        assert start.text == given[text.text]
+
+
+@pytest.mark.parametrize(
+    ("formula", "names", "told"),
+    [
+        ("a * b + c", "a: left, b: right, c: middle", ["a", "b", "c"]),
+        ("left * b + c", "left: left, b: right, c: middle", []),
+        ("left * right + middle", "left: left, right: right, middle: middle", []),
+        ("a * b + middle", "a: left, b: left, middle: middle", []),
+    ],
+)
+def test_what_sources_tell_is_not_said_again(formula: str, names: str, told: list[str]) -> None:
+    """A formula in the words of most nodes that it reads needs no names at its wires."""
+    unread = "".join(f", {one}: {one}" for one in ("left", "right", "middle") if f": {one}" not in names)
+    flow = build_diagram(folded(composer.load(FORMULA.format(formula=formula, names=names, unread=unread)).program), Depth())
+    assert [*names_at_ends(flow.edges_into("y"), flow.by_path).values()] == told
+
+
+@pytest.mark.parametrize("inputs", ["slow: slow, fast: fast", "slow: slow, fast: slow"])
+def test_states_are_named(inputs: str) -> None:
+    """With what they start with, which is one for both; one value as two inputs, too, whose box has no detail then."""
+    figure = composer.load(STATES.format(inputs=inputs)).draw()
+    assert sorted(text.text for _, text in named(figure.scene, "steps.step")) == ["fast", "slow", "slow, fast"]
+
+
+@pytest.mark.parametrize("name", ["transformer", "llama3", "bart", "gpt2"])
+def test_attention_has_no_names(name: str) -> None:
+    """Colors tell its memory, and masks their own inputs."""
+    scene = composer.load(name).draw().scene
+    assert [text.text for box in scene.boxes for _, text in named(scene, box.about.path)] == []
+
+
+def test_words_are_those_of_the_source() -> None:
+    """Whatever stands between them."""
+    assert words("start_memory at first") == {"start", "memory", "at", "first"}
+    assert words("memory") <= words("new_memory")
+    assert not words("memory_place") <= words("place")
