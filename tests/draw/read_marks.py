@@ -42,7 +42,7 @@ WINDOWS = re.compile(r"\bwindow (\d+(?:, \d+)*)")
 """How far masks reach."""
 NEAR = 2.0
 """Pixels between where a wire begins and what it comes from."""
-BESIDE = 24.0
+BESIDE = 24.5
 """The same of a name, whose letters begin, end or have their middle there; and of a map of layers beside a frame."""
 SIGNS = {"σ": "sigmoid", "√": "sqrt"}
 """How a drawing writes functions."""
