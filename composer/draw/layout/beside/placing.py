@@ -11,7 +11,7 @@ from math import inf
 
 from composer.draw.graphviz_programs import graphviz, pure
 from composer.draw.layout.beside.middle import BESIDE, ROUNDS, Middle
-from composer.draw.layout.beside.order import Name, Ordering, Ranks, columns_of
+from composer.draw.layout.beside.order import Kin, Name, Ordering, Ranks, columns_of, lines_of
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, Passing
 from composer.draw.layout.beside.tracks import RankNode
 from composer.draw.passes.layers import Fan, ItemLink
@@ -40,6 +40,8 @@ class Placing:
     """What stands on the spine."""
     straight: Mapping[tuple[str, str], int]
     """Wires that are rather straight than others, and how much more they count."""
+    kin: Kin
+    """What stands in the order of the recipe rather than all others."""
     row: Sequence[str] | None
     """What stands in this order in the lowest rank, from the left; without it, everything stays where Graphviz puts it."""
     mirrored: bool
@@ -115,12 +117,13 @@ class Placing:
         """Return what order everything should have."""
         inputs = [(path, 0) for path in self.row or ()]
         blocks = [(path, rank) for path, rank in self.rank.items() if (path, rank) not in inputs]
-        columns = columns_of(self.rank_nodes, [hop for hop, weight in weights.items() if weight > 1])
+        passing = {name for name in self.rank_nodes if self.rank.get(name[0]) != name[1]}
+        columns = lines_of(self.rank_nodes, weights, passing)
         rows = [((fan.hub, self.rank[fan.row[0]]), [(path, self.rank[path]) for path in fan.row]) for fan in self.fans]
         fans = {wire: row for wire, row in rows if wire in self.rank_nodes}
         numbers = {name: number for number, name in enumerate([*inputs, *blocks])}
         ports = {(frame, other): beside for frame, other, beside in self.passage_ports() if other[1] > frame[1]}
-        return Ordering([*weights], numbers, columns, inputs, fans, ports)
+        return Ordering([*weights], numbers, columns, inputs, fans, ports, self.kin)
 
     def center(self, weights: Mapping[tuple[Name, Name], int], rows: Ranks) -> None:
         """Move what feeds or reads several blocks that are alike to their middle."""
