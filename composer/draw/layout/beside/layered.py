@@ -90,14 +90,17 @@ def _is_sided(flow: Flow, inputs: Sequence[str]) -> bool:
     return len(inputs) >= MIN_ROW or any(isinstance(item, Group) and item.passages for item in flow.items)
 
 
-def find_parallel_streams(flow: Flow, options: LayoutOptions) -> tuple[list[list[str]], ParallelStreams | None]:
-    """Return the streams of a flow, in order, and where they stand if they exchange values; alike branches of a fork do not stand
-    so, but around its middle.
+def find_parallel_streams(
+    flow: Flow, options: LayoutOptions, *, as_joined: bool = False
+) -> tuple[list[list[str]], ParallelStreams | None]:
+    """Return the streams of a flow, in order, and where they stand if they exchange values, those that one block reads in its
+    order with `as_joined`; alike branches of a fork do not stand so, but around its middle.
     """
     links = links_of(flow)
     kept = kept_shapes(flow, links)
     lines = streams(flow, links, options.ends, kept.pairs, kept.changed)
-    found = parallel_streams(lines, links, [*flow.by_path], [path for path in options.inputs if path in flow.by_path])
+    inputs = [path for path in options.inputs if path in flow.by_path]
+    found = parallel_streams(lines, links, [*flow.by_path], inputs, as_joined=as_joined)
     return lines, None if found is None or forks_alike(flow, links, found.columns) else found
 
 
@@ -107,6 +110,11 @@ def _in_parallel(usual: _Items, inputs: Sequence[str]) -> Iterator[Fragment]:
     if columns is None:
         return
     wide = _placed(usual.in_lines(lines, columns), inputs, mirrored=False).fragment()
+    joined = find_parallel_streams(usual.flow, usual.options, as_joined=True)[1]
+    if joined is not None and joined.columns != columns.columns:
+        ordered = _placed(usual.in_lines(lines, joined), inputs, mirrored=False).fragment()
+        if _costs_little(ordered, wide):
+            wide, columns = ordered, joined
     yield wide
     if wide.left + wide.right > PAGE_WIDTH:
         yield _placed(usual.in_lines(lines, replace(columns, reach=0.0)), inputs, mirrored=False).fragment()
@@ -121,8 +129,13 @@ def _in_order(items: _Items, inputs: Sequence[str], *, mirrored: bool) -> Fragme
     if not turned(layers.rows(), items.kin):
         return usual
     ordered = _placed(items, inputs, items.kin, mirrored=mirrored).fragment()
-    before, after = measured(usual), measured(ordered)
-    return ordered if after.crossings <= before.crossings and after.width <= MUCH_WIDER * before.width else usual
+    return ordered if _costs_little(ordered, usual) else usual
+
+
+def _costs_little(ordered: Fragment, usual: Fragment) -> bool:
+    """Return whether an order has no more crossings than the usual one, and is hardly wider."""
+    after, before = measured(ordered), measured(usual)
+    return after.crossings <= before.crossings and after.width <= MUCH_WIDER * before.width
 
 
 def _placed(items: _Items, inputs: Sequence[str], kin: Kin = NO_KIN, *, mirrored: bool) -> Layers:
