@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
@@ -36,6 +37,8 @@ class Ordering:
     """Of frames with several passages and what is next above each of these, how far from the middle of the frame that is."""
     kin: Kin = field(default_factory=dict)
     """What stands in the order of the recipe rather than all others."""
+    ways: Mapping[Name, tuple[Name, Collection[Name]]] = field(default_factory=dict)
+    """Of each value on its way through a rank, the block that it comes from and those that read it."""
 
     def in_recipe_order(self, rows: Ranks) -> Ranks:
         """Return the ranks in the best order that is found: from theirs or its mirror image, or with all columns in the order of
@@ -65,8 +68,13 @@ class Ordering:
             if self.may_change(a, b):
                 yield self.exchanged(rows, a, b)
                 yield self.columns_exchanged(rows, a, b)
-        for one, other in permutations({*self.columns.values()}, 2):
+        for one, other in permutations(self.outermost_first(), 2):
             yield self.moved(rows, one, other)
+
+    def outermost_first(self) -> list[int]:
+        """Return the columns, those of wires alone before others, and of these the long ones first, which go around others."""
+        high, blocks = Counter(self.columns.values()), {self.columns[name] for name in self.number}
+        return sorted(high, key=lambda column: (column in blocks, -high[column]))
 
     def by_columns(self, rows: Ranks) -> Ranks:
         """Return the ranks with the columns in the order of the last blocks in each; wires stand where they lead to."""
@@ -113,11 +121,11 @@ class Ordering:
         """Return whether the lowest rank has its order."""
         return [one for one in rows[0] if one in self.first] == [*self.first]
 
-    def cost(self, rows: Ranks) -> tuple[int, int, int, int]:
+    def cost(self, rows: Ranks) -> tuple[int, ...]:
         """Return how many wires cross; then how many blocks that are called the same are not in the recipe's order; then how many
-        of all blocks; then how far wires are from the middle of what they go past.
+        of all blocks; then how far wires are from the middle of what they go past, and how many go around something.
         """
-        return self.crossings(rows), turned(rows, self.kin), self.inverted(rows), self.aside(rows)
+        return self.crossings(rows), turned(rows, self.kin), self.inverted(rows), self.aside(rows), self.around(rows)
 
     def crossings(self, rows: Ranks) -> int:
         """Return how many wires between neighboring ranks cross."""
@@ -141,6 +149,18 @@ class Ordering:
         places = [{name: number for number, name in enumerate(row)} for row in rows]
         sides = ((places[wire[1]][wire] > places[wire[1]][one] for one in fed) for wire, fed in self.fans.items())
         return sum(abs(2 * sum(before) - len(self.fans[wire])) for before, wire in zip(map(list, sides), self.fans, strict=True))
+
+    def around(self, rows: Ranks) -> int:
+        """Return how often values go past the column that they come from at the other side than where they end."""
+        count = 0
+        for row in rows:
+            places = {self.columns[name]: place for place, name in enumerate(row)}
+            for place, name in enumerate(row):
+                source, readers = self.ways.get(name, (name, ()))
+                own = places.get(self.columns[source], place)
+                ends = {places[self.columns[one]] for one in readers if self.columns[one] in places} - {own}
+                count += own != place and bool(ends) and all((place > own) != (end > own) for end in ends)
+        return count
 
 
 def turned(rows: Ranks, kin: Kin) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -94,6 +94,15 @@ class Placing:
                 weights[hop] = max(weight, weights.get(hop, 0))
         return weights
 
+    def ways(self) -> dict[Name, tuple[Name, Collection[Name]]]:
+        """Return of each value on its way through a rank the block that it comes from and those that read it above."""
+        found: dict[Name, tuple[Name, list[Name]]] = {}
+        for link in self.links:
+            for rank in range(self.rank[link.source] + 1, self.rank[link.target]):
+                source = link.source, self.rank[link.source]
+                found.setdefault((link.net, rank), (source, []))[1].append((link.target, self.rank[link.target]))
+        return {**found}
+
     def answer(self, weights: Mapping[tuple[Name, Name], int], rows: Ranks) -> dict[Name, float]:
         """Return how far to the right Graphviz puts everything, some of it in an order."""
         names = {name: f"n{number}" for number, name in enumerate(self.rank_nodes)}
@@ -123,7 +132,7 @@ class Placing:
         fans = {wire: row for wire, row in rows if wire in self.rank_nodes}
         numbers = {name: number for number, name in enumerate([*inputs, *blocks])}
         ports = {(frame, other): beside for frame, other, beside in self.passage_ports() if other[1] > frame[1]}
-        return Ordering([*weights], numbers, columns, inputs, fans, ports, self.kin)
+        return Ordering([*weights], numbers, columns, inputs, fans, ports, self.kin, self.ways())
 
     def center(self, weights: Mapping[tuple[Name, Name], int], rows: Ranks) -> None:
         """Move what feeds or reads several blocks that are alike to their middle."""
