@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
+from operator import itemgetter
 from typing import TypeAlias
 
 Name: TypeAlias = tuple[str, int]
@@ -55,11 +56,11 @@ class Ordering:
         """
         best, cost = rows, self.cost(rows)
         for _ in range(MAX_CHANGES):
-            others = ((other, self.cost(other)) for other in self.changes(best) if self.keeps_first(other))
-            better = next((one for one in others if one[1] < cost), None)
-            if better is None:
+            others = [(self.cost(other), other) for other in self.changes(best) if self.keeps_first(other)]
+            least, other = min(others, key=itemgetter(0), default=(cost, best))
+            if least >= cost:
                 break
-            best, cost = better
+            best, cost = other, least
         return best
 
     def changes(self, rows: Ranks) -> Iterator[Ranks]:
