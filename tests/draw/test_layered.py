@@ -13,7 +13,7 @@ from composer.draw.layout.beside.measure import clearer, measured
 from composer.draw.layout.fragment import Fragment
 from composer.draw.passes.layers import links_of, streams
 from composer.draw.scene import Scene, WirePath
-from tests.draw.cases import FORMS
+from tests.draw.cases import FORMS, PAPERS
 from tests.draw.checks import borders, ends, overlaps, starts
 from tests.draw.edges import Readers, drawn
 from tests.draw.flows import flow
@@ -75,6 +75,34 @@ def test_what_two_tasks_share_stands_between_them() -> None:
     assert found["stem"][0] == found["expert2"][0]
     for task in "ab":
         assert len({found[path][0] for path in (f"mix_{task}", f"tower_{task}1", f"bend_{task}", f"tower_{task}2")}) == 1
+
+
+def paper(name: str) -> Scene:
+    return composer.load(next(path for path in PAPERS if path.stem == name)).draw().scene
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("hed", ("side1", "side2", "side3", "side4", "side5")),
+        ("hed", tuple(f"outputs/side{n}" for n in range(1, 6))),
+        ("retinanet", ("p3", "p4", "p5", "p7")),
+        ("retinanet", ("box3", "box4", "box5", "box7")),
+        ("retinanet", ("class4", "class5", "class7")),
+    ],
+)
+def test_what_taps_a_trunk_stands_in_the_order_of_the_recipe(name: str, row: tuple[str, ...]) -> None:
+    """From the left, though it would be nearer to the trunk around its middle."""
+    found = middles(paper(name))
+    assert [*row] == sorted(row, key=found.__getitem__)
+
+
+def test_no_value_goes_around_its_column() -> None:
+    """All of a pyramid is read at its left, and leaves it there."""
+    found = paper("raft")
+    column = middles(found)["level3"][0]
+    wires = [wire for wire in found.wires if wire.target == "updates"]
+    assert max(x for wire in wires for x, _ in wire.points) == pytest.approx(column)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "t5"])

@@ -9,8 +9,8 @@ import pytest
 
 import composer
 from composer.draw.layout.beside.middle import Middle
-from composer.draw.layout.beside.order import Name, Ordering, Ranks, columns_of
-from composer.draw.layout.beside.tracks import RankNode
+from composer.draw.layout.beside.order import Name, Ordering, Ranks, columns_of, turned
+from composer.draw.layout.beside.tracks import Pin, RankNode, assigned
 from composer.draw.passes.layers import Fan, fans, links_of
 from composer.draw.scene import Scene
 from tests.draw.flows import flow
@@ -155,6 +155,28 @@ def test_things_with_equal_wires_stand_in_the_order_of_the_recipe() -> None:
     for order in permutations("abcd"):
         found = ordering(hops, names).in_recipe_order([[(one, 0) for one in order], [("hub", 1)]])
         assert found[0] == [(one, 0) for one in "abcd"]
+
+
+def test_taps_of_a_trunk_stand_at_one_side_in_the_order_of_the_recipe() -> None:
+    """Wherever they were, since no exchange of two of them alone leads there without a crossing."""
+    rows = [[("t", 0)], [("t1", 1), ("a", 1)], [("t2", 2), ("b", 2), ("a", 2)], [("e", 3), ("c", 3), ("b", 3), ("a", 3)]]
+    hops = [(("t", 0), ("t1", 1)), (("t1", 1), ("t2", 2)), (("t2", 2), ("e", 3)), (("t2", 2), ("c", 3))]
+    hops += [(("t", 0), ("a", 1)), (("a", 1), ("a", 2)), (("a", 2), ("a", 3)), (("t1", 1), ("b", 2)), (("b", 2), ("b", 3))]
+    names = [name for row in rows for name in row]
+    columns = columns_of(names, [hop for hop in hops if hop[1][0] in (hop[0][0], "t1", "t2", "e")])
+    kin = {(one, 3): ("tap", number) for number, one in enumerate("abce")}
+    known = Ordering(hops, {name: number for number, name in enumerate(names)}, columns, (), {}, {}, kin)
+    assert turned(rows, kin) == 6
+    assert known.in_recipe_order(rows)[-1] == [(one, 3) for one in "abce"]
+
+
+def test_values_that_turn_off_to_one_side_do_not_cross() -> None:
+    """The one that goes farthest around the others turns lowest, at either side, also where that is the longest."""
+    start = {"a": 0.0, "b": 30.0, "c": 60.0}
+    for sign, order in ((-1, "abc"), (1, "cba")):
+        pins = [Pin(net, sign * 400.0 + x, None) for net, x in start.items()]
+        heights = assigned(start, pins)
+        assert sorted(start, key=heights.__getitem__) == [*order]
 
 
 def test_the_lowest_rank_keeps_its_order() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from composer.draw.diagram import Flow, Group, Item, Leaf
 from composer.draw.edges import DiagramEdge, FrameInput
 from composer.draw.passes.order import inner_edges
+from composer.draw.paths import is_output
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +159,12 @@ def fans(flow: Flow, links: Sequence[ItemLink], rank: Mapping[str, int]) -> Iter
                 alone = all(rank[other] != rank[hub] for other in others) if ways is gives else not others
                 if exactly and alone and len(row) > 1 and max(far[one] for one in row) <= 2 * min(far[one] for one in row):
                     yield Fan(hub, tuple(row))
+
+
+def kin_of(flow: Flow, ordered: Sequence[str]) -> dict[str, tuple[str, int]]:
+    """Return of each item of a flow what it is called, which is one word for all outputs, and its place among all `ordered`."""
+    number = {path: place for place, path in enumerate(ordered)}
+    return {path: ("output" if is_output(path) else _kind(item), number[path]) for path, item in flow.by_path.items()}
 
 
 def _distances(ways: Mapping[str, Sequence[str]], ordered: Sequence[str]) -> dict[str, int]:

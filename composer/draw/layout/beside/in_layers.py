@@ -48,7 +48,7 @@ def in_layers(flow: Flow, options: LayoutOptions, items_of: ItemsOf, drawn: Mapp
         end = drawn.get(item.about.path)
         return lay(item, width, incoming, is_circle) if end is None else deepcopy(end)
 
-    return layered(whole, beside, options, laid)
+    return layered(whole, [*flow.by_path], beside, options, laid)
 
 
 def side_boxes_of(blocks: Sequence[BesideBlock]) -> list[SideBox]:

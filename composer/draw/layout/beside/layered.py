@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Sink
@@ -15,6 +16,7 @@ from composer.draw.layout.beside.borders import centered, passages_of
 from composer.draw.layout.beside.heights import STREAM, LevelWires, ranks
 from composer.draw.layout.beside.layers import STRAIGHT, Layers
 from composer.draw.layout.beside.measure import PAGE_WIDTH, clearer, measured
+from composer.draw.layout.beside.order import Kin, turned
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, parallel_streams
 from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
@@ -25,7 +27,7 @@ from composer.draw.layout.spacing import LABEL_TOP
 from composer.draw.layout.spine import LayoutOptions
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput
 from composer.draw.passes.heads import output_leaf
-from composer.draw.passes.layers import ItemLink, fans, forks_alike, kept_shapes, links_of, streams
+from composer.draw.passes.layers import ItemLink, fans, forks_alike, kept_shapes, kin_of, links_of, streams
 from composer.draw.paths import is_output
 from composer.draw.scene import Dot
 
@@ -33,6 +35,8 @@ MIN_ITEMS, MAX_ITEMS = 8, 100
 """Items of a flow that is laid out so: one with fewer is seen at a glance in a column too."""
 MAX_ROW_WIDTH, ROW_GAP = 1150.0, 24.0
 """Of the widest rank whose boxes are all equally wide: a page without its margins; and the least distance between two of them."""
+MUCH_WIDER = 1.1
+"""What a row in the order of the recipe costs at most of the width without it."""
 MAX_WIDTH = 2400.0
 """Twice the width of a page: shrunk to it, a wider part could not be read."""
 MIN_ROW = 3
@@ -44,13 +48,17 @@ MAX_SIDES = 2
 LANE, LANES = 20.0, 14.0
 """From a frame to the first wire that goes up beside it, and from one to the next."""
 
+NO_KIN: Kin = MappingProxyType({})
 Lay: TypeAlias = Callable[[Item, float, Incoming, bool], Fragment]
 """Lays out an item for a width of its boxes, with what comes in at its sides; or as a circle."""
 
 
-def layered(flow: Flow, beside: Mapping[str, Sequence[SideBox]], options: LayoutOptions, lay: Lay) -> Fragment | None:
-    """Return a flow in layers; none where it has too few or too many items, where a value goes back, where all are in line, or
-    without our own Graphviz, since any other would draw other bytes.
+def layered(
+    flow: Flow, ordered: Sequence[str], beside: Mapping[str, Sequence[SideBox]], options: LayoutOptions, lay: Lay
+) -> Fragment | None:
+    """Return a flow in layers, its items `ordered` as in the recipe from the left where wires leave a choice; none where it has
+    too few or too many items, where a value goes back, where all are in line, or without our own Graphviz, since any other would
+    draw other bytes.
     """
     if not (MIN_ITEMS <= len(flow.items) <= MAX_ITEMS) or any(e.back for e in flow.edges):
         return None
@@ -61,11 +69,11 @@ def layered(flow: Flow, beside: Mapping[str, Sequence[SideBox]], options: Layout
     inputs = [path for path in options.inputs if path in flow.by_path]
     links = links_of(flow)
     try:
-        items = _Items(flow, beside, options, lay, links, streams(flow, links, options.ends))
+        items = _Items(flow, ordered, beside, options, lay, links, streams(flow, links, options.ends))
         if len({*items.rank.values()}) == len(flow.items):
             return None
         found = [
-            _placed(items, inputs, mirrored=mirrored) for mirrored in ((False, True) if _is_sided(flow, inputs) else (False,))
+            _in_order(items, inputs, mirrored=mirrored) for mirrored in ((False, True) if _is_sided(flow, inputs) else (False,))
         ]
         others = [*_in_parallel(items, inputs)]
     except Missing:
@@ -83,14 +91,17 @@ def _is_sided(flow: Flow, inputs: Sequence[str]) -> bool:
     return len(inputs) >= MIN_ROW or any(isinstance(item, Group) and item.passages for item in flow.items)
 
 
-def find_parallel_streams(flow: Flow, options: LayoutOptions) -> tuple[list[list[str]], ParallelStreams | None]:
-    """Return the streams of a flow, in order, and where they stand if they exchange values; alike branches of a fork do not stand
-    so, but around its middle.
+def find_parallel_streams(
+    flow: Flow, options: LayoutOptions, *, as_joined: bool = False
+) -> tuple[list[list[str]], ParallelStreams | None]:
+    """Return the streams of a flow, in order, and where they stand if they exchange values, those that one block reads in its
+    order with `as_joined`; alike branches of a fork do not stand so, but around its middle.
     """
     links = links_of(flow)
     kept = kept_shapes(flow, links)
     lines = streams(flow, links, options.ends, kept.pairs, kept.changed)
-    found = parallel_streams(lines, links, [*flow.by_path], [path for path in options.inputs if path in flow.by_path])
+    inputs = [path for path in options.inputs if path in flow.by_path]
+    found = parallel_streams(lines, links, [*flow.by_path], inputs, as_joined=as_joined)
     return lines, None if found is None or forks_alike(flow, links, found.columns) else found
 
 
@@ -99,20 +110,45 @@ def _in_parallel(usual: _Items, inputs: Sequence[str]) -> Iterator[Fragment]:
     lines, columns = find_parallel_streams(usual.flow, usual.options)
     if columns is None:
         return
-    wide = _placed(usual.in_lines(lines, columns), inputs, mirrored=False)
+    wide = _placed(usual.in_lines(lines, columns), inputs, mirrored=False).fragment()
+    joined = find_parallel_streams(usual.flow, usual.options, as_joined=True)[1]
+    if joined is not None and joined.columns != columns.columns:
+        ordered = _placed(usual.in_lines(lines, joined), inputs, mirrored=False).fragment()
+        if _costs_little(ordered, wide):
+            wide, columns = ordered, joined
     yield wide
     if wide.left + wide.right > PAGE_WIDTH:
-        yield _placed(usual.in_lines(lines, replace(columns, reach=0.0)), inputs, mirrored=False)
+        yield _placed(usual.in_lines(lines, replace(columns, reach=0.0)), inputs, mirrored=False).fragment()
 
 
-def _placed(items: _Items, inputs: Sequence[str], *, mirrored: bool) -> Fragment:
-    """Return the items in layers, the inputs in that order; merges that two wires from one side would lead to are boxes."""
-    layers = items.in_layers(inputs, mirrored=mirrored)
+def _in_order(items: _Items, inputs: Sequence[str], *, mirrored: bool) -> Fragment:
+    """Return the items in layers, those that are called the same in the order of the recipe where that costs no crossing and not
+    much width.
+    """
+    layers = _placed(items, inputs, mirrored=mirrored)
+    usual = layers.fragment()
+    if not turned(layers.rows(), items.kin):
+        return usual
+    ordered = _placed(items, inputs, items.kin, mirrored=mirrored).fragment()
+    return ordered if _costs_little(ordered, usual) else usual
+
+
+def _costs_little(ordered: Fragment, usual: Fragment) -> bool:
+    """Return whether an order has no more crossings than the usual one, and is hardly wider."""
+    after, before = measured(ordered), measured(usual)
+    return after.crossings <= before.crossings and after.width <= MUCH_WIDER * before.width
+
+
+def _placed(items: _Items, inputs: Sequence[str], kin: Kin = NO_KIN, *, mirrored: bool) -> Layers:
+    """Return the items in layers, the inputs in that order, and what is `kin` where no more wires cross; merges that two wires
+    from one side would lead to are boxes.
+    """
+    layers = items.in_layers(inputs, kin, mirrored=mirrored)
     layers.place()
     if crowded := layers.crowded():
-        layers = items.in_layers(inputs, crowded, mirrored=mirrored)
+        layers = items.in_layers(inputs, kin, crowded, mirrored=mirrored)
         layers.place()
-    return layers.fragment()
+    return layers
 
 
 class _Items:
@@ -121,6 +157,7 @@ class _Items:
     def __init__(
         self,
         flow: Flow,
+        ordered: Sequence[str],
         beside: Mapping[str, Sequence[SideBox]],
         options: LayoutOptions,
         lay: Lay,
@@ -128,19 +165,20 @@ class _Items:
         lines: Sequence[Sequence[str]],
         columns: ParallelStreams | None = None,
     ) -> None:
-        self.flow, self.beside, self.options, self.lay = flow, beside, options, lay
+        self.flow, self.ordered, self.beside, self.options, self.lay = flow, ordered, beside, options, lay
         self.items = flow.by_path
         self.links, self.streams, self.parallel = links, lines, columns
         self.boxed: Collection[str] = ()
         self.straight = {pair: _straight(one, pair) for one in self.streams for pair in pairwise(one)}
         self.rank = self.ranks()
+        self.kin: Kin = {(path, self.rank[path]): one for path, one in kin_of(flow, ordered).items()}
         self.fans = [*fans(flow, self.links, self.rank)]
 
     def in_lines(self, lines: Sequence[Sequence[str]], columns: ParallelStreams) -> _Items:
         """Return the items in other streams, which have columns of their own."""
-        return _Items(self.flow, self.beside, self.options, self.lay, self.links, lines, columns)
+        return _Items(self.flow, self.ordered, self.beside, self.options, self.lay, self.links, lines, columns)
 
-    def in_layers(self, inputs: Sequence[str], boxed: Collection[str] = (), *, mirrored: bool) -> Layers:
+    def in_layers(self, inputs: Sequence[str], kin: Kin, boxed: Collection[str] = (), *, mirrored: bool) -> Layers:
         """Return the items in ranks; some merges are no circles."""
         self.boxed = boxed
         rank = self.rank
@@ -166,6 +204,7 @@ class _Items:
             nodes,
             (anchor, rank[anchor]),
             straight={(a, b): weight for (a, b), weight in self.straight.items() if self.is_straight(a, b)},
+            kin=kin,
             row=inputs,
             mirrored=mirrored,
             fans=self.fans,

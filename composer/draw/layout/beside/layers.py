@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from composer.draw.edges import maker
 from composer.draw.geometry import Point, Text
-from composer.draw.layout.beside.order import Name
+from composer.draw.layout.beside.order import Kin, Name, Ranks
 from composer.draw.layout.beside.parallel_streams import ParallelStreams
 from composer.draw.layout.beside.placing import Placing
 from composer.draw.layout.beside.straight import straighten_into_circles
@@ -51,6 +51,8 @@ class Layers:
     """What comes in from below on the spine; nothing where all values start in blocks."""
     straight: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """Wires that are rather straight than others, and how much more they count where Graphviz makes wires straight."""
+    kin: Kin = field(default_factory=dict)
+    """What stands in the order of the recipe rather than all others."""
     row: Sequence[str] | None = None
     """What stands in this order in the lowest rank, from the left; with it, blocks are moved to the middle of their neighbors."""
     mirrored: bool = False
@@ -198,10 +200,23 @@ class Layers:
     def place(self) -> None:
         """Put everything at its place to the right; the fork and the anchor on the spine."""
         Placing(
-            self.links, self.rank, self.rank_nodes, self.anchor, self.straight, self.row, self.mirrored, self.fans, self.parallel
+            self.links,
+            self.rank,
+            self.rank_nodes,
+            self.anchor,
+            self.straight,
+            self.kin,
+            self.row,
+            self.mirrored,
+            self.fans,
+            self.parallel,
         ).place()
         if self.fork:
             self.rank_nodes[self.fork, 0].x = 0.0
+
+    def rows(self) -> Ranks:
+        """Return what stands in each rank, from the left."""
+        return [[(one.net, rank) for one in self.at(rank)] for rank in range(self.top + 1)]
 
     def crowded(self) -> set[str]:
         """Return the circles that are read by one wire from below and two from the same side."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, permutations
+from operator import itemgetter
 from typing import TypeAlias
 
 Name: TypeAlias = tuple[str, int]
 """A block and its rank; or the value of a block on its way through a rank above it."""
 Ranks: TypeAlias = Sequence[Sequence[Name]]
 """What stands in each rank, from the left."""
-MAX_ROUNDS = 12
-"""How often all exchanges are tried: each makes the order better, so there is an end, and it is near."""
+Kin: TypeAlias = Mapping[Name, tuple[str, int]]
+"""Of blocks, what each is called, and its place in the recipe."""
+MAX_CHANGES = 60
+"""How often an order is changed: each time it becomes better, so there is an end, and it is near."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +36,68 @@ class Ordering:
     """Of each value that goes past some of what it feeds, these."""
     ports: Mapping[tuple[Name, Name], float]
     """Of frames with several passages and what is next above each of these, how far from the middle of the frame that is."""
+    kin: Kin = field(default_factory=dict)
+    """What stands in the order of the recipe rather than all others."""
+    ways: Mapping[Name, tuple[Name, Collection[Name]]] = field(default_factory=dict)
+    """Of each value on its way through a rank, the block that it comes from and those that read it."""
 
     def in_recipe_order(self, rows: Ranks) -> Ranks:
-        """Return the ranks with blocks, or whole columns, exchanged until no exchange has fewer crossings, or as many and
-        more blocks in the order of the recipe, or wires in the middle of what they go past; their mirror image, if that has.
+        """Return the ranks in the best order that is found: from theirs or its mirror image, or with all columns in the order of
+        the recipe at first.
         """
         mirrored = [row[::-1] for row in rows]
-        best = min((rows, mirrored), key=self.inverted) if len(self.first) < 2 else rows
-        cost = self.cost(best)
-        for _ in range(MAX_ROUNDS):
-            before = cost
-            for rank in range(len(rows)):
-                for a, b in combinations(best[rank], 2):
-                    if self.may_change(a, b):
-                        for other in (self.exchanged(best, a, b), self.columns_exchanged(best, a, b)):
-                            if self.keeps_first(other) and self.cost(other) < cost:
-                                best, cost = other, self.cost(other)
-                                break
-            if cost == before:
+        usual = min((rows, mirrored), key=self.inverted) if len(self.first) < 2 else rows
+        starts = [one for one in (usual, *([self.by_columns(rows)] if self.kin else [])) if self.keeps_first(one)]
+        return min((self.improved(start) for start in starts or [rows]), key=self.cost)
+
+    def improved(self, rows: Ranks) -> Ranks:
+        """Return the ranks changed until no change makes fewer crossings, or as many and more blocks in the order of the recipe,
+        or wires in the middle of what they go past.
+        """
+        best, cost = rows, self.cost(rows)
+        for _ in range(MAX_CHANGES):
+            others = [(self.cost(other), other) for other in self.changes(best) if self.keeps_first(other)]
+            least, other = min(others, key=itemgetter(0), default=(cost, best))
+            if least >= cost:
                 break
+            best, cost = other, least
         return best
+
+    def changes(self, rows: Ranks) -> Iterator[Ranks]:
+        """Yield the ranks with two blocks, or their columns, in each other's place, and with a column moved past others."""
+        for a, b in (pair for row in rows for pair in combinations(row, 2)):
+            if self.may_change(a, b):
+                yield self.exchanged(rows, a, b)
+                yield self.columns_exchanged(rows, a, b)
+        for one, other in permutations(self.outermost_first(), 2):
+            yield self.moved(rows, one, other)
+
+    def outermost_first(self) -> list[int]:
+        """Return the columns, those of wires alone before others, and of these the long ones first, which go around others."""
+        high, blocks = Counter(self.columns.values()), {self.columns[name] for name in self.number}
+        return sorted(high, key=lambda column: (column in blocks, -high[column]))
+
+    def by_columns(self, rows: Ranks) -> Ranks:
+        """Return the ranks with the columns in the order of the last blocks in each; wires stand where they lead to."""
+        last: dict[int, int] = {}
+        for name, (_, number) in self.kin.items():
+            column = self.columns[name]
+            last[column] = max(number, last.get(column, number))
+        for a, b in sorted(self.hops, key=lambda hop: hop[0][1], reverse=True):
+            last.setdefault(self.columns[a], last.get(self.columns[b], 0))
+        return [sorted(row, key=lambda one: last[self.columns[one]]) for row in rows]
+
+    def moved(self, rows: Ranks, column: int, other: int) -> Ranks:
+        """Return the ranks with a column at the far side of another, wherever both are in a rank."""
+
+        def beside(row: Sequence[Name]) -> Sequence[Name]:
+            places = {self.columns[name]: place for place, name in enumerate(row)}
+            if column not in places or other not in places:
+                return row
+            rest = [*row[: places[column]], *row[places[column] + 1 :]]
+            return [*rest[: places[other]], row[places[column]], *rest[places[other] :]]
+
+        return [beside(row) for row in rows]
 
     def may_change(self, a: Name, b: Name) -> bool:
         """Return whether a thing may stand better at the right of another."""
@@ -76,11 +122,11 @@ class Ordering:
         """Return whether the lowest rank has its order."""
         return [one for one in rows[0] if one in self.first] == [*self.first]
 
-    def cost(self, rows: Ranks) -> tuple[int, int, int]:
-        """Return how many wires cross; then how many blocks are not in the recipe's order; then how far wires are from the middle
-        of what they go past.
+    def cost(self, rows: Ranks) -> tuple[int, ...]:
+        """Return how many wires cross; then how many blocks that are called the same are not in the recipe's order; then how many
+        of all blocks; then how far wires are from the middle of what they go past, and how many go around something.
         """
-        return self.crossings(rows), self.inverted(rows), self.aside(rows)
+        return self.crossings(rows), turned(rows, self.kin), self.inverted(rows), self.aside(rows), self.around(rows)
 
     def crossings(self, rows: Ranks) -> int:
         """Return how many wires between neighboring ranks cross."""
@@ -105,6 +151,24 @@ class Ordering:
         sides = ((places[wire[1]][wire] > places[wire[1]][one] for one in fed) for wire, fed in self.fans.items())
         return sum(abs(2 * sum(before) - len(self.fans[wire])) for before, wire in zip(map(list, sides), self.fans, strict=True))
 
+    def around(self, rows: Ranks) -> int:
+        """Return how often values go past the column that they come from at the other side than where they end."""
+        count = 0
+        for row in rows:
+            places = {self.columns[name]: place for place, name in enumerate(row)}
+            for place, name in enumerate(row):
+                source, readers = self.ways.get(name, (name, ()))
+                own = places.get(self.columns[source], place)
+                ends = {places[self.columns[one]] for one in readers if self.columns[one] in places} - {own}
+                count += own != place and bool(ends) and all((place > own) != (end > own) for end in ends)
+        return count
+
+
+def turned(rows: Ranks, kin: Kin) -> int:
+    """Return how many pairs of blocks in a rank that are called the same are not in the recipe's order."""
+    called = ([kin[one] for one in row if one in kin] for row in rows)
+    return sum(a > b and kind == other for row in called for (kind, a), (other, b) in combinations(row, 2))
+
 
 def columns_of(names: Collection[Name], pairs: Collection[tuple[Name, Name]]) -> dict[Name, int]:
     """Return a number for each thing, the same for those that pairs connect."""
@@ -114,3 +178,18 @@ def columns_of(names: Collection[Name], pairs: Collection[tuple[Name, Name]]) ->
         if old != new:
             found = {name: new if number == old else number for name, number in found.items()}
     return found
+
+
+def lines_of(names: Collection[Name], weights: Mapping[tuple[Name, Name], int], passing: Collection[Name]) -> dict[Name, int]:
+    """Return a number for each thing, the same for those that stand above each other: what wires connect, those first that count
+    most, one in each rank; of the lightest wires, only what is `passing` and where it ends.
+    """
+    number = {name: at for at, name in enumerate(names)}
+    members: dict[int, list[Name]] = {at: [name] for name, at in number.items()}
+    for (a, b), weight in sorted(weights.items(), key=lambda one: -one[1]):
+        one, other = number[a], number[b]
+        ranks = {rank for _, rank in members[one]}
+        if one != other and (weight > 1 or a in passing) and ranks.isdisjoint(rank for _, rank in members[other]):
+            members[one] += members.pop(other)
+            number |= dict.fromkeys(members[one], one)
+    return number

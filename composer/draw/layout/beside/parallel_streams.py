@@ -20,6 +20,8 @@ each column to the next it is 1.
 """
 LATER = 1e-4
 """How much nearer to a column a wire is for each block that it starts later."""
+MIN_JOINED = 3
+"""Columns of which one block reads values, so that these may stand in its order."""
 MAX_SWEEPS = 8
 """How often all ranks are gone through: few are needed, as each column keeps its place."""
 
@@ -75,11 +77,16 @@ class ParallelStreams:
 
 
 def parallel_streams(
-    streams: Sequence[Sequence[str]], links: Sequence[ItemLink], ordered: Sequence[str], inputs: Sequence[str]
+    streams: Sequence[Sequence[str]],
+    links: Sequence[ItemLink],
+    ordered: Sequence[str],
+    inputs: Sequence[str],
+    *,
+    as_joined: bool = False,
 ) -> ParallelStreams | None:
     """Return where streams stand of blocks that are `ordered` as in the recipe: long ones as near to what they exchange values
-    with as can be, then in the order of the recipe; those of `inputs` always in their order. None where they hardly exchange
-    values.
+    with as can be, then in the order of the recipe; those of `inputs` always in their order. With `as_joined`, columns of
+    which one block reads several stand in the order in which it does. None where they hardly exchange values.
     """
     number = {path: place for place, path in enumerate(ordered)}
     going_on = {a: b for line in streams for a, b in pairwise(line)}
@@ -93,11 +100,16 @@ def parallel_streams(
     if _lateral(short, links, column, going_on) < MIN_EXCHANGES:
         return None
     order = _nearest(len(lines), near, [place for place, line in enumerate(lines) if line[0] in inputs])
+    if as_joined:
+        order = _as_joined(order, links, column, [place for place, line in enumerate(lines) if line[0] in inputs])
     columns = {path: order.index(place) for path, place in column.items()}
     places: dict[str, float] = {**columns}
     for line in sorted(short, key=lambda line: number[line[0]]):
         sources = [places[one] for one in _sources(line, links) if one in places]
-        place = _between(sources, [columns[one] for one in _targets(line, links) if one in columns])
+        ends = [one for one in _targets(line, links) if one in columns]
+        place = _between(sources, [columns[one] for one in ends])
+        if len(sources) == len(ends) == 1 and abs(sources[0] - columns[ends[0]]) > 1 and _joins_columns(ends[0], links, columns):
+            place = sources[0] + (0.5 if sources[0] > columns[ends[0]] else -0.5)  # between columns is no room
         places |= dict.fromkeys(line, place)
     return ParallelStreams(places, columns, going_on, number)
 
@@ -151,6 +163,12 @@ def _between(sources: Sequence[float], targets: Sequence[float]) -> float:
     return start + BESIDE if start == end else end + (0.5 if start > end else -0.5)
 
 
+def _joins_columns(path: str, links: Sequence[ItemLink], columns: Mapping[str, int]) -> bool:
+    """Return whether most of several values that a block reads come from columns."""
+    read = {link.source for link in links if link.target == path}
+    return len(read) > 2 and 2 * sum(one in columns for one in read) > len(read)
+
+
 def _exchanges(short: Iterable[Sequence[str]], links: Sequence[ItemLink], column: Mapping[str, int]) -> Counter[tuple[int, int]]:
     """Return how many values go from each column to each other one, by themselves or through a short stream."""
     found = Counter(
@@ -182,11 +200,31 @@ def _nearest(count: int, near: Mapping[tuple[int, int], int], kept: Sequence[int
     return best
 
 
+def _as_joined(order: Sequence[int], links: Sequence[ItemLink], column: Mapping[str, int], kept: Sequence[int]) -> list[int]:
+    """Return columns in an order, those of which one block reads several at each other's places, in the order in which it
+    does; some are `kept` where they are.
+    """
+    read: dict[str, dict[int, None]] = {}
+    for link in links:
+        if link.source in column and column[link.source] not in kept and link.edge.target == link.target:
+            read.setdefault(link.target, {})[column[link.source]] = None
+    found = [*order]
+    for several in sorted(read.values(), key=len):
+        if len(several) >= MIN_JOINED:
+            places = sorted(map(found.index, several))
+            for place, one in zip(places, several, strict=True):
+                found[place] = one
+    return found
+
+
 class Passing:
     """Wires that go past ranks."""
 
     def __init__(self, whole: ParallelStreams, links: Sequence[ItemLink], rank: Mapping[str, int]) -> None:
         self.whole, self.rank = whole, rank
+        self.lowest: dict[float, int] = {}
+        for path, column in whole.columns.items():
+            self.lowest[column] = min(rank[path], self.lowest.get(column, rank[path]))
         self.readers: dict[str, list[str]] = {}
         self.makers: dict[str, str] = {}
         for link in links:
@@ -200,8 +238,15 @@ class Passing:
         if self.in_column(net, at):
             return own
         nearest = min((places[one] for one in self.readers[net] if self.rank[one] > at), key=lambda end: abs(end - own))
+        if abs(nearest - own) > 1 and nearest in self.lowest and self.is_free(own, nearest, self.rank[path]):
+            return nearest + (PASSING if nearest < own else -PASSING)
         aside = (BESIDE if nearest == own else PASSING) - LATER * self.whole.number[path]
         return own + aside if nearest >= own else own - aside
+
+    def is_free(self, own: float, end: float, low: int) -> bool:
+        """Return whether all columns between two places begin above a rank, so that a value may go past below them."""
+        between = (rank for column, rank in self.lowest.items() if min(own, end) < column < max(own, end))
+        return all(rank > low + 1 for rank in between)
 
     def in_column(self, net: str, at: int) -> bool:
         """Return whether a value goes past a rank in its own column, up to what goes on from it there."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
 from composer.draw.graphviz_programs import graphviz, pure
 from composer.draw.layout.beside.middle import BESIDE, ROUNDS, Middle
-from composer.draw.layout.beside.order import Name, Ordering, Ranks, columns_of
+from composer.draw.layout.beside.order import Kin, Name, Ordering, Ranks, columns_of, lines_of
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, Passing
 from composer.draw.layout.beside.tracks import RankNode
 from composer.draw.passes.layers import Fan, ItemLink
@@ -40,6 +40,8 @@ class Placing:
     """What stands on the spine."""
     straight: Mapping[tuple[str, str], int]
     """Wires that are rather straight than others, and how much more they count."""
+    kin: Kin
+    """What stands in the order of the recipe rather than all others."""
     row: Sequence[str] | None
     """What stands in this order in the lowest rank, from the left; without it, everything stays where Graphviz puts it."""
     mirrored: bool
@@ -92,6 +94,15 @@ class Placing:
                 weights[hop] = max(weight, weights.get(hop, 0))
         return weights
 
+    def ways(self) -> dict[Name, tuple[Name, Collection[Name]]]:
+        """Return of each value on its way through a rank the block that it comes from and those that read it above."""
+        found: dict[Name, tuple[Name, list[Name]]] = {}
+        for link in self.links:
+            for rank in range(self.rank[link.source] + 1, self.rank[link.target]):
+                source = link.source, self.rank[link.source]
+                found.setdefault((link.net, rank), (source, []))[1].append((link.target, self.rank[link.target]))
+        return {**found}
+
     def answer(self, weights: Mapping[tuple[Name, Name], int], rows: Ranks) -> dict[Name, float]:
         """Return how far to the right Graphviz puts everything, some of it in an order."""
         names = {name: f"n{number}" for number, name in enumerate(self.rank_nodes)}
@@ -115,12 +126,13 @@ class Placing:
         """Return what order everything should have."""
         inputs = [(path, 0) for path in self.row or ()]
         blocks = [(path, rank) for path, rank in self.rank.items() if (path, rank) not in inputs]
-        columns = columns_of(self.rank_nodes, [hop for hop, weight in weights.items() if weight > 1])
+        passing = {name for name in self.rank_nodes if self.rank.get(name[0]) != name[1]}
+        columns = lines_of(self.rank_nodes, weights, passing)
         rows = [((fan.hub, self.rank[fan.row[0]]), [(path, self.rank[path]) for path in fan.row]) for fan in self.fans]
         fans = {wire: row for wire, row in rows if wire in self.rank_nodes}
         numbers = {name: number for number, name in enumerate([*inputs, *blocks])}
         ports = {(frame, other): beside for frame, other, beside in self.passage_ports() if other[1] > frame[1]}
-        return Ordering([*weights], numbers, columns, inputs, fans, ports)
+        return Ordering([*weights], numbers, columns, inputs, fans, ports, self.kin, self.ways())
 
     def center(self, weights: Mapping[tuple[Name, Name], int], rows: Ranks) -> None:
         """Move what feeds or reads several blocks that are alike to their middle."""

@@ -146,26 +146,37 @@ def clear(x: float, net: str, start: Mapping[str, float]) -> bool:
 
 
 def assigned(start: Mapping[str, float], pins: Sequence[Pin]) -> dict[str, int]:
-    """Return the height, counted from below, of each value that turns between two ranks: where one rises
-    above another's end, lower.
+    """Return the height, counted from below, of each value that turns between two ranks: where one rises above another's end,
+    lower; then so that few cross, and short ones low.
     """
     ends: dict[str, list[float]] = {}
     for pin in pins:
-        ends.setdefault(pin.net, [start[pin.net]]).append(pin.x)
-    spans = {net: (min(xs), max(xs)) for net, xs in ends.items() if max(xs) > min(xs)}
+        ends.setdefault(pin.net, []).append(pin.x)
+    spans = {net: (min(start[net], *xs), max(start[net], *xs)) for net, xs in ends.items()}
+    spans = {net: (low, high) for net, (low, high) in spans.items() if high > low}
     lower = {
         net: {pin.net for pin in pins if pin.net != net and abs(pin.x - start[net]) < APART - 1 and pin.net in spans}
         for net in spans
     }
+
+    def crossings(net: str, above: str) -> int:
+        """Return how often a value crosses one that turns above it."""
+        (low, high), (left, right) = spans[net], spans[above]
+        return sum(left < x < right for x in ends[net]) + (low < start[above] < high)
+
+    def worse(net: str, left: Sequence[str]) -> int:
+        """Return how many more crossings there are with a value below others than above them."""
+        return sum(crossings(net, other) - crossings(other, net) for other in left if other != net)
+
     found: dict[str, int] = {}
     left = sorted(spans, key=lambda net: (spans[net][1] - spans[net][0], net))
     while left:
         free = [net for net in left if not any(net in lower[other] for other in left if other != net)]
-        net = (free or left)[0]
+        net = min(free or left, key=lambda net: worse(net, left)) if len(left) > 1 else left[0]
         left.remove(net)
         number = 1 + max((found[other] for other in found if net in lower[other]), default=-1)
         (low, high) = spans[net]
-        while any(found[other] == number and spans[other][0] < high + APART and low < spans[other][1] + APART for other in found):
+        while any(found[other] >= number and spans[other][0] < high + APART and low < spans[other][1] + APART for other in found):
             number += 1
         found[net] = number
     return found
