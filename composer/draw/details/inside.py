@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from blocks.core import Look, spoken
 from composer.draw.about import About
-from composer.draw.build.value_sources import first_input
+from composer.draw.build.value_sources import by_input_name, first_input
 from composer.draw.diagram import Flow, Group, Leaf, Titles
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, NodeOutput, Origin
 from composer.draw.paths import lies_in
@@ -111,12 +111,18 @@ def by_itself(group: Group, flow: Flow, exits: Sequence[tuple[str, DiagramSource
     flow = led_by.flow(flow)
     flow = flow.with_exits((name, led_by.given(source)) for name, source in exits)
     flow = forked(flow, {input_path(path, port): (spoken(port), said) for port, said in shapes.items()})
+    flow = flow.map_groups(inputs_by_name)
     inputs = {one: port for port in shapes if (one := input_path(path, port)) not in flow.by_path}
     types = {one: said for one, port in inputs.items() if (said := shapes[port])}
     titles = Titles(
         "", (), {one: spoken(port) for one, port in inputs.items()}, {name: spoken(name) for name, _ in exits}, types=types
     )
     return BlockInside(path, group.header, flow, titles)
+
+
+def inputs_by_name(flow: Flow) -> Flow:
+    """Return what is in a frame, where inputs go by their names as in the frames of a figure: no wire leads there from their boxes."""
+    return flow.map_edges(by_input_name).map_groups(inputs_by_name)
 
 
 def flows_of(flow: Flow) -> Iterator[Flow]:
