@@ -28,7 +28,7 @@ from composer.draw.diagram import Flow
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
 from composer.draw.export.views import Redraw
-from composer.draw.fitting import MAX_DETAILS_EXCESS, Attempts, excess_of, fit_to_page, fit_to_paper, pages
+from composer.draw.fitting import MAX_DETAILS_EXCESS, MAX_TELLING_EXCESS, Attempts, excess_of, fit_to_page, fit_to_paper, pages
 from composer.draw.formula_lines import with_formula_lines
 from composer.draw.layout.page import MARGIN, NARROW_MARGIN
 from composer.draw.layout.wrapped import NoColumnEnd
@@ -231,6 +231,7 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
             cache(lambda: (*attempts.groups(), *repeat_places(model.program.root))),
             pages,
             MAX_DETAILS_EXCESS,
+            MAX_TELLING_EXCESS,
             typography,
             options["shapes"],
         )

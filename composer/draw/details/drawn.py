@@ -16,7 +16,7 @@ from composer.draw.diagram import Flow
 from composer.draw.geometry import Area, Text
 from composer.draw.layout.fragment import Fragment, Pieces
 from composer.draw.layout.page import MARGIN, body
-from composer.draw.paths import is_output, output_path, plain, title_of
+from composer.draw.paths import INPUTS, is_output, output_path, plain, title_of
 from composer.draw.scene import Box, Detail, Scene
 from composer.draw.style.typography import Typography
 
@@ -24,6 +24,8 @@ MAX_DETAILS = 3
 """Blocks that are drawn from inside beside a figure by itself: of more, a reader cannot tell what it is about."""
 RESIDUAL = 1
 """How far a chain with one residual connection is from a chain: its detail may only fill free room."""
+TELLING = 8
+"""How far from a chain a block is that a model is about, such as the step of a recurrence with all that it reads."""
 PAD, HEAD, LINE = 16.0, 40.0, 15.0
 """Between the border of a detail and its drawing; for its title; for the line below that."""
 
@@ -39,6 +41,8 @@ class Details:
     """How many times larger than a page something of a width and a height is."""
     limit: float
     """How much of that a drawing with details may be."""
+    first_limit: float
+    """How much of that one may be whose first detail is of the block that the model is about."""
     typography: Typography
     shapes: bool
 
@@ -77,11 +81,18 @@ class Details:
         same_title = {box.about.path for box in boxes if title_of_box(box) == title}
         said = chosen.said
         alike = all(other is not None and other.said == said for other in inside)
-        names = "" if alike and same_title <= {place.path for place in one.places} else f"as in {chosen.path}"
+        named = "" if alike and same_title <= {place.path for place in one.places} else f"as in {chosen.path}"
+        names = ", ".join(filter(None, (chosen.note, named)))
         whole = body(chosen.flow, chosen.titles, self.typography, shapes=self.shapes)
         placed = self.placed(scene, whole, chosen, names, box, [place.path for place in one.places])
-        allowed = max(self.limit if one.branching > RESIDUAL else 1.0, self.size(scene.width, scene.height))
-        return placed if self.size(placed.width, placed.height) <= allowed or not limited else None
+        return placed if not limited or self.has_room(scene, placed, one) else None
+
+    def has_room(self, scene: Scene, placed: Scene, one: Candidate) -> bool:
+        """Return whether a page has room for one more detail; most for the first one, if that itself is at most a page."""
+        detail = placed.details[-1]
+        tells = one.branching >= TELLING and not scene.details and self.size(detail.width, detail.height) <= 1.0
+        allowed = (self.first_limit if tells else self.limit) if one.branching > RESIDUAL else 1.0
+        return self.size(placed.width, placed.height) <= max(allowed, self.size(scene.width, scene.height))
 
     def placed(self, scene: Scene, whole: Fragment, inside: BlockInside, names: str, box: Box, alike: Sequence[str]) -> Scene:
         """Return a drawing with a detail at its place."""
@@ -124,7 +135,8 @@ def named(pieces: Pieces, inside: BlockInside, width: float, height: float) -> S
         return output_path(f"{inside.path}.{title_of(old)}") if is_output(old) else old
 
     def about(old: About) -> About:
-        return replace(old, path=path(old.path), tip=re.sub("^the model's", f"{inside.header[0]}'s", old.tip))
+        tip = re.sub(f"^the model's input (?:{INPUTS})?", f"{inside.header[0]}'s input ", old.tip)
+        return replace(old, path=path(old.path), tip=re.sub("^the model's", f"{inside.header[0]}'s", tip))
 
     return Scene(
         inside.header[0],
