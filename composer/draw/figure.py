@@ -68,6 +68,10 @@ class Figure:
     """Paths of what its level shows from inside, or was to be opened, and the page has no room for."""
     inside: tuple[str, ...] = ()
     """Paths of what an option names and the figure does not show, since it is inside of a box."""
+    undetailed: tuple[str, ...] = ()
+    """Names of blocks whose details are asked for and not drawn: these are inside of its boxes, or open in it."""
+    details: tuple[str, ...] = ()
+    """Where there are such, names that could be asked for instead."""
     excess: float = 1.0
     """How many times larger than a page, or than the column of its width, it is without its details; 1 for one that is at most a
     page."""
@@ -225,6 +229,9 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
         possible = f"one can after {' or '.join(no.possible)}" if no.possible else "this drawing has several columns already"
         raise Unarrangeable("break_after", no.path, f"no column can end after `{no.path}`", possible) from None
     scene, margin = found.scene, MARGIN
+    details = [one for one in options["details"] if one not in (AUTO, NONE)]
+    undetailed: tuple[str, ...] = tuple(details)
+    possible: tuple[str, ...] = ()
     if shows_details(level, options):
         made = Details(
             attempts.diagram,
@@ -235,7 +242,9 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
             typography,
             options["shapes"],
         )
-        scene = made.beside(scene, found.flow, found.depth, [one for one in options["details"] if one != AUTO])
+        scene = made.beside(scene, found.flow, found.depth, details)
+        undetailed = made.missing(scene, details)
+        possible = made.possible(scene, found.flow, found.depth) if undetailed else ()
     if options["engine"] == "dot":
         from composer.draw.layout.graphviz_layout import layout_by_graphviz
 
@@ -269,7 +278,8 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
     }
     alike = {**options, "details": (), "hide": [*options["hide"]]} == {**again, "details": ()}
     at = partial(reopened, folded(model.program) if unroll is True else model, again, found.depth if alike else None)
-    return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]), coloring, closed, inside, excess)
+    bright, theme = tuple(options["highlight"]), options["theme"]
+    return Figure(scene, model, level, at, theme, width, bright, coloring, closed, inside, undetailed, possible, excess)
 
 
 def shows_details(level: Level, options: Options) -> bool:

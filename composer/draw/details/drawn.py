@@ -16,7 +16,7 @@ from composer.draw.diagram import Flow
 from composer.draw.geometry import Area, Text
 from composer.draw.layout.fragment import Fragment, Pieces
 from composer.draw.layout.page import MARGIN, body
-from composer.draw.paths import INPUTS, is_output, output_path, plain, title_of
+from composer.draw.paths import INPUTS, is_output, lies_in, output_path, plain, title_of
 from composer.draw.scene import Box, Detail, Scene
 from composer.draw.style.typography import Typography
 
@@ -65,12 +65,28 @@ class Details:
                 boxes += scene.details[-1].inside.boxes
         return scene
 
+    def missing(self, scene: Scene, details: Sequence[str]) -> tuple[str, ...]:
+        """Return which of the named blocks have no detail in a drawing."""
+        shown = {path for one in scene.details for path in one.stands_for}
+        shown |= {one.block for one in self.groups() if one.path in shown}
+        return tuple(name for name in details if name not in shown)
+
+    def possible(self, scene: Scene, flow: Flow, depth: Depth) -> tuple[str, ...]:
+        """Return the names by which details of a drawing could be asked for that it has not, in the order of the data."""
+        boxes = [box for one in scene.drawings for box in one.boxes]
+        frames = {frame.about.path for one in scene.drawings for frame in one.frames}
+        found = candidates(self.groups(), {plain(box.about.path) for box in boxes}, frames)
+        drawn = (one for one in found if self.with_detail(scene, boxes, flow, depth, one, limited=False) is not None)
+        return tuple(self.missing(scene, [one.places[0].block or one.path for one in drawn]))
+
     def with_detail(
         self, scene: Scene, boxes: Sequence[Box], flow: Flow, depth: Depth, one: Candidate, *, limited: bool
     ) -> Scene | None:
         """Return a drawing with one more detail; none where that cannot be or the page has no room for it."""
         opened = self.diagram(replace(depth, opened=depth.opened | {place.path for place in one.places}))
-        inside = [inside_of(opened, flow, place.path, place.node) for place in one.places]
+        holders = {held.about.path for held in scene.details for place in one.places if lies_in(place.path, held.about.path)}
+        around = self.diagram(replace(depth, opened=depth.opened | holders)) if holders else flow
+        inside = [inside_of(opened, around, place.path, place.node) for place in one.places]
         closed = {plain(box.about.path): box for box in reversed(boxes)}
         shown = [found for found in inside if found is not None and found.path in closed]
         if inside[0] is None or not shown:
@@ -81,8 +97,8 @@ class Details:
         same_title = {box.about.path for box in boxes if title_of_box(box) == title}
         said = chosen.said
         alike = all(other is not None and other.said == said for other in inside)
-        named = "" if alike and same_title <= {place.path for place in one.places} else f"as in {chosen.path}"
-        names = ", ".join(filter(None, (chosen.note, named)))
+        told = alike and same_title <= {place.path for place in one.places}
+        names = ", ".join(filter(None, (chosen.note, "" if told else f"as in {chosen.path.removesuffix('.body')}")))
         whole = body(chosen.flow, chosen.titles, self.typography, shapes=self.shapes)
         placed = self.placed(scene, whole, chosen, names, box, [place.path for place in one.places])
         return placed if not limited or self.has_room(scene, placed, one) else None
