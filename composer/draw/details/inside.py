@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from blocks.core import Look, spoken
 from composer.draw.about import About
-from composer.draw.build.value_sources import by_input_name, first_input
+from composer.draw.build.value_sources import by_input_name, stream_of
 from composer.draw.diagram import Flow, Group, Leaf, Titles
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, NodeOutput, Origin
 from composer.draw.paths import input_path, lies_in
@@ -69,7 +69,8 @@ def group_inside(group: Group, outer: Sequence[DiagramEdge], node: TypedGroup) -
     exits = outputs_of(flow, path, node)
     if exits is None:
         return None
-    ports: dict[Origin, str] = {FrameInput(path): first_input(node.graph)}
+    stream = stream_of(node.graph)
+    ports: dict[Origin, str] = {FrameInput(path): stream} if stream else {}
     for edge in (edge for edge in outer if edge.port):
         ports.setdefault(edge.source.origin, edge.port)
     read_inside = {f"{path}.{ref.node}" for one in node.graph.nodes for wire in wires_of(one) for ref in wire.refs}
@@ -90,7 +91,9 @@ def repeat_inside(group: Group, around: Flow, node: TypedRepeat | TypedScan) -> 
     read = [edge.source for edge in around.edges_into(path)] + [
         one for one in inner if not (one.reference or lies_in(one.path, path))
     ]
-    names = {one.origin: one.path.rpartition(".")[2] for one in read if one.path != path}
+    names = {one.origin: beside(one.path, path) for one in read if one.path != path}
+    if len(set(names.values())) < len(names):  # several values of one node
+        names = {origin: origin.path.rpartition(".")[2] for origin in names}
     exits = dict(given_by(around, path))
     streams = pass_inside(group, [one.origin for one in exits.values()], node) if isinstance(node, TypedRepeat) else None
     if streams is not None:
@@ -98,6 +101,12 @@ def repeat_inside(group: Group, around: Flow, node: TypedRepeat | TypedScan) -> 
     if len(exits) != 1 or len(set(names.values())) < len(names):
         return None
     return by_itself(group, Flow(None, (group,), around.edges_into(path), None), list(exits.items()), names)
+
+
+def beside(maker: str, path: str) -> str:
+    """Return the name of the node beside another one, or beside what that lies in, which is what makes a value or holds it."""
+    own = f"{path}.".split(".")
+    return next((step for step, other in zip(maker.split("."), own, strict=False) if step != other), maker.rpartition(".")[2])
 
 
 def pass_inside(group: Group, read: Sequence[Origin], node: TypedRepeat) -> BlockInside | None:
