@@ -231,7 +231,7 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
     scene, margin = found.scene, MARGIN
     details = [one for one in options["details"] if one not in (AUTO, NONE)]
     undetailed: tuple[str, ...] = tuple(details)
-    possible: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     if shows_details(level, options):
         made = Details(
             attempts.diagram,
@@ -244,7 +244,7 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
         )
         scene = made.beside(scene, found.flow, found.depth, details)
         undetailed = made.missing(scene, details)
-        possible = made.possible(scene, found.flow, found.depth) if undetailed else ()
+        others = made.possible(scene, found.flow, found.depth) if undetailed else ()
     if options["engine"] == "dot":
         from composer.draw.layout.graphviz_layout import layout_by_graphviz
 
@@ -279,7 +279,7 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
     alike = {**options, "details": (), "hide": [*options["hide"]]} == {**again, "details": ()}
     at = partial(reopened, folded(model.program) if unroll is True else model, again, found.depth if alike else None)
     bright, theme = tuple(options["highlight"]), options["theme"]
-    return Figure(scene, model, level, at, theme, width, bright, coloring, closed, inside, undetailed, possible, excess)
+    return Figure(scene, model, level, at, theme, width, bright, coloring, closed, inside, undetailed, others, excess)
 
 
 def shows_details(level: Level, options: Options) -> bool:
