@@ -25,7 +25,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 BUDGET = {"overview": 8, "block": 16, "full": 25}
 """Boxes above each other."""
 MAX_WITH_DETAILS, MAX_WITH_SUBJECT = 1.4, 2.0
-"""How many times larger than a page a figure with its details is at most; and one whose first detail is at most a page itself,
+"""How many times larger than a page a figure with its details is at most; and one whose first detail is no larger than that,
 which may be what the model is about.
 """
 SHRUNK = {
@@ -155,7 +155,7 @@ def test_zoo_fits_on_a_page(name: str, level: Level) -> None:
     """Few enough boxes above each other, hardly larger than a sheet, which may lie on its side, and no title cut short."""
     ((_, typed, scene),) = scenes(f"zoo {name}", level)
     if scene.details:
-        most = MAX_WITH_SUBJECT if sheets(scene.details[0]) <= 1 else MAX_WITH_DETAILS
+        most = MAX_WITH_SUBJECT if sheets(scene.details[0]) <= MAX_WITH_DETAILS else MAX_WITH_DETAILS
         assert sheets(scene) <= most
         scene = draw(typed, level, details=["none"]).scene
     columns: dict[int, int] = {}

@@ -104,9 +104,9 @@ class Details:
         return placed if not limited or self.has_room(scene, placed, one) else None
 
     def has_room(self, scene: Scene, placed: Scene, one: Candidate) -> bool:
-        """Return whether a page has room for one more detail; most for the first one, if that itself is at most a page."""
+        """Return whether a page has room for one more detail; most for the first one, if that is no larger than a figure."""
         detail = placed.details[-1]
-        tells = one.branching >= TELLING and not scene.details and self.size(detail.width, detail.height) <= 1.0
+        tells = one.branching >= TELLING and not scene.details and self.size(detail.width, detail.height) <= self.limit
         allowed = (self.first_limit if tells else self.limit) if one.branching > RESIDUAL else 1.0
         return self.size(placed.width, placed.height) <= max(allowed, self.size(scene.width, scene.height))
 
