@@ -152,6 +152,18 @@ class Picture:
     references: list[tuple[float, float, str]] = field(default_factory=list)
     """Where a wire begins with a name, and of what."""
     below: float = BELOW
+    details: list[Place] = field(default_factory=list)
+    """Where closed blocks are drawn from inside, beside the figure."""
+
+    def part_of(self, x: float, y: float) -> Place | None:
+        """Return the detail that a point lies in; none for one in the figure itself."""
+        return next((one for one in self.details if one.touches(x, y, 0.0)), None)
+
+    def of_part(self, places: list[tuple[str, Place]], part: Place | None) -> list[tuple[str, Place]]:
+        """Return those of some paths and places that lie in a detail; those in the figure itself where it is none."""
+        return (
+            [(path, place) for path, place in places if self.part_of(place.left, place.top) == part] if self.details else places
+        )
 
 
 def read(svg: str) -> Picture:
@@ -180,6 +192,8 @@ def read(svg: str) -> Picture:
                 group.get("data-id", ""), place(group), tip, described, lines, swatches, next(names, ""), several, letters
             )
             picture.boxes.append(box)
+        elif "detail" in kinds:
+            picture.details.append(place(group))
         elif "reference" in kinds:
             said = group.find(f"{SVG}text")
             assert said is not None
@@ -230,6 +244,7 @@ def from_the_left(picture: Picture) -> Picture:
         [(*point(x, y), text) for x, y, text in picture.texts],
         [(*point(x, y), path) for x, y, path in picture.references],
         BELOW_TURNED,
+        [*map(place_of, picture.details)],
     )
 
 
