@@ -212,6 +212,13 @@ def tell_inside(paths: Sequence[str]) -> None:
         print(printable(f"arco draw: not changed, since inside of a box: {', '.join(paths)} ({hint})"), file=sys.stderr)
 
 
+def tell_undetailed(names: Sequence[str], possible: Sequence[str]) -> None:
+    """Print whose details are asked for and not drawn, and whose could be."""
+    if names:
+        hint = f"`--details {' '.join(possible)}` draws others" if possible else "details are of closed boxes of upright figures"
+        print(printable(f"arco draw: no details, since inside of a box or open: {', '.join(names)} ({hint})"), file=sys.stderr)
+
+
 def draw(arguments: argparse.Namespace) -> int:
     """Print the figure, or write it to a file."""
     from composer.diagnostics import RecipeError
@@ -230,6 +237,7 @@ def draw(arguments: argparse.Namespace) -> int:
         tell_closed(figure.closed)
         tell_large(figure)
         tell_inside(figure.inside)
+        tell_undetailed(figure.undetailed, figure.details)
         if arguments.steps:
             from composer.draw.steps import save_steps
 

@@ -28,7 +28,7 @@ from composer.draw.diagram import Flow
 from composer.draw.export.formats import FORMATS, NotDrawn, points, write
 from composer.draw.export.svg import svg
 from composer.draw.export.views import Redraw
-from composer.draw.fitting import MAX_DETAILS_EXCESS, Attempts, excess_of, fit_to_page, fit_to_paper, pages
+from composer.draw.fitting import MAX_DETAILS_EXCESS, MAX_TELLING_EXCESS, Attempts, excess_of, fit_to_page, fit_to_paper, pages
 from composer.draw.formula_lines import with_formula_lines
 from composer.draw.layout.page import MARGIN, NARROW_MARGIN
 from composer.draw.layout.wrapped import NoColumnEnd
@@ -68,6 +68,10 @@ class Figure:
     """Paths of what its level shows from inside, or was to be opened, and the page has no room for."""
     inside: tuple[str, ...] = ()
     """Paths of what an option names and the figure does not show, since it is inside of a box."""
+    undetailed: tuple[str, ...] = ()
+    """Names of blocks whose details are asked for and not drawn: these are inside of its boxes, or open in it."""
+    details: tuple[str, ...] = ()
+    """Where there are such, names that could be asked for instead."""
     excess: float = 1.0
     """How many times larger than a page, or than the column of its width, it is without its details; 1 for one that is at most a
     page."""
@@ -225,16 +229,22 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
         possible = f"one can after {' or '.join(no.possible)}" if no.possible else "this drawing has several columns already"
         raise Unarrangeable("break_after", no.path, f"no column can end after `{no.path}`", possible) from None
     scene, margin = found.scene, MARGIN
+    details = [one for one in options["details"] if one not in (AUTO, NONE)]
+    undetailed: tuple[str, ...] = tuple(details)
+    others: tuple[str, ...] = ()
     if shows_details(level, options):
         made = Details(
             attempts.diagram,
             cache(lambda: (*attempts.groups(), *repeat_places(model.program.root))),
             pages,
             MAX_DETAILS_EXCESS,
+            MAX_TELLING_EXCESS,
             typography,
             options["shapes"],
         )
-        scene = made.beside(scene, found.flow, found.depth, [one for one in options["details"] if one != AUTO])
+        scene = made.beside(scene, found.flow, found.depth, details)
+        undetailed = made.missing(scene, details)
+        others = made.possible(scene, found.flow, found.depth) if undetailed else ()
     if options["engine"] == "dot":
         from composer.draw.layout.graphviz_layout import layout_by_graphviz
 
@@ -268,7 +278,8 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
     }
     alike = {**options, "details": (), "hide": [*options["hide"]]} == {**again, "details": ()}
     at = partial(reopened, folded(model.program) if unroll is True else model, again, found.depth if alike else None)
-    return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]), coloring, closed, inside, excess)
+    bright, theme = tuple(options["highlight"]), options["theme"]
+    return Figure(scene, model, level, at, theme, width, bright, coloring, closed, inside, undetailed, others, excess)
 
 
 def shows_details(level: Level, options: Options) -> bool:

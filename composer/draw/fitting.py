@@ -31,6 +31,8 @@ MAX_EXCESS = 1.3
 """How many times larger than a page a drawing may be without a word about it."""
 MAX_DETAILS_EXCESS = 1.4
 """The same with details, which are what a reader looks for: the smallest letters of it, shrunk to a page, are 7 pixels high."""
+MAX_TELLING_EXCESS = 2.0
+"""The same with the detail of the block that a model is about: without it, the figure does not tell what it is drawn for."""
 LANDSCAPE_WIDTH, LANDSCAPE_HEIGHT = 2000.0, 1125.0
 """The same where the stream runs to the right: about a slide of 1920 × 1080 pixels."""
 HEAD_ROOM = 120.0

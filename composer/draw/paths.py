@@ -1,4 +1,6 @@
-"""Paths of what stands on a page: nodes, `layers.attn.body` in `layers.attn`, and outputs of the model, `outputs/logits`."""
+"""Paths of what stands on a page: nodes, `layers.attn.body` in `layers.attn`, outputs of the model, `outputs/logits`, and inputs
+of a block that is drawn by itself, `inputs/layers.attn.memory`.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ from collections.abc import Collection
 
 from composer.graph.parameters import holders
 
-OUTPUTS = "outputs/"
-"""No name of a recipe has such a sign, so no node is called like an output."""
+INPUTS, OUTPUTS = "inputs/", "outputs/"
+"""No name of a recipe has such a sign, so no node is called like an input of a block or an output."""
 
 
 def above(path: str) -> list[str]:
@@ -29,6 +31,11 @@ def lies_in(path: str, holder: str) -> bool:
 def plain(path: str) -> str:
     """Return a path without the passes of repeats: `layers.3.attn` is `layers.attn`."""
     return re.sub(r"\.\d+(?=\.|$)", "", path)
+
+
+def input_path(block: str, port: str) -> str:
+    """Return the path of an input of a block that is drawn by itself: around the block, not in it."""
+    return f"{INPUTS}{block}.{port}"
 
 
 def output_path(name: str) -> str:

@@ -7,15 +7,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
+from typing import TypeAlias
 
 from blocks.primitives.pointwise import Dropout
-from composer.draw.paths import is_output, output_path, plain
-from composer.draw.scene import Scene
+from composer.draw.paths import INPUTS, input_path, is_output, lies_in, output_path, plain
+from composer.draw.scene import Detail, Scene
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref, Wire
+from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.passes.roll_layers.rolled_names import UNCHANGED, RolledNames
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.visit import every_node, every_pass, walk
 
+Inner: TypeAlias = TypedGroup | TypedRepeat | TypedScan
+"""A node with others in it."""
 Made = frozenset[str]
 """The blocks and inputs that a value comes from; several, where passes of a repeat differ."""
 
@@ -103,6 +108,20 @@ class Readers:
                 out = self.graph(node.graph, inner, f"{prefix}{node.name}.")
                 values[node.name] = {**out, "": next(iter(out.values()))}
         return {name: self.ref(ref, values) for name, ref in graph.graph.outputs}
+
+    def inside(self, node: Inner, path: str, *, framed: bool) -> set[tuple[str, str, str]]:
+        """Return the pairs in a block by itself, for which its inputs make what it is handed: those of its ports; of a repeat in
+        its frame, those of the nodes that it reads.
+        """
+        if isinstance(node, TypedRepeat) and framed:
+            refs = [ref for one in node.node.passes for wire in one.wires for ref in wire.refs if ref.node != node.name]
+            self.repeat(node, {ref.node: {"": frozenset([input_path(path, ref.node)])} for ref in refs}, path)
+            return self.pairs
+        graph = node.passes[-1] if isinstance(node, TypedRepeat) else node.graph
+        wires = node.node.passes[-1].wires if isinstance(node, TypedRepeat) else node.node.wires
+        first = {wire.refs: wire.port for wire in reversed(wires)}  # of ports that are handed the same
+        self.graph(graph, {wire.port: {"": frozenset([input_path(path, first[wire.refs])])} for wire in wires}, f"{path}.")
+        return self.pairs
 
     def block(self, node: TypedBlock, values: Mapping[str, Mapping[str, Made]], path: str) -> Mapping[str, Made]:
         made = {one for wire in node.node.wires for one in self.wire(wire, values)}
@@ -193,3 +212,40 @@ def place(path: str, blocks: set[str]) -> str:
         if ".".join(steps[:end]) in blocks:
             return ".".join(steps[:end])
     return path
+
+
+def unread(typed: TypedProgram, scene: Scene) -> list[str]:
+    """Return what in the details of a drawing reads other values than in the model: of those from around the block as many as
+    there, by wires from its inputs or by their names.
+    """
+    return [fault for one in scene.details for fault in _unread(folded(typed).program, one)]
+
+
+def _unread(typed: TypedProgram, detail: Detail) -> list[str]:
+    path, inside = detail.about.path, detail.inside
+    nodes = (one.node for one in walk(typed.root, every_pass, every_node) if plain(one.path) == path)
+    node = next(one for one in nodes if isinstance(one, Inner))
+    closed = [box.about.path for box in inside.boxes]
+    truth = Readers(typed, quiet=True, closed=closed, sizes=False).silent()
+    framed = path in {frame.about.path for frame in inside.frames}
+    wanted = _sources(truth.inside(node, path, framed=framed))
+    varied = mixed(inside)
+    found = _sources((one, reader, port) for one, reader, port in drawn(inside, truth.blocks) if lies_in(reader, path))
+    faults = []
+    for place in wanted.keys() | found.keys():
+        own, seen = ({one for one in side.get(place, ()) if lies_in(one, path)} for side in (wanted, found))
+        around, shown = (side.get(place, set()) - other for side, other in ((wanted, own), (found, seen)))
+        by_port = {one for one in shown if one.startswith(INPUTS)}
+        passed = place[0].startswith(varied)  # passes differ: some of what is drawn holds in some of them
+        wrong = around and not shown if passed else own != seen or len(around) != len(shown) or not by_port <= around
+        if wrong:
+            faults.append(f"{place}: {sorted(own | around)} is drawn as {sorted(seen | shown)}")
+    return faults
+
+
+def _sources(pairs: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], set[str]]:
+    """Return what is read, by the reader and its port."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for maker, reader, port in pairs:
+        found.setdefault((reader, port), set()).add(maker)
+    return found

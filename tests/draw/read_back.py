@@ -152,6 +152,18 @@ class Picture:
     references: list[tuple[float, float, str]] = field(default_factory=list)
     """Where a wire begins with a name, and of what."""
     below: float = BELOW
+    details: list[Place] = field(default_factory=list)
+    """Where closed blocks are drawn from inside, beside the figure."""
+
+    def part_of(self, x: float, y: float) -> Place | None:
+        """Return the detail that a point lies in; none for one in the figure itself."""
+        return next((one for one in self.details if one.touches(x, y, 0.0)), None)
+
+    def of_part(self, places: list[tuple[str, Place]], part: Place | None) -> list[tuple[str, Place]]:
+        """Return those of some paths and places that lie in a detail; those in the figure itself where it is none."""
+        return (
+            [(path, place) for path, place in places if self.part_of(place.left, place.top) == part] if self.details else places
+        )
 
 
 def read(svg: str) -> Picture:
@@ -180,6 +192,8 @@ def read(svg: str) -> Picture:
                 group.get("data-id", ""), place(group), tip, described, lines, swatches, next(names, ""), several, letters
             )
             picture.boxes.append(box)
+        elif "detail" in kinds:
+            picture.details.append(place(group))
         elif "reference" in kinds:
             said = group.find(f"{SVG}text")
             assert said is not None
@@ -230,6 +244,7 @@ def from_the_left(picture: Picture) -> Picture:
         [(*point(x, y), text) for x, y, text in picture.texts],
         [(*point(x, y), path) for x, y, path in picture.references],
         BELOW_TURNED,
+        [*map(place_of, picture.details)],
     )
 
 
@@ -388,7 +403,7 @@ class Model:
                 self.kinds.setdefault(name, []).append([contents(one) for one in node.passes])
                 self.held.setdefault(name, []).append([held(visit.path, one) for one in node.passes])
             for port, type_ in of_ports(node, visit.graph):
-                self.ports.setdefault(f"{name}.{port}", []).append(frozenset(numbers(" × ".join(map(size, type_.sizes)))))
+                self.ports.setdefault(f"inputs/{name}.{port}", []).append(frozenset(numbers(" × ".join(map(size, type_.sizes)))))
             if isinstance(node, TypedBlock) and node.part.kind in ("add", "concat"):
                 several = sum(len(wire.refs) for wire in node.node.wires)
                 self.joins.setdefault(name, set()).add((node.part.kind, several))
@@ -573,13 +588,13 @@ def of_value(value: Any) -> Iterator[float]:
 
 
 def of_ports(node: TypedNode, around: TypedGraph | None) -> Iterator[tuple[str, TensorType]]:
-    """Yield what comes into a group, by its ports, or into a repeat, by the nodes that make it."""
+    """Yield what comes into a group or a pass of a repeat, by its ports, or into a repeat, by the nodes that make it."""
     found: list[tuple[str, object]] = []
     if isinstance(node, TypedGroup):
         found = list(node.graph.inputs.items())
     elif isinstance(node, TypedRepeat) and around is not None:
-        refs = [ref for one in node.node.passes for wire in one.wires for ref in wire.refs if ref.node != node.name]
-        found = [(ref.node, around.type_of(ref)) for ref in refs]
+        wires = [(wire.port, ref) for one in node.node.passes for wire in one.wires for ref in wire.refs if ref.node != node.name]
+        found = [(name, around.type_of(ref)) for port, ref in wires for name in {port, ref.node}]
     yield from ((port, type_) for port, type_ in found if isinstance(type_, TensorType))
 
 
@@ -594,7 +609,7 @@ def of_detail_input(box: DrawnBox, model: Model) -> Iterator[str]:
 def lies(picture: Picture, model: Model) -> Iterator[str]:
     """Yield every statement of a picture that does not hold in each pass that it is about."""
     for box in picture.boxes:
-        if box.path in model.ports and box.path not in model.by_path:
+        if box.path in model.ports:
             yield from of_detail_input(box, model)
             continue
         passes = model.of(box.path)
@@ -634,13 +649,14 @@ def lies(picture: Picture, model: Model) -> Iterator[str]:
         if len(each_time) == 1 or (rows and rows[0][1] == sum(map(len, each_time))):
             yield from told_apart(box, rows, model)
             continue
+        inner = not around and {len(each) for each in each_time} == {rows[0][1] if rows else 0}  # a repeat in alike passes
         for count, whole, said in rows:
-            if len(passes) % whole and not around:
+            if len(passes) % whole and not (around or inner):
                 yield f"{box.path}: `{said[0]}`: there are {len(passes)}"
-            times = max(1, len(passes) // whole) if not around else 1  # of a repeat in a repeat, the passes of the inner one
+            times = len(each_time) if inner else 1 if around else max(1, len(passes) // whole)  # of the inner one of two repeats
             if around and whole not in wholes(box.path, around[-1][-1], model):
                 yield f"{box.path}: `{said[0]}`: around it, {around[-1][-1][0]} of {around[-1][-1][1]} are told"
-            known = [one for each in each_time for one in each] if around and each_time else passes
+            known = [one for each in each_time for one in each] if (around or inner) and each_time else passes
             yield from (f"{box.path}: `{said[0]}`: {why}" for why in of_some(count * times, " ".join(said), known))
         if rows and sum(count for count, _, _ in rows) != rows[0][1]:
             yield f"{box.path}: the rows are not all: {[said for _, _, said in rows]}"

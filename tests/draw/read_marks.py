@@ -87,8 +87,9 @@ def started_elsewhere(picture: Picture) -> Iterator[str]:
         if not wire.source or wire.idle:
             continue
         x, y = wire.start
-        at = [place for path, place in places if f"{path}.".startswith(f"{wire.source}.")]
-        around = [place for path, place in frames if f"{wire.source}.".startswith(f"{path}.")]
+        part = picture.part_of(x, y)
+        at = [place for path, place in picture.of_part(places, part) if f"{path}.".startswith(f"{wire.source}.")]
+        around = [place for path, place in picture.of_part(frames, part) if f"{wire.source}.".startswith(f"{path}.")]
         names = [(left, top) for left, top, path in picture.references if path == wire.source]
         named = any(abs(x - left) < BESIDE and abs(y - top) < BESIDE for left, top in names)
         if not (at or around) or named:
@@ -177,10 +178,12 @@ def miscounted(frame: DrawnFrame, colors: list[Cell], count: int | None, what: s
 
 
 def in_other_passes(picture: Picture, model: Model) -> Iterator[str]:
-    """Yield every block that is drawn for other passes of a repeat than have it: where nothing is said around it, for all."""
+    """Yield every block that is drawn for other passes of a repeat than have it: where nothing is said around it, for all; in a
+    detail, for those that have the block which is drawn there.
+    """
     told: dict[str, list[int | None]] = {}
     for box in picture.boxes:
-        if box.merged:
+        if box.merged or picture.part_of(box.place.left, box.place.top):
             continue
         around = [found for frame in picture.frames if frame.place.holds(box.place) and (found := shares_of(frame))]
         around += beside(box, picture)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -12,9 +13,12 @@ import pytest
 import composer
 from composer.cli import main
 from composer.diagnostics import RecipeError
+from composer.draw import fitting
+from composer.draw.build.group_places import group_places, repeat_places
 from composer.draw.details.drawn import title_of_box
 from composer.draw.export.formats import NotDrawn
 from composer.draw.figure import Figure
+from composer.draw.fitting import MAX_DETAILS_EXCESS, MAX_TELLING_EXCESS, pages
 from composer.draw.links import LinkGraph
 from composer.draw.paths import plain
 from composer.draw.scene import Detail, Scene
@@ -22,9 +26,13 @@ from composer.draw.steps import steps
 from composer.graph.anatomy import regions
 from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.visit import every_node, every_pass, walk
+from tests.conformance.generator import generated
 from tests.draw.cases import PAPERS
 from tests.draw.checks import borders, ends, inside, overlaps, starts, texts
+from tests.draw.edges import unread
+from tests.draw.paper_shapes import paperlike
 from tests.draw.read_back import SVG, Model, contents, lies, loose, read
+from tests.draw.shapes import forked, shaped
 
 BLOCKS = """recipe: mixed
 inputs: {x: "float[batch, time, 8]"}
@@ -93,7 +101,7 @@ def test_a_block_with_branches_is_drawn_once_from_inside_and_a_chain_is_not() ->
     (detail,) = figure.scene.details
     assert detail.stands_for == ("one", "two")
     assert {"one", "middle", "two"} <= {box.about.path for box in figure.scene.boxes}
-    assert {"one.value", "one.gate", "one.x", "outputs/one.output"} <= {box.about.path for box in detail.inside.boxes}
+    assert {"one.value", "one.gate", "inputs/one.x", "outputs/one.output"} <= {box.about.path for box in detail.inside.boxes}
     assert faults(figure.scene) == []
 
 
@@ -193,6 +201,114 @@ def test_what_stands_in_a_detail_is_called_as_in_its_block() -> None:
     assert not any("layers" in one for one in said)
 
 
+def paper(name: str) -> composer.Recipe:
+    """Return the recipe of a paper."""
+    return composer.load(next(path for path in PAPERS if path.stem == name))
+
+
+def named(scene: Scene) -> dict[str, set[str]]:
+    """Return what is called by its name where it is read, by what reads it."""
+    found: dict[str, set[str]] = {}
+    for one in scene.references:
+        found.setdefault(one.target, set()).add(one.text.text)
+    return found
+
+
+def test_what_a_detail_of_a_repeat_reads_around_it_is_there() -> None:
+    """Each lookup of RAFT's update reads a level of the pyramid beside it; none reads another, so that all stand side by side."""
+    recipe = paper("raft")
+    (detail,) = recipe.draw().scene.details
+    assert detail.stands_for == ("updates",)
+    read_by = named(detail.inside)
+    assert [read_by[f"updates.look{number}"] for number in range(4)] == [{f"level{number}"} for number in range(4)]
+    assert read_by["updates.x"] == {"seen"}
+    assert len({box.area.top for box in detail.inside.boxes if title_of_box(box) == "Lookup"}) == 1
+    assert unread(recipe.program, recipe.draw().scene) == []
+
+
+def test_a_value_that_a_detail_leaves_out_is_found() -> None:
+    """By holding it against the model."""
+    recipe = paper("raft")
+    scene = recipe.draw().scene
+    (detail,) = scene.details
+    less = [wire for wire in detail.inside.wires if wire.source != "inputs/updates.level2"]
+    untold = replace(scene, details=(replace(detail, inside=replace(detail.inside, wires=tuple(less))),))
+    (found,) = unread(recipe.program, untold)
+    assert found.startswith("('updates.look2', '')")
+
+
+def test_a_detail_in_a_detail_has_the_inputs_of_its_block() -> None:
+    """As the box there has, and not the names of what these are around."""
+    recipe = paper("raft")
+    scene = recipe.draw(details=["updates", "conv_gru"]).scene
+    assert [one.texts[0].text for one in scene.details] == ["× 12 Update", "Conv GRU"]
+    assert {"inputs/updates.gru.x", "inputs/updates.gru.h"} <= {box.about.path for box in scene.details[1].inside.boxes}
+    assert unread(recipe.program, scene) == []
+
+
+def test_a_repeat_of_streams_is_drawn_as_one_pass() -> None:
+    """With an input and an output for each; of two of them, the one that has room for itself on a page."""
+    figure = paper("hrnet").draw()
+    detail = figure.scene.details[0]
+    assert [text.text for text in detail.texts] == ["× 4 Module", "one of 4"]
+    paths = {box.about.path for box in detail.inside.boxes}
+    ports = "abc"
+    assert {f"inputs/stage3.{port}" for port in ports} | {f"outputs/stage3.{port}" for port in ports} <= paths
+    assert {box.texts[-1].text for box in detail.inside.boxes if box.about.path == "inputs/stage3.a"} == {"B × 32 × 64 × 48"}
+
+
+def test_the_block_that_a_model_is_about_may_fill_a_second_page() -> None:
+    """One that is far from a chain, which is drawn first; others may not."""
+    figures = [paper(name).draw().scene for name in ("raft", "neural_turing_machine")]
+    assert [[one.about.path for one in scene.details] for scene in figures] == [["updates"], ["steps.write_head"]]
+    assert all(MAX_DETAILS_EXCESS < pages(scene.width, scene.height) <= MAX_TELLING_EXCESS for scene in figures)
+
+
+def test_the_body_of_a_branch_goes_by_the_name_of_that() -> None:
+    """Which its author chose."""
+    assert titles(paper("detr").draw())[0] == ["Placed attention", "as in decoder.cross"]
+
+
+def test_details_that_are_not_drawn_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """With the names of those that could be; in figures that have none, with which have them."""
+    recipe = composer.load(TWO)
+    figure = recipe.draw(open=["one"], details=["gated", "middle"])
+    assert titles(figure) == [["Plain"]]
+    assert (figure.undetailed, figure.details) == (("gated",), ())
+    assert recipe.draw(open=["one"], details=["gated"]).details == ("plain",)
+    assert recipe.draw(details=["gated"]).undetailed == ()
+    assert recipe.draw("overview", details=["gated"]).undetailed == ("gated",)
+    path = tmp_path / "mixed.yaml"
+    path.write_text(TWO)
+    out = str(tmp_path / "mixed.svg")
+    assert main(["draw", str(path), "--open", "one", "--details", "gated", "-o", out]) == 0
+    told = "arco draw: no details, since inside of a box or open: gated"
+    assert f"{told} (`--details plain` draws others)\n" in capsys.readouterr().err
+    assert main(["draw", str(path), "--level", "overview", "--details", "gated", "-o", out]) == 0
+    assert f"{told} (details are of closed boxes of upright figures)\n" in capsys.readouterr().err
+
+
+def seeds(few: int, more: int) -> list[object]:
+    """Return numbers of generated recipes, most of them for the exhaustive tests."""
+    return [*range(few), *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(few, more))]
+
+
+@pytest.mark.parametrize("seed", seeds(6, 60))
+@pytest.mark.parametrize("write", [paperlike, forked, shaped, generated])
+def test_all_details_of_generated_models_say_what_holds(
+    write: Callable[[int], str], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drawn on a page that is so small that all is closed; each value that is read in one is there."""
+    monkeypatch.setattr(fitting, "MAX_PAGE_WIDTH", 300.0)
+    monkeypatch.setattr(fitting, "MAX_PAGE_HEIGHT", 300.0)
+    recipe = composer.load(write(seed))
+    root = folded(recipe.program).program.root
+    figure = recipe.draw(details=[one.path for one in (*group_places(root), *repeat_places(root))] or ["none"])
+    assert [*faults(figure.scene), *unread(recipe.program, figure.scene)] == []
+    picture = read(figure.svg())
+    assert [*lies(picture, Model(recipe.program)), *loose(picture)] == []
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
 def test_details_of_papers_are_sound(path: Path) -> None:
@@ -201,6 +317,7 @@ def test_details_of_papers_are_sound(path: Path) -> None:
     figure = recipe.draw()
     assert faults(figure.scene) == []
     assert unlike(recipe, figure.scene) == []
+    assert unread(recipe.program, figure.scene) == []
     drawn = {plain(box.about.path) for box in figure.scene.boxes}
     assert not drawn & {plain(box.about.path) for one in figure.scene.details for box in one.inside.boxes}
     picture = read(figure.svg())

@@ -10,7 +10,7 @@ import pytest
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.export.svg import svg
 from composer.draw.figure import draw
-from composer.draw.scene import Scene
+from composer.draw.scene import Detail, Scene
 from composer.draw.style.themes import THEMES
 from composer.draw.style.typography import FONTS
 from composer.graph.parameters import parameters
@@ -18,14 +18,16 @@ from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.typed import TypedProgram
 from tests.draw.cases import CASES, FORMS, MORE_CASES, each_case, each_level, each_of, scenes
 from tests.draw.checks import borders, ends, overlaps, starts, texts
-from tests.draw.edges import Readers, drawn, mixed
+from tests.draw.edges import Readers, drawn, mixed, unread
 from tests.zoo import each_representative
 
 SVG = "{http://www.w3.org/2000/svg}"
 BUDGET = {"overview": 8, "block": 16, "full": 25}
 """Boxes above each other."""
-MAX_WITH_DETAILS = 1.4
-"""How many times larger than a page a figure with its details is at most."""
+MAX_WITH_DETAILS, MAX_WITH_SUBJECT = 1.4, 2.0
+"""How many times larger than a page a figure with its details is at most; and one whose first detail is no larger than that,
+which may be what the model is about.
+"""
 SHRUNK = {
     "switch": 8.0, "mamba2": 8.3, "qwen3_next": 6.3, "jamba": 6.6, "swin": 3.9, "resnet": 2.7, "clip": 7.7, "convnext": 8.0,
     "modernbert": 6.8, "spanbert": 7.5, "dit": 8.1, "recurrent_gemma": 6.4, "rwkv": 7.2, "longformer": 8.1, "deberta_v2": 6.7,
@@ -112,7 +114,7 @@ def test_every_edge_is_drawn_once(case: str) -> None:
 
 
 def assert_every_edge(name: str, typed: TypedProgram, scene: Scene) -> None:
-    """Assert that what is drawn reads what the typed graph says, and nothing else."""
+    """Assert that what is drawn reads what the typed graph says, and nothing else; in details too."""
     truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes], called=folded(typed).names, sizes=False)
     seen = Counter(truth.outside(*pair) for pair in drawn(scene, truth.blocks).elements())
     assert truth.pairs - set(seen) == set(), name
@@ -123,6 +125,7 @@ def assert_every_edge(name: str, typed: TypedProgram, scene: Scene) -> None:
         pair for pair, count in seen.items() if count > 1 and pair[2] not in ("xs", "input")
     }  # a list may hold several of one
     assert {pair for pair in twice if not any(path.startswith(inside) for path in pair[:2])} == set(), name
+    assert unread(typed, scene) == [], name
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -152,8 +155,8 @@ def test_zoo_fits_on_a_page(name: str, level: Level) -> None:
     """Few enough boxes above each other, hardly larger than a sheet, which may lie on its side, and no title cut short."""
     ((_, typed, scene),) = scenes(f"zoo {name}", level)
     if scene.details:
-        wide, high = scene.width, scene.height
-        assert min(max(wide / 1200, high / 1500), max(wide / 1500, high / 1200)) <= MAX_WITH_DETAILS
+        most = MAX_WITH_SUBJECT if sheets(scene.details[0]) <= MAX_WITH_DETAILS else MAX_WITH_DETAILS
+        assert sheets(scene) <= most
         scene = draw(typed, level, details=["none"]).scene
     columns: dict[int, int] = {}
     for box in scene.boxes:
@@ -164,6 +167,12 @@ def test_zoo_fits_on_a_page(name: str, level: Level) -> None:
     shrunk = 10 * max(upright, on_its_side)
     assert shrunk >= (SHRUNK.get(name, 9.0) if level == "full" else 9.8)
     assert not [text.text for box in scene.boxes for text in box.texts if text.text.endswith("…")]
+
+
+def sheets(one: Scene | Detail) -> float:
+    """Return how many times larger than a sheet something is, which may lie on its side."""
+    wide, high = one.width, one.height
+    return min(max(wide / 1200, high / 1500), max(wide / 1500, high / 1200))
 
 
 def test_forms_are_drawn() -> None:

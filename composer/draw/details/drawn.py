@@ -16,7 +16,7 @@ from composer.draw.diagram import Flow
 from composer.draw.geometry import Area, Text
 from composer.draw.layout.fragment import Fragment, Pieces
 from composer.draw.layout.page import MARGIN, body
-from composer.draw.paths import is_output, output_path, plain, title_of
+from composer.draw.paths import INPUTS, is_output, lies_in, output_path, plain, title_of
 from composer.draw.scene import Box, Detail, Scene
 from composer.draw.style.typography import Typography
 
@@ -24,6 +24,8 @@ MAX_DETAILS = 3
 """Blocks that are drawn from inside beside a figure by itself: of more, a reader cannot tell what it is about."""
 RESIDUAL = 1
 """How far a chain with one residual connection is from a chain: its detail may only fill free room."""
+TELLING = 8
+"""How far from a chain a block is that a model is about, such as the step of a recurrence with all that it reads."""
 PAD, HEAD, LINE = 16.0, 40.0, 15.0
 """Between the border of a detail and its drawing; for its title; for the line below that."""
 
@@ -39,6 +41,8 @@ class Details:
     """How many times larger than a page something of a width and a height is."""
     limit: float
     """How much of that a drawing with details may be."""
+    first_limit: float
+    """How much of that one may be whose first detail is of the block that the model is about."""
     typography: Typography
     shapes: bool
 
@@ -61,12 +65,28 @@ class Details:
                 boxes += scene.details[-1].inside.boxes
         return scene
 
+    def missing(self, scene: Scene, details: Sequence[str]) -> tuple[str, ...]:
+        """Return which of the named blocks have no detail in a drawing."""
+        shown = {path for one in scene.details for path in one.stands_for}
+        shown |= {one.block for one in self.groups() if one.path in shown}
+        return tuple(name for name in details if name not in shown)
+
+    def possible(self, scene: Scene, flow: Flow, depth: Depth) -> tuple[str, ...]:
+        """Return the names by which details of a drawing could be asked for that it has not, in the order of the data."""
+        boxes = [box for one in scene.drawings for box in one.boxes]
+        frames = {frame.about.path for one in scene.drawings for frame in one.frames}
+        found = candidates(self.groups(), {plain(box.about.path) for box in boxes}, frames)
+        drawn = (one for one in found if self.with_detail(scene, boxes, flow, depth, one, limited=False) is not None)
+        return tuple(self.missing(scene, [one.places[0].block or one.path for one in drawn]))
+
     def with_detail(
         self, scene: Scene, boxes: Sequence[Box], flow: Flow, depth: Depth, one: Candidate, *, limited: bool
     ) -> Scene | None:
         """Return a drawing with one more detail; none where that cannot be or the page has no room for it."""
         opened = self.diagram(replace(depth, opened=depth.opened | {place.path for place in one.places}))
-        inside = [inside_of(opened, flow, place.path, place.node) for place in one.places]
+        holders = {held.about.path for held in scene.details for place in one.places if lies_in(place.path, held.about.path)}
+        around = self.diagram(replace(depth, opened=depth.opened | holders)) if holders else flow
+        inside = [inside_of(opened, around, place.path, place.node) for place in one.places]
         closed = {plain(box.about.path): box for box in reversed(boxes)}
         shown = [found for found in inside if found is not None and found.path in closed]
         if inside[0] is None or not shown:
@@ -77,11 +97,18 @@ class Details:
         same_title = {box.about.path for box in boxes if title_of_box(box) == title}
         said = chosen.said
         alike = all(other is not None and other.said == said for other in inside)
-        names = "" if alike and same_title <= {place.path for place in one.places} else f"as in {chosen.path}"
+        told = alike and same_title <= {place.path for place in one.places}
+        names = ", ".join(filter(None, (chosen.note, "" if told else f"as in {chosen.path.removesuffix('.body')}")))
         whole = body(chosen.flow, chosen.titles, self.typography, shapes=self.shapes)
         placed = self.placed(scene, whole, chosen, names, box, [place.path for place in one.places])
-        allowed = max(self.limit if one.branching > RESIDUAL else 1.0, self.size(scene.width, scene.height))
-        return placed if self.size(placed.width, placed.height) <= allowed or not limited else None
+        return placed if not limited or self.has_room(scene, placed, one) else None
+
+    def has_room(self, scene: Scene, placed: Scene, one: Candidate) -> bool:
+        """Return whether a page has room for one more detail; most for the first one, if that is no larger than a figure."""
+        detail = placed.details[-1]
+        tells = one.branching >= TELLING and not scene.details and self.size(detail.width, detail.height) <= self.limit
+        allowed = (self.first_limit if tells else self.limit) if one.branching > RESIDUAL else 1.0
+        return self.size(placed.width, placed.height) <= max(allowed, self.size(scene.width, scene.height))
 
     def placed(self, scene: Scene, whole: Fragment, inside: BlockInside, names: str, box: Box, alike: Sequence[str]) -> Scene:
         """Return a drawing with a detail at its place."""
@@ -124,7 +151,8 @@ def named(pieces: Pieces, inside: BlockInside, width: float, height: float) -> S
         return output_path(f"{inside.path}.{title_of(old)}") if is_output(old) else old
 
     def about(old: About) -> About:
-        return replace(old, path=path(old.path), tip=re.sub("^the model's", f"{inside.header[0]}'s", old.tip))
+        tip = re.sub(f"^the model's input (?:{INPUTS})?", f"{inside.header[0]}'s input ", old.tip)
+        return replace(old, path=path(old.path), tip=re.sub("^the model's", f"{inside.header[0]}'s", tip))
 
     return Scene(
         inside.header[0],

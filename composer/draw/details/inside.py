@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from blocks.core import Look, spoken
 from composer.draw.about import About
-from composer.draw.build.value_sources import first_input
+from composer.draw.build.value_sources import by_input_name, stream_of
 from composer.draw.diagram import Flow, Group, Leaf, Titles
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, NodeOutput, Origin
-from composer.draw.paths import lies_in
+from composer.draw.paths import input_path, lies_in
 from composer.draw.wording import shape
 from composer.graph.anatomy import wires_of
-from composer.graph.typed import TypedGroup, TypedNode
+from composer.graph.typed import TypedGroup, TypedNode, TypedRepeat, TypedScan
 
 MIN_FORK = 2
 """Blocks that read an input from which on it is a fork."""
@@ -34,6 +34,8 @@ class BlockInside:
     """What its inputs and outputs are called."""
     merged: bool = False
     """Whether several ports read one value there, so that these are one input."""
+    note: str = ""
+    """What is said of it below its title: which part of the block it is, where it is not all."""
 
     @property
     def said(self) -> object:
@@ -58,7 +60,7 @@ def inside_of(opened: Flow, closed: Flow, path: str, node: TypedNode) -> BlockIn
     around, group = found[0]
     if isinstance(node, TypedGroup):
         return group_inside(group, [edge for flow in flows_of(closed) for edge in flow.edges_into(path)], node)
-    return repeat_inside(group, around)
+    return repeat_inside(group, around, node) if isinstance(node, TypedRepeat | TypedScan) else None
 
 
 def group_inside(group: Group, outer: Sequence[DiagramEdge], node: TypedGroup) -> BlockInside | None:
@@ -67,7 +69,8 @@ def group_inside(group: Group, outer: Sequence[DiagramEdge], node: TypedGroup) -
     exits = outputs_of(flow, path, node)
     if exits is None:
         return None
-    ports: dict[Origin, str] = {FrameInput(path): first_input(node.graph)}
+    stream = stream_of(node.graph)
+    ports: dict[Origin, str] = {FrameInput(path): stream} if stream else {}
     for edge in (edge for edge in outer if edge.port):
         ports.setdefault(edge.source.origin, edge.port)
     read_inside = {f"{path}.{ref.node}" for one in node.graph.nodes for wire in wires_of(one) for ref in wire.refs}
@@ -81,20 +84,61 @@ def group_inside(group: Group, outer: Sequence[DiagramEdge], node: TypedGroup) -
     return replace(found, merged=not {edge.port for edge in outer if edge.port} <= {*ports.values()})
 
 
-def repeat_inside(group: Group, around: Flow) -> BlockInside | None:
-    """Return a repeat or a scan as the frame around its passes, into which all that it reads leads; none where several values are
-    read of it.
+def repeat_inside(group: Group, around: Flow, node: TypedRepeat | TypedScan) -> BlockInside | None:
+    """Return a repeat or a scan as the frame around its passes, into which all that it reads leads, or as one pass of several
+    streams; none where several values are read of it otherwise.
     """
     path = group.about.path
     inner = [edge.source for flow in group.flows for edge in flow.all_edges()]
     read = [edge.source for edge in around.edges_into(path)] + [
         one for one in inner if not (one.reference or lies_in(one.path, path))
     ]
-    names = {one.origin: one.path.rpartition(".")[2] for one in read if one.path != path}
+    names = {one.origin: beside(one.path, path) for one in read if one.path != path}
+    if len(set(names.values())) < len(names):  # several values of one node
+        names = {origin: origin.path.rpartition(".")[2] for origin in names}
     exits = dict(given_by(around, path))
+    streams = pass_inside(group, [one.origin for one in exits.values()], node) if isinstance(node, TypedRepeat) else None
+    if streams is not None:
+        return streams
     if len(exits) != 1 or len(set(names.values())) < len(names):
         return None
     return by_itself(group, Flow(None, (group,), around.edges_into(path), None), list(exits.items()), names)
+
+
+def beside(maker: str, path: str) -> str:
+    """Return the name of the node beside another one, or beside what that lies in, which is what makes a value or holds it."""
+    own = f"{path}.".split(".")
+    return next((step for step, other in zip(maker.split("."), own, strict=False) if step != other), maker.rpartition(".")[2])
+
+
+def pass_inside(group: Group, read: Sequence[Origin], node: TypedRepeat) -> BlockInside | None:
+    """Return the inside of one pass of a repeat of several streams, given what is read of it; none where passes differ, where one
+    does not hand on several values, or where something else is read.
+    """
+    path, flow, graph = group.about.path, group.flows[0], node.passes[-1].graph
+    if group.kinds or len(group.flows) > 1 or flow.outlet is None:
+        return None
+    made: dict[Origin, str] = {NodeOutput(f"{path}.{ref.node}", ref.port): name for name, ref in graph.outputs}
+    stream = made.get(flow.outlet.origin, "")
+    back = {(edge.target, edge.port): edge.source.origin for edge in flow.edges if edge.back and not edge.source.reference}
+    ports: dict[Origin, str] = {FrameInput(path): stream}
+    for edge in (edge for edge in flow.edges if edge.source.at_first and (edge.target, edge.port) in back):
+        ports.setdefault(edge.source.origin, made.get(back[edge.target, edge.port], ""))
+    handed_on = {NodeOutput(path), *(origin for origin, name in made.items() if name in ports.values())}
+    if not (handed_on.issuperset(read) and all(ports.values()) and 1 < len({*ports.values()}) == len(ports)):
+        return None
+    given = {shape(one.inputs[stream]) for one in node.passes if stream in one.inputs}
+    said = given.pop() if len(given) == 1 else ""
+
+    def sized(one: Flow) -> Flow:
+        return one.map_edges(
+            lambda edge: edge.reading(replace(edge.source, shape=said)) if edge.source.origin == FrameInput(path) else edge
+        )
+
+    edges = [edge for edge in sized(flow).edges if not (edge.back and not edge.source.reference)]
+    exits = [(name, DiagramSource(origin, shape(node.outputs[name]))) for origin, name in made.items()]
+    found = by_itself(group, replace(flow, entry=None, outlet=None, edges=tuple(edges)), exits, ports)
+    return replace(found, note=f"one of {group.count}")
 
 
 def given_by(around: Flow, path: str) -> Iterator[tuple[str, DiagramSource]]:
@@ -109,16 +153,22 @@ def by_itself(group: Group, flow: Flow, exits: Sequence[tuple[str, DiagramSource
     """Return a flow as a diagram of its own, with inputs in place of what is around the block and with what it gives."""
     path = group.about.path
     shapes = {port: shape_at(flow, [origin for origin, one in ports.items() if one == port]) for port in ports.values() if port}
-    led_by = BlockPorts(path, ports, shapes)
+    led_by = BlockPorts(path, ports, shapes, merged=group not in flow.items)
     flow = led_by.flow(flow)
     flow = flow.with_exits((name, led_by.given(source)) for name, source in exits)
     flow = forked(flow, {input_path(path, port): (spoken(port), said) for port, said in shapes.items()})
+    flow = flow.map_groups(inputs_by_name)
     inputs = {one: port for port in shapes if (one := input_path(path, port)) not in flow.by_path}
     types = {one: said for one, port in inputs.items() if (said := shapes[port])}
     titles = Titles(
         "", (), {one: spoken(port) for one, port in inputs.items()}, {name: spoken(name) for name, _ in exits}, types=types
     )
     return BlockInside(path, group.header, flow, titles)
+
+
+def inputs_by_name(flow: Flow) -> Flow:
+    """Return what is in a frame, where inputs go by their names, as in a figure: no wire leads there from their boxes."""
+    return flow.map_edges(by_input_name).map_groups(inputs_by_name)
 
 
 def flows_of(flow: Flow) -> Iterator[Flow]:
@@ -145,11 +195,6 @@ def outputs_of(flow: Flow, path: str, node: TypedGroup) -> Sequence[tuple[str, D
     return found
 
 
-def input_path(path: str, port: str) -> str:
-    """Return the path of an input of a block: no node in it is called like that."""
-    return f"{path}.{port}"
-
-
 @dataclass(frozen=True, slots=True)
 class BlockPorts:
     """What a block reads, in terms of its inputs."""
@@ -160,6 +205,8 @@ class BlockPorts:
     """By where a value comes from, the port at which it comes in."""
     shapes: Mapping[str, str]
     """Of what comes in, by the port."""
+    merged: bool
+    """Whether what comes in at first and later comes in at one port: that of a block in a repeat, not of a repeat itself."""
 
     def flow(self, flow: Flow) -> Flow:
         """Return what is in the block, which reads inputs where it read what is around the block."""
@@ -179,7 +226,8 @@ class BlockPorts:
     def source(self, source: DiagramSource) -> DiagramSource:
         """Return a value as it is read in a block by itself: by its port, or where it has none by its name."""
         if port := self.names.get(source.origin, ""):
-            return DiagramSource(ModelInput(input_path(self.path, port)), self.shapes[port], called=port)
+            first = source.at_first and not self.merged
+            return DiagramSource(ModelInput(input_path(self.path, port)), self.shapes[port], called=port, at_first=first)
         return self.own(source)
 
     def given(self, source: DiagramSource) -> DiagramSource:
