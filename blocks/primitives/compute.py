@@ -73,9 +73,9 @@ graph: {y: {compute: x * sigmoid(gate)}}
         if len(written) <= WIDEST:
             tight = written.replace(" · ", "·")
             return Look(written, numbers, "merge", formula=tight if len(tight) <= MAX_IN_BRIEF else "")
-        told = with_short_names(written, WIDEST_BELOW)
+        told = with_short_names(written, WIDEST_BELOW) or begun(written, WIDEST_BELOW)
         room = len(" · ".join((told, *numbers))) <= WIDEST_BELOW  # else, what the recipe calls them must do
-        return Look(view.name, (told, *numbers) if told and room else (told,) if told else (), "merge")
+        return Look(view.name, (told, *numbers) if room else (told,), "merge")
 
 
 def with_outer_products(formula: str, axes: Mapping[str, frozenset[str]]) -> str:
@@ -120,6 +120,15 @@ def with_short_names(formula: str, room: int) -> str:
             return ""
         said[longest] = f"{said[longest].removesuffix('…')[: -1 if said[longest].endswith('…') else -2]}…"
     return shortened() if len({*said.values()}) == len(said) else ""
+
+
+def begun(formula: str, room: int) -> str:
+    """Return how a formula begins that is longer than there is room, and a sign that it goes on.
+
+    >>> begun("where(room < 1, 1000 * room, sqrt(room))", 30)
+    'where(room < 1, 1000 * room, …'
+    """
+    return f"{formula[: room - 1].rpartition(' ')[0]} …"
 
 
 PRINTED = (
