@@ -235,6 +235,8 @@ class _Painter:
                 head = move_to((a + 1, b - 8.5)), LineBy((5.6, 1.9)), LineBy((-2.0, 5.6))
                 yield MarkShape(Path(head), None, pen, "i")
             case Swatch(kinds=kinds):
+                if max(kinds) > 1:  # such colors let through what lies below, which in a map of layers is the page
+                    yield MarkShape(rectangle(x, y, SWATCH * len(kinds), SWATCH), Ink(self.palette.paper), kind="bg")
                 places = (rectangle(x + SWATCH * place, y, SWATCH, SWATCH) for place in range(len(kinds)))
                 yield MarkGroup("k-attn", tuple(map(self.cell, kinds, places)))
 
