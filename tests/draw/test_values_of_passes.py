@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import composer
@@ -104,3 +106,27 @@ def test_several_names_are_one_where_no_wire_leads() -> None:
 def test_names_together(names: list[str], said: str) -> None:
     """A range where all are in a row, in each repeat; else how many they are, also where the names are long."""
     assert range_of_names(names) == said
+
+
+@pytest.mark.parametrize(
+    ("dilation", "said"),
+    [
+        ("2 ** (layer % 6)", "dilation 1, 2, 4, 8, 16, 32, twice"),
+        ("2 ** (layer % 4)", "dilation 1, 2, 4, 8, 3 times"),
+        ("2 ** min(layer, 5)", "dilation 1, 2, 4, 8, 16, 32"),
+    ],
+)
+def test_values_that_follow_one_another_several_times_say_so(dilation: str, said: str) -> None:
+    """The dilations of stacks of layers: 1, 2, 4 … and again."""
+    recipe = composer.load(f"""recipe: dilated
+inputs: {{x: "float[batch, time, 8]"}}
+graph:
+  layers:
+    repeat: 12
+    each: {{reach: "{dilation}"}}
+    graph: {{conv: {{type: conv1d, out: 8, kernel_size: 2, causal: true, dilation: reach}}, act: relu, norm: layernorm}}
+outputs: {{y: layers}}
+""")
+    svg = recipe.draw().svg()
+    assert re.findall(r">[^<—]*(dilation [^<—|;]*)<", svg) == [said]
+    assert [*lies(read(svg), Model(recipe.program))] == []

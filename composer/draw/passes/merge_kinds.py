@@ -22,6 +22,7 @@ from composer.draw.passes.values import (
     of_nested,
     seen_in_all,
     tip_of,
+    turns_of,
 )
 from composer.draw.series import in_order, one_title
 
@@ -253,7 +254,12 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
     one = looks[0]
     brief = tuple(form for form in map(in_each, zip(*(seen.brief for seen in looks), strict=False)) if form)
     if len(looks) > MAX_ROWS:
-        facts = all_values(looks) if len(titles) == 1 else (f"{len(looks)} kinds",)
+        each = {
+            seen: [index for leaf, own in zip(leaves, passes, strict=True) if leaf.look == seen for index in own]
+            for seen in looks
+        }
+        looks.sort(key=lambda seen: min(each[seen]))  # the most frequent one is no first value
+        facts = all_values(looks, turns_of([each[seen] for seen in looks])) if len(titles) == 1 else (f"{len(looks)} kinds",)
         if not sides and any(seen.sides for seen in looks):
             positions = dict.fromkeys(" and ".join(side.words for side in seen.sides) or "no positions" for seen in looks)
             facts = (*facts, " or ".join(positions) if len(positions) <= MAX_ROWS else "positions vary")

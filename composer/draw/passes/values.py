@@ -84,13 +84,17 @@ def completed(looks: Sequence[Look]) -> list[Look]:
     return [replace(look, facts=(*look.facts, *usual(look))) for look in looks]
 
 
-def all_values(looks: Sequence[Look]) -> tuple[str, ...]:
-    """Return what all kinds say, and of the rest what the first and the last say; a number that differs with all its values."""
+def all_values(looks: Sequence[Look], turns: int = 1) -> tuple[str, ...]:
+    """Return what all kinds say, and of the rest what the first and the last say; a number that differs with all its values, and
+    how often it takes these in turn.
+    """
     first, last = looks[0].facts, looks[-1].facts
     by_template = [{template(fact): fact for fact in seen.facts} for seen in looks]
     if all(len(one) == len(first) and one.keys() == by_template[0].keys() for one in by_template):
         alike = [tuple(dict.fromkeys(one[said] for one in by_template)) for said in by_template[0]]
-        return tuple(one[0] if len(one) == 1 else listed(one) for one in alike) or (f"{len(looks)} kinds",)
+        again = "" if turns == 1 else ", twice" if turns == 2 else f", {turns} times"
+        told = (one[0] if len(one) == 1 else listed(one) + (again if len(one) == len(looks) else "") for one in alike)
+        return (*told,) or (f"{len(looks)} kinds",)
     if all(len(seen.facts) == len(first) for seen in looks):
         said = (tuple(dict.fromkeys(alike)) for alike in zip(*(seen.facts for seen in looks), strict=True))
         return tuple(alike[0] if len(alike) == 1 else listed(alike) for alike in said) or (f"{len(looks)} kinds",)
@@ -100,6 +104,17 @@ def all_values(looks: Sequence[Look]) -> tuple[str, ...]:
         return (*common, most)
     only_last = [f"{fact} in the last" for fact in last if fact not in common]
     return (*common, *(f"{fact} in the first" for fact in first if fact not in common), *only_last)
+
+
+def turns_of(kinds: Sequence[Sequence[int]]) -> int:
+    """Return how often kinds follow one another in the same order, given the passes of each; 1 where they do not.
+
+    >>> turns_of([(0, 2, 4), (1, 3, 5)]), turns_of([(0, 3), (1, 2)])
+    (3, 1)
+    """
+    count, whole = len(kinds), sum(map(len, kinds))
+    in_turn = all(sorted(own) == [*range(number, whole, count)] for number, own in enumerate(kinds))
+    return whole // count if in_turn and whole % count == 0 else 1
 
 
 def greatest(facts: Sequence[str]) -> str:
