@@ -324,3 +324,11 @@ def test_details_of_papers_are_sound(path: Path) -> None:
     details = {one.about.path for one in figure.scene.details}
     assert [said for said in lies(picture, Model(recipe.program)) if said.startswith(tuple(details))] == []
     assert [*loose(picture)] == []
+
+
+def test_a_detail_names_its_place_where_a_closed_block_of_its_kind_is_another() -> None:
+    """The block of a U whose skip is a map elsewhere, inside of what is closed."""
+    scene = composer.load(Path(__file__).parent / "papers/latent_diffusion.yaml").draw().scene
+    said = {one.texts[0].text: [text.text for text in one.texts[1:]] for one in scene.details}
+    assert said["Res block"] == ["as in middle.res1"]
+    assert said["Spatial Transformer"] == []

@@ -97,7 +97,9 @@ class Details:
         same_title = {box.about.path for box in boxes if title_of_box(box) == title}
         said = chosen.said
         alike = all(other is not None and other.said == said for other in inside)
-        told = alike and same_title <= {place.path for place in one.places}
+        kind = one.places[0]
+        differs = any(other.block == kind.block != "" and other.form != kind.form for other in self.groups())
+        told = alike and not differs and same_title <= {place.path for place in one.places}
         names = ", ".join(filter(None, (chosen.note, "" if told else f"as in {chosen.path.removesuffix('.body')}")))
         whole = body(chosen.flow, chosen.titles, self.typography, shapes=self.shapes)
         placed = self.placed(scene, whole, chosen, names, box, [place.path for place in one.places])
@@ -112,7 +114,8 @@ class Details:
 
     def placed(self, scene: Scene, whole: Fragment, inside: BlockInside, names: str, box: Box, alike: Sequence[str]) -> Scene:
         """Return a drawing with a detail at its place."""
-        said = [Text(0, 22, title_of_box(box), "title", "start", self.typography.scale)]
+        title = title_of_box(box)
+        said = [Text(0, 22, title, "title", "start", self.typography.scale)]
         if names:
             said.append(Text(0, 22 + LINE, names, "detail", "start", self.typography.scale))
         room = covered(whole.pieces, [])
@@ -129,8 +132,9 @@ class Details:
         moved = Pieces()
         moved.take(whole.pieces, x + PAD - left, y + head - high)
         texts = tuple(text.moved(x + PAD, y) for text in said)
-        about = About(inside.path, f"{title_of_box(box)} from inside" + (f", {names}" if names else ""), box.about.lines)
-        detail = Detail(about, tuple(alike), x, y, width, height, texts, named(moved, inside, x + width, y + height))
+        about = About(inside.path, f"{title} from inside" + (f", {names}" if names else ""), box.about.lines)
+        drawing = named(moved, inside.path, title, x + width, y + height)
+        detail = Detail(about, tuple(alike), x, y, width, height, texts, drawing)
         return replace(
             scene,
             width=max(scene.width, x + width + MARGIN),
@@ -144,18 +148,18 @@ def title_of_box(box: Box) -> str:
     return next((text.text for text in box.texts if text.role == "title"), "")
 
 
-def named(pieces: Pieces, inside: BlockInside, width: float, height: float) -> Scene:
-    """Return the drawing of a block, whose outputs have paths that no output of the model has."""
+def named(pieces: Pieces, block: str, title: str, width: float, height: float) -> Scene:
+    """Return the drawing of a block at a path, whose outputs have paths that no output of the model has."""
 
     def path(old: str) -> str:
-        return output_path(f"{inside.path}.{title_of(old)}") if is_output(old) else old
+        return output_path(f"{block}.{title_of(old)}") if is_output(old) else old
 
     def about(old: About) -> About:
-        tip = re.sub(f"^the model's input (?:{INPUTS})?", f"{inside.header[0]}'s input ", old.tip)
-        return replace(old, path=path(old.path), tip=re.sub("^the model's", f"{inside.header[0]}'s", tip))
+        tip = re.sub(f"^the model's input (?:{INPUTS})?", f"{title}'s input ", old.tip)
+        return replace(old, path=path(old.path), tip=re.sub("^the model's", f"{title}'s", tip))
 
     return Scene(
-        inside.header[0],
+        title,
         width,
         height,
         tuple(pieces.texts),

@@ -27,8 +27,6 @@ class BlockInside:
 
     path: str
     """Of the block."""
-    header: tuple[str, ...]
-    """Its title, and what else is said of it where it is open."""
     flow: Flow
     titles: Titles
     """What its inputs and outputs are called."""
@@ -163,7 +161,7 @@ def by_itself(group: Group, flow: Flow, exits: Sequence[tuple[str, DiagramSource
     titles = Titles(
         "", (), {one: spoken(port) for one, port in inputs.items()}, {name: spoken(name) for name, _ in exits}, types=types
     )
-    return BlockInside(path, group.header, flow, titles)
+    return BlockInside(path, flow, titles)
 
 
 def inputs_by_name(flow: Flow) -> Flow:
