@@ -24,7 +24,7 @@ MAX_DETAILS = 3
 """Blocks that are drawn from inside beside a figure by itself: of more, a reader cannot tell what it is about."""
 RESIDUAL = 1
 """How far a chain with one residual connection is from a chain: its detail may only fill free room."""
-TELLING = 8
+TELLING = 4
 """How far from a chain a block is that a model is about, such as the step of a recurrence with all that it reads."""
 PAD, HEAD, LINE = 16.0, 40.0, 15.0
 """Between the border of a detail and its drawing; for its title; for the line below that."""
