@@ -127,6 +127,10 @@ class Group:
     """Of one that is laid out in layers, all that goes through its border, from the left."""
     parallel: bool = False
     """Whether no pass reads what another one gives."""
+    shape: str = ""
+    """Of what it gives, where it is not that of what it reads."""
+    goes_on: str = ""
+    """Who alone reads what each pass returns: `next layer`; nothing where something around it does."""
 
     @property
     def pill(self) -> str:
@@ -301,6 +305,26 @@ class Flow:
                 yield from flow.leaves()
             if isinstance(item, Branches) and item.join:
                 yield item.join
+
+
+def told_shape(item: Item) -> str:
+    """Return the shape that stands above an item: of a frame, nothing where it stands inside of that already, just below the
+    border, or where several values leave there.
+    """
+    if isinstance(item, Group):
+        told = item.passages or any(item.shape in shapes_at_end(flow) for flow in item.flows)
+        return "" if told else item.shape
+    return item.shape if isinstance(item, Leaf) else ""
+
+
+def shapes_at_end(flow: Flow) -> Iterator[str]:
+    """Yield the shapes of what a flow returns, of frames at its upper end those inside of them too."""
+    last = flow.by_path.get(flow.outlet.path) if flow.outlet else None
+    if isinstance(last, Leaf | Group):
+        yield last.shape
+    if isinstance(last, Group):
+        for inner in last.flows:
+            yield from shapes_at_end(inner)
 
 
 @dataclass(frozen=True, slots=True)
