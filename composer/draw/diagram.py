@@ -308,23 +308,24 @@ class Flow:
 
 
 def told_shape(item: Item) -> str:
-    """Return the shape that stands above an item: of a frame, nothing where it stands inside of that already, just below the
-    border, or where several values leave there.
+    """Return the shape that stands above an item: of a frame, nothing where it stands inside of that already, or where several
+    values leave there.
     """
     if isinstance(item, Group):
-        told = item.passages or any(item.shape in shapes_at_end(flow) for flow in item.flows)
-        return "" if told else item.shape
+        return "" if item.passages or item.shape in map(told_last, item.flows) else item.shape
     return item.shape if isinstance(item, Leaf) else ""
 
 
-def shapes_at_end(flow: Flow) -> Iterator[str]:
-    """Yield the shapes of what a flow returns, of frames at its upper end those inside of them too."""
-    last = flow.by_path.get(flow.outlet.path) if flow.outlet else None
-    if isinstance(last, Leaf | Group):
-        yield last.shape
-    if isinstance(last, Group):
-        for inner in last.flows:
-            yield from shapes_at_end(inner)
+def told_last(flow: Flow) -> str:
+    """Return the shape that is told last on the way to what a flow returns; nothing where none is."""
+    streams = {edge.target: edge.source.path for edge in reversed(flow.edges) if edge.main and edge.upward}
+    items, path = flow.by_path, flow.outlet.path if flow.outlet else ""
+    while isinstance(item := items.pop(path, None), Leaf | Group):
+        inner = told_last(item.flows[0]) if isinstance(item, Group) and len(item.flows) == 1 else ""
+        if item.shape or inner:
+            return item.shape or inner
+        path = streams.get(path, "")
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from composer.draw.build.parallel_passes import read_inside
 from composer.draw.build.pass_references import consecutive_passes
 from composer.draw.build.value_sources import first_input
 from composer.graph.anatomy import wires_of
@@ -29,6 +30,8 @@ def only_handed_on(graph: TypedGraph) -> Iterator[str]:
 def hands_on(node: TypedRepeat) -> bool:
     """Return whether each pass of a repeat reads what the one before returns as what comes into it first."""
     stream = first_input(node.passes[0])
+    if not any(stream in read_inside(graph) for graph in node.passes):  # it is led in, and no node reads it
+        return False
     read = [
         {ref.index for wire in one.wires if wire.port == stream for ref in wire.refs if is_returned(ref, node)}
         for one in node.node.passes
