@@ -128,11 +128,11 @@ def frame(
     if inner.out:
         outlet = group.flows[0].outlet
         source = outlet.path if len(group.flows) == 1 and outlet else ""
-        end = -inner.height - GOES_ON if group.goes_on else -height
+        top = -inner.height - GOES_ON if group.goes_on else -height
         arrow = bool(group.goes_on)
-        found.pieces.wires.append(WirePath(source, path, (*inner.out[:-1], (0, end)), arrow=arrow, to_inside=True))
+        found.pieces.wires.append(WirePath(source, path, (*inner.out[:-1], (0, top)), arrow=arrow, to_inside=True))
         if arrow:
-            found.pieces.texts.append(Text(0, end - 5, group.goes_on, "note", scale=typography.scale))
+            found.pieces.texts.append(Text(0, top - 5, group.goes_on, "note", scale=typography.scale))
     found.below = dict(inner.below)
     for one in group.passages:
         if one.made is not None:
