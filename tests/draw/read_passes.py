@@ -169,8 +169,8 @@ def is_handed_on(node: TypedRepeat, graph: TypedGraph | None) -> bool:
             return False
     lists = [wire.refs for other in graph.nodes if other is not node for wire in wires_of(other.node)] if graph else []
     lists += [(ref,) for _, ref in graph.graph.outputs] if graph else []
-    for refs in lists:
-        read = [ref.index for ref in refs if ref.node == node.name and ref.port in ports]
+    for together in lists:
+        read = [ref.index for ref in together if ref.node == node.name and ref.port in ports]
         if None in read or (last in read and last - 1 not in read):
             return False
     return last > 0

@@ -6,7 +6,7 @@ import pytest
 
 import composer
 from composer.draw.build.levels import Level
-from composer.draw.scene import Frame, Scene
+from composer.draw.scene import Direction, Frame, Scene
 from tests.draw.checks import borders, ends, inside, overlaps, starts
 
 NARROWING = """recipe: narrowing
@@ -62,7 +62,7 @@ def test_the_shape_that_leaves_a_frame_stands_above_it(level: Level) -> None:
 
 
 @pytest.mark.parametrize("direction", ["up", "right"])
-def test_what_only_the_next_pass_reads_ends_inside_of_the_frame(direction: str) -> None:
+def test_what_only_the_next_pass_reads_ends_inside_of_the_frame(direction: Direction) -> None:
     """With an arrow to words, and not at the border under what stands above."""
     scene = composer.load(HANDED_ON.replace("READ", "total")).draw(direction=direction).scene
     frame = frame_of(scene, "layers")
