@@ -127,6 +127,10 @@ class Group:
     """Of one that is laid out in layers, all that goes through its border, from the left."""
     parallel: bool = False
     """Whether no pass reads what another one gives."""
+    shape: str = ""
+    """Of what it gives, where it is not that of what it reads."""
+    goes_on: str = ""
+    """Who alone reads what each pass returns: `next layer`; nothing where something around it does."""
 
     @property
     def pill(self) -> str:
@@ -301,6 +305,27 @@ class Flow:
                 yield from flow.leaves()
             if isinstance(item, Branches) and item.join:
                 yield item.join
+
+
+def told_shape(item: Item) -> str:
+    """Return the shape that stands above an item: of a frame, nothing where it stands inside of that already, or where several
+    values leave there.
+    """
+    if isinstance(item, Group):
+        return "" if item.passages or item.shape in map(told_last, item.flows) else item.shape
+    return item.shape if isinstance(item, Leaf) else ""
+
+
+def told_last(flow: Flow) -> str:
+    """Return the shape that is told last on the way to what a flow returns; nothing where none is."""
+    streams = {edge.target: edge.source.path for edge in reversed(flow.edges) if edge.main and edge.upward}
+    items, path = flow.by_path, flow.outlet.path if flow.outlet else ""
+    while isinstance(item := items.pop(path, None), Leaf | Group):
+        inner = told_last(item.flows[0]) if isinstance(item, Group) and len(item.flows) == 1 else ""
+        if item.shape or inner:
+            return item.shape or inner
+        path = streams.get(path, "")
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from composer.graph.ir import Ref
 from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.typed import TypedGraph, TypedProgram, TypedRepeat
 from composer.graph.visit import every_node, every_pass, walk
-from tests.draw.read_back import Picture
+from tests.draw.read_back import Picture, plain
 
 SAID = re.compile(
     r"(?:of )?((?:all \d+|both|last|all earlier) [a-z_ ]+|[a-z_ ]+ \d+(?: … \d+)?)(?: of (?:last|all \d+|both) [a-z_ ]+)?"
@@ -19,6 +19,8 @@ SAID = re.compile(
 """What stands at a wire, or in a loss: which passes give what is read."""
 JOINED = re.compile(r"(?:\w+\(\d+(?::\d+)?\)(?:\.\w+(?:\(\d+(?::\d+)?\))?)*(?:, )?)+")
 """What several values of a repeat are called together: `down(0:4).layers(0:2), down(0:3)`."""
+NEXT = re.compile(r"next [a-z_ ]+")
+"""What stands at the end of a wire that leads to the next pass alone."""
 COUNTED = re.compile(r"(\d+) values")
 
 
@@ -138,12 +140,49 @@ def passes_of(name: str) -> list[int]:
     return [*map(int, re.findall(r"\((\d+)", name))]
 
 
+def misled_on(picture: Picture, typed: TypedProgram) -> Iterator[str]:
+    """Yield every wire that is said to lead to the next pass alone, in a frame of no repeat or of one of which this does not
+    hold.
+    """
+    known: dict[str, set[str]] = {}
+    for program in (typed, folded(typed).program):  # of layers that are written one by one too
+        for visit in walk(program.root, every_pass, every_node):
+            if isinstance(visit.node, TypedRepeat):
+                said = f"next {words(visit.node.name)[0]}" if is_handed_on(visit.node, visit.graph) else ""
+                known.setdefault(plain(visit.path), set()).add(said)
+    for x, y, text in picture.texts:
+        if NEXT.fullmatch(text):
+            around = [frame for frame in picture.frames if frame.path and frame.place.touches(x, y, 0.0)]
+            inner = min(around, key=lambda frame: frame.place.right - frame.place.left, default=None)
+            if inner is None or known.get(plain(inner.path)) != {text}:
+                yield f"`{text}`: the value goes elsewhere"
+
+
+def is_handed_on(node: TypedRepeat, graph: TypedGraph | None) -> bool:
+    """Return whether every pass of a repeat reads what the one before gives first, and nothing else reads it of the last one but
+    with the others.
+    """
+    ports, last = ("", next(iter(node.passes[0].outputs))), len(node.passes) - 1
+    for index, one in enumerate(node.node.passes):
+        refs = [ref for wire in one.wires for ref in wire.refs if ref.node == node.name and ref.port in ports]
+        if index and index - 1 not in [ref.index for ref in refs]:
+            return False
+    lists = [wire.refs for other in graph.nodes if other is not node for wire in wires_of(other.node)] if graph else []
+    lists += [(ref,) for _, ref in graph.graph.outputs] if graph else []
+    for together in lists:
+        read = [ref.index for ref in together if ref.node == node.name and ref.port in ports]
+        if None in read or (last in read and last - 1 not in read):
+            return False
+    return last > 0
+
+
 def misread(picture: Picture, typed: TypedProgram) -> Iterator[str]:
     """Yield every statement of a picture about the passes that are read which holds nowhere in the model."""
     known = readings(typed) | readings(folded(typed).program)  # of layers that are written one by one too
     texts = [text for _, _, text in picture.texts]
     texts += [fact for box in picture.boxes for line in box.lines for fact in line.split(" · ") if fact.startswith("of ")]
     yield from misjoined(texts, typed)
+    yield from misled_on(picture, typed)
     for text in texts:
         if text.split(" · ")[0] != text or not (said := SAID.fullmatch(text)):
             continue

@@ -10,7 +10,7 @@ import pytest
 
 import composer
 from composer.draw.build.levels import Level
-from tests.draw.read_back import Model
+from tests.draw.read_back import Model, read
 from tests.draw.test_read_back import faults
 
 LAYERS = """recipe: planted
@@ -88,6 +88,12 @@ def of_wire(ends: str, there: str, planted: str) -> Callable[[str], str]:
     return plant
 
 
+def next_layer(svg: str) -> str:
+    """Return a picture in which a frame says that the next layer alone reads what each one returns."""
+    place = next(frame.place for frame in read(svg).frames if frame.path == "layers")
+    return svg.replace("</svg>", f'<text x="{place.left + 40:.1f}" y="{place.top + 40:.1f}">next layer</text></svg>')
+
+
 def turned(there: str) -> Callable[[str], str]:
     """Return how one small square or cell of a map, the first that a pattern finds, gets another color."""
     return lambda svg: re.sub(there, lambda found: found[0].replace(DARK, LIGHT), svg, count=1)
@@ -127,6 +133,8 @@ FAULTS: dict[str, tuple[str, Level, Callable[[str], str]]] = {
     "the index of a pass that is read": ("router", "block", instead(">layers(3)<", ">layers(2)<")),
     "the layer at which a wire begins": ("router", "block", of_wire("layers → early", r'd="M([\d.]+) [\d.]+', r'd="M\1 290')),
     "the passes of values that are read": ("passes", "block", instead(">layers 1 … 4<", ">layers 0 … 4<")),
+    "who alone reads what layers return": ("passes", "block", instead(">next layer<", ">next stage<")),
+    "a reader of the last layer that is not told": ("windows", "block", next_layer),
     "a formula without its scale": ("formula", "block", lambda svg: svg.replace(" · 0.25", "")),
     "a formula without its mask": ("formula", "block", lambda svg: svg.replace(" − 10000 · (1 − allowed)", "")),
     "an attention without its scale": ("router", "full", lambda svg: svg.replace(" / √8", "")),

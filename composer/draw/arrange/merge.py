@@ -177,7 +177,7 @@ class _Merge:
         box = of_group((part,), about, f"× {passes} {self.label}" if passes else self.label, params)
         *inner, outer = members
         told = tuple(dict.fromkeys(filter(None, map(_after, inner))))  # before the box's output, and so not at its wire
-        gives = outer.shape if isinstance(outer, Leaf) else ""
+        gives = outer.shape if isinstance(outer, Leaf | Group) else ""
         return replace(box, look=replace(box.look, facts=(*box.look.facts, *told)), shape=gives, after=_after(outer))
 
 

@@ -14,10 +14,11 @@ from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.closed_groups import changed_shape, first_words, holds_layers, new_shape
 from composer.draw.build.flow_builder import FlowBuilder
+from composer.draw.build.handed_on import only_handed_on
 from composer.draw.build.levels import Depth, Level
 from composer.draw.build.node_names import branch_name, own_name, shown_name, told_apart
 from composer.draw.build.parallel_passes import is_parallel, never_alone, shared_input
-from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
+from composer.draw.build.pass_references import each_pass, resolve_previous_passes, without_parameters
 from composer.draw.build.single_passes import drawn_apart
 from composer.draw.build.steps import StepsBuilder
 from composer.draw.build.value_sources import (
@@ -76,6 +77,8 @@ class DiagramBuilder:
         """What authors call closed blocks of their recipes, by their paths."""
         self.never_alone: set[str] = set()
         """Paths of parallel repeats whose last pass nothing reads by itself."""
+        self.handed_on: set[str] = set()
+        """Paths of repeats of which the next pass alone reads what each one returns."""
         self.apart: frozenset[str] = frozenset()
         """Paths of repeats of which each pass is a closed box of its own."""
 
@@ -116,6 +119,8 @@ class DiagramBuilder:
         """Add all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
         if not self.around:
             self.never_alone |= {around.inner(name).path for name in never_alone(graph)}
+        self.handed_on -= {around.inner(node.name).path for node in graph.nodes}  # in another pass, its readers may be others
+        self.handed_on |= {around.inner(name).path for name in only_handed_on(graph)}
         if not around.path and self.depth.level == "block":
             self.apart = drawn_apart(graph, self.depth.names)
         for node in graph.nodes:
@@ -224,7 +229,11 @@ class DiagramBuilder:
         """Return a frame around a flow."""
         each = self.counts.shown_whole(place.first)
         about = self.captions.about(node, place, (title, each)).with_parameters(0)
-        return Group(about, (title, each) if each else (title,), (flow,))
+        return Group(about, (title, each) if each else (title,), (flow,), shape=self.frame_shape(node))
+
+    def frame_shape(self, node: TypedNode) -> str:
+        """Return the shape of what a frame gives, where it changes; an overview has room for those of boxes alone."""
+        return new_shape(node) if self.depth.level != "overview" else ""
 
     def closed(
         self,
@@ -298,9 +307,9 @@ class DiagramBuilder:
             heads = tuple((f"{one.passes} of {count}",) for one in alike) if len(alike) > 1 else ()
             frames = tuple(repeats.one_of_each(one.flow) for one in alike)
             cells = tuple(one.kinds for one in alike) if len(alike) > 1 and len(kinds) <= MAX_MAPPED_KINDS else ()
-            out.items.append(
-                Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds), parallel=parallel)
-            )
+            whole = Group(about, header, frames, heads, cells, str(count), repeats.kind_of_each(kinds), parallel=parallel)
+            goes_on = f"next {each_pass(node.name)[0]}" if path in self.handed_on else ""
+            out.items.append(replace(whole, shape=self.frame_shape(node), goes_on=goes_on))
         second_streams = set().union(*(flow.second_streams for flow in flows))
         out.edges += repeats.outer_edges(node, values, path, second_streams, stream, all_inputs=closed)
         return of_frame(node.passes[-1], path, ports, last_pass=count - 1)

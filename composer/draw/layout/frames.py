@@ -15,7 +15,7 @@ from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, moved, straightened, widen
 from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
 from composer.draw.layout.parallel_flows import BUS, FEW_BRANCHES, column_positions
-from composer.draw.layout.spacing import APART, MERGE_GAP
+from composer.draw.layout.spacing import APART, GAP, MERGE_GAP
 from composer.draw.layout.spine import LANE_SIDE
 from composer.draw.layout.stations import stacked
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
@@ -34,6 +34,8 @@ EXITS_APART = 22.0
 """Between wires out of a map of layers: a name stands above each, or at its end."""
 PILL_ROOM = 28.0
 """From the upper border of a frame to what stands below its pill, which ends 25 pixels below the border."""
+GOES_ON = 10.0
+"""How far a wire that only the next pass reads rises above all else in a frame; its words stand above its arrow."""
 MAX_TICK = 6
 """Letters of what the first pass is called below a map: layer, stage, step."""
 STRIP_WIDTH, STRIP_GAP = 12.0, 12.0
@@ -71,7 +73,7 @@ def frame(
         written = free_room(inner.above, left, right - pill_room, typography.width(" · ".join(group.header), "header"))
     lines = header_lines(group.header, written[1] - written[0], typography)
     line_height = LINE * typography.scale
-    head = 30.0 + line_height * (len(lines) - 1)
+    head = 30.0 + line_height * (len(lines) - 1) + (GOES_ON + GAP * typography.scale if group.goes_on and inner.out else 0.0)
     under = [text.area for text in inner.pieces.texts if pill and text.area.right > right - pill_room]
     height = max([inner.height + head, *(PILL_ROOM - area.top for area in under)])
     texts = tuple(
@@ -126,7 +128,11 @@ def frame(
     if inner.out:
         outlet = group.flows[0].outlet
         source = outlet.path if len(group.flows) == 1 and outlet else ""
-        found.pieces.wires.append(WirePath(source, path, (*inner.out[:-1], (0, -height)), arrow=False, to_inside=True))
+        top = -inner.height - GOES_ON if group.goes_on else -height
+        arrow = bool(group.goes_on)
+        found.pieces.wires.append(WirePath(source, path, (*inner.out[:-1], (0, top)), arrow=arrow, to_inside=True))
+        if arrow:
+            found.pieces.texts.append(Text(0, top - 5, group.goes_on, "note", scale=typography.scale))
     found.below = dict(inner.below)
     for one in group.passages:
         if one.made is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture, Sink, output_of
+from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture, Sink, output_of, told_shape
 from composer.draw.edges import NodeOutput, Origin
 from composer.draw.geometry import Area, Text
 from composer.draw.layout.fragment import Fragment, areas, moved
@@ -114,7 +114,7 @@ class Gap:
         flow, value = self.spine.flow, output_of(item)
         if value not in self.spine.read and not (flow.outlet and flow.outlet.path == value.path):
             return item.after if value in self.spine.sent else ""  # the wire to another column tells the shape
-        shape = item.shape if self.spine.options.shapes and isinstance(item, Leaf) else ""
+        shape = told_shape(item) if self.spine.options.shapes else ""
         return " · ".join(filter(None, (shape, item.after)))
 
     def write(self, label: str) -> None:

@@ -100,6 +100,8 @@ def _item(alike: Sequence[Item], passes: Sequence[Sequence[int]], flows: Sequenc
 def _group(groups: Sequence[Group], about: About, passes: Sequence[Sequence[int]], around: Sequence[Group]) -> Group | None:
     """Return frames in the same place as one; repeats may have other numbers of passes, as the layers of stages."""
     counts = tuple(dict.fromkeys(group.count for group in groups))
+    shape, goes_on = one_word([group.shape for group in groups]), one_word([group.goes_on for group in groups])
+    groups = [replace(group, shape=shape, goes_on=goes_on) for group in groups]
     if all(count.isdigit() for count in counts):
         around = groups
     if len(counts) > 1 and around is groups:
@@ -116,6 +118,11 @@ def _group(groups: Sequence[Group], about: About, passes: Sequence[Sequence[int]
     if inner is None:
         return None
     return replace(groups[0], about=replace(about, tip=tip_of(groups, passes)), header=_header(groups), flows=(inner,))
+
+
+def one_word(said: Sequence[str]) -> str:
+    """Return what is said of several things, if it is the same of all; else nothing."""
+    return said[0] if len(set(said)) == 1 else ""
 
 
 def _header(groups: Sequence[Group]) -> tuple[str, ...]:
@@ -239,7 +246,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[Sequence[int]], 
         kinds[leaf.look] = kinds.get(leaf.look, 0) + count
     params = {leaf.params for leaf in leaves}
     shared = first.params if len(params) == 1 else ""
-    shape = first.shape if len({leaf.shape for leaf in leaves}) == 1 else ""
+    shape = one_word([leaf.shape for leaf in leaves])
     first = replace(first, params=shared, shape=shape, about=replace(first.about, tip=tip_of(leaves, passes)))
     if len({leaf.rows for leaf in leaves}) > 1:
         return of_nested(first, leaves, passes, lengths)

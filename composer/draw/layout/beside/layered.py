@@ -9,7 +9,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeAlias
 
-from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Sink
+from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture, Sink, told_shape
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.graphviz_programs import Missing, pure
 from composer.draw.layout.beside.borders import centered, passages_of
@@ -289,7 +289,7 @@ class _Items:
             if sink.edges[0].source.path == path and _is_first(self.flow, sink.edges[0].source):
                 self.add_loss(fragment, sink, alone=path not in given)
         framed = isinstance(item, Group | OpenMixture)
-        shape = item.shape if isinstance(item, Leaf) and self.options.shapes else ""
+        shape = told_shape(item) if self.options.shapes else ""
         after = item.after if isinstance(item, Leaf | Group | OpenMixture) else ""
         label = " · ".join(filter(None, (shape, after))) if path in given else ""
         one = RankNode(path, 0.0, fragment, label=label, circle=circle, framed=framed)

@@ -1,0 +1,90 @@
+"""What stands where the stream leaves a frame: its shape, and who reads it where nothing around the frame does."""
+
+from __future__ import annotations
+
+import pytest
+
+import composer
+from composer.draw.build.levels import Level
+from composer.draw.scene import Direction, Frame, Scene
+from tests.draw.checks import borders, ends, inside, overlaps, starts
+
+NARROWING = """recipe: narrowing
+inputs: {x: "float[batch, 64]"}
+graph:
+  parts:
+    repeat: 3
+    as: part
+    graph:
+      fc: {type: linear, out: 64 // 2 ** (part + 1)}
+      relu: relu
+  one: {graph: {first: {type: linear, out: 12}, relu: relu}}
+  other: {graph: {norm: layernorm, relu: relu}}
+  head: {type: linear, out: 2}
+outputs: {y: head}
+"""
+HANDED_ON = """recipe: handed_on
+inputs: {x: "float[batch, 12]"}
+graph:
+  layers:
+    repeat: 6
+    graph:
+      mix: {type: linear, out: 12}
+      skip: {type: linear, out: 5}
+      sum: {type: add, in: [input, mix]}
+  total: {type: add, in: "layers(:).skip"}
+  head: {type: linear, out: 7, in: READ}
+outputs: {y: head}
+"""
+
+
+def texts(scene: Scene) -> list[str]:
+    """Return what stands on the page by itself."""
+    return [text.text for text in scene.texts]
+
+
+def frame_of(scene: Scene, path: str) -> Frame:
+    """Return the frame of a group or a repeat."""
+    return next(frame for frame in scene.frames if frame.about.path == path)
+
+
+@pytest.mark.parametrize("level", ["block", "full"])
+def test_the_shape_that_leaves_a_frame_stands_above_it(level: Level) -> None:
+    """Once: of a group whose inside tells it, and where it does not change, nothing stands above the frame."""
+    scene = composer.load(NARROWING).draw(level).scene
+    said = [text for text in scene.texts if text.text in ("B × 8", "B × 12")]
+    assert [text.text for text in said].count("B × 8") == 1
+    assert [text.text for text in said].count("B × 12") == 1
+    eight, twelve = (next(text for text in said if text.text == shape) for shape in ("B × 8", "B × 12"))
+    assert frame_of(scene, "one").area.bottom > twelve.area.bottom > frame_of(scene, "one").area.top
+    assert frame_of(scene, "parts").area.top > eight.area.bottom > frame_of(scene, "one").area.bottom
+    assert "B × 8" not in texts(composer.load(NARROWING).draw(level, shapes=False).scene)
+
+
+@pytest.mark.parametrize("direction", ["up", "right"])
+def test_what_only_the_next_pass_reads_ends_inside_of_the_frame(direction: Direction) -> None:
+    """With an arrow to words, and not at the border under what stands above."""
+    scene = composer.load(HANDED_ON.replace("READ", "total")).draw(direction=direction).scene
+    frame = frame_of(scene, "layers")
+    words = next(text for text in scene.texts if text.text == "next layer")
+    assert inside(words.area, frame.area)
+    wire = next(wire for wire in scene.wires if wire.to_inside)
+    assert wire.arrow
+    (x, y), area = wire.points[-1], frame.area
+    assert area.left + 20 < x < area.right - 20
+    assert area.top + 20 < y < area.bottom - 20
+    assert [*overlaps(scene), *borders(scene), *ends(scene), *starts(scene)] == []
+
+
+@pytest.mark.parametrize("head", ["{type: linear, out: 7, in: layers}", '{type: concat, axis: -1, in: [total, "layers(5)"]}'])
+def test_what_is_read_around_the_frame_goes_on(head: str) -> None:
+    """Of the last pass, by whatever name."""
+    text = HANDED_ON.replace("{type: linear, out: 7, in: READ}", head).replace("{y: head}", "{y: head, total: total}")
+    assert "next layer" not in texts(composer.load(text).draw().scene)
+
+
+def test_parallel_passes_hand_nothing_on() -> None:
+    """Experts of one input have no next one."""
+    text = HANDED_ON.replace("READ", "total").replace("mix: {type: linear, out: 12}", "mix: {type: linear, out: 12, in: x}")
+    text = text.replace("in: [input, mix]", "in: [x, mix]")
+    assert not [said for said in texts(composer.load(text).draw().scene) if said.startswith("next")]
