@@ -68,7 +68,15 @@ class Attempts:
 
     def on_page(self, flow: Flow, high: float | None = None) -> Scene:
         """Return the usual drawing of a diagram, its column wrapped where that is higher."""
-        scene = page(flow, self.titles, self.typography, shapes=self.shapes, high=high, break_after=self.break_after)
+        scene = page(
+            flow,
+            self.titles,
+            self.typography,
+            shapes=self.shapes,
+            high=high,
+            break_after=self.break_after,
+            direction=self.direction,
+        )
         return turned(scene, self.typography) if self.direction == "right" else scene
 
     def in_column(self, flow: Flow, room: float) -> Scene:

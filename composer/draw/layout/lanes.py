@@ -177,6 +177,7 @@ class Lanes:
                     partial=edge.partial,
                     from_inside=edge.source.from_inside,
                     passage=edge.passage,
+                    place=edge.place,
                 )
             )
             self.label(edge, whole)
@@ -274,6 +275,7 @@ def draw_straight(spine: Spine, below: Station, above: Station, edge: DiagramEdg
             arrow,
             partial=edge.partial,
             from_inside=edge.source.from_inside,
+            place=edge.place,
         )
     )
 

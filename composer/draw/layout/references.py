@@ -28,7 +28,14 @@ def incoming_reference(
     points = ((start, y), *way)
     found.pieces.wires.append(
         WirePath(
-            edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial, from_inside=edge.source.from_inside
+            edge.source.path,
+            edge.target,
+            points,
+            edge.port,
+            "far",
+            partial=edge.partial,
+            from_inside=edge.source.from_inside,
+            place=edge.place,
         )
     )
     return text.area
@@ -42,7 +49,9 @@ def reference_below(found: Fragment, edge: DiagramEdge, typography: Typography) 
         Reference(About(edge.source.path, f"{name}, from elsewhere"), text, edge.source.path, edge.target, edge.port)
     )
     points = ((0.0, text.area.top - 4), (0.0, 0.0))
-    found.pieces.wires.append(WirePath(edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial))
+    found.pieces.wires.append(
+        WirePath(edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial, place=edge.place)
+    )
     return text.area.bottom
 
 

@@ -51,6 +51,8 @@ class SideBox:
     """What it reads itself, by name."""
     said: str = ""
     """What is written above its wire."""
+    place: str = ""
+    """Which it is of the values that the block reads in an order."""
 
 
 SideInput: TypeAlias = WiredInput | NamedInput | SideBox
@@ -256,5 +258,5 @@ def _put_small(found: Fragment, leaf: Leaf, small: SideBox, side: int, way: tupl
         reach = max(
             reach, incoming_reference(found, edge, edge.named, side, at, ((start + side * width, at),), typography).reach(side)
         )
-    found.pieces.wires.append(WirePath(small.leaf.about.path, leaf.about.path, way, small.port, small.style))
+    found.pieces.wires.append(WirePath(small.leaf.about.path, leaf.about.path, way, small.port, small.style, place=small.place))
     widen(found, side, reach)

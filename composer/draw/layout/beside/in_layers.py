@@ -54,6 +54,6 @@ def in_layers(flow: Flow, options: LayoutOptions, items_of: ItemsOf, drawn: Mapp
 def side_boxes_of(blocks: Sequence[BesideBlock]) -> list[SideBox]:
     """Return what stands beside a block as small boxes."""
     return [
-        SideBox(leaf, edge.port, style_of(edge, leaf), reads, "at first" if edge.source.at_first else "")
+        SideBox(leaf, edge.port, style_of(edge, leaf), reads, "at first" if edge.source.at_first else "", edge.place)
         for leaf, edge, reads in blocks
     ]

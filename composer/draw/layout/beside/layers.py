@@ -296,6 +296,7 @@ class Layers:
             partial=edge.partial,
             from_inside=edge.source.from_inside,
             passage=edge.passage,
+            place=edge.place,
         )
 
     def level(self, link: ItemLink) -> WirePath:
@@ -306,7 +307,8 @@ class Layers:
         turn = (x + near) / 2
         points = straightened([(x, y), (turn, y), (turn, height), (near, height)])
         edge = link.edge
-        return WirePath(maker(edge.source.origin).path, edge.target, points, edge.port, style_of(edge), partial=edge.partial)
+        made = maker(edge.source.origin).path
+        return WirePath(made, edge.target, points, edge.port, style_of(edge), partial=edge.partial, place=edge.place)
 
 
 def border(one: RankNode, side: int) -> Point:
