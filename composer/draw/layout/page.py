@@ -18,7 +18,6 @@ from composer.draw.layout.column import column
 from composer.draw.layout.fragment import Fragment, Pieces, shift
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import place_columns
-from composer.draw.layout.places import tell_places
 from composer.draw.layout.spine import LANE_SIDE, LayoutOptions
 from composer.draw.layout.wrapped import NoColumnEnd, broken, wrapped
 from composer.draw.passes.alternatives import name_in_alternatives, name_once
@@ -30,7 +29,7 @@ from composer.draw.passes.passages import open_passages
 from composer.draw.passes.pyramid import split_pyramid
 from composer.draw.passes.side_inputs import split_side_inputs, stand_by_readers
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
-from composer.draw.scene import Direction, Scene
+from composer.draw.scene import Scene
 from composer.draw.style.text_metrics import wrapped as in_lines
 from composer.draw.style.typography import Typography
 
@@ -60,15 +59,14 @@ def page(
     shapes: bool = True,
     high: float | None = None,
     break_after: Sequence[str] = (),
-    direction: Direction = "up",
 ) -> Scene:
-    """Return the scene of a model, before it is turned to its direction; one column ends above the nodes of `break_after`, or is
-    wrapped where it is higher than `high` pixels and can be.
+    """Return the scene of a model; one column ends above the nodes of `break_after`, or is wrapped where it is higher than `high`
+    pixels and can be.
 
     Raises:
         NoColumnEnd: if a column cannot end above such a node, as in a model of several columns.
     """
-    whole = body(flow, titles, typography, shapes=shapes, high=high, break_after=break_after, direction=direction)
+    whole = body(flow, titles, typography, shapes=shapes, high=high, break_after=break_after)
     return with_head(whole, titles, typography)
 
 
@@ -80,22 +78,12 @@ def body(
     shapes: bool = True,
     high: float | None = None,
     break_after: Sequence[str] = (),
-    direction: Direction = "up",
 ) -> Fragment:
     """Return all of a page below its head, counted from the left border.
 
     Raises:
         NoColumnEnd: if a column cannot end above a node of `break_after`.
     """
-    whole = _arranged(flow, titles, typography, shapes=shapes, high=high, break_after=break_after)
-    tell_places(whole.pieces, typography, direction)
-    return whole
-
-
-def _arranged(
-    flow: Flow, titles: Titles, typography: Typography, *, shapes: bool, high: float | None, break_after: Sequence[str]
-) -> Fragment:
-    """Return all of a page with the clearest of its layouts."""
     flow = join_passes(stand_by_readers(flow))
     options = LayoutOptions(typography, LANE_SIDE, shapes, inputs=tuple(titles.inputs))
     opens = once(options)
@@ -214,7 +202,6 @@ def narrow_page(flow: Flow, titles: Titles, room: float, typography: Typography,
             whole = column(one, width, LayoutOptions(typography, LANE_SIDE, shapes, narrow=True, alone=True))
             shift(whole, whole.left, 0)
             whole.right += whole.left
-            tell_places(whole.pieces, typography)
             found.append(with_head(whole, titles, typography, NARROW_MARGIN, room - 2 * NARROW_MARGIN))
             if found[-1].width <= room:
                 return found[-1]

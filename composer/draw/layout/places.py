@@ -3,69 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 
-from composer.draw.geometry import Area, Text
+from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.fragment import Pieces, lines
-from composer.draw.layout.port_names import BELOW, BESIDE, MIN_WIRES, name_beside
-from composer.draw.scene import Box, Direction, MergeCircle, WirePath
+from composer.draw.layout.port_names import BELOW, MIN_WIRES, name_beside
+from composer.draw.scene import Box, MergeCircle, Scene, WirePath
 from composer.draw.style.typography import Typography
 
 ON = 1.0
 """So near to a border, a wire ends there."""
 HALF, LONG = 3.5, 7.0
 """Of an arrowhead: half of its width, and its length."""
+NEAR, ABOVE = 5.0, 4.5
+"""From an upright wire to its number: nearer than to the next wire; and from a border below it to where its letters stand."""
 FREE = 0.5
 """Around a number."""
-UNDER = 13.5
-"""From above a level wire to a number below it."""
 
 
-def tell_places(pieces: Pieces, typography: Typography, direction: Direction = "up") -> None:
-    """Number what blocks read in an order, wherever the arrowheads do not come in it on a page whose stream has a direction: all
-    or, where there is no room, none.
-    """
-    things: list[Box | MergeCircle] = [*pieces.boxes, *pieces.merges]
+def with_places(scene: Scene, typography: Typography) -> Scene:
+    """Return a drawing with numbers at what blocks read in an order, where they need them; details have their own."""
+    pieces = Pieces(
+        list(scene.frames),
+        list(scene.wires),
+        boxes=list(scene.boxes),
+        merges=list(scene.merges),
+        references=list(scene.references),
+        texts=list(scene.texts),
+    )
+    tell_places(pieces, typography)
+    return replace(scene, texts=tuple(pieces.texts))
+
+
+def tell_places(pieces: Pieces, typography: Typography) -> None:
+    """Number what blocks read in an order, wherever the arrowheads do not come in it: all or, where there is no room, none."""
     ordered = {wire.target for wire in pieces.wires if wire.place}
+    things: list[Box | MergeCircle] = [*pieces.boxes, *pieces.merges]
     for thing in (one for one in things if one.about.path in ordered):
         ends = [wire for wire in pieces.wires if wire.arrow and wire.target == thing.about.path and _meets(wire, thing.area)]
-        if all(wire.place and not wire.partial for wire in ends) and not _is_told(ends, thing, direction):
+        if all(wire.place and not wire.partial for wire in ends) and not is_told(ends, around=isinstance(thing, MergeCircle)):
             pieces.texts += _numbers(ends, pieces, typography)
 
 
 def in_order(places: Sequence[str]) -> bool:
     """Return whether values come in the order in which a block reads them, one by one; so do those of a block without an order,
-    and two of which each has its side.
+    and so few that it need not be told.
     """
-    numbers = _numbers_in(places)
-    return few(places) or (len(numbers) == len(places) and numbers == sorted({*numbers}))
+    numbers = [int(number) for place in places if place for number in place.split(", ")]
+    return len({*numbers}) < MIN_WIRES or (len(numbers) == len(places) and numbers == sorted({*numbers}))
 
 
-def few(places: Sequence[str]) -> bool:
-    """Return whether so few values have an order that it need not be told."""
-    return len({*_numbers_in(places)}) < MIN_WIRES
-
-
-def _numbers_in(places: Sequence[str]) -> list[int]:
-    return [int(number) for place in places if place for number in place.split(", ")]
-
-
-def _is_told(ends: Sequence[WirePath], thing: Box | MergeCircle, direction: Direction) -> bool:
-    """Return whether arrowheads come in the order of what they bring: from the left, or at one side from above; around a circle
-    from the left.
+def is_told(ends: Sequence[WirePath], *, around: bool) -> bool:
+    """Return whether arrowheads come in the order of what they bring: all at one side of a box, from the left or from above, or
+    `around` a circle.
     """
-    sides = {_side(wire) for wire in ends}
-    if isinstance(thing, MergeCircle) or sides == {0}:
-        return in_order([wire.place for wire in sorted(ends, key=lambda wire: wire.points[-1][0])])
-    if len(sides) > 1:
-        return few([wire.place for wire in ends])
-    return in_order([wire.place for wire in sorted(ends, key=lambda wire: wire.points[-1][1], reverse=direction == "right")])
+    level = {_comes_from(wire)[0] for wire in ends}
+    upright = {_comes_from(wire)[1] for wire in ends}
+    if not around and len({_comes_from(wire) for wire in ends}) > 1:
+        return in_order([wire.place for wire in ends]) and in_order([wire.place for wire in reversed(ends)])
+    axis = 1 if -1 in upright or (level != {0} and not around) else 0
+    return in_order([wire.place for wire in sorted(ends, key=lambda wire: wire.points[-1][axis])])
 
 
-def _side(wire: WirePath) -> int:
-    """Return from where a wire comes in: from the left, -1, from below or from the right, 1."""
-    (before, _), (x, _) = wire.points[-2:]
-    return 0 if abs(before - x) < ON else 1 if before > x else -1
+def _comes_from(wire: WirePath) -> tuple[int, int]:
+    """Return at which side a wire comes in: left or right of its end, or above or below."""
+    (before, height), (x, y) = wire.points[-2:]
+    if abs(before - x) < ON:
+        return 0, -1 if height < y else 1
+    return -1 if before < x else 1, 0
 
 
 def _meets(wire: WirePath, area: Area) -> bool:
@@ -78,8 +84,8 @@ def _numbers(ends: Sequence[WirePath], pieces: Pieces, typography: Typography) -
     """Return a number for each of some wires, at its end; none where one has no room."""
     taken, found = [*_taken(pieces)], list[Text]()
     for wire in ends:
-        at = (text for text in _candidates(wire, typography) if not any(text.area.grown(FREE).meets(area) for area in taken))
-        text = next(at, None)
+        places = (text for text in _candidates(wire, typography) if not any(text.area.grown(FREE).meets(area) for area in taken))
+        text = next(places, None)
         if text is None:
             return []
         found.append(text)
@@ -88,22 +94,14 @@ def _numbers(ends: Sequence[WirePath], pieces: Pieces, typography: Typography) -
 
 
 def _candidates(wire: WirePath, typography: Typography) -> Iterator[Text]:
-    """Yield where the number of a wire may stand, the best place first: right or left of its end, or above or below."""
-    (x, y), side = wire.points[-1], _side(wire)
-    if side:
-        above = name_beside(wire.place, side, side * x, y, typography)
-        yield from (above, above.moved(0, UNDER * typography.scale))
-    else:
-        yield Text(x + BESIDE, y + BELOW, wire.place, "port", "start", typography.scale)
-        yield Text(x - BESIDE, y + BELOW, wire.place, "port", "end", typography.scale)
-
-
-def _head(wire: WirePath) -> Area:
-    """Return what the arrowhead of a wire covers."""
-    (x, y), side = wire.points[-1], _side(wire)
-    if not side:
-        return Area(x - HALF, y, x + HALF, y + LONG)
-    return Area(min(x, x + side * LONG), y - HALF, max(x, x + side * LONG), y + HALF)
+    """Yield where the number of a wire may stand, the best place first: right or left of its end, or above it."""
+    (x, y), (level, upright) = wire.points[-1], _comes_from(wire)
+    if level:
+        yield name_beside(wire.place, level, level * x, y, typography)
+        return
+    foot = y + (BELOW if upright > 0 else -ABOVE)
+    yield Text(x + NEAR, foot, wire.place, "port", "start", typography.scale)
+    yield Text(x - NEAR, foot, wire.place, "port", "end", typography.scale)
 
 
 def _taken(pieces: Pieces) -> Iterator[Area]:
@@ -113,10 +111,17 @@ def _taken(pieces: Pieces) -> Iterator[Area]:
     for wire in pieces.wires:
         yield from lines(wire)
         if wire.arrow:
-            yield _head(wire)
+            yield _head(wire.points[-1], _comes_from(wire))
     for frame in pieces.frames:
         area = frame.area
         yield from (Area(x - 1, area.top, x + 1, area.bottom) for x in (area.left, area.right))
         yield from (Area(area.left, y - 1, area.right, y + 1) for y in (area.top, area.bottom))
         yield from (text.area for text in frame.texts)
         yield from (one.area for one in (frame.pill, frame.strip) if one is not None)
+
+
+def _head(tip: Point, side: tuple[int, int]) -> Area:
+    """Return what an arrowhead covers that comes in at a side."""
+    wide, high = (HALF if one == 0 else LONG / 2 for one in side)
+    x, y = (at + one * LONG / 2 for at, one in zip(tip, side, strict=True))
+    return Area(x - wide, y - high, x + wide, y + high)

@@ -9,6 +9,7 @@ from composer.draw.about import About
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.fragment import Fragment
+from composer.draw.layout.port_names import AT_FIRST
 from composer.draw.scene import Reference, WirePath
 from composer.draw.style.typography import Typography
 
@@ -60,7 +61,7 @@ def _said(edge: DiagramEdge, name: str) -> str:
     source = edge.source
     if source.port and name == source.own_name and "." in source.path:
         name = f"{spoken(source.port).lower()} of {source.path.removesuffix('.body')}"
-    return name + ("*" if edge.partial else "") + (" at first" if edge.source.at_first else "") + edge.source.suffix
+    return name + ("*" if edge.partial else "") + (f" {AT_FIRST}" if edge.source.at_first else "") + edge.source.suffix
 
 
 def outgoing_reference(found: Fragment, wire: WirePath, name: str, tip: str, typography: Typography) -> Area:

@@ -14,7 +14,7 @@ from composer.draw.scene import RADIUS, Dot
 
 APART = 7.0
 """Between wires that stand side by side: one arrowhead, so that theirs do not touch."""
-NUMBERED = 19.0
+NUMBERED = 20.0
 """The same with a number between them."""
 SIDE = 20.0
 """From the middle of a circle to a wire that comes in at its side: its radius of 9 pixels, and room for the arrowhead."""
