@@ -9,8 +9,8 @@ from composer.draw.build.group_places import GroupPlace
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.closing import MAX_SHARE, WORTH, closing_order, fewest_closed, repeated_groups
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Titles
+from composer.draw.layout.ends.places import with_places
 from composer.draw.layout.page import narrow_page, page
-from composer.draw.layout.places import with_places
 from composer.draw.scene import Direction, Scene
 from composer.draw.style.typography import Typography
 from composer.draw.turn.turned import turned

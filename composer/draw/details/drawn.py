@@ -14,9 +14,9 @@ from composer.draw.details.inside import BlockInside, inside_of
 from composer.draw.details.placing import best_spot, covered
 from composer.draw.diagram import Flow
 from composer.draw.geometry import Area, Text
+from composer.draw.layout.ends.places import tell_places
 from composer.draw.layout.fragment import Fragment, Pieces
 from composer.draw.layout.page import MARGIN, body
-from composer.draw.layout.places import tell_places
 from composer.draw.paths import INPUTS, is_output, lies_in, output_path, plain, title_of
 from composer.draw.scene import Box, Detail, Scene
 from composer.draw.style.typography import Typography

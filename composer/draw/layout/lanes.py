@@ -10,9 +10,9 @@ from math import ceil
 from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin, maker
 from composer.draw.geometry import Area, Point, Text
+from composer.draw.layout.ends.port_names import AT_FIRST
 from composer.draw.layout.fragment import extent, lines, straightened, widen
 from composer.draw.layout.outer_inputs import CLEAR, CORNER, OuterInput
-from composer.draw.layout.port_names import AT_FIRST
 from composer.draw.layout.spine import Spine, Station
 from composer.draw.scene import Dot, Style, WirePath
 

@@ -8,8 +8,8 @@ from blocks.core import spoken
 from composer.draw.about import About
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Area, Point, Text
+from composer.draw.layout.ends.port_names import AT_FIRST
 from composer.draw.layout.fragment import Fragment
-from composer.draw.layout.port_names import AT_FIRST
 from composer.draw.scene import Reference, WirePath
 from composer.draw.style.typography import Typography
 

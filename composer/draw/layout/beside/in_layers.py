@@ -11,9 +11,9 @@ from typing import TypeAlias
 from composer.draw.diagram import Flow, Group, Item
 from composer.draw.layout.beside.borders import BorderEnds, layers_inside
 from composer.draw.layout.beside.layered import MAX_ITEMS, Lay, layered
+from composer.draw.layout.ends.port_names import AT_FIRST
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.lanes import style_of
-from composer.draw.layout.port_names import AT_FIRST
 from composer.draw.layout.spine import LayoutOptions
 from composer.draw.layout.stations import Incoming, SideBox
 from composer.draw.passes.order import sort_topologically

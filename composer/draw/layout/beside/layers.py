@@ -13,9 +13,9 @@ from composer.draw.layout.beside.parallel_streams import ParallelStreams
 from composer.draw.layout.beside.placing import Placing
 from composer.draw.layout.beside.straight import straighten_into_circles
 from composer.draw.layout.beside.tracks import Pin, RankNode, around, assigned, clear, forks, into
+from composer.draw.layout.ends.port_names import name_below
 from composer.draw.layout.fragment import Fragment, shift, straightened
 from composer.draw.layout.lanes import style_of
-from composer.draw.layout.port_names import name_below
 from composer.draw.passes.layers import Fan, ItemLink
 from composer.draw.scene import RADIUS, WirePath
 from composer.draw.style.typography import Role, Typography

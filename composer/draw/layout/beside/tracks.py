@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Point
+from composer.draw.layout.ends.places import in_order
 from composer.draw.layout.fragment import Fragment
-from composer.draw.layout.places import in_order
 from composer.draw.passes.layers import ItemLink
 from composer.draw.scene import RADIUS, Dot
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import chain
 
 from composer.draw.geometry import Area, Point, Text
+from composer.draw.layout.ends.port_names import BELOW, MIN_WIRES, name_beside
 from composer.draw.layout.fragment import Pieces, lines
-from composer.draw.layout.port_names import BELOW, MIN_WIRES, name_beside
 from composer.draw.scene import Box, MergeCircle, Scene, WirePath
 from composer.draw.style.typography import Typography
 
@@ -37,7 +37,9 @@ def with_places(scene: Scene, typography: Typography) -> Scene:
 
 
 def tell_places(pieces: Pieces, typography: Typography) -> None:
-    """Number what blocks read in an order, wherever the arrowheads do not come in it: all or, where there is no room, none."""
+    """Write at arrowheads which value is which of those that a block reads in an order, where they do not come in it: at all of
+    them or, where there is no room, at none.
+    """
     ordered = {wire.target for wire in pieces.wires if wire.place}
     things: list[Box | MergeCircle] = [*pieces.boxes, *pieces.merges]
     for thing in (one for one in things if one.about.path in ordered):
@@ -117,7 +119,10 @@ def _taken(pieces: Pieces) -> Iterator[Area]:
         yield from (Area(x - 1, area.top, x + 1, area.bottom) for x in (area.left, area.right))
         yield from (Area(area.left, y - 1, area.right, y + 1) for y in (area.top, area.bottom))
         yield from (text.area for text in frame.texts)
-        yield from (one.area for one in (frame.pill, frame.strip) if one is not None)
+        if frame.pill is not None:
+            yield frame.pill.area
+        if frame.strip is not None:
+            yield frame.strip.area
 
 
 def _head(tip: Point, side: tuple[int, int]) -> Area:
