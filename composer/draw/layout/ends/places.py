@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.ends.port_names import BELOW, MIN_WIRES, name_beside
@@ -108,7 +107,8 @@ def _candidates(wire: WirePath, typography: Typography) -> Iterator[Text]:
 
 def _taken(pieces: Pieces) -> Iterator[Area]:
     """Yield what is drawn and must not lie under a number."""
-    yield from (one.area for one in chain(pieces.texts, pieces.boxes, pieces.merges))
+    things: list[Text | Box | MergeCircle] = [*pieces.texts, *pieces.boxes, *pieces.merges]
+    yield from (one.area for one in things)
     yield from (one.text.area for one in pieces.references)
     for wire in pieces.wires:
         yield from lines(wire)
