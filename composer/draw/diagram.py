@@ -156,6 +156,8 @@ class Branches:
     join: Leaf | None
     """None for heads."""
     fork: DiagramSource | None
+    places: tuple[str, ...] = ()
+    """Which the end of each flow is of the values that the join reads in an order, if it does."""
 
     def map_flows(self, change: Callable[[Flow], Flow]) -> Branches:
         """Return it with every flow in it changed."""

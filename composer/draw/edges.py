@@ -161,6 +161,8 @@ class DiagramEdge:
     """Of a frame with several passages, that through which it comes in; nothing for the stream."""
     input: str = ""
     """What its target calls it by a name that its author or the block declares; nothing for a stream, and for what has none."""
+    place: str = ""
+    """Which it is of the values that its target reads in an order, counted from 1, or several; nothing where order is nothing."""
 
     def reading(self, source: DiagramSource) -> DiagramEdge:
         """Return it from another source."""
@@ -199,3 +201,9 @@ def joined_inputs(edges: Sequence[DiagramEdge]) -> str:
     """Return what a target calls values that come in as one; nothing where it has no name for one of them."""
     names = dict.fromkeys(edge.input for edge in edges)
     return "" if "" in names else ", ".join(names)
+
+
+def joined_places(edges: Iterable[DiagramEdge]) -> str:
+    """Return which value edges that are drawn as one stand for; nothing where they do not agree."""
+    places = {edge.place for edge in edges}
+    return places.pop() if len(places) == 1 else ""

@@ -9,6 +9,7 @@ from composer.draw.build.group_places import GroupPlace
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.closing import MAX_SHARE, WORTH, closing_order, fewest_closed, repeated_groups
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Titles
+from composer.draw.layout.ends.places import with_places
 from composer.draw.layout.page import narrow_page, page
 from composer.draw.scene import Direction, Scene
 from composer.draw.style.typography import Typography
@@ -69,11 +70,11 @@ class Attempts:
     def on_page(self, flow: Flow, high: float | None = None) -> Scene:
         """Return the usual drawing of a diagram, its column wrapped where that is higher."""
         scene = page(flow, self.titles, self.typography, shapes=self.shapes, high=high, break_after=self.break_after)
-        return turned(scene, self.typography) if self.direction == "right" else scene
+        return with_places(turned(scene, self.typography) if self.direction == "right" else scene, self.typography)
 
     def in_column(self, flow: Flow, room: float) -> Scene:
         """Return a drawing in one column, no wider than there is room if that can be."""
-        return narrow_page(flow, self.titles, room, self.typography, shapes=self.shapes)
+        return with_places(narrow_page(flow, self.titles, room, self.typography, shapes=self.shapes), self.typography)
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,6 +188,8 @@ class WirePath:
     """Where it starts or ends at a border that several values go through, which of them it is; nothing for the first."""
     kind: str = ""
     """Of the boxes and frames that it leads from and to, where there are several of one path."""
+    place: str = ""
+    """Which it is of the values that its target reads in an order, counted from 1, or several; nothing where order is nothing."""
 
     def through(self, points: Iterable[Point]) -> WirePath:
         """Return the same on another way."""

@@ -6,18 +6,20 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations, pairwise
+from math import dist
 
 from blocks.core.formula import Formula
 from blocks.masks.mask import CELLS, Mask
-from composer.draw.paths import output_path
+from composer.draw.paths import INPUTS, output_path
 from composer.graph.anatomy import wires_of
 from composer.graph.formula_text import formula_text
 from composer.graph.passes.roll_layers.roll_layers import folded
+from composer.graph.passes.roll_layers.rolled_names import RolledNames
 from composer.graph.typed import TypedBlock, TypedProgram, TypedRepeat
 from composer.graph.visit import every_node, every_pass, walk
-from tests.draw.edges import Readers
+from tests.draw.edges import Made, Readers
 from tests.draw.read_back import (
     EMPTY,
     OPEN,
@@ -47,6 +49,10 @@ BESIDE = 24.5
 SIGNS = {"σ": "sigmoid", "√": "sqrt"}
 """How a drawing writes functions."""
 POWERS = str.maketrans({"²": " 2", "³": " 3"})
+PLACES = re.compile(r"\d+(?:, \d+)*")
+"""Which of the values that a block reads in an order comes in at an arrowhead."""
+AT_TIP = 16.0
+"""Pixels between such a number and the tip of the arrowhead."""
 CAST = re.compile(r"float\d*|bfloat16|int|bool")
 """What a drawing leaves out of a formula."""
 
@@ -56,6 +62,7 @@ def unmarked(svg: str, picture: Picture, model: Model, typed: TypedProgram) -> I
     yield from misled(picture, typed)
     yield from started_elsewhere(picture)
     yield from misnumbered(picture, typed)
+    yield from misplaced(picture, typed)
     yield from miscolored_rows(picture, model)
     yield from in_other_passes(picture, model)
     yield from misdrawn(svg, picture, typed)
@@ -116,6 +123,66 @@ def misnumbered(picture: Picture, typed: TypedProgram) -> Iterator[str]:
             known = {*read.get((wire.source, wire.target), begun), *said}
             if (begun and not {*begun} & known) or (said and not {*begun} & {*said}):
                 yield f"{frame.path} → {wire.target}: it begins at layer {begun}, and not at {known}"
+
+
+def misplaced(picture: Picture, typed: TypedProgram) -> Iterator[str]:
+    """Yield every number at an arrowhead that is not the place of what comes in there among what its block reads in an order; and
+    every block of whose arrowheads only some have a number.
+    """
+    orders = read_in_order(typed)
+    wires = [wire for wire in picture.wires if wire.tip is not None and plain(wire.target) in orders]
+    said: dict[int, str] = {}
+    for left, top, text in picture.texts:
+        away = {number: dist((left, top), wire.tip or ()) for number, wire in enumerate(wires)}
+        near = min(away, key=lambda number: away[number], default=None)
+        if PLACES.fullmatch(text) and near is not None and away[near] < AT_TIP:
+            said[near] = text
+    for number, text in said.items():
+        wire, order = wires[number], orders[plain(wires[number].target)]
+        for place in map(int, text.split(", ")):
+            if not any(comes_from(one, wire) for one in order.get(place, ())):
+                yield f"{wire.source} → {wire.target}: it is not number {place} there"
+    told = {wires[number].target for number in said}
+    for path in told:
+        if any(wire.target == path and number not in said for number, wire in enumerate(wires)):
+            yield f"{path}: some of what comes in has no number"
+
+
+def read_in_order(typed: TypedProgram) -> dict[str, dict[int, set[str]]]:
+    """Return what makes each of the values that blocks read in an order, counted from 1."""
+    found: dict[str, dict[int, set[str]]] = {}
+    for quiet in (False, True):
+        for path, order in InOrder(typed, quiet=quiet, called=folded(typed).names).orders.items():
+            for place, made in order.items():
+                found.setdefault(path, {}).setdefault(place, set()).update(made)
+    return found
+
+
+class InOrder(Readers):
+    """Readers that also note in which order blocks read."""
+
+    def __init__(self, typed: TypedProgram, *, quiet: bool, called: RolledNames) -> None:
+        self.orders: dict[str, dict[int, set[str]]] = {}
+        super().__init__(typed, quiet=quiet, called=called)
+
+    def block(self, node: TypedBlock, values: Mapping[str, Mapping[str, Made]], path: str) -> Mapping[str, Made]:
+        """Note what a block reads."""
+        refs = [ref for wire in node.node.wires for ref in wire.refs]
+        for place, ref in enumerate(refs if node.part.kind in ("concat", "stack") else (), 1):
+            self.orders.setdefault(path, {}).setdefault(place, set()).update(self.ref(ref, values))
+        return super().block(node, values, path)
+
+
+def comes_from(maker: str, wire: DrawnWire) -> bool:
+    """Return whether a wire may come from what makes a value: from that, a frame around it, or, where it is made elsewhere,
+    the border of a frame around its reader.
+    """
+    source = plain(wire.source)
+    if source.startswith(INPUTS):
+        return True
+    if f"{plain(wire.target)}.".startswith(f"{source}."):
+        return not maker.startswith(f"{source}.")
+    return f"{maker}.".startswith(f"{source}.") or f"{source}.".startswith(f"{maker}.")
 
 
 def passes_read(typed: TypedProgram) -> dict[tuple[str, str], set[int]]:

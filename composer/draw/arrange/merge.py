@@ -99,7 +99,7 @@ class _Merge:
         into: dict[Origin, DiagramEdge] = {}
         for edge in sorted(self.edges_into(flow, members), key=lambda e: not e.main):  # the stream has no port
             port = ".".join(filter(None, (edge.target.rpartition(".")[2], edge.port))) if into else ""
-            into.setdefault(edge.source.origin, replace(edge, target=last, port=port))
+            into.setdefault(edge.source.origin, replace(edge, target=last, port=port, place=""))
         at = max(number for number, item in enumerate(flow.items) if item.about.path in gone)
         items = [box if number == at else item for number, item in enumerate(flow.items) if number == at or item not in members]
         rest = flow.with_items(items).with_edges(e for e in flow.edges if e.target not in gone)

@@ -12,7 +12,7 @@ from composer.cost.units import short
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.node_names import shown_name
-from composer.draw.build.value_sources import NodeSources, Sources, merge_by_origin, of_block
+from composer.draw.build.value_sources import NO_PLACES, NodeSources, Sources, merge_by_origin, of_block
 from composer.draw.diagram import Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.paths import lies_in, plain
@@ -26,9 +26,17 @@ SPACIOUS_EXPERTS, DENSE_EXPERTS = 6, 4
 
 
 def add_block(
-    captions: Captions, node: TypedBlock, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder, routed: set[str]
+    captions: Captions,
+    node: TypedBlock,
+    given: Mapping[str, Sources],
+    place: NodePlace,
+    out: FlowBuilder,
+    routed: set[str],
+    places: Mapping[DiagramSource, str] = NO_PLACES,
 ) -> NodeSources:
-    """Add a block as one box, or as a mixture of experts, whose path is then one of those that are `routed`."""
+    """Add a block as one box, or as a mixture of experts, whose path is then one of those that are `routed`; `places` tell which
+    of its values each is where these have an order.
+    """
     path, depth = place.path, captions.depth
     seen = look(node, captions.head(path), captions.inputs_of(plain(path)))
     if is_renewal(node) or isinstance(node.part, Loss):
@@ -50,7 +58,16 @@ def add_block(
         second = port in node.part.second_stream_inputs
         names = input_names(node, port, read_there) if variadic or not (main or second) else {}
         out.edges += [
-            DiagramEdge(source, path, port, main, shape_only=measured, second_stream=second, input=names.get(source, ""))
+            DiagramEdge(
+                source,
+                path,
+                port,
+                main,
+                shape_only=measured,
+                second_stream=second,
+                input=names.get(source, ""),
+                place=places.get(source, ""),
+            )
             for source in read_there
         ]
     return of_block(node, path)

@@ -33,6 +33,7 @@ from composer.draw.build.value_sources import (
     first_input,
     of_frame,
     only,
+    places_of,
     read,
     read_once,
     single_output,
@@ -146,7 +147,7 @@ class DiagramBuilder:
                     return add_pieces(self.captions, node, pieces, given, place, out)
                 if self.opens(place.path) and (loops := steps(node)) and self.has_room(loops, place.path):
                     return StepsBuilder(self.captions, node, place).add(loops, given, out)
-                return add_block(self.captions, node, given, place, out, self.routed)
+                return add_block(self.captions, node, given, place, out, self.routed, places_of(node, values))
             case TypedGroup():
                 return self.group(node, read(node.node.wires, values), place, out)
             case TypedScan():

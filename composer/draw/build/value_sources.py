@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TypeAlias
 
 from composer.draw.build.pass_references import consecutive_passes, named_passes, range_name
@@ -14,6 +15,10 @@ from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup
 
 Sources: TypeAlias = tuple[DiagramSource, ...]
+
+ORDERED = frozenset({"concat", "stack"})
+"""Kinds of blocks of which the first value that they read means something else than the second."""
+NO_PLACES: Mapping[DiagramSource, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,17 @@ def sources(refs: Sequence[Ref], values: Mapping[str, NodeSources]) -> Sources:
             inner = node.inner.get(ref.port, node.first)
             found += [named_passes(source.by_name(range_name(same)), same, node.last_pass) for source in inner]
     return tuple(found)
+
+
+def places_of(node: TypedBlock, values: Mapping[str, NodeSources]) -> Mapping[DiagramSource, str]:
+    """Return which of the values that a block reads in an order each is, counted from 1; nothing where it has no order."""
+    if node.part.kind not in ORDERED:
+        return NO_PLACES
+    found: dict[DiagramSource, list[str]] = {}
+    for number, ref in enumerate((ref for wire in node.node.wires for ref in wire.refs), 1):
+        for source in sources((ref,), values):
+            found.setdefault(source, []).append(str(number))
+    return {source: ", ".join(numbers) for source, numbers in found.items()}
 
 
 def read(wires: Sequence[Wire], values: Mapping[str, NodeSources]) -> dict[str, Sources]:

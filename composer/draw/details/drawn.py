@@ -14,6 +14,7 @@ from composer.draw.details.inside import BlockInside, inside_of
 from composer.draw.details.placing import best_spot, covered
 from composer.draw.diagram import Flow
 from composer.draw.geometry import Area, Text
+from composer.draw.layout.ends.places import tell_places
 from composer.draw.layout.fragment import Fragment, Pieces
 from composer.draw.layout.page import MARGIN, body
 from composer.draw.paths import INPUTS, is_output, lies_in, output_path, plain, title_of
@@ -102,6 +103,7 @@ class Details:
         told = alike and not differs and same_title <= {place.path for place in one.places}
         names = ", ".join(filter(None, (chosen.note, "" if told else f"as in {chosen.path.removesuffix('.body')}")))
         whole = body(chosen.flow, chosen.titles, self.typography, shapes=self.shapes)
+        tell_places(whole.pieces, self.typography)
         placed = self.placed(scene, whole, chosen, names, box, [place.path for place in one.places])
         return placed if not limited or self.has_room(scene, placed, one) else None
 

@@ -12,6 +12,7 @@ from composer.draw.layout.beside.borders import led_aside, passages_of
 from composer.draw.layout.beside.branch_widths import branch_widths, fit_side_by_side, is_narrow
 from composer.draw.layout.beside.in_layers import layered_frame, side_boxes_of
 from composer.draw.layout.beside.layered import Lay
+from composer.draw.layout.ends.port_names import NO_NAMES, far_starts, names_at_ends
 from composer.draw.layout.experts import open_mixture
 from composer.draw.layout.fragment import Fragment, shift, upright
 from composer.draw.layout.frames import frame
@@ -20,7 +21,6 @@ from composer.draw.layout.lanes import wire
 from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.layout.outgoing_edges import OutgoingEdge, Output, outgoing_at_side, outgoing_through
 from composer.draw.layout.parallel_flows import side_by_side, with_aside
-from composer.draw.layout.port_names import NO_NAMES, names_at_ends
 from composer.draw.layout.references import reference_below
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import LayoutOptions, Spine, Station
@@ -244,7 +244,8 @@ class Stations:
                 lefts, rights = self.by_side(lefts, incoming.lanes)
                 boxed = replace(item, look=item.look.spelled)
                 told = self.options.names and not self.options.alone
-                names = names_at_ends(self.edges_into.get(path, ()), self.flow.by_path) if told else NO_NAMES
+                far = far_starts(one.edge for one in incoming.far if isinstance(one, WiredInput))
+                names = {**far, **names_at_ends(self.edges_into.get(path, ()), self.flow.by_path)} if told else NO_NAMES
                 return block(
                     boxed, self.width, self.options.typography, lefts, rights, outgoing, names=names, narrow=self.options.narrow
                 )

@@ -10,6 +10,7 @@ from math import ceil
 from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin, maker
 from composer.draw.geometry import Area, Point, Text
+from composer.draw.layout.ends.port_names import AT_FIRST
 from composer.draw.layout.fragment import extent, lines, straightened, widen
 from composer.draw.layout.outer_inputs import CLEAR, CORNER, OuterInput
 from composer.draw.layout.spine import Spine, Station
@@ -177,6 +178,7 @@ class Lanes:
                     partial=edge.partial,
                     from_inside=edge.source.from_inside,
                     passage=edge.passage,
+                    place=edge.place,
                 )
             )
             self.label(edge, whole)
@@ -197,7 +199,7 @@ class Lanes:
         formulas, and that only the first pass or step reads a value. Which passes a wire back comes from stands above its start.
         """
         state = edge.input if edge.back and len(edge.input) <= MAX_STATE_LETTERS else ""
-        end = "at first" if edge.source.at_first else state
+        end = AT_FIRST if edge.source.at_first else state
         if end:
             self.write(end, points[-2:])
         if edge.back and edge.source.passes:
@@ -211,7 +213,7 @@ class Lanes:
         low, high = min(start, end) + half, max(start, end) - half
         if low > high:
             return
-        if any(one.text == said and one.y == y - 3 for one in self.found.pieces.texts):
+        if any(f" {one.text}".endswith(f" {said}") and one.y == y - 3 for one in self.found.pieces.texts):
             return  # as a name of what the block reads
         middle = (start + end) / 2 - (3 if end > start else -3)  # beside the arrowhead
         for x in (middle, low, high):
@@ -274,6 +276,7 @@ def draw_straight(spine: Spine, below: Station, above: Station, edge: DiagramEdg
             arrow,
             partial=edge.partial,
             from_inside=edge.source.from_inside,
+            place=edge.place,
         )
     )
 

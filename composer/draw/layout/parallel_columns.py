@@ -129,6 +129,7 @@ class _PageColumns:
                     style,
                     not edge.passage,
                     passage=edge.passage,
+                    place=edge.place,
                 )
             )
             if (

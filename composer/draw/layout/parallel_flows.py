@@ -90,10 +90,11 @@ def side_by_side(
         end = block(join, width, typography, lefts, lanes, outgoing)
         ways = [((middle, y + end.foot),) for middle in joined]
     into = iter(ways)
-    for flow, one, middle, lift, port in zip(item.flows, columns, places, lifts, item.ports, strict=True):
+    orders = item.places or ("",) * len(item.flows)
+    for flow, one, middle, lift, port, order in zip(item.flows, columns, places, lifts, item.ports, orders, strict=True):
         if flow.outlet is not None:
             points = (*moved(one.out[:-1], middle, base - lift), *next(into))
-            found.pieces.wires.append(WirePath(flow.outlet.path, item.join.about.path, points, port))
+            found.pieces.wires.append(WirePath(flow.outlet.path, item.join.about.path, points, port, place=order))
     shift(end, 0, y)
     found.pieces.take(end.pieces)
     found.ends, found.taps = end.ends | incoming, found.taps | end.taps

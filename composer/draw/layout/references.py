@@ -8,6 +8,7 @@ from blocks.core import spoken
 from composer.draw.about import About
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Area, Point, Text
+from composer.draw.layout.ends.port_names import AT_FIRST
 from composer.draw.layout.fragment import Fragment
 from composer.draw.scene import Reference, WirePath
 from composer.draw.style.typography import Typography
@@ -28,7 +29,14 @@ def incoming_reference(
     points = ((start, y), *way)
     found.pieces.wires.append(
         WirePath(
-            edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial, from_inside=edge.source.from_inside
+            edge.source.path,
+            edge.target,
+            points,
+            edge.port,
+            "far",
+            partial=edge.partial,
+            from_inside=edge.source.from_inside,
+            place=edge.place,
         )
     )
     return text.area
@@ -42,7 +50,9 @@ def reference_below(found: Fragment, edge: DiagramEdge, typography: Typography) 
         Reference(About(edge.source.path, f"{name}, from elsewhere"), text, edge.source.path, edge.target, edge.port)
     )
     points = ((0.0, text.area.top - 4), (0.0, 0.0))
-    found.pieces.wires.append(WirePath(edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial))
+    found.pieces.wires.append(
+        WirePath(edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial, place=edge.place)
+    )
     return text.area.bottom
 
 
@@ -51,7 +61,7 @@ def _said(edge: DiagramEdge, name: str) -> str:
     source = edge.source
     if source.port and name == source.own_name and "." in source.path:
         name = f"{spoken(source.port).lower()} of {source.path.removesuffix('.body')}"
-    return name + ("*" if edge.partial else "") + (" at first" if edge.source.at_first else "") + edge.source.suffix
+    return name + ("*" if edge.partial else "") + (f" {AT_FIRST}" if edge.source.at_first else "") + edge.source.suffix
 
 
 def outgoing_reference(found: Fragment, wire: WirePath, name: str, tip: str, typography: Typography) -> Area:

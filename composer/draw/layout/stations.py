@@ -12,9 +12,9 @@ from composer.draw.diagram import Leaf
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
+from composer.draw.layout.ends.port_names import NO_NAMES, name_beside, room_beside
 from composer.draw.layout.fragment import Fragment, upright, widen
 from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, draw_outgoing, room, side_height
-from composer.draw.layout.port_names import NO_NAMES, name_beside, room_beside
 from composer.draw.layout.references import SIDE_GAP, incoming_reference
 from composer.draw.scene import RADIUS, MergeCircle, Style, WirePath
 from composer.draw.style.typography import Typography
@@ -51,6 +51,8 @@ class SideBox:
     """What it reads itself, by name."""
     said: str = ""
     """What is written above its wire."""
+    place: str = ""
+    """Which it is of the values that the block reads in an order."""
 
 
 SideInput: TypeAlias = WiredInput | NamedInput | SideBox
@@ -256,5 +258,5 @@ def _put_small(found: Fragment, leaf: Leaf, small: SideBox, side: int, way: tupl
         reach = max(
             reach, incoming_reference(found, edge, edge.named, side, at, ((start + side * width, at),), typography).reach(side)
         )
-    found.pieces.wires.append(WirePath(small.leaf.about.path, leaf.about.path, way, small.port, small.style))
+    found.pieces.wires.append(WirePath(small.leaf.about.path, leaf.about.path, way, small.port, small.style, place=small.place))
     widen(found, side, reach)

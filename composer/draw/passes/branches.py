@@ -176,7 +176,7 @@ def _joined(
         return None
     gone = {path for part in parts for path in part}
     source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
-    flows, ports = [], []
+    flows, ports, places = [], [], []
     apart = {fork} if fork and all(isinstance(items[path], Leaf | Branches) for path in gone) else set()
     for part in parts:
         inner = [e for e in flow.edges if e.target in part]
@@ -214,7 +214,8 @@ def _joined(
         below = Flow(entry, own, tuple(inner), outgoing[0].source, named, tuple(sinks))
         flows.append(group_branches(sort_topologically(below), fits=fits))
         ports.append(outgoing[0].port)
-    joined = fits(Branches(tuple(flows), tuple(ports), end, source))
+        places.append(outgoing[0].place)
+    joined = fits(Branches(tuple(flows), tuple(ports), end, source, tuple(places)))
     if joined is None:
         return None
     fork_edges = [] if source is None else [DiagramEdge(source, join, "", True, forks=True)]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import prod
 
 from composer.draw.diagram import Flow, Group, Item, Leaf
-from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, NodeOutput, Origin, joined_inputs
+from composer.draw.edges import DiagramEdge, DiagramSource, InnerOutput, NodeOutput, Origin, joined_inputs, joined_places
 from composer.draw.passes.layer_exits import PASS
 from composer.draw.paths import lies_in
 
@@ -121,7 +121,7 @@ def join_passes(flow: Flow) -> Flow:
 def _together(edges: Sequence[DiagramEdge], name: str, items: Mapping[str, Item]) -> DiagramEdge:
     """Return what several passes give to one block as one edge."""
     first = next((edge for edge in edges if edge.main), edges[0])
-    first = replace(first, input=joined_inputs(edges))
+    first = replace(first, input=joined_inputs(edges), place=joined_places(edges))
     ports = ", ".join(sorted({edge.port for edge in edges}))
     if not first.source.reference:  # of one pass, which has a box of its own
         return replace(first, source=replace(first.source, origin=NodeOutput(first.source.path, name)), port=ports)

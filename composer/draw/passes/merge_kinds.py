@@ -9,7 +9,7 @@ from dataclasses import replace
 from blocks.core import Look
 from composer.draw.about import About
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, Row
-from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin, joined_places
 from composer.draw.passes.places import by_place
 from composer.draw.passes.values import (
     MAX_ROWS,
@@ -58,7 +58,7 @@ def merge_passes(flows: Sequence[Flow], passes: Sequence[Sequence[int]], around:
             edges.setdefault((replace(edge.source, shape=""), edge.target, port), []).append(edge)
     inner = {item.about.path for item in items if isinstance(item, Group) and not item.count and len(item.flows) > 1}
     joined = (
-        replace(alike[0], partial=any(e.partial for e in alike) or len(alike) < len(flows))
+        replace(alike[0], partial=any(e.partial for e in alike) or len(alike) < len(flows), place=joined_places(alike))
         for alike in edges.values()
         if alike[0].main or alike[0].target not in inner
     )

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from composer.draw.diagram import Flow, Group, Item, Leaf, output_of
-from composer.draw.edges import DiagramEdge, DiagramSource, Origin, grouped, joined_inputs
+from composer.draw.edges import DiagramEdge, DiagramSource, Origin, grouped, joined_inputs, joined_places
 from composer.draw.paths import above, lies_in
 
 BesideBlock: TypeAlias = tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]
@@ -128,7 +128,8 @@ def _with_numbers(flow: Flow, numbers: Mapping[str, Leaf]) -> Flow:
         first = edges[0].source
         number = numbers[first.path].look.number
         source = replace(first.by_name(number), number=number)
-        return replace(edges[0], port=", ".join(e.port for e in edges), source=source, input=joined_inputs(edges))
+        ports = ", ".join(e.port for e in edges)
+        return replace(edges[0], port=ports, source=source, input=joined_inputs(edges), place=joined_places(edges))
 
     def tell(item: Item) -> Item:
         starts = [numbers[path].about for path in given.get(item.about.path, ())]

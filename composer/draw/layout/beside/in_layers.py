@@ -11,6 +11,7 @@ from typing import TypeAlias
 from composer.draw.diagram import Flow, Group, Item
 from composer.draw.layout.beside.borders import BorderEnds, layers_inside
 from composer.draw.layout.beside.layered import MAX_ITEMS, Lay, layered
+from composer.draw.layout.ends.port_names import AT_FIRST
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.lanes import style_of
 from composer.draw.layout.spine import LayoutOptions
@@ -54,6 +55,6 @@ def in_layers(flow: Flow, options: LayoutOptions, items_of: ItemsOf, drawn: Mapp
 def side_boxes_of(blocks: Sequence[BesideBlock]) -> list[SideBox]:
     """Return what stands beside a block as small boxes."""
     return [
-        SideBox(leaf, edge.port, style_of(edge, leaf), reads, "at first" if edge.source.at_first else "")
+        SideBox(leaf, edge.port, style_of(edge, leaf), reads, AT_FIRST if edge.source.at_first else "", edge.place)
         for leaf, edge, reads in blocks
     ]

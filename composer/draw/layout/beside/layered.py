@@ -20,9 +20,9 @@ from composer.draw.layout.beside.order import Kin, turned
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, parallel_streams
 from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
+from composer.draw.layout.ends.port_names import names_at_ends, names_below
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.outgoing_edges import room, sink_at
-from composer.draw.layout.port_names import names_at_ends, names_below
 from composer.draw.layout.spacing import LABEL_TOP
 from composer.draw.layout.spine import LayoutOptions
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput

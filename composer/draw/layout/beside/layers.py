@@ -13,9 +13,9 @@ from composer.draw.layout.beside.parallel_streams import ParallelStreams
 from composer.draw.layout.beside.placing import Placing
 from composer.draw.layout.beside.straight import straighten_into_circles
 from composer.draw.layout.beside.tracks import Pin, RankNode, around, assigned, clear, forks, into
+from composer.draw.layout.ends.port_names import name_below
 from composer.draw.layout.fragment import Fragment, shift, straightened
 from composer.draw.layout.lanes import style_of
-from composer.draw.layout.port_names import name_below
 from composer.draw.passes.layers import Fan, ItemLink
 from composer.draw.scene import RADIUS, WirePath
 from composer.draw.style.typography import Role, Typography
@@ -296,6 +296,7 @@ class Layers:
             partial=edge.partial,
             from_inside=edge.source.from_inside,
             passage=edge.passage,
+            place=edge.place,
         )
 
     def level(self, link: ItemLink) -> WirePath:
@@ -306,7 +307,8 @@ class Layers:
         turn = (x + near) / 2
         points = straightened([(x, y), (turn, y), (turn, height), (near, height)])
         edge = link.edge
-        return WirePath(maker(edge.source.origin).path, edge.target, points, edge.port, style_of(edge), partial=edge.partial)
+        made = maker(edge.source.origin).path
+        return WirePath(made, edge.target, points, edge.port, style_of(edge), partial=edge.partial, place=edge.place)
 
 
 def border(one: RankNode, side: int) -> Point:

@@ -63,7 +63,9 @@ def put_on_skips(whole: Fragment, skips: Sequence[SkipBlock], middle: float, typ
             fork = max((low + high) / 2, y + height / 2 + UNDER + TRACK * (len(one.others) - 1 - number))
             ways.append((edge, ((x, fork), (turn, fork), (turn, y + height / 2))))
             pieces.dots.append(Dot(x, fork))
-        pieces.wires += [WirePath(edge.source.path, edge.target, way, edge.port, style_of(edge)) for edge, way in ways]
+        pieces.wires += [
+            WirePath(edge.source.path, edge.target, way, edge.port, style_of(edge), place=edge.place) for edge, way in ways
+        ]
     return True
 
 

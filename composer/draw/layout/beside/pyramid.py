@@ -181,7 +181,9 @@ class _Rows:
         """Draw a wire; one from the last block of the trunk starts there."""
         edge: DiagramEdge = self.edges[source, target]
         start = self.found.taps.get(edge.source.origin, ())
-        self.found.pieces.wires.append(WirePath(source, target, (*start[:-1], *points), edge.port, style_of(edge)))
+        self.found.pieces.wires.append(
+            WirePath(source, target, (*start[:-1], *points), edge.port, style_of(edge), place=edge.place)
+        )
 
 
 def _leaves(flow: Flow) -> list[Leaf]:

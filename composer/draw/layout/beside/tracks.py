@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 
 from composer.draw.edges import DiagramEdge
 from composer.draw.geometry import Point
+from composer.draw.layout.ends.places import in_order
 from composer.draw.layout.fragment import Fragment
 from composer.draw.passes.layers import ItemLink
 from composer.draw.scene import RADIUS, Dot
 
 APART = 7.0
 """Between wires that stand side by side: one arrowhead, so that theirs do not touch."""
+NUMBERED = 20.0
+"""The same with a number between them."""
 SIDE = 20.0
 """From the middle of a circle to a wire that comes in at its side: its radius of 9 pixels, and room for the arrowhead."""
 
@@ -96,7 +99,8 @@ def into(
         return
     half = rank_node.fragment.pieces.boxes[0].width / 2 - 2 * APART
     plain = below_box(rank_node.x, half, links, start, [2 * APART] * len(links))
-    rooms = [max(2 * APART, rank_node.names.get(link.edge, 0.0)) for link in links]
+    least = 2 * APART if in_order([link.edge.place for link in links]) and not rank_node.enter else NUMBERED
+    rooms = [max(least, rank_node.names.get(link.edge, 0.0)) for link in links]
     named = below_box(rank_node.x, half, links, start, rooms)
     kept = [x for x, link in zip(plain, links, strict=True) if x == start[link.net] and not rank_node.names.get(link.edge)]
     has_room = sum(rooms) <= 2 * half + 2 * APART and {*kept} <= {*named}

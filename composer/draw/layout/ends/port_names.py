@@ -24,6 +24,8 @@ that wires turn off below it; and to what stands at its other side.
 MAX_SCALE = 1.1
 """How large letters may be that have room there."""
 WORD = re.compile(r"[^\W_]+")
+AT_FIRST = "at first"
+"""What is said of a value that only the first pass or step reads."""
 NO_NAMES: Mapping[DiagramEdge, str] = MappingProxyType({})
 
 
@@ -36,15 +38,28 @@ def names_at_ends(edges: Iterable[DiagramEdge], items: Mapping[str, Item]) -> Ma
     untold = [edge for edge in given if not is_told(edge, items)]
     if len(untold) < MIN_WIRES or len({edge.input for edge in given}) < MIN_WIRES:
         return NO_NAMES
-    return {edge: edge.input for edge in given if edge.input and (edge in untold or not edge.source.reference)}
+    return {edge: said_at_end(edge) for edge in given if edge.input and (edge in untold or not edge.source.reference)}
+
+
+def said_at_end(edge: DiagramEdge) -> str:
+    """Return what stands at the end of a wire: what its target calls the value, and whether only the first pass or step reads
+    it, which a name in place of a wire says itself.
+    """
+    first = AT_FIRST if edge.source.at_first and not edge.source.reference else ""
+    return " ".join(filter(None, (edge.input, first)))
+
+
+def far_starts(edges: Iterable[DiagramEdge]) -> Mapping[DiagramEdge, str]:
+    """Return what stands at the ends of those wires from elsewhere that only the first pass or step reads."""
+    return {edge: AT_FIRST for edge in edges if edge.source.at_first and not edge.back}
 
 
 def names_of_bundle(edges: Sequence[DiagramEdge]) -> Mapping[DiagramEdge, str]:
     """Return what a box calls the values that come in from below beside its stream, where many wires end side by side that a
     reader would have to follow.
     """
-    named = {edge: edge.input for edge in edges if edge.input and not edge.main}
-    return named if len({*named.values()}) >= MIN_WIRES else NO_NAMES
+    named = {edge: said_at_end(edge) for edge in edges if edge.input and not edge.main}
+    return named if len({edge.input for edge in named}) >= MIN_WIRES else NO_NAMES
 
 
 def names_below(
@@ -60,7 +75,7 @@ def names_below(
 
 def name_below(edge: DiagramEdge, x: float, foot: float, typography: Typography) -> Text:
     """Return the name of what comes in from below, beside the arrowhead below a box, which ends at a height."""
-    return Text(x + BESIDE, foot + BELOW, edge.input, "port", "start", typography.scale)
+    return Text(x + BESIDE, foot + BELOW, said_at_end(edge), "port", "start", typography.scale)
 
 
 def is_told(edge: DiagramEdge, items: Mapping[str, Item]) -> bool:

@@ -1,0 +1,132 @@
+"""Which value is which of those that a block reads in an order: small numbers at arrowheads that do not come in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from composer.draw.geometry import Area, Point, Text
+from composer.draw.layout.ends.port_names import BELOW, MIN_WIRES, name_beside
+from composer.draw.layout.fragment import Pieces, lines
+from composer.draw.scene import Box, MergeCircle, Scene, WirePath
+from composer.draw.style.typography import Typography
+
+ON = 1.0
+"""So near to a border, a wire ends there."""
+HALF, LONG = 3.5, 7.0
+"""Of an arrowhead: half of its width, and its length."""
+NEAR, ABOVE = 5.0, 4.5
+"""From an upright wire to its number: nearer than to the next wire; and from a border below it to where its letters stand."""
+FREE = 0.5
+"""Around a number."""
+
+
+def with_places(scene: Scene, typography: Typography) -> Scene:
+    """Return a drawing with numbers at what blocks read in an order, where they need them; details have their own."""
+    pieces = Pieces(
+        list(scene.frames),
+        list(scene.wires),
+        boxes=list(scene.boxes),
+        merges=list(scene.merges),
+        references=list(scene.references),
+        texts=list(scene.texts),
+    )
+    tell_places(pieces, typography)
+    return replace(scene, texts=tuple(pieces.texts))
+
+
+def tell_places(pieces: Pieces, typography: Typography) -> None:
+    """Write at arrowheads which value is which of those that a block reads in an order, where they do not come in it: at all of
+    them or, where there is no room, at none.
+    """
+    ordered = {wire.target for wire in pieces.wires if wire.place}
+    things: list[Box | MergeCircle] = [*pieces.boxes, *pieces.merges]
+    for thing in (one for one in things if one.about.path in ordered):
+        ends = [wire for wire in pieces.wires if wire.arrow and wire.target == thing.about.path and _meets(wire, thing.area)]
+        if all(wire.place and not wire.partial for wire in ends) and not is_told(ends, around=isinstance(thing, MergeCircle)):
+            pieces.texts += _numbers(ends, pieces, typography)
+
+
+def in_order(places: Sequence[str]) -> bool:
+    """Return whether values come in the order in which a block reads them, one by one; so do those of a block without an order,
+    and so few that it need not be told.
+    """
+    numbers = [int(number) for place in places if place for number in place.split(", ")]
+    return len({*numbers}) < MIN_WIRES or (len(numbers) == len(places) and numbers == sorted({*numbers}))
+
+
+def is_told(ends: Sequence[WirePath], *, around: bool) -> bool:
+    """Return whether arrowheads come in the order of what they bring: all at one side of a box, from the left or from above, or
+    `around` a circle.
+    """
+    level = {_comes_from(wire)[0] for wire in ends}
+    upright = {_comes_from(wire)[1] for wire in ends}
+    if not around and len({_comes_from(wire) for wire in ends}) > 1:
+        return in_order([wire.place for wire in ends]) and in_order([wire.place for wire in reversed(ends)])
+    axis = 1 if -1 in upright or (level != {0} and not around) else 0
+    return in_order([wire.place for wire in sorted(ends, key=lambda wire: wire.points[-1][axis])])
+
+
+def _comes_from(wire: WirePath) -> tuple[int, int]:
+    """Return at which side a wire comes in: left or right of its end, or above or below."""
+    (before, height), (x, y) = wire.points[-2:]
+    if abs(before - x) < ON:
+        return 0, -1 if height < y else 1
+    return -1 if before < x else 1, 0
+
+
+def _meets(wire: WirePath, area: Area) -> bool:
+    """Return whether a wire ends at a border."""
+    x, y = wire.points[-1]
+    return area.left - ON <= x <= area.right + ON and area.top - ON <= y <= area.bottom + ON
+
+
+def _numbers(ends: Sequence[WirePath], pieces: Pieces, typography: Typography) -> list[Text]:
+    """Return a number for each of some wires, at its end; none where one has no room."""
+    taken, found = [*_taken(pieces)], list[Text]()
+    for wire in ends:
+        places = (text for text in _candidates(wire, typography) if not any(text.area.grown(FREE).meets(area) for area in taken))
+        text = next(places, None)
+        if text is None:
+            return []
+        found.append(text)
+        taken.append(text.area)
+    return found
+
+
+def _candidates(wire: WirePath, typography: Typography) -> Iterator[Text]:
+    """Yield where the number of a wire may stand, the best place first: right or left of its end, or above it."""
+    (x, y), (level, upright) = wire.points[-1], _comes_from(wire)
+    if level:
+        yield name_beside(wire.place, level, level * x, y, typography)
+        return
+    foot = y + (BELOW if upright > 0 else -ABOVE)
+    yield Text(x + NEAR, foot, wire.place, "port", "start", typography.scale)
+    yield Text(x - NEAR, foot, wire.place, "port", "end", typography.scale)
+
+
+def _taken(pieces: Pieces) -> Iterator[Area]:
+    """Yield what is drawn and must not lie under a number."""
+    things: list[Text | Box | MergeCircle] = [*pieces.texts, *pieces.boxes, *pieces.merges]
+    yield from (one.area for one in things)
+    yield from (one.text.area for one in pieces.references)
+    for wire in pieces.wires:
+        yield from lines(wire)
+        if wire.arrow:
+            yield _head(wire.points[-1], _comes_from(wire))
+    for frame in pieces.frames:
+        area = frame.area
+        yield from (Area(x - 1, area.top, x + 1, area.bottom) for x in (area.left, area.right))
+        yield from (Area(area.left, y - 1, area.right, y + 1) for y in (area.top, area.bottom))
+        yield from (text.area for text in frame.texts)
+        if frame.pill is not None:
+            yield frame.pill.area
+        if frame.strip is not None:
+            yield frame.strip.area
+
+
+def _head(tip: Point, side: tuple[int, int]) -> Area:
+    """Return what an arrowhead covers that comes in at a side."""
+    wide, high = (HALF if one == 0 else LONG / 2 for one in side)
+    x, y = (at + one * LONG / 2 for at, one in zip(tip, side, strict=True))
+    return Area(x - wide, y - high, x + wide, y + high)
