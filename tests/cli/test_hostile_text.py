@@ -345,6 +345,7 @@ def test_a_command_prints_names_and_words_through_one_function() -> None:
             "draw.tell_closed",
             "draw.tell_inside",
             "draw.tell_large",
+            "draw.tell_undetailed",
             "published.write_folder",
         ),  # through `printable`
         "prompt_caches.tell_found",  # numbers
