@@ -8,11 +8,17 @@ from pathlib import Path
 import pytest
 
 import composer
+from blocks.core import Look
+from composer.draw.about import About
 from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import Depth
+from composer.draw.diagram import Leaf
+from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.geometry import Text
-from composer.draw.layout.ends.port_names import AT_FIRST, BELOW, BESIDE, HEAD, names_at_ends, words
+from composer.draw.layout.ends.port_names import AT_FIRST, BELOW, BESIDE, HEAD, far_starts, names_at_ends, words
+from composer.draw.layout.stations import WiredInput, circle
 from composer.draw.scene import Scene, WirePath
+from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import folded
 from tests.draw.checks import borders, overlaps
 
@@ -127,3 +133,18 @@ def test_words_are_those_of_the_source() -> None:
     assert words("start_memory at first") == {"start", "memory", "at", "first"}
     assert words("memory") <= words("new_memory")
     assert not words("memory_place") <= words("place")
+
+
+def test_names_do_not_decide_how_streams_in_a_frame_are_laid_out() -> None:
+    """Two streams that read each other stay side by side where one of them says what it reads at first."""
+    scene = composer.load(PAPERS / "evoformer.yaml").draw(details=["none"]).scene
+    assert {"Single", "Distogram", "Pair"} <= {text.text for box in scene.boxes for text in box.texts}
+
+
+def test_a_circle_says_what_only_the_first_pass_reads() -> None:
+    """At the end of a wire from elsewhere, which comes in at its side."""
+    edge = DiagramEdge(DiagramSource(NodeOutput("start"), at_first=True), "join", "b", main=False)
+    join = Leaf(About("join"), Look("Add", (), "merge", sign="+"))
+    drawn = circle(join, Typography(), [WiredInput(edge)], names=far_starts([edge]))
+    assert [(text.text, text.anchor) for text in drawn.pieces.texts] == [("at first", "end")]
+    assert drawn.left > circle(join, Typography(), [WiredInput(edge)]).left

@@ -233,8 +233,10 @@ class Stations:
                 own = [own_side(item, side, incoming.references if item.look.sign else []) for side in item.look.sides]
                 if any(side.learned for side in item.look.sides):
                     item = replace(item, about=replace(item.about, parameters=0), params="")
+                told = self.options.names and not self.options.alone
+                far = far_starts(one.edge for one in incoming.far if isinstance(one, WiredInput)) if told else NO_NAMES
                 if is_circle:
-                    return circle(item, self.options.typography, *self.around_circle(own, incoming))
+                    return circle(item, self.options.typography, *self.around_circle(own, incoming), far)
                 lefts: list[SideInput] = [
                     *own,
                     *incoming.side_inputs,
@@ -243,8 +245,6 @@ class Stations:
                 ]
                 lefts, rights = self.by_side(lefts, incoming.lanes)
                 boxed = replace(item, look=item.look.spelled)
-                told = self.options.names and not self.options.alone
-                far = far_starts(one.edge for one in incoming.far if isinstance(one, WiredInput))
                 names = {**far, **names_at_ends(self.edges_into.get(path, ()), self.flow.by_path)} if told else NO_NAMES
                 return block(
                     boxed, self.width, self.options.typography, lefts, rights, outgoing, names=names, narrow=self.options.narrow

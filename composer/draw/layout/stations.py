@@ -79,14 +79,25 @@ def own_side(item: Leaf, side: SideLook, references: Sequence[NamedInput]) -> Si
     return SideBox(leaf, reads=tuple(reference.edge for reference in references))
 
 
-def circle(leaf: Leaf, typography: Typography, lefts: Sequence[SideInput] = (), rights: Sequence[SideInput] = ()) -> Fragment:
-    """Return a merge, with at most one thing at each side."""
+def circle(
+    leaf: Leaf,
+    typography: Typography,
+    lefts: Sequence[SideInput] = (),
+    rights: Sequence[SideInput] = (),
+    names: Mapping[DiagramEdge, str] = NO_NAMES,
+) -> Fragment:
+    """Return a merge, with at most one thing at each side, and `names` of what comes in there at the ends of the wires."""
     assert leaf.look.sign is not None
     found = Fragment(left=RADIUS, right=RADIUS, height=2 * RADIUS, top=-2 * RADIUS)
     found.pieces.merges.append(MergeCircle(leaf.about, 0, -RADIUS, leaf.look.sign))
     for side, inputs in ((-1, lefts), (1, rights)):
+        named = named_inputs(inputs, names)
+        longer = room_beside(named.values(), typography)
+        widen(found, side, RADIUS + longer)
         for side_input in inputs:
-            _put(found, leaf, side_input, side, straight(side, -RADIUS, RADIUS), typography)
+            _put(found, leaf, side_input, side, lengthened(side, straight(side, -RADIUS, RADIUS), longer), typography)
+            if side_input in named:
+                found.pieces.texts.append(name_beside(named[side_input], side, RADIUS, -RADIUS, typography))
     upright(found)
     return found
 

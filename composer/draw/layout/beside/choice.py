@@ -22,12 +22,13 @@ MIN_WINDING = 2
 def once(options: LayoutOptions) -> Opens:
     """Return what says of each repeat, once, whether its inside is clearly easier to follow in layers."""
     known: dict[str, bool] = {}
+    plain = replace(options, names=False)
 
     def opens(usual: Group, entered: Group) -> bool:
         path = usual.about.path
         if path not in known:
-            found = layered_frame(entered, options, items_of)
-            known[path] = found is not None and clearer(column(usual.flows[0], WIDTH, options), found)
+            found = layered_frame(entered, plain, items_of)
+            known[path] = found is not None and clearer(column(usual.flows[0], WIDTH, plain), found)
         return known[path]
 
     return opens
