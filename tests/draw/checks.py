@@ -165,3 +165,15 @@ def starts(scene: Scene) -> Iterator[str]:
         named = not wire.source or wire.style == "far" or not any(lies_in(path, wire.source) for path, _ in things)
         if not named and not any(area.left <= x <= area.right and area.top <= y <= area.bottom for area in areas):
             yield f"{wire.source} → {wire.target} starts elsewhere"
+
+
+def idle_dots(scene: Scene) -> Iterator[str]:
+    """Yield every dot on a wire from which fewer than three ways lead."""
+    for dot in scene.dots:
+        ways: set[tuple[float, float]] = set()
+        for (a, b), (c, d) in (pair for wire in scene.wires for pair in pairwise(wire.points)):
+            if min(a, c) - 1 <= dot.x <= max(a, c) + 1 and min(b, d) - 1 <= dot.y <= max(b, d) + 1:
+                ends = ((x, y) for x, y in ((a, b), (c, d)) if abs(x - dot.x) + abs(y - dot.y) > 1)
+                ways |= {((x > dot.x + 1) - (x < dot.x - 1), (y > dot.y + 1) - (y < dot.y - 1)) for x, y in ends}
+        if 0 < len(ways) < 3:
+            yield f"a dot at {dot.x:g}, {dot.y:g}"

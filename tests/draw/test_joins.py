@@ -12,7 +12,7 @@ import pytest
 import composer
 from composer.draw.scene import Box, Scene, WirePath
 from tests.draw.cases import scenes
-from tests.draw.checks import ends, starts
+from tests.draw.checks import ends, idle_dots, starts
 
 FORMS = Path(__file__).parent / "forms"
 
@@ -228,3 +228,10 @@ def test_a_loss_is_as_high_as_what_it_reads() -> None:
     """Of five values of passes, each wire or name ends at its box."""
     ((_, _, scene),) = scenes("paper hed", "block")
     assert [*starts(scene), *ends(scene)] == []
+
+
+@pytest.mark.parametrize("name", ["hrnet", "neural_turing_machine", "tacotron2", "wavenet"])
+def test_dots_stand_where_three_ways_meet(name: str) -> None:
+    """Also where a value goes up and down from where it is made, or to two blocks at one side."""
+    scene = composer.load(Path(__file__).parent / f"papers/{name}.yaml").draw().scene
+    assert [dot for drawing in scene.drawings for dot in idle_dots(drawing)] == []

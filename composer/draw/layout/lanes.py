@@ -160,7 +160,11 @@ class Lanes:
                 stem = WirePath(maker(lane.origin).path, "", start, arrow=False, from_inside=isinstance(lane.origin, FrameInput))
                 self.found.pieces.wires.append(stem)
             start = start[-1:]
-        far = max(lane.stops, key=lambda stop: abs(stop[0] - lane.start[-1][1]))
+        middle = lane.start[-1][1]
+        above, below = ([y for y, *_ in lane.stops if (y < middle) == higher] for higher in (True, False))
+        corners = (min(above, default=middle), max(below, default=middle))
+        if above and below:
+            self.found.pieces.dots.append(Dot(lane.x, middle))
         for y, edge, points in lane.stops:
             corner = ((lane.x, start[-1][1]), (lane.x, y))
             whole = straightened((*self.begun(lane, edge, y, (*start, *corner)), *points))
@@ -182,7 +186,7 @@ class Lanes:
                 )
             )
             self.label(edge, whole)
-            if y != far[0]:
+            if y not in corners:
                 self.found.pieces.dots.append(Dot(lane.x, y))
 
     def begun(self, lane: Lane, edge: DiagramEdge, y: float, way: tuple[Point, ...]) -> tuple[Point, ...]:

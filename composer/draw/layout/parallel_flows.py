@@ -27,6 +27,8 @@ MAX_JOINED_IN_CIRCLE = 2
 """Values that are concatenated in a circle: more stand side by side in a box, as its parts do in what it gives."""
 MAX_LIFT = 40.0
 """How much higher than it could a column begins, to be level with one that begins with a fork: as high as two of these."""
+LEVEL = 1.0
+"""How far a column may be from a fork that leads straight up to it."""
 STRAIGHT_REACH = 12.0
 """How far from the middle of all the spine is moved onto that of a flow, whose wires are straight then."""
 
@@ -52,7 +54,10 @@ def side_by_side(
     low = -BUS if item.fork is not None else 0.0
     far = [place for place, one in enumerate(columns) if any(not edge.back for edge in one.ends)]
     base = low - BUS if far else low
-    forks = len([flow for place, flow in enumerate(item.flows) if flow.owner and place not in far]) > 1
+    entered = [
+        middle for place, (flow, middle) in enumerate(zip(item.flows, places, strict=True)) if flow.owner and place not in far
+    ]
+    forks = len(entered) > 1
     nested = item.fork is not None and any(isinstance(flow.items[0], Branches) for flow in item.flows)
     lifts = _lifts(columns) if nested else [0.0] * len(columns)
     found = Fragment(left=total / 2 + middle_of_all, right=total / 2 - middle_of_all, foot=low if forks else 0.0)
@@ -63,8 +68,9 @@ def side_by_side(
             one.pieces.wires = [_begun(wire, flow, start) for wire in one.pieces.wires]
         found.pieces.take(one.pieces, middle, at)
         found.taps |= {origin: moved(points, middle, at) for origin, points in one.taps.items()}
-    if forks:
-        found.pieces.dots.append(Dot(0, low))
+    if forks:  # where all turn off to one side, they part above the nearest
+        around = min(entered) < LEVEL and max(entered) > -LEVEL
+        found.pieces.dots.append(Dot(0 if around else min(entered, key=abs), low))
     incoming = _from_far(found, [(columns[place], places[place]) for place in far], base, -found.left)
     incoming |= _back(found, [(one, middle, base - lift) for one, middle, lift in zip(columns, places, lifts, strict=True)])
     joined = [place - middle_of_all for place in joined]
