@@ -989,15 +989,16 @@ def split_rows(lines: list[str]) -> tuple[list[tuple[int, int, list[str]]], list
     return rows, rest
 
 
-AGAIN = re.compile(r", (?:(\d+) times|twice)$")
+AGAIN = re.compile(r", (?:(\d+) times|twice)(?= · |$)")
 """How often the values of a list follow one another."""
 
 
 def of_all(line: str, passes: list[Truth]) -> Iterator[str]:
     """Yield what a line says that is not so in every pass."""
     if again := AGAIN.search(line):
-        line, turns = line[: again.start()], int(again[1] or 2)
-        held = {said: [one.has(said) for one in passes] for said in numbers(line)}
+        values, turns = line[: again.start()].rpartition(" · ")[2], int(again[1] or 2)
+        line = line[: again.start()] + line[again.end() :]
+        held = {said: [one.has(said) for one in passes] for said in numbers(values)}
         if any(each != each[: len(each) // turns] * turns for each in held.values()) or all(all(each) for each in held.values()):
             yield f"it does not come {turns} times"
     for said in numbers(line):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import Branches, Flow
+from composer.draw.diagram import Branches, Flow, Group
 from composer.draw.edges import DiagramEdge, Origin
 from composer.draw.geometry import Area, Point
 from composer.draw.layout.boxes import needed
@@ -42,6 +42,8 @@ def side_by_side(
     typography: Typography,
 ) -> Fragment:
     """Return the columns from a fork to a join: a circle where there is room for it, else a wide box."""
+    if len(item.flows) > FEW_BRANCHES:
+        item = item.map_flows(_without_shapes)
     columns = [lay(flow) for flow in item.flows]
     if item.join is None:
         _align_ends(columns)
@@ -126,6 +128,11 @@ def with_aside(found: Fragment, aside: Fragment, fork: Origin) -> None:
         found.height = aside.height - y
         found.top = -found.height
         found.out = (*found.out[:-1], (found.out[-1][0], found.top))
+
+
+def _without_shapes(flow: Flow) -> Flow:
+    """Return a column whose frames tell no shapes above them: many columns side by side have no room for these."""
+    return flow.map_items(lambda item: replace(item, shape="") if isinstance(item, Group) else item)
 
 
 def apart_for(count: int) -> float:
