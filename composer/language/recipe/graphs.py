@@ -46,9 +46,9 @@ from composer.language.yaml.nodes import AmbiguousBlocks, YamlEntry, YamlList, Y
 
 APART = "blocks with different fields stand apart: {if: CONDITION, then: {type: …}, else: {type: …}}"
 COMPUTE = "compute"
+"""The key that is short for a block with a formula, and that block."""
 TAKEN = {String: "a string", AxisName: "one axis", AxisOrAxes: "an axis or a list of some"}
 """What a field takes whose value is one text."""
-"""The key that is short for a block with a formula, and that block."""
 OPTIONS = tuple(key for key in keys_of("node") if key != "type")
 """The options of a block's node, beside its fields."""
 
