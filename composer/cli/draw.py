@@ -237,7 +237,7 @@ def draw(arguments: argparse.Namespace) -> int:
         tell_closed(figure.closed)
         tell_large(figure)
         tell_inside(figure.inside)
-        tell_undetailed(figure.undetailed, figure.details)
+        tell_undetailed(figure.undetailed, figure.possible_details)
         if arguments.steps:
             from composer.draw.steps import save_steps
 

@@ -70,7 +70,7 @@ class Figure:
     """Paths of what an option names and the figure does not show, since it is inside of a box."""
     undetailed: tuple[str, ...] = ()
     """Names of blocks whose details are asked for and not drawn: these are inside of its boxes, or open in it."""
-    details: tuple[str, ...] = ()
+    possible_details: tuple[str, ...] = ()
     """Where there are such, names that could be asked for instead."""
     excess: float = 1.0
     """How many times larger than a page, or than the column of its width, it is without its details; 1 for one that is at most a
@@ -276,6 +276,7 @@ def figure(model: RolledProgram, level: Level, options: Options, fitted: Depth |
         "hide": [*dict.fromkeys(map(plain, options["hide"]))],
         "labels": {plain(path): said for path, said in options["labels"].items()},
     }
+    # What it closes to fit a page says how deep others are only if these are drawn in the same way.
     alike = {**options, "details": (), "hide": [*options["hide"]]} == {**again, "details": ()}
     at = partial(reopened, folded(model.program) if unroll is True else model, again, found.depth if alike else None)
     bright, theme = tuple(options["highlight"]), options["theme"]

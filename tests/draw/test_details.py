@@ -274,8 +274,8 @@ def test_details_that_are_not_drawn_are_told(capsys: pytest.CaptureFixture[str],
     recipe = composer.load(TWO)
     figure = recipe.draw(open=["one"], details=["gated", "middle"])
     assert titles(figure) == [["Plain"]]
-    assert (figure.undetailed, figure.details) == (("gated",), ())
-    assert recipe.draw(open=["one"], details=["gated"]).details == ("plain",)
+    assert (figure.undetailed, figure.possible_details) == (("gated",), ())
+    assert recipe.draw(open=["one"], details=["gated"]).possible_details == ("plain",)
     assert recipe.draw(details=["gated"]).undetailed == ()
     assert recipe.draw("overview", details=["gated"]).undetailed == ("gated",)
     path = tmp_path / "mixed.yaml"
