@@ -91,8 +91,8 @@ class Captions:
         holder, path = max((one for one in self.titles if owner.startswith(f"{one[0]}.")), key=lambda one: len(one[0]))
         title = self.titles[holder, path]
         alone = len({other for (_, other), called in self.titles.items() if called == title}) == 1
-        one = [path for path in self.counts.tied if path.startswith(f"{place}.")] == [f"{place}.weight"]
-        return f"{'weight' if one else 'weights'} = {title.lower() if alone else path}"
+        tied = [one for one in self.counts.tied if one.startswith(f"{place}.")]
+        return f"{'weight' if tied == [f'{place}.weight'] else 'weights'} = {title.lower() if alone else path}"
 
     def about(self, node: TypedNode, place: NodePlace, said: Sequence[str], own: Sequence[str] = ()) -> About:
         """Return what a thing stands for; its parameters are those at `own` paths, by default those of the first node."""

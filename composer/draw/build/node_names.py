@@ -45,14 +45,16 @@ def told_apart(flow: Flow, names: Mapping[str, str]) -> Flow:
     def named(item: Item) -> Item:
         if isinstance(item, Group):
             item = item.map_flows(lambda inner: inner.map_items(named))
-        own = names.get(item.about.path, "") if isinstance(item, Group | Leaf) else ""
-        title = title_of(item) if own else ""
-        if not own or min(len(places[title]), len(called[title])) < 2:
+        own = names.get(item.about.path, "")
+        if not (own and isinstance(item, Group | Leaf)):
             return item
-        if isinstance(item, Group):
-            said = (spoken(own),) if title.lower() in spoken(own).lower() else (title, own)
-            return replace(item, header=(*said, *item.header[1:]))
-        return replace(item, name=own) if isinstance(item, Leaf) and not item.name else item
+        title = title_of(item)
+        if min(len(places[title]), len(called[title])) < 2:
+            return item
+        if isinstance(item, Leaf):
+            return item if item.name else replace(item, name=own)
+        said = (spoken(own),) if title.lower() in spoken(own).lower() else (title, own)
+        return replace(item, header=(*said, *item.header[1:]))
 
     return flow.map_items(named)
 
@@ -68,9 +70,9 @@ def titled(flow: Flow) -> Iterator[tuple[str, str, str]]:
                 yield from titled(inner)
 
 
-def title_of(item: Item) -> str:
+def title_of(item: Leaf | Group) -> str:
     """Return the title of a box or a frame."""
-    return item.header[0] if isinstance(item, Group) else item.look.title if isinstance(item, Leaf) else ""
+    return item.header[0] if isinstance(item, Group) else item.look.title
 
 
 def own_name(node: TypedGroup, place: NodePlace) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -153,6 +153,18 @@ def areas(found: Fragment) -> list[Area]:
 def lines(wire: WirePath) -> list[Area]:
     """Return what a wire covers, one area for each straight piece."""
     return [Area(min(a, c), min(b, d), max(a, c), max(b, d)) for (a, b), (c, d) in pairwise(wire.points)]
+
+
+def in_the_way(pieces: Pieces, free: float = 0.0) -> Iterator[Area]:
+    """Yield what must not lie under a text: what is written, boxes and circles, each with some `free` room around it, wires, and
+    the sides of frames.
+    """
+    things: list[Text | Box | MergeCircle] = [*pieces.texts, *pieces.boxes, *pieces.merges]
+    yield from (one.area.grown(free) for one in (*things, *(each.text for each in pieces.references)))
+    yield from (area for wire in pieces.wires for area in lines(wire))
+    for area in (frame.area for frame in pieces.frames):
+        yield from (Area(x - 1, area.top, x + 1, area.bottom) for x in (area.left, area.right))
+        yield from (Area(area.left, y - 1, area.right, y + 1) for y in (area.top, area.bottom))
 
 
 def extent(found: Fragment, side: int, high: float, low: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
@@ -11,7 +11,7 @@ from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, Open
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin, maker
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.ends.port_names import AT_FIRST
-from composer.draw.layout.fragment import extent, lines, straightened, widen
+from composer.draw.layout.fragment import extent, in_the_way, straightened, widen
 from composer.draw.layout.outer_inputs import CLEAR, CORNER, OuterInput
 from composer.draw.layout.spine import Spine, Station
 from composer.draw.scene import Dot, Style, WirePath
@@ -222,22 +222,9 @@ class Lanes:
         middle = (start + end) / 2 - (3 if end > start else -3)  # beside the arrowhead
         for x in (middle, low, high):
             text = Text(x, y - 3, said, "port", scale=typography.scale)
-            if not any(text.area.meets(area) for area in self.covered()):
+            if not any(text.area.meets(area) for area in in_the_way(self.found.pieces, 2)):
                 self.found.pieces.texts.append(text)
                 return
-
-    def covered(self) -> Iterator[Area]:
-        """Yield what is drawn so far and must not lie under a text: what is written, boxes, wires, and the sides of frames."""
-        pieces = self.found.pieces
-        yield from (one.text.area.grown(2) for one in pieces.references)
-        yield from (one.area.grown(2) for one in pieces.texts)
-        yield from (one.area.grown(2) for one in pieces.boxes)
-        yield from (one.area.grown(2) for one in pieces.merges)
-        yield from (area for wire in pieces.wires for area in lines(wire))
-        for frame in pieces.frames:
-            left, top, right, bottom = frame.area.left, frame.area.top, frame.area.right, frame.area.bottom
-            yield from (Area(x - 1, top, x + 1, bottom) for x in (left, right))
-            yield from (Area(left, y - 1, right, y + 1) for y in (top, bottom))
 
     def forks(self, lane: Lane) -> bool:
         """Return whether the value of a lane goes elsewhere too from where the lane starts."""

@@ -91,13 +91,7 @@ def circle(
     found = Fragment(left=RADIUS, right=RADIUS, height=2 * RADIUS, top=-2 * RADIUS)
     found.pieces.merges.append(MergeCircle(leaf.about, 0, -RADIUS, leaf.look.sign))
     for side, inputs in ((-1, lefts), (1, rights)):
-        named = named_inputs(inputs, names)
-        longer = room_beside(named.values(), typography)
-        widen(found, side, RADIUS + longer)
-        for side_input in inputs:
-            _put(found, leaf, side_input, side, lengthened(side, straight(side, -RADIUS, RADIUS), longer), typography)
-            if side_input in named:
-                found.pieces.texts.append(name_beside(named[side_input], side, RADIUS, -RADIUS, typography))
+        _put_level(found, leaf, inputs, names, [-RADIUS] * len(inputs), side, RADIUS, typography)
     upright(found)
     return found
 
@@ -125,13 +119,7 @@ def block(
     found.pieces.boxes.append(box(leaf, 0, 0, width, height, typography, narrow=narrow))
     _stack(found, leaf, lefts, names, width / 2, height, typography)
     places = stacked(rooms, -height / 2)
-    named = named_inputs(rights, names)
-    longer = room_beside(named.values(), typography)
-    widen(found, 1, width / 2 + longer)
-    for side_input, y in zip(rights, places, strict=False):
-        _put(found, leaf, side_input, 1, lengthened(1, straight(1, y, width / 2), longer), typography)
-        if side_input in named:
-            found.pieces.texts.append(name_beside(named[side_input], 1, width / 2, y, typography))
+    _put_level(found, leaf, rights, names, places[: len(rights)], 1, width / 2, typography)
     for out_edge, y in zip(outgoing, places[len(rights) :], strict=True):
         draw_outgoing(found, out_edge, ((width / 2, y),), typography)
     upright(found)
@@ -165,6 +153,26 @@ def lengthened(side: int, way: tuple[Point, ...], by: float) -> tuple[Point, ...
     if not by:
         return way
     return (*((x + side * by, at) for x, at in before), *([(border + side * by, y)] if len(way) == 2 else []), (border, y))
+
+
+def _put_level(
+    found: Fragment,
+    leaf: Leaf,
+    inputs: Sequence[SideInput],
+    names: Mapping[DiagramEdge, str],
+    heights: Sequence[float],
+    side: int,
+    border: float,
+    typography: Typography,
+) -> None:
+    """Place things at a side, each at the height where its wire ends, with `names` above the ends of the wires."""
+    named = named_inputs(inputs, names)
+    longer = room_beside(named.values(), typography)
+    widen(found, side, border + longer)
+    for side_input, y in zip(inputs, heights, strict=True):
+        _put(found, leaf, side_input, side, lengthened(side, straight(side, y, border), longer), typography)
+        if side_input in named:
+            found.pieces.texts.append(name_beside(named[side_input], side, border, y, typography))
 
 
 def _stack(

@@ -102,9 +102,9 @@ def _group(groups: Sequence[Group], about: About, passes: Sequence[Sequence[int]
     counts = tuple(dict.fromkeys(group.count for group in groups))
     shape, goes_on = one_word([group.shape for group in groups]), one_word([group.goes_on for group in groups])
     groups = [replace(group, shape=shape, goes_on=goes_on) for group in groups]
-    if all(count.isdigit() for count in counts):
-        around = groups
-    if len(counts) > 1 and around is groups:
+    numbered = all(count.isdigit() for count in counts)
+    around = groups if numbered else around
+    if len(counts) > 1 and numbered:
         every = in_order([group.count for group in groups], passes)
         parallel = any(group.parallel for group in groups) and all(group.parallel or group.count == "1" for group in groups)
         groups = [replace(group, parallel=parallel) for group in groups]

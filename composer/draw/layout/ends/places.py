@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.ends.port_names import BELOW, MIN_WIRES, name_beside
-from composer.draw.layout.fragment import Pieces, lines
+from composer.draw.layout.fragment import Pieces, in_the_way
 from composer.draw.scene import Box, MergeCircle, Scene, WirePath
 from composer.draw.style.typography import Typography
 
@@ -106,18 +106,10 @@ def _candidates(wire: WirePath, typography: Typography) -> Iterator[Text]:
 
 
 def _taken(pieces: Pieces) -> Iterator[Area]:
-    """Yield what is drawn and must not lie under a number."""
-    things: list[Text | Box | MergeCircle] = [*pieces.texts, *pieces.boxes, *pieces.merges]
-    yield from (one.area for one in things)
-    yield from (one.text.area for one in pieces.references)
-    for wire in pieces.wires:
-        yield from lines(wire)
-        if wire.arrow:
-            yield _head(wire.points[-1], _comes_from(wire))
+    """Yield what is drawn and must not lie under a number: arrowheads, and what frames say, too."""
+    yield from in_the_way(pieces)
+    yield from (_head(wire.points[-1], _comes_from(wire)) for wire in pieces.wires if wire.arrow)
     for frame in pieces.frames:
-        area = frame.area
-        yield from (Area(x - 1, area.top, x + 1, area.bottom) for x in (area.left, area.right))
-        yield from (Area(area.left, y - 1, area.right, y + 1) for y in (area.top, area.bottom))
         yield from (text.area for text in frame.texts)
         if frame.pill is not None:
             yield frame.pill.area
