@@ -219,7 +219,8 @@ def label_above(whole: Fragment, said: str, path: str, start: Point, gutter: flo
     text = Text((start[0] + gutter) / 2, start[1] - 6, said, "shape", scale=typography.scale)
     solid = [box.area for box in whole.pieces.boxes] + [frame.area for frame in whole.pieces.frames]
     solid += [line for wire in whole.pieces.wires if wire.source != path for line in lines(wire)]
-    if any(text.area.grown(4).meets(area) for area in (*solid, *(other.area for other in whole.pieces.texts))):
+    written = [*whole.pieces.texts, *(one.text for one in whole.pieces.references)]
+    if any(text.area.grown(4).meets(area) for area in (*solid, *(other.area for other in written))):
         return False
     whole.pieces.texts.append(text)
     return True
