@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from composer.draw.diagram import Flow, Leaf
-from composer.draw.graphviz_programs import graphviz, pure
+from composer.draw.graphviz_programs import node_places
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, blocked
 from composer.draw.passes.layers import Fan, ItemLink
 from composer.draw.paths import is_output
@@ -37,10 +36,8 @@ def ranks(
     }
     lines += ["{rank=" + f"{key} {' '.join(several)}" + "}" for key, several in ends.items() if several]
     head = 'node [shape=point width=0.1 height=0.1 fixedsize=true label=""] rankdir=BT splines=false'
-    answer = json.loads(
-        graphviz("digraph { " + head + "; " + "; ".join([*names.values(), *lines]) + " }", "json", program=pure())
-    )
-    heights = {one["name"]: float(one["pos"].split(",")[1]) for one in answer["objects"] if "pos" in one}
+    places = node_places("digraph { " + head + "; " + "; ".join([*names.values(), *lines]) + " }")
+    heights = {name: y for name, (_, y) in places.items()}
     levels = {y: number for number, y in enumerate(sorted(set(heights.values())))}
     return {path: levels[heights[name]] for path, name in names.items()}
 

@@ -6,6 +6,7 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from itertools import combinations, permutations
 from operator import itemgetter
 from typing import TypeAlias
@@ -20,7 +21,7 @@ MAX_CHANGES = 60
 """How often an order is changed: each time it becomes better, so there is an end, and it is near."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Ordering:
     """What makes one order of ranks better than another."""
 
@@ -41,10 +42,36 @@ class Ordering:
     ways: Mapping[Name, tuple[Name, Collection[Name]]] = field(default_factory=dict)
     """Of each value on its way through a rank, the block that it comes from and those that read it."""
 
+    @cached_property
+    def hops_to(self) -> Mapping[int, Sequence[tuple[Name, Name]]]:
+        """The wires to each rank from the one below."""
+        found: dict[int, list[tuple[Name, Name]]] = {}
+        for hop in self.hops:
+            found.setdefault(hop[1][1], []).append(hop)
+        return found
+
+    @cached_property
+    def key(self) -> tuple[object, ...]:
+        """All that is told of an order."""
+        told = self.number, self.columns, self.ports, self.kin
+        fans = tuple((wire, *fed) for wire, fed in self.fans.items())
+        ways = tuple((wire, source, *readers) for wire, (source, readers) in self.ways.items())
+        return tuple(self.hops), tuple(self.first), fans, ways, *(tuple(each.items()) for each in told)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ordering) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
     def in_recipe_order(self, rows: Ranks) -> Ranks:
         """Return the ranks in the best order that is found: from theirs or its mirror image, or with all columns in the order of
         the recipe at first.
         """
+        return _best_order(self, tuple(map(tuple, rows)))
+
+    def best_order(self, rows: Ranks) -> Ranks:
+        """Return the same, looked for anew."""
         mirrored = [row[::-1] for row in rows]
         usual = min((rows, mirrored), key=self.inverted) if len(self.first) < 2 else rows
         starts = [one for one in (usual, *([self.by_columns(rows)] if self.kin else [])) if self.keeps_first(one)]
@@ -54,14 +81,25 @@ class Ordering:
         """Return the ranks changed until no change makes fewer crossings, or as many and more blocks in the order of the recipe,
         or wires in the middle of what they go past.
         """
-        best, cost = rows, self.cost(rows)
+        best = rows
         for _ in range(MAX_CHANGES):
-            others = [(self.cost(other), other) for other in self.changes(best) if self.keeps_first(other)]
-            least, other = min(others, key=itemgetter(0), default=(cost, best))
-            if least >= cost:
+            least, other = min(self.gains(best), key=itemgetter(0), default=((), best))
+            if other is best or least >= (0,) * len(least):
                 break
-            best, cost = other, least
+            best = other
         return best
+
+    def gains(self, rows: Ranks) -> Iterator[tuple[tuple[int, ...], Ranks]]:
+        """Yield what each change costs more than the ranks as they are, which is less than nothing where it is better. Only ranks
+        that it changes and their neighbors are looked at: of many ranks, a change leaves most as they are.
+        """
+        now = [self.cost_at(rank, rows) for rank in range(len(rows))]
+        for other in self.changes(rows):
+            changed = [rank for rank, row in enumerate(other) if row is not rows[rank] and row != rows[rank]]
+            if changed and self.keeps_first(other):
+                near = {*changed, *(rank + 1 for rank in changed if rank + 1 < len(rows))}
+                costs = [[new - old for new, old in zip(self.cost_at(rank, other), now[rank], strict=True)] for rank in near]
+                yield tuple(map(sum, zip(*costs, strict=True))), other
 
     def changes(self, rows: Ranks) -> Iterator[Ranks]:
         """Yield the ranks with two blocks, or their columns, in each other's place, and with a column moved past others."""
@@ -123,21 +161,32 @@ class Ordering:
         return [one for one in rows[0] if one in self.first] == [*self.first]
 
     def cost(self, rows: Ranks) -> tuple[int, ...]:
-        """Return how many wires cross; then how many blocks that are called the same are not in the recipe's order; then how many
-        of all blocks; then how far wires are from the middle of what they go past, and how many go around something.
+        """Return what ranks cost together; the less, the better is their order."""
+        return tuple(map(sum, zip(*(self.cost_at(rank, rows) for rank in range(len(rows))), strict=True)))
+
+    def cost_at(self, rank: int, rows: Ranks) -> tuple[int, ...]:
+        """Return how many wires cross below a rank; then how many blocks in it that are called the same are not in the recipe's
+        order; then how many of all blocks; then how far wires are from the middle of what they go past, and how many go around
+        something.
         """
-        return self.crossings(rows), turned(rows, self.kin), self.inverted(rows), self.aside(rows), self.around(rows)
+        row = rows[rank]
+        return self.crossings_below(rank, rows), turned([row], self.kin), self.inverted([row]), self.aside(row), self.around(row)
 
     def crossings(self, rows: Ranks) -> int:
         """Return how many wires between neighboring ranks cross."""
-        place = {name: number for row in rows for number, name in enumerate(row)}
+        return sum(self.crossings_below(rank, rows) for rank in range(len(rows)))
+
+    def crossings_below(self, rank: int, rows: Ranks) -> int:
+        """Return how many wires cross between a rank and the one below it."""
+        if not rank:
+            return 0
+        place = {name: number for row in rows[rank - 1 : rank + 1] for number, name in enumerate(row)}
         count = 0
-        for rank in range(1, len(rows)):
-            ends: list[int] = []
-            ways = ((place[a], self.ports.get((a, b), 0.0), place[b]) for a, b in self.hops if b[1] == rank)
-            for _, _, high in sorted(ways):
-                count += len(ends) - bisect_left(ends, high + 1)
-                insort(ends, high)
+        ends: list[int] = []
+        ways = ((place[a], self.ports.get((a, b), 0.0), place[b]) for a, b in self.hops_to.get(rank, ()))
+        for _, _, high in sorted(ways):
+            count += len(ends) - bisect_left(ends, high + 1)
+            insort(ends, high)
         return count
 
     def inverted(self, rows: Ranks) -> int:
@@ -145,23 +194,28 @@ class Ordering:
         numbered = ([self.number[one] for one in row if one in self.number] for row in rows)
         return sum(a > b for row in numbered for a, b in combinations(row, 2))
 
-    def aside(self, rows: Ranks) -> int:
-        """Return how many more blocks stand at one side of wires that feed them than at the other."""
-        places = [{name: number for number, name in enumerate(row)} for row in rows]
-        sides = ((places[wire[1]][wire] > places[wire[1]][one] for one in fed) for wire, fed in self.fans.items())
-        return sum(abs(2 * sum(before) - len(self.fans[wire])) for before, wire in zip(map(list, sides), self.fans, strict=True))
+    def aside(self, row: Sequence[Name]) -> int:
+        """Return how many more blocks of a rank stand at one side of wires that feed them than at the other."""
+        places = {name: number for number, name in enumerate(row)}
+        fans = ((place, self.fans[wire]) for wire, place in places.items() if wire in self.fans)
+        return sum(abs(2 * sum(place > places[one] for one in fed) - len(fed)) for place, fed in fans)
 
-    def around(self, rows: Ranks) -> int:
-        """Return how often values go past the column that they come from at the other side than where they end."""
+    def around(self, row: Sequence[Name]) -> int:
+        """Return how often values go past the column that they come from at the other side than where they end, in a rank."""
         count = 0
-        for row in rows:
-            places = {self.columns[name]: place for place, name in enumerate(row)}
-            for place, name in enumerate(row):
-                source, readers = self.ways.get(name, (name, ()))
-                own = places.get(self.columns[source], place)
-                ends = {places[self.columns[one]] for one in readers if self.columns[one] in places} - {own}
-                count += own != place and bool(ends) and all((place > own) != (end > own) for end in ends)
+        places = {self.columns[name]: place for place, name in enumerate(row)}
+        for place, name in enumerate(row):
+            source, readers = self.ways.get(name, (name, ()))
+            own = places.get(self.columns[source], place)
+            ends = {places[self.columns[one]] for one in readers if self.columns[one] in places} - {own}
+            count += own != place and bool(ends) and all((place > own) != (end > own) for end in ends)
         return count
+
+
+@lru_cache(maxsize=64)
+def _best_order(ordering: Ordering, rows: Ranks) -> Ranks:
+    """Return the best order of ranks, looked for once: a page is laid out again until all fits, most of it as before."""
+    return [list(row) for row in ordering.best_order([list(row) for row in rows])]
 
 
 def turned(rows: Ranks, kin: Kin) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
-from composer.draw.graphviz_programs import graphviz, pure
+from composer.draw.graphviz_programs import node_places
 from composer.draw.layout.beside.middle import BESIDE, ROUNDS, Middle
 from composer.draw.layout.beside.order import Kin, Name, Ordering, Ranks, columns_of, lines_of
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, Passing
@@ -113,9 +112,8 @@ class Placing:
                 lines.append("{rank=same " + " ".join(names[name] for name in names if name[1] == rank) + "}")
         lines += [f"{names[a]} -> {names[b]} [style=invis]" for row in rows for a, b in pairwise(row)]
         head = f'node [shape=box fixedsize=true label="" height=0.5] nodesep={BESIDE / POINTS:.1f} splines=false'
-        answer = json.loads(graphviz("digraph { " + head + " " + "; ".join(lines) + " }", "json", program=pure()))
-        places = {one["name"]: float(one["pos"].split(",")[0]) for one in answer["objects"] if "pos" in one}
-        return {name: places[called] for name, called in names.items()}
+        places = node_places("digraph { " + head + " " + "; ".join(lines) + " }")
+        return {name: places[called][0] for name, called in names.items()}
 
     def put_at(self, places: Mapping[Name, float]) -> None:
         """Put everything at its place, the anchor in the middle."""
