@@ -14,7 +14,7 @@ from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.graphviz_programs import Missing, pure
 from composer.draw.layout.beside.borders import centered, passages_of
 from composer.draw.layout.beside.heights import STREAM, LevelWires, ranks
-from composer.draw.layout.beside.layers import STRAIGHT, Layers
+from composer.draw.layout.beside.layers import BEGINS, STRAIGHT, Layers, slot
 from composer.draw.layout.beside.measure import PAGE_WIDTH, clearer, measured
 from composer.draw.layout.beside.order import Kin, turned
 from composer.draw.layout.beside.parallel_streams import ParallelStreams, parallel_streams
@@ -22,7 +22,7 @@ from composer.draw.layout.beside.tracks import APART, SIDE, RankNode
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.ends.port_names import names_at_ends, names_below
 from composer.draw.layout.fragment import Fragment
-from composer.draw.layout.outgoing_edges import room, sink_at
+from composer.draw.layout.outgoing_edges import leads_up, room, sink_at
 from composer.draw.layout.spacing import LABEL_TOP
 from composer.draw.layout.spine import LayoutOptions
 from composer.draw.layout.stations import Incoming, NamedInput, SideBox, SideInput, WiredInput
@@ -194,7 +194,7 @@ class _Items:
                 needed(leaf, self.options.typography) for leaf in Flow(None, (item,), (), None).leaves() if isinstance(leaf, Leaf)
             ]
             wide = max(equal, widths[path] if path in widths else min(max(inner, default=0.0), MAX_BOX_WIDTH), MIN_COLUMN_WIDTH)
-            wide = max(wide, self.width_for_names(item))
+            wide = max(wide, self.width_for_names(item), self.width_for_outputs(item))
             nodes[path, rank[path]] = self.node(item, wide)
         anchor = self.streams[0][-1] if self.streams else self.flow.items[-1].about.path
         return Layers(
@@ -270,6 +270,16 @@ class _Items:
         streams = len(self.into(item.about.path)) - len(names)
         wide = sum(names.values()) + 2 * APART if names else 0.0
         return min(2 * (wide + 2 * APART * (streams - 1)) if streams > 0 else wide, MAX_BOX_WIDTH)
+
+    def width_for_outputs(self, item: Item) -> float:
+        """Return the width that a block needs for what leaves it above beside its first output, with the names of all."""
+        path = item.about.path
+        if not leads_up(self.flow, item):
+            return 0.0
+        others = {link.net for link in self.links if link.source == path and link.edge.source.origin.port}
+        rooms = [slot(net, self.options.typography) for net in others]
+        wide = 2 * sum(rooms) + 2 * BEGINS if rooms else 0.0
+        return max(min(wide, MAX_BOX_WIDTH), sum(rooms) + 3 * BEGINS if rooms else 0.0)
 
     def node(self, item: Item, width: float) -> RankNode:
         """Return an item with all that stands beside it, and the room that it takes in its rank."""
