@@ -155,7 +155,7 @@ class Layers:
 
     def begin(self, one: RankNode) -> dict[str, float]:
         """Return where the values of a block rise."""
-        aside = {**one.leave, **one.above}
+        aside = {**one.leave, **one.above, **one.tops}
         found = {one.net: one.x, **{net: one.x + beside for net, beside in aside.items()}}
         others = [net for net in self.ports(one.net) if net not in aside]
         if not others:
@@ -323,7 +323,7 @@ class Layers:
             edge.target,
             straightened(points),
             edge.port,
-            "main" if self.row is None else style_of(edge),
+            "main" if self.row is None or (edge in rank_node.ways and not edge.trains) else style_of(edge),
             not rank_node.framed or edge in rank_node.enter,
             partial=edge.partial,
             from_inside=edge.source.from_inside,

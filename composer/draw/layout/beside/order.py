@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +35,9 @@ class Ordering:
     fans: Mapping[Name, Collection[Name]]
     """Of each value that goes past some of what it feeds, these."""
     ports: Mapping[tuple[Name, Name], float]
-    """Of frames with several passages and what is next above each of these, how far from the middle of the frame that is."""
+    """Of frames with several passages and what is next above each of these, how far from the middle of the frame that is; of
+    boxes that several streams go through, what is next below each of these too.
+    """
     kin: Kin = field(default_factory=dict)
     """What stands in the order of the recipe rather than all others."""
     ways: Mapping[Name, tuple[Name, Collection[Name]]] = field(default_factory=dict)
@@ -132,11 +134,13 @@ class Ordering:
         """Return how many wires between neighboring ranks cross."""
         place = {name: number for row in rows for number, name in enumerate(row)}
         count = 0
+        ports = self.ports
         for rank in range(1, len(rows)):
-            ends: list[int] = []
-            ways = ((place[a], self.ports.get((a, b), 0.0), place[b]) for a, b in self.hops if b[1] == rank)
-            for _, _, high in sorted(ways):
-                count += len(ends) - bisect_left(ends, high + 1)
+            ends: list[tuple[int, float]] = []
+            ways = ((place[a], ports.get((a, b), 0.0), place[b], ports.get((b, a), 0.0)) for a, b in self.hops if b[1] == rank)
+            for _, _, *end in sorted(ways):
+                high = (end[0], end[1])
+                count += len(ends) - bisect_right(ends, high)
                 insort(ends, high)
         return count
 
