@@ -324,7 +324,8 @@ class _Items:
         if not leads_up(self.flow, item):
             return 0.0
         others = {link.net for link in self.links if link.source == path and link.edge.source.origin.port}
-        rooms = [slot(net, self.options.typography) for net in others]
+        first = item.gives if isinstance(item, Leaf) else ""
+        rooms = [slot(net, self.options.typography) for net in (*others, *([first] if first and others else []))]
         wide = 2 * sum(rooms) + 2 * BEGINS if rooms else 0.0
         return max(min(wide, MAX_BOX_WIDTH), sum(rooms) + 3 * BEGINS if rooms else 0.0)
 
@@ -350,6 +351,7 @@ class _Items:
         after = item.after if isinstance(item, Leaf | Group | OpenMixture) else ""
         label = " · ".join(filter(None, (shape, after))) if path in given else ""
         one = RankNode(path, 0.0, fragment, label=label, circle=circle, framed=framed)
+        one.first = item.gives if isinstance(item, Leaf) else ""
         one.names = {} if circle else self.names(item)
         reads = {link.edge for link in self.links if link.target == path}
         ends = [(points[0], edge) for edge, points in fragment.ends.items() if edge in reads]

@@ -27,6 +27,8 @@ pixels and an arrowhead of 7; from the blocks below to the lowest, a corner and 
 PASSING = 18.0
 """Width that Graphviz keeps free for a wire that goes past a block: a wire's distance at either side, and what it may be moved.
 """
+NAMED, SHAPED = 5.0, 8.0
+"""From a wire to the name or the shape of its value."""
 BENT = 10.0
 """How far a wire on its way may be moved to stay straight: about half of the width that is kept free for it."""
 ROUNDED = 0.01
@@ -162,7 +164,7 @@ class Layers:
             return found
         further = {net: self.further(net) for net in (one.net, *others) if net == one.net or net in self.nets}
         read = one.net in self.nets
-        rooms = {net: slot(net, self.typography) if net in others else BEGINS for net in further}
+        rooms = {net: slot(net if net in others else one.first, self.typography) for net in further}
         order = sorted(others, key=lambda net: further[net])
         middle = further[one.net] if read else one.x
         left, right = [net for net in order if further[net] < middle], [net for net in order if further[net] >= middle]
@@ -170,7 +172,7 @@ class Layers:
         straight = read and abs(middle - one.x) < 1
         fits = max(sum(rooms[net] for net in side) for side in (left, right)) <= half
         if (read and len(others) == 1) or (straight and fits):
-            groups = [(left, one.x - half, one.x), (right, one.x + BEGINS, one.x + half + BEGINS)]
+            groups = [(left, one.x - half, one.x), (right, one.x + rooms[one.net], one.x + half + BEGINS)]
         else:
             groups = [([*left, *([one.net] if read else []), *right], one.x - half, one.x + half)]
         for nets, low, high in groups:
@@ -195,14 +197,17 @@ class Layers:
         for one in below:
             if one.fragment:
                 top = one.fragment.top
-                ports = (net for net in self.ports(one.net) if net not in {**one.leave, **one.above})
-                said += [(net, net.rpartition(".")[2], start[net], top, "port") for net in ports]
-                said += [(one.net, one.label, start[one.net], top, "shape")] if one.label and one.net in rising else []
+                ports = [net for net in self.ports(one.net) if net not in {**one.leave, **one.above}]
+                said += [(net, net.rpartition(".")[2], start[net] + NAMED, top, "port") for net in ports]
+                first = one.first if ports and one.net in rising else ""
+                said += [(one.net, first, start[one.net] + NAMED, top, "port")] if first else []
+                x = start[one.net] + (slot(first, self.typography) if first else SHAPED)
+                said += [(one.net, one.label, x, top, "shape")] if one.label and one.net in rising else []
         solid = [box.area for one in below if one.fragment for box in one.fragment.pieces.boxes]
         solid += [merge.area for one in below if one.fragment for merge in one.fragment.pieces.merges]
         before = len(found.pieces.texts)
         for net, words, x, top, role in said:
-            text = Text(x + (5 if role == "port" else 8), top - 9, words, role, "start", self.typography.scale)
+            text = Text(x, top - 9, words, role, "start", self.typography.scale)
             passed = any(
                 text.area.grown(4).left < other < text.area.grown(4).right for name, other in start.items() if name != net
             )

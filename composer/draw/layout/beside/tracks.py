@@ -31,6 +31,8 @@ class RankNode:
     x: float = 0.0
     label: str = ""
     """The shape of what the block gives."""
+    first: str = ""
+    """What its first output is called, which stands beside that where others leave above too."""
     circle: bool = False
     """Whether it is a merge, which wires reach from below and at both sides."""
     framed: bool = False
